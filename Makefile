@@ -1,0 +1,35 @@
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test check docs bench clean
+
+run: $(VENV)/.run
+	$(BIN)/qufur run
+
+test: check
+	$(BIN)/pytest -n auto
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache
+
+$(BIN)/python:
+	python3 -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --editable ".[all]"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --editable ".[dev]"
+	touch $@ $(VENV)/.run

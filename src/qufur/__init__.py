@@ -1,0 +1,27 @@
+"""Learn online from a stream when labels cost money and the domains shift without notice."""
+
+from qufur import streams
+from qufur.learner import Answer, Answers, Learner
+from qufur.models import Ridge
+from qufur.rules import DomainOracle, FixedBudget, Greedy, QuFUR, Threshold, Uniform
+from qufur.run import run
+from qufur.trace import Totals, Trace
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "DomainOracle",
+    "FixedBudget",
+    "Greedy",
+    "Learner",
+    "QuFUR",
+    "Ridge",
+    "Threshold",
+    "Totals",
+    "Trace",
+    "Uniform",
+    "run",
+    "streams",
+]

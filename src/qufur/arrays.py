@@ -1,0 +1,76 @@
+"""Inputs and labels from users, checked once at the border and float64 from there on."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qufur.errors import invalid
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+def as_inputs(X: ArrayLike, dim: int | None, owner: str) -> Floats:
+    """Return the rows of X, checked, as a C-contiguous float64 matrix; a vector becomes one row."""
+    X = _as_float(X, "X", owner, "a numeric array of shape (n, dim) or (dim,)")
+    X = X[None, :] if X.ndim == 1 else X
+    if X.ndim != 2 or (dim is not None and X.shape[1] != dim):
+        allowed = "an array of shape (n, dim)" if dim is None else f"of {dim} columns"
+        raise invalid("X", owner, allowed, f"shape {X.shape}")
+    _check_finite(X, "X", owner)
+    return X
+
+
+def as_labels(y: ArrayLike, count: int, owner: str) -> Floats:
+    """Return y, checked, as a float64 vector with one finite label per row."""
+    y = np.atleast_1d(_as_float(y, "label", owner, "numeric"))
+    if y.shape != (count,):
+        raise invalid("y", owner, f"of shape ({count},), one label per row of X", f"shape {y.shape}")
+    _check_finite(y, "label", owner)
+    return y
+
+
+def as_number(value: Any, parameter: str, owner: str, *, low: float, high: float = math.inf) -> float:
+    """Return a finite number in (low, high], or complain."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (real and math.isfinite(value) and low < value <= high):
+        allowed = f"a finite number above {low:g}" if high == math.inf else f"in ({low:g}, {high:g}]"
+        raise invalid(parameter, owner, allowed, repr(value))
+    return float(value)
+
+
+def as_count(value: Any, parameter: str, owner: str, *, remedy: str = "") -> int:
+    """Return a whole number of at least 1, or complain."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise invalid(parameter, owner, "an integer of at least 1", repr(value), remedy)
+    return int(value)
+
+
+def _as_float(values: ArrayLike, parameter: str, owner: str, allowed: str) -> Floats:
+    if hasattr(values, "toarray"):
+        remedy = f"Pass {parameter}.toarray()."
+        raise invalid(parameter, owner, "dense", f"a sparse {type(values).__name__}", remedy)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise TypeError
+        return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    except (TypeError, ValueError):
+        received = getattr(values, "dtype", None) or type(values).__name__
+        raise invalid(parameter, owner, allowed, f"{received} values") from None
+
+
+def _check_finite(array: Floats, parameter: str, owner: str) -> None:
+    # A finite sum settles the usual case in one pass; only an odd one is searched.
+    if math.isfinite(array.sum()):
+        return
+    odd = np.argwhere(~np.isfinite(array))
+    if len(odd):
+        where = ", ".join(f"{name} {i}" for name, i in zip(("row", "column"), odd[0], strict=False))
+        raise invalid(parameter, owner, "finite", f"{array[tuple(odd[0])]} at {where}")

@@ -1,0 +1,264 @@
+"""The promises that every model and rule keeps, as checks for whoever adds one.
+
+Each check takes a model and a rule, plays small streams, and raises AssertionError where a promise is broken; what does
+not apply to what the model declares is passed over. `CHECKS` lists them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.learner import Learner
+from qufur.models import MODELS, Model
+from qufur.rules import RULES, Rule
+from qufur.run import run
+from qufur.snapshot import encode
+from qufur.streams import Arrays
+
+HORIZON = 90
+Check = Callable[[Model, Rule], None]
+
+
+def combinations(dim: int = 4) -> Iterator[tuple[Model, Rule]]:
+    """Yield the small instances of every model with those of every rule."""
+    models = [model for kind in MODELS for model in kind.examples(dim)]
+    rules = [rule for kind in RULES for rule in kind.examples(HORIZON)]
+    return product(models, rules)
+
+
+def shifting_stream(dim: int, horizon: int = HORIZON, seed: int = 5) -> Arrays:
+    """Return a stream that shifts at a third, with duplicates and zero vectors; nothing in it may be written to."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(horizon, dim)) / dim
+    X[: horizon // 3, 1:] = 0
+    X[5::7] = X[4]
+    X[6::11] = 0
+    y = np.clip(X @ rng.normal(size=dim), -1, 1) + 0.1 * rng.normal(size=horizon)
+    domain = (np.arange(horizon) >= horizon // 3).astype(int)
+    for array in (X, y, domain):
+        array.flags.writeable = False
+    return Arrays(X, y, domain=domain)
+
+
+def check_budget(model: Model, rule: Rule) -> None:
+    """Invariant 1: the budget is never exceeded, with no label answered at all."""
+    learner, stream = Learner(model, rule), shifting_stream(model.dim)
+    asked = 0
+    for t in range(HORIZON):
+        asked += _ask(learner, stream, t).query
+        assert learner.spent == asked == len(learner.outstanding)
+        assert rule.budget is None or asked <= rule.budget, f"{asked} labels on a budget of {rule.budget}"
+    if asked:
+        learner.retract(learner.outstanding[0])
+        assert learner.spent == asked - 1
+
+
+def check_blocks(model: Model, rule: Rule) -> None:
+    """Invariant 2: looking ahead over blocks changes nothing, not even the state of the random generator."""
+    stream = shifting_stream(model.dim)
+    random_delays = np.random.default_rng(3).integers(0, 40, HORIZON)
+    for delay in (0, 7, random_delays):
+        one_by_one = _played(model, rule, stream, block=1, delay=delay)
+        for block in (2, 7, 64, HORIZON, None):
+            _assert_same_run(one_by_one, _played(model, rule, stream, block=block, delay=delay))
+    single, batch = Learner(model, rule), Learner(model, rule)
+    answers = [_ask(single, stream, t) for t in range(HORIZON)]
+    for one, other in zip(answers, batch.ask_many(stream.X, domain=stream.domain), strict=True):
+        assert (one.id, one.query) == (other.id, other.query)
+        np.testing.assert_allclose(one[1:4], other[1:4], atol=1e-9)
+    _assert_same_coins(single, batch)
+
+
+def check_late_labels(model: Model, rule: Rule) -> None:
+    """Invariant 3: querying and learning are separate, and the order in which labels arrive is forgotten."""
+    stream = shifting_stream(model.dim)
+    if not model.label_free:
+        return
+    immediate, trace = _played(model, rule, stream, block=1, delay=0)
+    late = Learner(model, rule)
+    late.ask_many(stream.X, domain=stream.domain)
+    queried = list(late.outstanding)
+    assert queried == np.flatnonzero(trace.query).tolist()
+    _assert_alike(late.predict(stream.X), Learner(model, rule).predict(stream.X))
+    _assert_alike(late.uncertainty(stream.X), immediate.uncertainty(stream.X))
+    half = queried[::2]
+    for id in reversed(half):
+        late.tell(id, stream.y[id])
+    only = Learner(model, rule)
+    only.learn(stream.X[half], stream.y[half])
+    _assert_alike(late.predict(stream.X), only.predict(stream.X))
+    for id in queried[1::2]:
+        late.tell(id, stream.y[id])
+    assert not late.outstanding
+    _assert_alike(late.predict(stream.X), immediate.predict(stream.X))
+    _assert_alike(late.uncertainty(stream.X), immediate.uncertainty(stream.X))
+
+
+def check_retract(model: Model, rule: Rule) -> None:
+    """Invariant 3: a retracted query leaves model and budget as if it had not been made."""
+    stream = shifting_stream(model.dim)
+    learner = Learner(model, rule)
+    learner.ask_many(stream.X, domain=stream.domain)
+    ids = list(learner.outstanding)
+    told, gone, waiting = ids[::3], ids[1::3], ids[2::3]
+    learner.tell_many(told, stream.y[told])
+    for id in gone:
+        learner.retract(id)
+    assert list(learner.outstanding) == waiting
+    assert learner.spent == len(told) + len(waiting)
+    learner.tell_many(waiting, stream.y[waiting])
+    only = Learner(model, rule)
+    only.learn(stream.X[told + waiting], stream.y[told + waiting])
+    _assert_alike(learner.predict(stream.X), only.predict(stream.X))
+    if model.label_free:
+        _assert_alike(learner.uncertainty(stream.X), only.uncertainty(stream.X))
+
+
+def check_seed(model: Model, rule: Rule) -> None:
+    """Invariant 4: a seed decides everything; saved, loaded and continued gives the same bits."""
+    stream = shifting_stream(model.dim)
+    np.random.seed(1)  # noqa: NPY002
+    before = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
+    straight, stopped = Learner(model, rule, seed=7), Learner(model, rule, seed=7)
+    with tempfile.TemporaryDirectory() as folder:
+        for t in range(HORIZON):
+            answers = [_ask(learner, stream, t) for learner in (straight, stopped)]
+            assert answers[0] == answers[1]
+            for learner in (straight, stopped):
+                for id in learner.outstanding[:-2]:
+                    learner.tell(id, stream.y[id])
+            if t % 17 == 0:
+                stopped.save(Path(folder) / "learner.qufur")
+                stopped = Learner.load(Path(folder) / "learner.qufur")
+    assert _same(straight, stopped)
+    assert np.random.get_state()[1].tolist() == before  # type: ignore[index]  # noqa: NPY002
+
+
+def check_looking_is_free(model: Model, rule: Rule) -> None:
+    """Invariant 5: predict and uncertainty never change state, and inputs are never written to."""
+    stream = shifting_stream(model.dim)
+    X = np.array(stream.X)
+    learner, unseen = Learner(model, rule), Learner(model, rule)
+    for t in range(HORIZON):
+        for one in (learner, unseen):
+            answer = _ask(one, stream, t)
+            if answer.query and t % 3:
+                one.tell(answer.id, stream.y[t])
+        learner.predict(X)
+        learner.uncertainty(X)
+    assert _same(learner, unseen)
+    np.testing.assert_array_equal(X, stream.X)
+
+
+def check_numbers(model: Model, rule: Rule) -> None:
+    """Invariant 6: with norms from 1e-6 to 1e6, duplicates and collinear inputs, one by one equals all at once."""
+    rng = np.random.default_rng(8)
+    stream = shifting_stream(model.dim)
+    X = stream.X * 10.0 ** rng.uniform(-6, 6, (HORIZON, 1))
+    learner, at_once = Learner(model, rule), Learner(model, rule)
+    trace = run(learner, Arrays(X, stream.y, domain=stream.domain))
+    for column in (trace.prediction, trace.uncertainty, trace.probability):
+        assert np.isfinite(column).all()
+    assert (trace.uncertainty >= 0).all()
+    at_once.learn(X[trace.query], stream.y[trace.query])
+    np.testing.assert_allclose(learner.predict(X), at_once.predict(X), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(learner.uncertainty(X), at_once.uncertainty(X), rtol=1e-6)
+
+
+def check_memory(model: Model, rule: Rule) -> None:
+    """Invariant 7: what a bounded model keeps does not grow with the stream."""
+    if model.bounded:
+        sizes = [_size(_played(model, rule, shifting_stream(model.dim, T), delay=3)[0]) for T in (30, HORIZON)]
+        assert sizes[0] == sizes[1]
+
+
+def check_bad_input(model: Model, rule: Rule) -> None:
+    """Invariant 8: bad input is refused with one line, and the state is untouched."""
+    stream = shifting_stream(model.dim)
+    learner = Learner(model, rule)
+    for t in range(10):
+        _ask(learner, stream, t)
+    fingerprint = encode(learner)
+    x, hole = np.zeros(model.dim), np.full(model.dim, np.nan)
+    id = learner.outstanding[0] if learner.outstanding else 0
+    calls: list[Callable[[], Any]] = [
+        lambda: learner.ask(np.zeros(model.dim + 1), domain=0),
+        lambda: learner.ask(hole, domain=0),
+        lambda: learner.ask(["a"] * model.dim, domain=0),
+        lambda: learner.ask_many([x, x + np.inf], domain=[0, 0]),
+        lambda: learner.ask(x, domain=0, id=1.5),  # type: ignore[arg-type]
+        lambda: learner.tell("nobody", 1.0),
+        lambda: learner.tell(id, np.nan),
+        lambda: learner.retract("nobody"),
+        lambda: learner.learn([x], [np.inf]),
+        lambda: learner.learn([x], [1.0, 2.0]),
+        lambda: learner.predict(hole),
+        lambda: learner.uncertainty(np.zeros((2, 2, 2))),
+    ]
+    if rule.told_domain:
+        calls += [lambda: learner.ask(x), lambda: learner.ask(x, domain=10**6)]
+    for call in calls:
+        try:
+            call()
+        except ValueError as error:
+            assert "\n" not in str(error)
+        else:
+            raise AssertionError("bad input was accepted")
+        assert _equal(fingerprint, encode(learner))
+
+
+CHECKS: tuple[Check, ...] = (
+    check_budget,
+    check_blocks,
+    check_late_labels,
+    check_retract,
+    check_seed,
+    check_looking_is_free,
+    check_numbers,
+    check_memory,
+    check_bad_input,
+)
+
+
+def _ask(learner: Learner, stream: Arrays, t: int) -> Any:
+    return learner.ask(stream.X[t], domain=int(stream.domain[t]))  # type: ignore[index]
+
+
+def _played(model: Model, rule: Rule, stream: Arrays, **options: Any) -> tuple[Learner, Any]:
+    learner = Learner(model, rule)
+    return learner, run(learner, stream, **options)
+
+
+def _assert_same_run(one: tuple[Learner, Any], other: tuple[Learner, Any]) -> None:
+    np.testing.assert_array_equal(one[1].query, other[1].query)
+    for column in ("prediction", "uncertainty", "probability"):
+        np.testing.assert_allclose(getattr(one[1], column), getattr(other[1], column), atol=1e-9)
+    _assert_same_coins(one[0], other[0])
+
+
+def _assert_same_coins(one: Learner, other: Learner) -> None:
+    assert encode(one)[0]["rng"] == encode(other)[0]["rng"], "a path used more random numbers than another"
+
+
+def _assert_alike(one: Floats, other: Floats) -> None:
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def _same(one: Learner, other: Learner) -> bool:
+    return _equal(encode(one), encode(other))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    tensors = one[1].keys() == other[1].keys() and all(np.array_equal(one[1][k], other[1][k]) for k in one[1])
+    return bool(one[0] == other[0] and tensors)
+
+
+def _size(learner: Learner) -> int:
+    return sum(array.nbytes for array in encode(learner)[1].values())

@@ -1,0 +1,16 @@
+"""One wording for every complaint: what, where, what is allowed, what came, and the remedy."""
+
+
+def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: str = "") -> ValueError:
+    """Build the `ValueError` for a parameter outside its range.
+
+    >>> print(invalid("alpha", "QuFUR", "a finite number above 0", -1))
+    alpha of QuFUR must be a finite number above 0, got -1.
+    """
+    message = f"{parameter} of {owner} must be {allowed}, got {received}."
+    return ValueError(f"{message} {remedy}" if remedy else message)
+
+
+def missing_extra(package: str, extra: str, purpose: str) -> ImportError:
+    """Build the `ImportError` for an optional dependency that is not installed."""
+    return ImportError(f"{purpose} needs {package}: install it with  pip install 'qufur[{extra}]'")

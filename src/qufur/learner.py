@@ -1,0 +1,276 @@
+"""The learner: a model, a rule and a random generator, and everything that changes."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qufur import snapshot
+from qufur.arrays import Bools, Floats, Ints, as_inputs, as_labels
+from qufur.errors import invalid
+from qufur.lookahead import BlockSize, Effort, decide
+from qufur.models.base import NO_ARRIVALS, Arrivals, Id, Lookahead, Model
+from qufur.rules.base import Rule
+
+
+class Answer(NamedTuple):
+    """What a learner says about one input.
+
+    `query` is whether the label is wanted; `probability` is the chance with which it was going to be.
+    """
+
+    id: Id
+    prediction: float
+    uncertainty: float
+    probability: float
+    query: bool
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a learner says about a batch of inputs: `Answer`s as columns, and iterable as rows."""
+
+    id: Sequence[Id]
+    prediction: Floats
+    uncertainty: Floats
+    probability: Floats
+    query: Bools
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def __iter__(self) -> Iterator[Answer]:
+        columns = (self.prediction, self.uncertainty, self.probability, self.query)
+        return map(Answer._make, zip(self.id, *(column.tolist() for column in columns), strict=True))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive inputs whose queries are decided and whose predictions wait for `Learner.finish`."""
+
+    look: Lookahead
+    effort: Effort
+    query: Bools
+    uncertainty: Floats
+    probability: Floats
+    queried: Sequence[Id]
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+class Learner:
+    """Predicts on a stream and decides which labels to buy.
+
+    A learner is for one thread at a time.
+
+    Parameters
+    ----------
+    model, rule
+        Descriptions; the learner keeps the state, so they can be shared.
+    seed
+        An int means `numpy.random.default_rng(seed)`; a Generator is used as it is.
+
+    Examples
+    --------
+    >>> from qufur import QuFUR, Ridge
+    >>> learner = Learner(Ridge(2), QuFUR(alpha=4.0), seed=0)
+    >>> answer = learner.ask([1.0, 0.0])
+    >>> answer.query, answer.prediction
+    (True, 0.0)
+    >>> learner.tell(answer.id, 1.0)
+    >>> learner.ask([1.0, 0.0]).prediction
+    0.5
+    """
+
+    def __init__(self, model: Model, rule: Rule, *, seed: int | np.random.Generator = 0) -> None:
+        self.model = model
+        self.rule = rule
+        self.rng = np.random.default_rng(seed)
+        self.state = model.start()
+        self.spending = rule.start()
+        self.next_id = 0
+        self.charges: dict[Id, Bools] = {}
+
+    def ask(self, x: ArrayLike, *, id: Id | None = None, domain: int | None = None) -> Answer:
+        """Predict on one input and decide whether its label is wanted.
+
+        Parameters
+        ----------
+        x
+            The input, of shape (dim,).
+        id
+            A name for `tell` to refer to; by default the number of inputs seen before.
+        domain
+            The domain, for rules that are told it.
+        """
+        row = as_inputs(x, self.model.dim, "Learner")
+        if len(row) != 1:
+            raise invalid("x", "Learner", "one input", f"{len(row)} rows", "Use ask_many for a batch.")
+        (answer,) = self.ask_many(
+            row,
+            ids=None if id is None else [id],
+            domain=None if domain is None else [domain],
+        )
+        return answer
+
+    def ask_many(
+        self, X: ArrayLike, *, ids: Sequence[Id] | None = None, domain: ArrayLike | None = None
+    ) -> Answers:
+        """Answer a batch of inputs whose labels come later: the same as `ask` one by one, but in blocks."""
+        rows = as_inputs(X, self.model.dim, "Learner")
+        names, domains = self._as_ids(ids, len(rows)), self._as_domain(domain, len(rows))
+        predictions, blocks = [], []
+        start, size = 0, self.block_size()
+        while start < len(rows):
+            part = slice(start, start + size.value)
+            block = self.decide(rows[part], names[part], None if domains is None else domains[part])
+            predictions.append(self.finish(block, NO_ARRIVALS))
+            blocks.append(block)
+            size.update(block.effort)
+            start += len(block)
+        if not blocks:
+            empty = np.empty(0)
+            return Answers([], empty, empty, empty, np.empty(0, dtype=bool))
+        return Answers(
+            names,
+            np.concatenate(predictions),
+            *(
+                np.concatenate([getattr(block, column) for block in blocks])
+                for column in ("uncertainty", "probability", "query")
+            ),
+        )
+
+    def tell(self, id: Id, label: float) -> None:
+        """Give the label of an outstanding query."""
+        self.tell_many([id], [label])
+
+    def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
+        """Give the labels of several outstanding queries at once."""
+        y = as_labels(labels, len(ids), "Learner")
+        self._check_outstanding(ids)
+        self.state.label(ids, y)
+        for id in ids:
+            del self.charges[id]
+
+    def retract(self, id: Id) -> None:
+        """Say that the label of an outstanding query will never come; its cost is refunded."""
+        self._check_outstanding([id])
+        self.state.retract(id)
+        self.spending.refund(self.charges.pop(id))
+
+    def learn(self, X: ArrayLike, y: ArrayLike) -> None:
+        """Learn from labels that were free: they cost no budget and no coin."""
+        rows = as_inputs(X, self.model.dim, "Learner")
+        self.state.learn(rows, as_labels(y, len(rows), "Learner"))
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """Return the prediction for each row, from the labelled data alone."""
+        return self.state.predict(as_inputs(X, self.model.dim, "Learner"))
+
+    def uncertainty(self, X: ArrayLike) -> Floats:
+        """Return Δ for each row, given every query so far."""
+        return self.state.uncertainty(as_inputs(X, self.model.dim, "Learner"))
+
+    @property
+    def outstanding(self) -> tuple[Id, ...]:
+        """Ids whose label was asked for and has not come."""
+        return tuple(self.state.pending)
+
+    @property
+    def spent(self) -> int:
+        """Labels bought, outstanding ones included."""
+        return self.spending.spent
+
+    @property
+    def left(self) -> int | None:
+        """Labels that may still be bought, or None without a budget."""
+        return self.spending.left
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole learner to a file, random generator and outstanding queries included."""
+        snapshot.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Learner:
+        """Read a learner back; it goes on bit for bit as if it had not stopped."""
+        return snapshot.load(cls, path)
+
+    def block_size(self, fixed: int | None = None) -> BlockSize:
+        """Return how far to look ahead; more than 1 needs a Δ that labels cannot change or queries raise."""
+        return BlockSize(fixed if self.model.label_free and self.model.monotone else 1)
+
+    def decide(self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None) -> Block:
+        """Decide the queries of the next inputs, or of as many of them as can be taken together.
+
+        For loops that know the labels, such as `run`. Every `decide` must be followed by its `finish`.
+        """
+        self.rule.check_domain(domain)
+        look = self.state.look(X)
+        count = len(look.uncertainty)
+        offer = self.spending.offer(count, self.rng, None if domain is None else domain[:count])
+        effort = decide(look, offer)
+        probability = offer.close(look.uncertainty)
+        query = offer.query
+        names = range(self.next_id, self.next_id + count) if ids is None else ids[:count]
+        queried = [names[row] for row in np.flatnonzero(query).tolist()]
+        self.charges.update(zip(queried, offer.charges.T[query], strict=True))
+        self.next_id = _beyond(names, self.next_id)
+        return Block(look, effort, query, look.uncertainty, probability, queried)
+
+    def finish(self, block: Block, arrivals: Arrivals) -> Floats:
+        """Return the predictions of a decided block as labels arrive, and move on to its end."""
+        prediction = block.look.finish(block.queried, arrivals)
+        for id in arrivals.ids:
+            del self.charges[id]
+        return prediction
+
+    def _as_ids(self, ids: Sequence[Id] | None, count: int) -> Sequence[Id]:
+        if ids is None:
+            return range(self.next_id, self.next_id + count)
+        ids = list(ids)
+        if len(ids) != count:
+            raise invalid("ids", "Learner", f"{count} ids, one per input", len(ids))
+        for id in ids:
+            if isinstance(id, bool) or not isinstance(id, int | str):
+                raise invalid("id", "Learner", "an int or a str", repr(id))
+        _check_distinct(ids)
+        taken = [id for id in ids if id in self.charges]
+        if taken:
+            raise invalid("id", "Learner", "new while its label is outstanding", repr(taken[0]))
+        return ids
+
+    def _as_domain(self, domain: ArrayLike | None, count: int) -> Ints | None:
+        if domain is None:
+            return None
+        domains = np.asarray(domain)
+        if domains.shape != (count,) or domains.dtype.kind not in "iu":
+            received = f"{domains.dtype} of shape {domains.shape}"
+            raise invalid("domain", "Learner", f"{count} integers, one per input", received)
+        return domains.astype(np.int64)
+
+    def _check_outstanding(self, ids: Sequence[Id]) -> None:
+        odd = [id for id in ids if id not in self.charges]
+        if odd:
+            few = ", ".join(map(repr, list(self.charges)[:5])) or "none"
+            raise invalid("id", "Learner", "outstanding", repr(odd[0]), f"Outstanding: {few}.")
+        _check_distinct(ids)
+
+
+def _beyond(ids: Sequence[Id], next_id: int) -> int:
+    """Return the first number above all ids so far: numbers given out by default must never be taken."""
+    if isinstance(ids, range):
+        return max(next_id, ids.stop)
+    return max([next_id, *(id + 1 for id in ids if isinstance(id, int))])
+
+
+def _check_distinct(ids: Sequence[Id]) -> None:
+    twice = [id for id, times in Counter(ids).items() if times > 1]
+    if twice:
+        raise invalid("ids", "Learner", "distinct", f"{twice[0]!r} more than once")

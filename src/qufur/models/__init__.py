@@ -1,0 +1,8 @@
+"""Models: what is learned, and how sure it is. Listing a model here is all that is needed."""
+
+from qufur.models.base import Model
+from qufur.models.ridge import Ridge
+
+MODELS: tuple[type[Model], ...] = (Ridge,)
+
+__all__ = ["MODELS", "Model", "Ridge"]

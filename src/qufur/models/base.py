@@ -1,0 +1,167 @@
+"""What a model is: predictions, uncertainties, and a look ahead over a block of inputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats, Ints
+
+Id = int | str
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Labels that arrive while a block is played.
+
+    Parameters
+    ----------
+    ids, labels
+        Which queries are answered, in order of arrival, and with what.
+    before
+        The row of the block before which each label is there; rising. The block's length: after its last row.
+    """
+
+    ids: Sequence[Id]
+    labels: Floats
+    before: Ints
+
+
+NO_ARRIVALS = Arrivals((), np.empty(0), np.empty(0, dtype=np.int64))
+
+
+class Model(ABC):
+    """A description of what can be learned; the state lives in what `start` returns."""
+
+    label_free: ClassVar[bool]
+    """Whether Δ depends on inputs and queries only, never on labels."""
+    monotone: ClassVar[bool]
+    """Whether Δ never rises as queries are added."""
+    bounded: ClassVar[bool]
+    """Whether the state takes the same memory however much was learned, outstanding queries aside."""
+    dim: int
+
+    @abstractmethod
+    def start(self) -> State:
+        """Return the state of a learner that has seen nothing."""
+
+    @abstractmethod
+    def loss(self, prediction: Floats, label: Floats) -> Floats:
+        """Return the loss of each prediction, in the user's units."""
+
+    @classmethod
+    @abstractmethod
+    def examples(cls, dim: int) -> Sequence[Model]:
+        """Return small instances for inputs of dimension `dim`, for the contract checks."""
+
+
+class State(ABC):
+    """What a learner knows. `query` and `label` are separate: labels may come late, or never.
+
+    Attributes
+    ----------
+    pending
+        Inputs whose label was asked for and has not come, by id.
+    """
+
+    pending: dict[Id, Floats]
+
+    @abstractmethod
+    def predict(self, X: Floats) -> Floats:
+        """Return the prediction for each row, from the labelled data alone."""
+
+    @abstractmethod
+    def uncertainty(self, X: Floats) -> Floats:
+        """Return Δ of each row, given every query so far."""
+
+    @abstractmethod
+    def look(self, X: Floats) -> Lookahead:
+        """Look ahead over the rows of X, or over as many of the first as can be taken together."""
+
+    @abstractmethod
+    def query(self, ids: Sequence[Id], X: Floats) -> None:
+        """Note that the labels of these rows were asked for: Δ falls now, predictions do not change."""
+
+    @abstractmethod
+    def label(self, ids: Sequence[Id], labels: Floats) -> None:
+        """Learn the labels of pending queries."""
+
+    @abstractmethod
+    def retract(self, id: Id) -> None:
+        """Forget a pending query whose label will never come."""
+
+    @abstractmethod
+    def learn(self, X: Floats, labels: Floats) -> None:
+        """Learn labels that were not asked for."""
+
+    @abstractmethod
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return the state as JSON values and named arrays."""
+
+    @abstractmethod
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Take over a state that `save` returned."""
+
+
+class Lookahead(ABC):
+    """A block of upcoming inputs: first its queries are found, then it is absorbed as a whole.
+
+    Attributes
+    ----------
+    uncertainty
+        Δ of each row: until `settle` as if no row of the block were queried, from then on given the block's
+        queries before it.
+    """
+
+    uncertainty: Floats
+
+    @abstractmethod
+    def consider(self, rows: Ints) -> None:
+        """Take these rows as the only ones that may be queried."""
+
+    @abstractmethod
+    def given(self, chosen: Bools) -> Floats:
+        """Return Δ of each considered row if the chosen ones among them are queried."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Make the rows last chosen the block's queries."""
+
+    @abstractmethod
+    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+        """Return the predictions of all rows as labels arrive, and move the state to the block's end.
+
+        `ids` name the queries in order.
+        """
+
+
+class OneRow(Lookahead):
+    """The look-ahead over a single input: nothing to look ahead to, and it serves every model."""
+
+    def __init__(self, state: State, X: Floats) -> None:
+        self._state = state
+        self._X = X
+        self.uncertainty = state.uncertainty(X)
+
+    def consider(self, rows: Ints) -> None:
+        """There is only one row to consider."""
+
+    def given(self, chosen: Bools) -> Floats:
+        """Return Δ of the row, which does not depend on whether it is queried itself."""
+        return self.uncertainty
+
+    def settle(self) -> None:
+        """There are no later rows to adjust."""
+
+    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+        """Return the prediction, then ask for the label if it is wanted, then learn what arrived."""
+        prediction = self._state.predict(self._X)
+        if ids:
+            self._state.query(ids, self._X)
+        if arrivals.ids:
+            self._state.label(arrivals.ids, arrivals.labels)
+        return prediction

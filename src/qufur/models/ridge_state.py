@@ -1,0 +1,129 @@
+"""What a linear learner knows, with labels that come late, out of order, or never."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.models.base import Id, Lookahead, OneRow, State
+from qufur.models.gram import Gram
+from qufur.models.ridge_look import RidgeLook
+
+if TYPE_CHECKING:
+    from qufur.models.ridge import Ridge
+
+
+class RidgeState(State):
+    """Two Gram matrices: `queried` gives Δ, `labelled` gives predictions.
+
+    While no label is outstanding they are one object. A query whose label may come before the next input (`fresh`) is
+    not absorbed yet: if the label does come, one update serves both matrices and no copy is made.
+    """
+
+    def __init__(self, model: Ridge) -> None:
+        self.model = model
+        self.queried = self.labelled = Gram(model.width, model.penalty)
+        self.pending: dict[Id, Floats] = {}
+        self.fresh: list[Id] = []
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the prediction for each row, from the labelled data alone."""
+        return self.model.unscaled(self.model.features(X) @ self.labelled.coef)
+
+    def uncertainty(self, X: Floats) -> Floats:
+        """Return Δ of each row, given every query so far."""
+        gram = self.queried
+        if self.fresh:  # on a copy: looking must not change the state, not even its rounding
+            gram = gram.copy()
+            gram.absorb(gram.update(self.rows_of(self.fresh)))
+        return self.model.delta(gram.variance(self.model.features(X)))
+
+    def look(self, X: Floats) -> Lookahead:
+        """Look ahead over the rows of X that can be taken together without losing digits."""
+        self._absorb_fresh()
+        features = self.model.features(X)
+        self.queried.prepare(features)
+        if len(X) == 1:
+            return OneRow(self, X)
+        variance = self.queried.variance(features)
+        # A query in the block takes V² off the variances after it: harmless unless they are huge.
+        huge = variance > RidgeLook.largest_variance
+        reach = max(1, int(huge.argmax())) if huge.any() else len(X)
+        return RidgeLook(self, features[:reach], variance[:reach]) if reach > 1 else OneRow(self, X[:1])
+
+    def query(self, ids: Sequence[Id], X: Floats) -> None:
+        """Note that the labels of these rows were asked for."""
+        self.pending.update(zip(ids, self.model.features(X), strict=True))
+        self.fresh.extend(ids)
+
+    def label(self, ids: Sequence[Id], labels: Floats) -> None:
+        """Learn the labels of pending queries."""
+        rows, y = self.rows_of(ids), self.model.scaled(labels)
+        self.labelled.absorb(self.labelled.update(rows), y)
+        if self.labelled is not self.queried:
+            self.queried.absorb(self.queried.update(self.rows_of([id for id in ids if id in self.fresh])))
+        self.drop(ids)
+
+    def retract(self, id: Id) -> None:
+        """Forget a pending query: M is rebuilt from the labelled rows and the queries that remain."""
+        absorbed = id not in self.fresh
+        self.drop([id])
+        if absorbed and self.pending:
+            self.queried = self.labelled.copy()
+            self.queried.absorb(
+                self.queried.update(self.rows_of([i for i in self.pending if i not in self.fresh]))
+            )
+
+    def learn(self, X: Floats, labels: Floats) -> None:
+        """Learn labels that were not asked for."""
+        rows, y = self.model.features(X), self.model.scaled(labels)
+        self.labelled.absorb(self.labelled.update(rows), y)
+        if self.labelled is not self.queried:
+            self.queried.absorb(self.queried.update(rows))
+
+    def fork(self) -> None:
+        """Give queries and labels a matrix each."""
+        if self.labelled is self.queried:
+            self.queried = self.labelled.copy()
+
+    def drop(self, ids: Sequence[Id]) -> None:
+        """Take ids off the pending ones; when none is left, one matrix serves again."""
+        for id in ids:
+            del self.pending[id]
+        self.fresh = [id for id in self.fresh if id in self.pending]
+        if not self.pending:
+            self.queried = self.labelled
+
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return the state as JSON values and named arrays."""
+        arrays = {f"labelled.{name}": array for name, array in self.labelled.arrays().items()}
+        if self.queried is not self.labelled:
+            arrays |= {f"queried.{name}": array for name, array in self.queried.arrays().items()}
+        arrays["pending"] = self.rows_of(list(self.pending))
+        return {"pending": list(self.pending), "fresh": self.fresh}, arrays
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Take over a state that `save` returned."""
+        parts: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
+        for name, array in arrays.items():
+            part, _, rest = name.partition(".")
+            parts.setdefault(part, {})[rest] = array
+        self.labelled.restore(parts["labelled"])
+        if "queried" in parts:
+            self.queried = Gram(1, self.model.penalty)
+            self.queried.restore(parts["queried"])
+        self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
+        self.fresh = list(values["fresh"])
+
+    def rows_of(self, ids: Sequence[Id]) -> Floats:
+        """Return pending inputs as a matrix."""
+        return np.array([self.pending[id] for id in ids]).reshape(len(ids), self.model.width)
+
+    def _absorb_fresh(self) -> None:
+        if self.fresh:
+            self.fork()
+            self.queried.absorb(self.queried.update(self.rows_of(self.fresh)))
+            self.fresh = []

@@ -1,0 +1,49 @@
+"""Rows about to enter a Gram matrix, with what any use of them needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from qufur.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Update:
+    """Rows X, W = X M⁻¹ and the lower Cholesky factor L of I + X M⁻¹ Xᵀ, for M without them."""
+
+    X: Floats
+    W: Floats
+    L: Floats
+
+    @classmethod
+    def of(cls, X: Floats, W: Floats) -> Update:
+        """Complete X and W."""
+        return cls(X, W, cholesky_of_sum(W @ X.T))
+
+    @classmethod
+    def of_nothing(cls, dim: int) -> Update:
+        """Return the update without rows."""
+        return cls(np.empty((0, dim)), np.empty((0, dim)), np.empty((0, 0)))
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def surprise(self, y: Floats, coef: Floats) -> Floats:
+        """Return L⁻¹(y − Xθ̂): how far each label is off, given the ones before it, in units of its spread."""
+        return forward(self.L, (y - self.X @ coef)[:, None])[:, 0]
+
+
+def cholesky_of_sum(G: Floats) -> Floats:
+    """Return the lower Cholesky factor of I + G; G is overwritten."""
+    G.flat[:: len(G) + 1] += 1.0
+    # The transpose of a symmetric matrix in C order is in Fortran order: LAPACK then works in place.
+    L, _ = lapack.dpotrf(G.T, lower=1, overwrite_a=1)
+    return np.asarray(L)
+
+
+def forward(L: Floats, right: Floats) -> Floats:
+    """Return L⁻¹ `right` in C order."""
+    return np.asarray(blas.dtrsm(1.0, L, right.T, side=1, lower=1, trans_a=1).T)

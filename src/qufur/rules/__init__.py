@@ -1,0 +1,13 @@
+"""Rules: when is a label worth buying? One rule per file; listing it here is all that is needed."""
+
+from qufur.rules.base import Rule
+from qufur.rules.domain_oracle import DomainOracle
+from qufur.rules.fixed_budget import FixedBudget
+from qufur.rules.greedy import Greedy
+from qufur.rules.qufur import QuFUR
+from qufur.rules.threshold import Threshold
+from qufur.rules.uniform import Uniform
+
+RULES: tuple[type[Rule], ...] = (QuFUR, FixedBudget, Uniform, Greedy, Threshold, DomainOracle)
+
+__all__ = ["RULES", "DomainOracle", "FixedBudget", "Greedy", "QuFUR", "Rule", "Threshold", "Uniform"]

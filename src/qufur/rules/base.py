@@ -1,0 +1,135 @@
+"""What a rule is, and the one place where coins are thrown and budgets kept."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats, Ints, as_count
+from qufur.errors import invalid
+
+
+class Rule(ABC):
+    """Turns uncertainties into query probabilities, and says how many labels may be bought.
+
+    A rule is a description without state: a frozen dataclass whose `probability` is the whole rule. Most
+    rules are a single *copy*; one that runs several side by side (`FixedBudget`) gives a row of probabilities
+    for each, and a label is bought when at least one copy that has budget left wants it.
+
+    `probability` must not fall as the uncertainty rises: the exact block look-ahead rests on it.
+    """
+
+    random: ClassVar[bool] = True
+    """Whether a copy throws one coin per example. Without coins it queries where its probability is 1."""
+    told_domain: ClassVar[bool] = False
+    """Whether the rule must be told the domain of each example."""
+    budget: int | None
+
+    @abstractmethod
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        """Return the query probability of each example, shape (n,) or (copies, n), whatever was spent."""
+
+    def caps(self) -> Floats:
+        """Return how many labels each copy may buy."""
+        return np.array([math.inf if self.budget is None else self.budget], dtype=np.float64)
+
+    def check_domain(self, domain: Ints | None) -> None:
+        """Refuse domains that the rule cannot use, before anything has changed."""
+        if self.told_domain and domain is None:
+            raise invalid("domain", type(self).__name__, "given for every example", "None")
+
+    def start(self) -> Spending:
+        """Return the state of a learner that has spent nothing."""
+        return Spending(self)
+
+    @classmethod
+    @abstractmethod
+    def examples(cls, horizon: int) -> Sequence[Rule]:
+        """Return small instances, meant for streams of length `horizon`, for the contract checks."""
+
+
+def as_budget(budget: int | None, owner: str) -> None:
+    """Refuse a budget that is neither None nor a whole number of at least 1."""
+    if budget is not None:
+        as_count(
+            budget, "budget", owner, remedy="It counts labels; a share of the stream is share * horizon."
+        )
+
+
+class Spending:
+    """What a rule has spent: all the state it has."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.caps = rule.caps()
+        self.charged = np.zeros(len(self.caps))
+        self.spent = 0
+
+    @property
+    def left(self) -> int | None:
+        """Labels that may still be bought, or None without a budget."""
+        return None if self.rule.budget is None else self.rule.budget - self.spent
+
+    def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> Offer:
+        """Throw the coins of the next `count` examples: one per copy and example, copy 0 first."""
+        coins = rng.random((count, len(self.caps))).T if self.rule.random else None
+        return Offer(self, count, coins, domain)
+
+    def refund(self, charge: Bools) -> None:
+        """Take back one query that these copies paid for."""
+        self.charged -= charge
+        self.spent -= 1
+
+
+class Offer:
+    """The coins of a block of upcoming examples, and what is decided about them."""
+
+    def __init__(self, spending: Spending, count: int, coins: Floats | None, domain: Ints | None) -> None:
+        self._spending = spending
+        self._coins = coins
+        self._domain = domain
+        self._room = (spending.caps - spending.charged)[:, None]
+        self.charges = np.zeros((len(self._room), count), dtype=bool)
+
+    @property
+    def query(self) -> Bools:
+        """Which examples are queried."""
+        return np.asarray(self.charges.any(axis=0))
+
+    def may_query(self, uncertainty: Floats) -> Bools:
+        """Return which examples a copy with labels left would query, whatever the others do.
+
+        With upper bounds of the uncertainties these contain every query: what is bought on the way only
+        takes copies out.
+        """
+        wants = self._coins_below(self._probability(uncertainty, slice(None)), slice(None))
+        return np.asarray((wants & (self._room > 0)).any(axis=0))
+
+    def charges_for(self, uncertainty: Floats, rows: Ints) -> Bools:
+        """Return which copies pay for each of these rows, the only ones that may query."""
+        wants = self._coins_below(self._probability(uncertainty, rows), rows)
+        earlier = wants.cumsum(axis=1) - wants
+        return np.asarray(wants & (earlier < self._room))
+
+    def charge(self, rows: Ints, charges: Bools) -> None:
+        """Make these the charges of the block."""
+        self.charges[:, rows] = charges
+
+    def close(self, uncertainty: Floats) -> Floats:
+        """Book the block with the rule and return the probability with which each example was queried."""
+        earlier = self.charges.cumsum(axis=1) - self.charges
+        p = np.where(earlier < self._room, self._probability(uncertainty, slice(None)), 0.0)
+        self._spending.charged += self.charges.sum(axis=1)
+        self._spending.spent += int(self.query.sum())
+        return p[0] if len(p) == 1 else np.asarray(1.0 - np.prod(1.0 - p, axis=0))
+
+    def _probability(self, uncertainty: Floats, rows: slice | Ints) -> Floats:
+        domain = None if self._domain is None else self._domain[rows]
+        return np.atleast_2d(self._spending.rule.probability(uncertainty, domain))
+
+    def _coins_below(self, p: Floats, rows: slice | Ints) -> Bools:
+        return np.asarray(p >= 1.0 if self._coins is None else self._coins[:, rows] < p)

@@ -1,0 +1,40 @@
+"""Greedy querying: every label until the budget is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints, as_count
+from qufur.rules.base import Rule
+
+
+@dataclass(frozen=True)
+class Greedy(Rule):
+    """Query the first `budget` examples and none after (the paper's naive greedy baseline).
+
+    Parameters
+    ----------
+    budget
+        B ≥ 1, the number of labels.
+
+    Examples
+    --------
+    >>> Greedy(10).probability(np.array([0.1, 0.7]), None)
+    array([1., 1.])
+    """
+
+    random = False
+    budget: int
+
+    def __post_init__(self) -> None:
+        as_count(self.budget, "budget", "Greedy")
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        return np.ones(len(uncertainty))
+
+    @classmethod
+    def examples(cls, horizon: int) -> Sequence[Greedy]:
+        return [cls(max(1, horizon // 3))]

@@ -1,0 +1,48 @@
+"""QuFUR(α): query in the face of uncertainty (Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints, as_number
+from qufur.rules.base import Rule, as_budget
+
+
+@dataclass(frozen=True)
+class QuFUR(Rule):
+    """Query with probability min(1, (αΔ)^γ); γ = 1 is the paper's Algorithm 1.
+
+    Parameters
+    ----------
+    alpha
+        α > 0, labels per unit of uncertainty. Queries grow as √α and regret falls as 1/√α (Theorem 1).
+    power
+        γ > 0. Beyond the paper: towards ∞ the rule becomes a threshold at Δ = 1/α.
+    budget
+        Hard cap on the number of labels; None for no cap.
+
+    Examples
+    --------
+    >>> QuFUR(2.0).probability(np.array([0.1, 0.7]), None)
+    array([0.2, 1. ])
+    """
+
+    alpha: float
+    power: float = field(default=1.0, kw_only=True)
+    budget: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        as_number(self.alpha, "alpha", "QuFUR", low=0)
+        as_number(self.power, "power", "QuFUR", low=0)
+        as_budget(self.budget, "QuFUR")
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        p = self.alpha * uncertainty
+        return np.minimum(1.0, p if self.power == 1.0 else p**self.power)
+
+    @classmethod
+    def examples(cls, horizon: int) -> Sequence[QuFUR]:
+        return [cls(1.0), cls(3.0, budget=max(1, horizon // 10)), cls(2.0, power=3.0)]

@@ -1,0 +1,47 @@
+"""Threshold querying: the limit of QuFUR at large power, without coins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints, as_number
+from qufur.rules.base import Rule, as_budget
+
+
+@dataclass(frozen=True)
+class Threshold(Rule):
+    """Query exactly where Δ reaches a level; not in the paper.
+
+    Duplicates make Δ land on the level up to rounding, so the comparison has a slack of 1e-10: Δ computed one
+    by one or in blocks then falls on the same side.
+
+    Parameters
+    ----------
+    level
+        Δ > 0 from which on a label is bought.
+    budget
+        Hard cap on the number of labels; None for no cap.
+
+    Examples
+    --------
+    >>> Threshold(0.5).probability(np.array([0.1, 0.5, 0.7]), None)
+    array([0., 1., 1.])
+    """
+
+    random = False
+    level: float
+    budget: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        as_number(self.level, "level", "Threshold", low=0)
+        as_budget(self.budget, "Threshold")
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        return np.where(uncertainty >= self.level * (1 - 1e-10), 1.0, 0.0)
+
+    @classmethod
+    def examples(cls, horizon: int) -> Sequence[Threshold]:
+        return [cls(0.5), cls(0.05, budget=max(1, horizon // 10))]

@@ -1,0 +1,43 @@
+"""Uniform querying: the label-efficient baseline that ignores uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints, as_number
+from qufur.rules.base import Rule, as_budget
+
+
+@dataclass(frozen=True)
+class Uniform(Rule):
+    """Query every example with the same probability μ (Section 3.2 of the paper).
+
+    Parameters
+    ----------
+    rate
+        μ in (0, 1].
+    budget
+        Hard cap on the number of labels; None for no cap.
+
+    Examples
+    --------
+    >>> Uniform(0.3).probability(np.array([0.1, 0.7]), None)
+    array([0.3, 0.3])
+    """
+
+    rate: float
+    budget: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        as_number(self.rate, "rate", "Uniform", low=0, high=1)
+        as_budget(self.budget, "Uniform")
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        return np.full(len(uncertainty), float(self.rate))
+
+    @classmethod
+    def examples(cls, horizon: int) -> Sequence[Uniform]:
+        return [cls(0.3), cls(0.5, budget=max(1, horizon // 10))]

@@ -1,0 +1,157 @@
+"""The only loop: a learner meets a stream."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from qufur.arrays import Floats, Ints, as_count
+from qufur.errors import invalid
+from qufur.learner import Block, Learner
+from qufur.lookahead import BlockSize
+from qufur.models.base import NO_ARRIVALS, Arrivals, Id
+from qufur.streams.base import Chunk, Stream
+from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
+
+CHUNK = 4096
+
+
+def run(
+    learner: Learner,
+    stream: Stream,
+    *,
+    block: int | None = None,
+    delay: int | Sequence[int] | Ints = 0,
+    out: str | os.PathLike[str] | None = None,
+) -> Trace:
+    """Play a stream to a learner and record what happens.
+
+    Parameters
+    ----------
+    learner
+        It goes on from the state it is in, and is left in the state after the stream.
+    stream
+        The examples; only the labels that the learner queries reach it.
+    block
+        How many inputs to look ahead over: speed only, never results. By default chosen on the way.
+    delay
+        After how many further examples a label arrives: 0 is before the next one. One number, or one per example.
+        Labels on their way when the stream ends are delivered then.
+    out
+        A `.npy` file for the records, written as the run goes; by default they are kept in memory.
+
+    Returns
+    -------
+    Trace
+        One record per example, and totals.
+
+    Examples
+    --------
+    >>> from qufur import Learner, QuFUR, Ridge, run, streams
+    >>> stream = streams.HiddenDomains([50, 100], [6, 3], seed=1)
+    >>> trace = run(Learner(Ridge(stream.dim), QuFUR(alpha=1.0), seed=2), stream)
+    >>> trace.queries, round(trace.total_regret, 2)
+    (36, 2.53)
+    """
+    post = _Post(_as_delays(delay))
+    size = learner.block_size(None if block is None else as_count(block, "block", "run"))
+    recorder = MemoryRecorder() if out is None else FileRecorder(out)
+    with _blas().limit(limits=1), recorder:
+        for chunk in stream.against(learner).chunks(max(CHUNK, size.largest)):
+            _play(learner, chunk, size, post, recorder)
+        post.deliver_rest(learner)
+    return recorder.trace()
+
+
+def _play(
+    learner: Learner, chunk: Chunk, size: BlockSize, post: _Post, recorder: MemoryRecorder | FileRecorder
+) -> None:
+    start = 0
+    while start < len(chunk):
+        part = slice(start, start + size.value)
+        domain = None if chunk.domain is None else chunk.domain[part]
+        block = learner.decide(chunk.X[part], None, domain)
+        part = slice(start, start + len(block))
+        prediction = learner.finish(block, post.exchange(block, chunk.y[part]))
+        recorder.write(_records(learner, block, prediction, chunk, part))
+        size.update(block.effort)
+        start = part.stop
+
+
+def _records(learner: Learner, block: Block, prediction: Floats, chunk: Chunk, part: slice) -> Records:
+    records = np.empty(len(block), RECORD)
+    loss = learner.model.loss
+    records["prediction"] = prediction
+    records["uncertainty"] = block.uncertainty
+    records["probability"] = block.probability
+    records["query"] = block.query
+    records["loss"] = loss(prediction, chunk.y[part])
+    records["regret"] = records["excess"] = np.nan
+    if chunk.truth is not None:
+        records["regret"] = loss(prediction, chunk.truth[part])
+        records["excess"] = records["loss"] - loss(chunk.truth[part], chunk.y[part])
+    records["domain"] = -1 if chunk.domain is None else chunk.domain[part]
+    return records
+
+
+class _Post:
+    """Labels on their way."""
+
+    def __init__(self, delays: int | Ints) -> None:
+        self._delays = delays
+        self._time = 0
+        self._waiting: list[tuple[int, int, Id, float]] = []
+
+    def exchange(self, block: Block, labels: Floats) -> Arrivals:
+        """Take in the block's queries and hand out the labels that arrive by its end."""
+        rows = np.flatnonzero(block.query)
+        start, end = self._time, self._time + len(block)
+        self._time = end
+        if isinstance(self._delays, int) and self._delays == 0:
+            return Arrivals(block.queried, labels[rows], rows + 1) if len(rows) else NO_ARRIVALS
+        due = start + rows + 1 + self._delay_of(start + rows)
+        sent = zip(due.tolist(), (start + rows).tolist(), block.queried, labels[rows].tolist(), strict=True)
+        for letter in sent:
+            heapq.heappush(self._waiting, letter)
+        return self._collect(start, end)
+
+    def deliver_rest(self, learner: Learner) -> None:
+        """Hand out what is still on its way."""
+        rest = self._collect(self._time, None)
+        if rest.ids:
+            learner.tell_many(rest.ids, rest.labels)
+
+    def _collect(self, start: int, end: int | None) -> Arrivals:
+        letters = []
+        while self._waiting and (end is None or self._waiting[0][0] <= end):
+            letters.append(heapq.heappop(self._waiting))
+        if not letters:
+            return NO_ARRIVALS
+        due, _, ids, labels = zip(*letters, strict=True)
+        return Arrivals(ids, np.array(labels), np.array(due) - start)
+
+    def _delay_of(self, positions: Ints) -> int | Ints:
+        if isinstance(self._delays, int):
+            return self._delays
+        if len(positions) and positions[-1] >= len(self._delays):
+            received = f"{len(self._delays)} numbers for a longer stream"
+            raise invalid("delay", "run", "one number, or one for every example", received)
+        return self._delays[positions]
+
+
+def _as_delays(delay: int | Sequence[int] | Ints) -> int | Ints:
+    delays = np.asarray(delay)
+    if delays.ndim > 1 or delays.dtype.kind not in "iu" or (delays.size and delays.min() < 0):
+        raise invalid("delay", "run", "an integer of at least 0, or an array of them", repr(delay))
+    return int(delays) if delays.ndim == 0 else delays.astype(np.int64)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # NumPy's and SciPy's BLAS pools fight over the cores: one thread each is the fastest, and the same bits.
+    return ThreadpoolController()

@@ -1,0 +1,77 @@
+"""Examples that are already in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
+from qufur.errors import invalid
+from qufur.streams.base import Chunk, Stream
+
+
+class Arrays(Stream):
+    """Rows of a matrix, in order.
+
+    Chunks are views; float64 arrays in C order are not copied at all.
+
+    Parameters
+    ----------
+    X, y
+        Inputs (T, d) and labels (T,), finite, T at least 1.
+    truth
+        f*(x_t) for each row, where it is known: regret is measured against it.
+    domain
+        An integer label for each row, where the domains are known.
+
+    Examples
+    --------
+    >>> stream = Arrays([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], [0.5, -0.5, 0.1])
+    >>> [chunk.y.tolist() for chunk in stream.chunks(2)]
+    [[0.5, -0.5], [0.1]]
+    """
+
+    horizon: int
+
+    def __init__(
+        self, X: ArrayLike, y: ArrayLike, *, truth: ArrayLike | None = None, domain: ArrayLike | None = None
+    ) -> None:
+        self.X = as_inputs(X, None, "Arrays")
+        self.horizon, self.dim = self.X.shape
+        if 0 in self.X.shape:
+            raise invalid("X", "Arrays", "of at least one row and one column", f"shape {self.X.shape}")
+        self.y = as_labels(y, self.horizon, "Arrays")
+        self.truth = None if truth is None else _as_truth(truth, self.horizon)
+        self.domain = None if domain is None else _as_domain(domain, self.horizon)
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Yield views of `size` rows; the last may be shorter."""
+        size = as_count(size, "size", "Arrays.chunks")
+        for start in range(0, self.horizon, size):
+            rows = slice(start, start + size)
+            truth = None if self.truth is None else self.truth[rows]
+            domain = None if self.domain is None else self.domain[rows]
+            yield Chunk(self.X[rows], self.y[rows], truth, domain)
+
+
+def _as_truth(values: ArrayLike, count: int) -> Floats:
+    _check_length(values, count, "truth")
+    return as_labels(values, count, "Arrays(truth=...)")
+
+
+def _as_domain(values: ArrayLike, count: int) -> Ints:
+    _check_length(values, count, "domain")
+    labels = np.asarray(values)
+    if labels.dtype.kind not in "iu":
+        remedy = "Number the domains: numpy.unique(domain, return_inverse=True)[1]."
+        raise invalid("domain", "Arrays", "integer labels", f"{labels.dtype} values", remedy)
+    return labels.astype(np.int64, copy=False)
+
+
+def _check_length(values: ArrayLike, count: int, parameter: str) -> None:
+    if np.shape(values) != (count,):
+        raise invalid(
+            parameter, "Arrays", f"of shape ({count},), one per row of X", f"shape {np.shape(values)}"
+        )

@@ -1,0 +1,88 @@
+"""Comma-separated values.
+
+The standard library reads them here, row by row: polars fills rows that are too short with nulls, without a
+word and whatever its options, and has no batched CSV reader that all of its versions share.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.errors import invalid
+from qufur.streams.source import Source, bad_cell, no_rows, unreadable
+
+
+class CsvSource(Source):
+    """A UTF-8 file with a header line; blank lines are skipped, rows are numbered from 1."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        records = self._records()
+        self.columns = next(records, [])
+        if not self.columns:
+            raise no_rows(path, "no header")
+        if next(records, None) is None:
+            raise no_rows(path, "a header only")
+
+    def count(self) -> int:
+        """Walk through the file once."""
+        return sum(1 for _ in self._records()) - 1
+
+    def blocks(self, names: Sequence[str], size: int) -> Iterator[Floats]:
+        """Convert `size` rows at a time."""
+        wanted = itemgetter(*self.positions(names))
+        cells = map(wanted, islice(self._records(), 1, None))
+        row = 1
+        while block := list(islice(cells, size)):
+            yield self._floats(block, names, row)
+            row += len(block)
+
+    def _records(self) -> Iterator[list[str]]:
+        # A byte that is not UTF-8 matters in a number only, and is complained about there.
+        with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            try:
+                yield from self._checked(csv.reader(file))
+            except csv.Error as error:
+                raise unreadable(self.path, "CSV", error) from None
+
+    def _checked(self, records: Iterator[list[str]]) -> Iterator[list[str]]:
+        width = 0
+        for row, cells in enumerate(filter(None, records)):
+            width = width or len(cells)
+            if len(cells) != width:
+                remedy = "Check its commas and quotes."
+                allowed = f"{width} fields wide like the header"
+                raise invalid(f"row {row}", self.path.name, allowed, f"{len(cells)} fields", remedy)
+            yield cells
+
+    def _floats(self, block: list[tuple[str, ...]], names: Sequence[str], first: int) -> Floats:
+        try:
+            floats = np.array(block, dtype=np.float64)
+        except ValueError:
+            raise self._first_bad(block, names, first) from None
+        if not np.isfinite(floats).all():
+            raise self._first_bad(block, names, first)
+        return floats
+
+    def _first_bad(self, block: list[tuple[str, ...]], names: Sequence[str], first: int) -> ValueError:
+        cells = (
+            (name, row, cell)
+            for row, record in enumerate(block, first)
+            for name, cell in zip(names, record, strict=True)
+        )
+        return next(bad_cell(self.path, *place) for place in cells if not _is_finite(place[-1]))
+
+
+def _is_finite(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False

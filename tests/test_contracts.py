@@ -1,0 +1,53 @@
+"""Every promise of `qufur.checks`, for every model with every rule; and rules that break them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from qufur import QuFUR, Ridge, checks
+from qufur.rules.base import Spending
+
+
+@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(("model", "rule"), list(checks.combinations()), ids=repr)
+def test_contract(check, model, rule):
+    check(model, rule)
+
+
+@dataclasses.dataclass(frozen=True)
+class OverspendsByOne(QuFUR):
+    def caps(self):
+        return super().caps() + 1
+
+
+class TwoCoinsPerBlock(Spending):
+    def offer(self, count, rng, domain):
+        rng.random()
+        return super().offer(count, rng, domain)
+
+
+@dataclasses.dataclass(frozen=True)
+class UsesTwoRandomNumbers(QuFUR):
+    def start(self):
+        return TwoCoinsPerBlock(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadsGlobalRandomness(QuFUR):
+    def probability(self, uncertainty, domain):
+        return super().probability(uncertainty, domain) * np.random.random()
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken"),
+    [
+        (OverspendsByOne(50.0, budget=9), checks.check_budget),
+        (UsesTwoRandomNumbers(2.0), checks.check_blocks),
+        (ReadsGlobalRandomness(2.0), checks.check_seed),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_wrong_rules_are_caught(rule, broken):
+    with pytest.raises(AssertionError):
+        broken(Ridge(4), rule)

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from qufur.streams import Arrays
+
+X = np.arange(14.0).reshape(7, 2)
+Y = np.linspace(-1, 1, 7)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_chunks_are_the_rows_in_order(size):
+    stream = Arrays(X, Y, truth=-Y, domain=[5, 5, -2, -2, -2, 9, 9])
+    chunks = list(stream.chunks(size))
+    assert [len(chunk) for chunk in chunks] == [min(size, 7 - i) for i in range(0, 7, size)]
+    np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), X)
+    np.testing.assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), Y)
+    np.testing.assert_array_equal(np.concatenate([chunk.truth for chunk in chunks]), -Y)
+    assert np.concatenate([chunk.domain for chunk in chunks]).tolist() == [5, 5, -2, -2, -2, 9, 9]
+
+
+def test_chunks_are_views_and_read_only_inputs_are_accepted():
+    frozen_X, frozen_y = X.copy(), Y.copy()
+    frozen_X.flags.writeable = frozen_y.flags.writeable = False
+    chunk = list(Arrays(frozen_X, frozen_y).chunks(3))[1]
+    assert np.shares_memory(chunk.X, frozen_X)
+    assert np.shares_memory(chunk.y, frozen_y)
+    assert chunk.truth is None
+    assert chunk.domain is None
+
+
+def test_attributes():
+    stream = Arrays(X, Y, domain=np.zeros(7, dtype=np.uint8))
+    assert (stream.horizon, stream.dim, stream.domain.dtype) == (7, 2, np.int64)
+    assert stream.against(object()) is stream
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": Y[:3]}, r"y of Arrays must be of shape \(7,\)"),
+        ({"truth": Y[:3]}, r"truth of Arrays must be of shape \(7,\), one per row of X, got shape \(3,\)"),
+        ({"truth": np.full(7, np.nan)}, r"Arrays\(truth=...\) must be finite, got nan at row 0"),
+        ({"domain": [1]}, r"domain of Arrays must be of shape \(7,\), one per row of X, got shape \(1,\)"),
+        ({"domain": Y}, "domain of Arrays must be integer labels, got float64 values. Number the domains"),
+        ({"domain": list("aabbccd")}, "domain of Arrays must be integer labels"),
+        ({"X": np.empty((0, 2)), "y": []}, r"X of Arrays must be of at least one row .* shape \(0, 2\)"),
+        ({"X": np.where(X == 3, np.inf, X)}, "X of Arrays must be finite, got inf at row 1, column 1"),
+    ],
+)
+def test_errors_name_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Arrays(**({"X": X, "y": Y} | arguments))
+
+
+def test_size_is_checked():
+    with pytest.raises(ValueError, match=r"size of Arrays.chunks must be an integer of at least 1, got 0"):
+        next(Arrays(X, Y).chunks(0))

@@ -1,0 +1,294 @@
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qufur.streams import Chunk, Summary, Table
+
+pl = pytest.importorskip("polars")
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(103, 3))
+Y = RNG.normal(size=103)
+DOMAIN = np.repeat([4, -1, 7], [50, 50, 3])
+FEATURES = {"npz": ("x0", "x1", "x2"), "csv": ("a", "b", "c"), "parquet": ("a", "b", "c")}
+
+
+@pytest.fixture(params=["csv", "parquet", "npz"])
+def path(request, tmp_path):
+    path = tmp_path / f"table.{request.param}"
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": Y, "domain": DOMAIN, "c": X[:, 2]})
+    if request.param == "npz":
+        np.savez(path, X=X, y=Y, domain=DOMAIN, other=np.zeros(5))
+    else:
+        getattr(frame, f"write_{request.param}")(path)
+    return path
+
+
+def write(tmp_path, text, name="t.csv"):
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def read(stream, size=10):
+    parts = [(c.X, c.y, c.domain) for c in stream.chunks(size)]
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+def complaint(path, target="y", **options):
+    with pytest.raises(ValueError) as caught:
+        for _ in Table(path, target, **options).chunks(2):
+            pass
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("size", [1, 10, 103, 1000])
+def test_every_format_gives_the_same_rows(path, size):
+    stream = Table(path, "y", domain="domain")
+    for got, expected in zip(read(stream, size), (X, Y, DOMAIN), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert (stream.horizon, stream.dim, stream.features) == (103, 3, FEATURES[path.suffix[1:]])
+    assert [len(chunk) for chunk in stream.chunks(size)] == [min(size, 103 - i) for i in range(0, 103, size)]
+    chunk = next(stream.chunks(size))
+    assert chunk.X.flags.c_contiguous
+    assert chunk.domain.dtype == np.int64
+
+
+def test_features_are_taken_in_the_order_asked(path):
+    names = FEATURES[path.suffix[1:]]
+    stream = Table(str(path), "y", features=[names[2], names[0]], domain="domain")
+    np.testing.assert_array_equal(read(stream)[0], X[:, [2, 0]])
+
+
+def test_npz_knows_truth_and_domain_by_itself(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez_compressed(path, X=X, y=Y, truth=-Y, domain=DOMAIN.astype(np.int8))
+    chunk = next(Table(path, "y").chunks(103))
+    np.testing.assert_array_equal(chunk.truth, -Y)
+    np.testing.assert_array_equal(chunk.domain, DOMAIN)
+
+
+@pytest.mark.parametrize("convert", [np.asfortranarray, np.float32, lambda a: (10 * a).astype(np.int16)])
+def test_npz_takes_every_order_and_number(tmp_path, convert):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=convert(X), y=convert(Y))
+    stream = Table(path, "y")
+    np.testing.assert_array_equal(np.concatenate([c.X for c in stream.chunks(10)]), convert(X))
+    np.testing.assert_array_equal(np.concatenate([c.y for c in stream.chunks(10)]), convert(Y))
+    assert next(stream.chunks(1)).X.dtype == np.float64
+    assert next(stream.chunks(1)).domain is None
+
+
+def test_csv_dialect(tmp_path):
+    text = '\ufeffa,"note, long",y\r\n1,"two\r\nlines, ""quoted""",3\r\n\r\n 4 ,caf\u00e9,5e-1\r\n\r\n'
+    for encoding in ("utf-8", "latin-1"):
+        path = write(tmp_path, text.replace("\ufeff", "").encode(encoding))
+        stream = Table(path, "y", features=["a"])
+        (chunk,) = stream.chunks(10)
+        assert (chunk.X.tolist(), chunk.y.tolist(), stream.horizon) == ([[1.0], [4.0]], [3.0, 0.5], 2)
+    assert Table(write(tmp_path, text), "y", features=["a"]).features == ("a",)
+
+
+def test_parquet_takes_every_numeric_type_and_many_row_groups(tmp_path):
+    path = tmp_path / "t[1].parquet"
+    frame = pl.DataFrame({"flag": [True, False] * 500, "y": np.arange(1000, dtype=np.int16)})
+    frame.write_parquet(path, row_group_size=64)
+    chunks = list(Table(path, "y").chunks(37))
+    np.testing.assert_array_equal(np.concatenate([c.y for c in chunks]), np.arange(1000))
+    np.testing.assert_array_equal(np.concatenate([c.X[:, 0] for c in chunks]), [1, 0] * 500)
+
+
+def test_parquet_slices_are_joined_without_seam(tmp_path, monkeypatch):
+    monkeypatch.setattr("qufur.streams.parquet_source._CELLS", 24)
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"x": X[:, 0], "y": Y}).write_parquet(path, row_group_size=10)
+    for size in (1, 5, 12, 50):
+        np.testing.assert_array_equal(np.concatenate([c.y for c in Table(path, "y").chunks(size)]), Y)
+    pl.DataFrame({"x": X[:, 0], "y": np.where(np.arange(103) == 61, np.inf, Y)}).write_parquet(path)
+    assert "column 'y' of t.parquet must be finite numbers, got inf in row 62" in complaint(path)
+
+
+@pytest.mark.parametrize("format", ["csv", "npz"])
+def test_memory_does_not_grow_with_the_file(tmp_path, format):
+    def peak(rows):
+        path = tmp_path / f"{rows}.{format}"
+        if format == "npz":
+            np.savez(path, X=np.ones((rows, 4)), y=np.ones(rows))
+        else:
+            path.write_text("a,b,y\n" + "1,2,3\n" * rows)
+        tracemalloc.start()
+        for _ in Table(path, "y").chunks(50):
+            pass
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    peak(100)
+    assert peak(50_000) < 1.5 * peak(5000)
+
+
+def test_missing_file_and_unknown_ending(tmp_path):
+    assert "must be an existing file, got" in (message := complaint(tmp_path / "gone.csv"))
+    assert "gone.csv" in message
+    assert "ending in .csv, .parquet, .npz, got" in complaint(tmp_path / "t.xlsx")
+    (tmp_path / "folder.csv").mkdir()
+    assert "must be an existing file" in complaint(tmp_path / "folder.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_empty_file(tmp_path, ending):
+    message = complaint(write(tmp_path, "", f"t.{ending}"))
+    assert "must be a file with at least one row" in message
+    assert "which has 0 bytes" in message
+
+
+def test_no_rows(tmp_path):
+    assert "has a header only" in complaint(write(tmp_path, "x,y\n\n"))
+    assert "has no header" in complaint(write(tmp_path, "\n\n"))
+    pl.DataFrame({"x": [1.0], "y": [1.0]}).clear().write_parquet(tmp_path / "t.parquet")
+    assert "has columns but no rows" in complaint(tmp_path / "t.parquet")
+    np.savez(tmp_path / "t.npz", X=np.empty((0, 2)), y=np.empty(0))
+    assert "has arrays of length 0" in complaint(tmp_path / "t.npz")
+
+
+def test_missing_columns(tmp_path):
+    path = write(tmp_path, "delay,wind\n1,2\n")
+    expected = (
+        "column 'dealy' of t.csv must be one of 'delay', 'wind', got no such column. Did you mean 'delay'?"
+    )
+    assert complaint(path, "dealy") == expected
+    assert complaint(path, "delay", features=["winds"]).endswith("Did you mean 'wind'?")
+    assert complaint(path, "delay", domain="region").startswith("column 'region' of t.csv must be one of")
+    wide = write(tmp_path, ",".join(f"c{i}" for i in range(100)) + "\n" + ",".join("1" * 100) + "\n")
+    assert "'c19', … (100 in all), got no such column." in complaint(wide)
+
+
+def test_features_are_checked(tmp_path):
+    path = write(tmp_path, "x,y\n1,2\n")
+    for features in ([], ["x", "y"], ["x", "x"]):
+        assert "features of Table must be one or more different columns" in complaint(path, features=features)
+    assert "features of Table" in complaint(path, domain="x")
+    assert "columns of t.csv must be of different names, got 'x'" in complaint(
+        write(tmp_path, "x,x,y\n1,2,3\n")
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("n/a", "'n/a'"),
+        ("", "an empty cell"),
+        ("NaN", "'NaN'"),
+        ("-inf", "'-inf'"),
+        ("1e999", "'1e999'"),
+        ('"one\ntwo"', r"'one\ntwo'"),
+        ("x" * 500, "'xxxxxxxxxxxx...xxxxxxxxxxxxx'"),
+    ],
+)
+def test_csv_cells(tmp_path, cell, shown):
+    message = complaint(write(tmp_path, f"note,x,y\nok,1,2\n?,3,4\n,{cell},5\n"), features=["x"])
+    assert message.startswith(
+        f"column 'x' of t.csv must be finite numbers, got {shown} in row 3. Drop or fill"
+    )
+
+
+@pytest.mark.parametrize(("row", "fields"), [("1,2", 2), ("1,2,3,4", 4), ("1", 1), ('1,"2,3', 2)])
+def test_csv_rows_of_the_wrong_length(tmp_path, row, fields):
+    message = complaint(write(tmp_path, f"x,y,note\n1,2,\n1,2,3\n{row}\n"), features=["x"])
+    assert message.startswith(f"row 3 of t.csv must be 3 fields wide like the header, got {fields} fields.")
+
+
+def test_short_csv_rows_are_found_while_counting_too(tmp_path):
+    with pytest.raises(ValueError, match=r"row 2 of t\.csv must be 2 fields wide"):
+        _ = Table(write(tmp_path, "x,y\n1,2\n3\n"), "y").horizon
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"), [(None, "an empty cell"), (float("nan"), "nan"), (-np.inf, "-inf")]
+)
+def test_parquet_cells(tmp_path, cell, shown):
+    pl.DataFrame({"x": [1.0, 2.0, cell], "y": [1, 2, 3]}).write_parquet(tmp_path / "t.parquet")
+    message = complaint(tmp_path / "t.parquet")
+    assert message.startswith(f"column 'x' of t.parquet must be finite numbers, got {shown} in row 3.")
+
+
+def test_parquet_types(tmp_path):
+    pl.DataFrame({"x": ["1", "b"], "y": [1, 2]}).write_parquet(tmp_path / "t.parquet")
+    assert complaint(tmp_path / "t.parquet").startswith("column 'x' of t.parquet must be numeric, got String")
+
+
+def test_npz_arrays(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=X, labels=Y)
+    assert "arrays of t.npz must be X and y, got X, labels" in complaint(path)
+    np.savez(path, X=X, y=Y[:5])
+    assert "array y of t.npz must be of shape (103,), one entry per row of X, got shape (5,)" in complaint(
+        path
+    )
+    np.savez(path, X=X[0], y=Y)
+    assert "array X of t.npz must be a numeric matrix (T, d), got float64 values of shape (3,)" in complaint(
+        path
+    )
+    np.savez(path, X=X, y=np.array(["a"] * 103))
+    assert "array y of t.npz must be a numeric vector (T,), got <U1 values" in complaint(path)
+    np.savez(path, X=np.where(np.arange(309).reshape(103, 3) == 13, np.nan, X), y=Y)
+    assert "column 'x1' of t.npz must be finite numbers, got nan in row 5" in complaint(path)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz"])
+def test_files_that_are_not_what_they_say(tmp_path, ending):
+    message = complaint(write(tmp_path, "x,y\n1,2\n" * 100, f"t.{ending}"))
+    assert f"must be a readable {'NPZ' if ending == 'npz' else 'Parquet'} file" in message
+
+
+def test_a_quote_that_never_closes(tmp_path):
+    message = complaint(write(tmp_path, 'x,y\n1,2\n1,"' + "3,4\n" * 100_000))
+    assert "must be a readable CSV file" in message
+
+
+def test_domains_are_whole_numbers(tmp_path):
+    path = write(tmp_path, "x,y,u\n1,2,3.0\n1,2,-4\n1,2,5\n1,2,0.5\n")
+    assert complaint(path, domain="u") == "column 'u' of t.csv must be whole numbers, got 0.5 in row 4."
+    path = write(tmp_path, "x,y,u\n1,2,1e300\n")
+    assert "got 1e+300 in row 1" in complaint(path, domain="u")
+
+
+def test_polars_is_asked_for_by_name(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    path = write(tmp_path, "x,y\n1,2\n")
+    assert Table(path, "y").horizon == 1
+    with pytest.raises(ImportError, match=r"reading tables needs polars.*qufur\[tables\]"):
+        Table(path.rename(Path(tmp_path, "t.parquet")), "y")
+
+
+def test_summary(path):
+    summary = Table(path, "y", domain="domain").summary()
+    np.testing.assert_allclose(summary.mean, X.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(summary.std, X.std(axis=0), rtol=1e-12)
+    assert (summary.count, summary.target_min, summary.target_max) == (103, Y.min(), Y.max())
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.sampled_from([0.0, 1e9]))
+def test_summary_does_not_depend_on_the_cutting(sizes, offset):
+    # At 1e9 the naive E x² − (E x)² has no digit left.
+    data = np.random.default_rng(1).normal(size=(sum(sizes), 2)) + offset
+    cuts = np.split(data, np.cumsum(sizes)[:-1])
+    summary = Summary.of(Chunk(part, part[:, 0]) for part in cuts)
+    exact = (data - offset).astype(np.longdouble)
+    np.testing.assert_allclose(
+        summary.mean - offset, exact.mean(axis=0), rtol=1e-9, atol=offset * 1e-15 + 1e-12
+    )
+    np.testing.assert_allclose(summary.std, exact.std(axis=0), rtol=1e-9, atol=1e-12)
+
+
+def test_constant_columns_have_no_deviation():
+    part = Chunk(np.full((7, 2), 0.1), np.zeros(7))
+    assert Summary.of([part] * 9).std.tolist() == [0.0, 0.0]
