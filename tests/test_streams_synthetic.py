@@ -113,10 +113,10 @@ def test_seeds_differ_and_sources_are_independent():
 
 
 def test_global_random_state_is_left_alone():
-    before = np.random.get_state(legacy=False)["state"]
+    before = np.random.get_state(legacy=False)["state"]  # noqa: NPY002
     whole(HiddenDomains([5], [2], order="shuffled"), 5)
     published_draw(3)
-    after = np.random.get_state(legacy=False)["state"]
+    after = np.random.get_state(legacy=False)["state"]  # noqa: NPY002
     assert before["pos"] == after["pos"]
     np.testing.assert_array_equal(before["key"], after["key"])
 
