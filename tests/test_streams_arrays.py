@@ -37,9 +37,9 @@ def test_attributes():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y": Y[:3]}, r"y of Arrays must be of shape \(7,\)"),
+        ({"y": Y[:3]}, r"label of Arrays must be of shape \(7,\)"),
         ({"truth": Y[:3]}, r"truth of Arrays must be of shape \(7,\), one per row of X, got shape \(3,\)"),
-        ({"truth": np.full(7, np.nan)}, r"Arrays\(truth=...\) must be finite, got nan at row 0"),
+        ({"truth": np.full(7, np.nan)}, r"truth of Arrays must be finite, got nan at row 0"),
         ({"domain": [1]}, r"domain of Arrays must be of shape \(7,\), one per row of X, got shape \(1,\)"),
         ({"domain": Y}, "domain of Arrays must be integer labels, got float64 values. Number the domains"),
         ({"domain": list("aabbccd")}, "domain of Arrays must be integer labels"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,12 @@ def as_inputs(X: ArrayLike, dim: int | None, owner: str) -> Floats:
     return X
 
 
-def as_labels(y: ArrayLike, count: int, owner: str) -> Floats:
+def as_labels(y: ArrayLike, count: int, owner: str, parameter: str = "label") -> Floats:
     """Return y, checked, as a float64 vector with one finite label per row."""
-    y = np.atleast_1d(_as_float(y, "label", owner, "numeric"))
+    y = np.atleast_1d(_as_float(y, parameter, owner, "numeric"))
     if y.shape != (count,):
-        raise invalid("y", owner, f"of shape ({count},), one label per row of X", f"shape {y.shape}")
-    _check_finite(y, "label", owner)
+        raise invalid(parameter, owner, f"of shape ({count},), one per row of X", f"shape {y.shape}")
+    _check_finite(y, parameter, owner)
     return y
 
 
@@ -50,6 +51,21 @@ def as_count(value: Any, parameter: str, owner: str, *, remedy: str = "") -> int
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
         raise invalid(parameter, owner, "an integer of at least 1", repr(value), remedy)
     return int(value)
+
+
+def as_domains(
+    durations: Sequence[int], dims: Sequence[int], owner: str
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the T_u and d_u as tuples of integers, as many of the one as of the other."""
+    for name, values in (("durations", durations), ("dims", dims)):
+        if np.ndim(values) != 1:
+            raise invalid(name, owner, "a sequence of one positive integer per domain", repr(values))
+    T = tuple(as_count(T_u, "each of durations", owner) for T_u in durations)
+    d = tuple(as_count(d_u, "each of dims", owner) for d_u in dims)
+    if not T or len(T) != len(d):
+        received = f"{len(T)} durations and {len(d)} dims"
+        raise invalid("durations and dims", owner, "as many, at least one", received)
+    return T, d
 
 
 def _as_float(values: ArrayLike, parameter: str, owner: str, allowed: str) -> Floats:

@@ -1,7 +1,7 @@
 """The promises that every model and rule keeps, as checks for whoever adds one.
 
-Each check takes a model and a rule, plays small streams, and raises AssertionError where a promise is broken; what does
-not apply to what the model declares is passed over. `CHECKS` lists them.
+Each check takes a model and a rule, plays small streams, and raises AssertionError where a promise is broken;
+what does not apply to what the model declares is passed over. `CHECKS` lists them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def combinations(dim: int = 4) -> Iterator[tuple[Model, Rule]]:
 
 
 def shifting_stream(dim: int, horizon: int = HORIZON, seed: int = 5) -> Arrays:
-    """Return a stream that shifts at a third, with duplicates and zero vectors; nothing in it may be written to."""
+    """Return a read-only stream that shifts after a third, with duplicates and zero vectors."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(horizon, dim)) / dim
     X[: horizon // 3, 1:] = 0
@@ -84,7 +84,7 @@ def check_late_labels(model: Model, rule: Rule) -> None:
     immediate, trace = _played(model, rule, stream, block=1, delay=0)
     late = Learner(model, rule)
     late.ask_many(stream.X, domain=stream.domain)
-    queried = list(late.outstanding)
+    queried = _outstanding(late)
     assert queried == np.flatnonzero(trace.query).tolist()
     _assert_alike(late.predict(stream.X), Learner(model, rule).predict(stream.X))
     _assert_alike(late.uncertainty(stream.X), immediate.uncertainty(stream.X))
@@ -106,7 +106,7 @@ def check_retract(model: Model, rule: Rule) -> None:
     stream = shifting_stream(model.dim)
     learner = Learner(model, rule)
     learner.ask_many(stream.X, domain=stream.domain)
-    ids = list(learner.outstanding)
+    ids = _outstanding(learner)
     told, gone, waiting = ids[::3], ids[1::3], ids[2::3]
     learner.tell_many(told, stream.y[told])
     for id in gone:
@@ -132,7 +132,7 @@ def check_seed(model: Model, rule: Rule) -> None:
             answers = [_ask(learner, stream, t) for learner in (straight, stopped)]
             assert answers[0] == answers[1]
             for learner in (straight, stopped):
-                for id in learner.outstanding[:-2]:
+                for id in _outstanding(learner)[:-2]:
                     learner.tell(id, stream.y[id])
             if t % 17 == 0:
                 stopped.save(Path(folder) / "learner.qufur")
@@ -158,7 +158,7 @@ def check_looking_is_free(model: Model, rule: Rule) -> None:
 
 
 def check_numbers(model: Model, rule: Rule) -> None:
-    """Invariant 6: with norms from 1e-6 to 1e6, duplicates and collinear inputs, one by one equals all at once."""
+    """Invariant 6: with norms from 1e-6 to 1e6 and duplicates, one by one equals all at once."""
     rng = np.random.default_rng(8)
     stream = shifting_stream(model.dim)
     X = stream.X * 10.0 ** rng.uniform(-6, 6, (HORIZON, 1))
@@ -175,7 +175,9 @@ def check_numbers(model: Model, rule: Rule) -> None:
 def check_memory(model: Model, rule: Rule) -> None:
     """Invariant 7: what a bounded model keeps does not grow with the stream."""
     if model.bounded:
-        sizes = [_size(_played(model, rule, shifting_stream(model.dim, T), delay=3)[0]) for T in (30, HORIZON)]
+        sizes = [
+            _size(_played(model, rule, shifting_stream(model.dim, T), delay=3)[0]) for T in (30, HORIZON)
+        ]
         assert sizes[0] == sizes[1]
 
 
@@ -229,6 +231,10 @@ CHECKS: tuple[Check, ...] = (
 
 def _ask(learner: Learner, stream: Arrays, t: int) -> Any:
     return learner.ask(stream.X[t], domain=int(stream.domain[t]))  # type: ignore[index]
+
+
+def _outstanding(learner: Learner) -> list[int]:
+    return [int(id) for id in learner.outstanding]
 
 
 def _played(model: Model, rule: Rule, stream: Arrays, **options: Any) -> tuple[Learner, Any]:

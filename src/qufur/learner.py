@@ -85,7 +85,7 @@ class Learner:
     >>> answer.query, answer.prediction
     (True, 0.0)
     >>> learner.tell(answer.id, 1.0)
-    >>> learner.ask([1.0, 0.0]).prediction
+    >>> round(learner.ask([1.0, 0.0]).prediction, 6)
     0.5
     """
 

@@ -52,8 +52,8 @@ def decide(look: Lookahead, offer: Offer) -> Effort:
 class BlockSize:
     """How many examples to look ahead over: more while that pays, fewer when it does not.
 
-    Only speed depends on it. After an abrupt shift Δ collapses within a few queries: most candidates of a large block are then
-    rejected after all, and the matrix products made for them are wasted.
+    Only speed depends on it. After an abrupt shift Δ collapses within a few queries: most candidates of a
+    large block are then rejected after all, and the matrix products made for them are wasted.
     """
 
     def __init__(self, fixed: int | None = None) -> None:

@@ -43,8 +43,8 @@ class Totals:
 class Trace:
     """One record per example.
 
-    `loss` is on the noisy labels, `regret` is the paper's (ŷ − f*(x))², `excess` is the appendix's other regret, the
-    loss minus that of f*; the last two agree in expectation. `domain` is −1 where unknown.
+    `loss` is on the noisy labels, `regret` is the paper's (ŷ − f*(x))², `excess` is the appendix's other
+    regret, the loss minus that of f*; the last two agree in expectation. `domain` is −1 where unknown.
     """
 
     records: Records

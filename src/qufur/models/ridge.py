@@ -18,8 +18,8 @@ from qufur.models.ridge_state import RidgeState
 class Ridge(Model):
     """Predict clip(⟨θ̂, x⟩) with Δ = η̃² min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ over the queried inputs.
 
-    Departures from the paper are options, and off by default: `cap=False` and an explicit `regularization` are
-    what the authors' scripts ran, an intercept is what most data need.
+    Departures from the paper are options, and off by default: `cap=False` and an explicit `regularization`
+    are what the authors' scripts ran, an intercept is what most data need.
 
     Parameters
     ----------

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class RidgeLook(Lookahead):
     """A block of rows X seen from M at the block's start.
 
-    Let K be the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L the Cholesky factor of I + K among
-    the queries. The rows of V = L⁻¹K are what each query, one after the other, takes off: with the first k of
-    them absorbed, the variance of x is q − Σ_{j≤k} V_jx².
+    Let K be the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L the Cholesky factor of I + K
+    among the queries. The rows of V = L⁻¹K are what each query, one after the other, takes off: with the
+    first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx².
     """
 
     largest_variance = 1e6
@@ -75,7 +75,7 @@ class RidgeLook(Lookahead):
 
 
 def play(gram: Gram, X: Floats, rows: Update, y: Floats, before: Ints) -> Floats:
-    """Return ⟨θ̂, x⟩ for each x in X, as the labels y of some rows come in before certain x; then absorb them."""
+    """Return ⟨θ̂, x⟩ for each x in X, as labels y of `rows` come in `before` some of them; then absorb."""
     scores = X @ gram.coef
     if len(y):
         gain = forward(rows.L, rows.W @ X.T)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class RidgeState(State):
     """Two Gram matrices: `queried` gives Δ, `labelled` gives predictions.
 
-    While no label is outstanding they are one object. A query whose label may come before the next input (`fresh`) is
-    not absorbed yet: if the label does come, one update serves both matrices and no copy is made.
+    While no label is outstanding they are one object. A query whose label may come before the next input
+    (`fresh`) is not absorbed yet: if the label does come, one update serves both and no copy is made.
     """
 
     def __init__(self, model: Ridge) -> None:

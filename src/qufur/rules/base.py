@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints, as_count
 from qufur.errors import invalid
+
+Domains = tuple[Sequence[int], Sequence[int]]
+"""T_u and d_u of every domain."""
 
 
 class Rule(ABC):
@@ -45,6 +48,15 @@ class Rule(ABC):
     def start(self) -> Spending:
         """Return the state of a learner that has spent nothing."""
         return Spending(self)
+
+    @classmethod
+    @abstractmethod
+    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Rule | Callable[[float], Rule]:
+        """Return the rule that spends a budget over a stream, for comparisons at equal budget.
+
+        A rule with a parameter that only trying out can set is returned as a function of it, capped at the
+        budget; a larger parameter spends more.
+        """
 
     @classmethod
     @abstractmethod

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, as_count
+from qufur.arrays import Floats, Ints, as_count, as_domains
 from qufur.errors import invalid
-from qufur.rules.base import Rule
+from qufur.rules.base import Domains, Rule
 
 
 def domain_rates(durations: Sequence[int], dims: Sequence[int], budget: int) -> Floats:
@@ -62,12 +62,10 @@ class DomainOracle(Rule):
 
     def __post_init__(self) -> None:
         as_count(self.budget, "budget", "DomainOracle")
-        if len(self.durations) != len(self.dims) or not len(self.dims):
-            received = f"{len(self.durations)} durations and {len(self.dims)} dims"
-            raise invalid("dims", "DomainOracle", "as many as durations, and at least one", received)
-        for name in ("durations", "dims"):
-            whole = tuple(as_count(value, name, "DomainOracle") for value in getattr(self, name))
-            object.__setattr__(self, name, whole)
+        for name, values in zip(
+            ("durations", "dims"), as_domains(self.durations, self.dims, "DomainOracle"), strict=True
+        ):
+            object.__setattr__(self, name, values)
 
     @cached_property
     def rates(self) -> Floats:
@@ -82,6 +80,12 @@ class DomainOracle(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return self.rates[domain]
+
+    @classmethod
+    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> DomainOracle:
+        if domains is None:
+            raise invalid("domains", "DomainOracle", "known", "a stream that does not tell them")
+        return cls(durations=domains[0], dims=domains[1], budget=budget)
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[DomainOracle]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count
 from qufur.errors import invalid
-from qufur.rules.base import Rule
+from qufur.rules.base import Domains, Rule
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class FixedBudget(Rule):
     """Run K copies of QuFUR with α_i = 2^i / T², i = 0..K−1, each with ⌊B/K⌋ labels.
 
     A label is bought when a copy that has labels left wants it. The paper writes k = ⌈3 log₂ T⌉ and then lets
-    i run from 0 to k with ⌊B/k⌋ labels each: that is k + 1 copies, which can exceed B. Here K = ⌈3 log₂ T⌉ + 1
-    copies share B, so Q ≤ B holds by construction. In practice the rule leaves most of B unspent: it is
-    the paper's reference, not the best use of a budget.
+    i run from 0 to k with ⌊B/k⌋ labels each: that is k + 1 copies, which can exceed B. Here
+    K = ⌈3 log₂ T⌉ + 1 copies share B, so Q ≤ B holds by construction. In practice the rule leaves most of B
+    unspent: it is the paper's reference, not the best use of a budget.
 
     Parameters
     ----------
@@ -63,6 +63,10 @@ class FixedBudget(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.minimum(1.0, np.multiply.outer(self.alphas, uncertainty))
+
+    @classmethod
+    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> FixedBudget:
+        return cls(budget, horizon)
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[FixedBudget]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count
-from qufur.rules.base import Rule
+from qufur.rules.base import Domains, Rule
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class Greedy(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.ones(len(uncertainty))
+
+    @classmethod
+    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Greedy:
+        return cls(budget)
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[Greedy]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
-from qufur.rules.base import Rule, as_budget
+from qufur.rules.base import Domains, Rule, as_budget
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class QuFUR(Rule):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         p = self.alpha * uncertainty
         return np.minimum(1.0, p if self.power == 1.0 else p**self.power)
+
+    @classmethod
+    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Callable[[float], Rule]:
+        return lambda alpha: cls(alpha, budget=budget)
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[QuFUR]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
-from qufur.rules.base import Rule, as_budget
+from qufur.rules.base import Domains, Rule, as_budget
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,10 @@ class Threshold(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.where(uncertainty >= self.level * (1 - 1e-10), 1.0, 0.0)
+
+    @classmethod
+    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Callable[[float], Rule]:
+        return lambda scale: cls(1 / scale, budget=budget)
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[Threshold]:

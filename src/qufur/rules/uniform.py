@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
-from qufur.rules.base import Rule, as_budget
+from qufur.rules.base import Domains, Rule, as_budget
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Uniform(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.full(len(uncertainty), float(self.rate))
+
+    @classmethod
+    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Uniform:
+        return cls(min(1.0, budget / horizon), budget=budget)
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[Uniform]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
+from qufur.arrays import Ints, as_count, as_inputs, as_labels
 from qufur.errors import invalid
 from qufur.streams.base import Chunk, Stream
 
@@ -43,8 +43,16 @@ class Arrays(Stream):
         if 0 in self.X.shape:
             raise invalid("X", "Arrays", "of at least one row and one column", f"shape {self.X.shape}")
         self.y = as_labels(y, self.horizon, "Arrays")
-        self.truth = None if truth is None else _as_truth(truth, self.horizon)
+        self.truth = None if truth is None else as_labels(truth, self.horizon, "Arrays", "truth")
         self.domain = None if domain is None else _as_domain(domain, self.horizon)
+
+    @classmethod
+    def of(cls, stream: Stream) -> Arrays:
+        """Return the examples of another stream, held in memory."""
+        chunks = list(stream.chunks(4096))
+        X, y = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("X", "y"))
+        known = {name: getattr(chunks[0], name) is not None for name in ("truth", "domain")}
+        return cls(X, y, **{n: np.concatenate([getattr(c, n) for c in chunks]) for n in known if known[n]})
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Yield views of `size` rows; the last may be shorter."""
@@ -56,22 +64,11 @@ class Arrays(Stream):
             yield Chunk(self.X[rows], self.y[rows], truth, domain)
 
 
-def _as_truth(values: ArrayLike, count: int) -> Floats:
-    _check_length(values, count, "truth")
-    return as_labels(values, count, "Arrays(truth=...)")
-
-
 def _as_domain(values: ArrayLike, count: int) -> Ints:
-    _check_length(values, count, "domain")
     labels = np.asarray(values)
+    if labels.shape != (count,):
+        raise invalid("domain", "Arrays", f"of shape ({count},), one per row of X", f"shape {labels.shape}")
     if labels.dtype.kind not in "iu":
         remedy = "Number the domains: numpy.unique(domain, return_inverse=True)[1]."
         raise invalid("domain", "Arrays", "integer labels", f"{labels.dtype} values", remedy)
     return labels.astype(np.int64, copy=False)
-
-
-def _check_length(values: ArrayLike, count: int, parameter: str) -> None:
-    if np.shape(values) != (count,):
-        raise invalid(
-            parameter, "Arrays", f"of shape ({count},), one per row of X", f"shape {np.shape(values)}"
-        )

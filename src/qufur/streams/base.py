@@ -41,11 +41,11 @@ class Stream(ABC):
     dim
         Number of input columns.
     horizon
-        Number of examples T, or None where it is not known before the end.
+        Number of examples T.
     """
 
     dim: int
-    horizon: int | None
+    horizon: int
 
     @abstractmethod
     def chunks(self, size: int) -> Iterator[Chunk]:

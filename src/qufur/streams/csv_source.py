@@ -26,7 +26,7 @@ class CsvSource(Source):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         records = self._records()
-        self.columns = next(records, [])
+        self.columns = [name.strip() for name in next(records, [])]
         if not self.columns:
             raise no_rows(path, "no header")
         if next(records, None) is None:

@@ -55,7 +55,7 @@ class ParquetSource(Source):
         for name in names:
             dtype = self._schema[name]
             if not (dtype.is_numeric() or str(dtype) == "Boolean"):
-                remedy = "Leave it out with features=[...]."
+                remedy = "Skip it."
                 raise invalid(f"column {name!r}", self.path.name, "numeric", f"{dtype} values", remedy)
 
     def _floats(self, frame: pl.DataFrame, first: int) -> Floats:

@@ -55,10 +55,10 @@ def bad_cell(path: Path, column: str, row: int, cell: object) -> ValueError:
     """Build the error for a cell that is not a finite number.
 
     >>> print(bad_cell(Path("flights.csv"), "delay", 7, "n/a"))
-    column 'delay' of flights.csv must be finite numbers, got 'n/a' in row 7. Drop or fill such rows, or ...
+    column 'delay' of flights.csv must be finite numbers, got 'n/a' in row 7. Drop or fill such rows, or skip ...
     """
     received = "an empty cell" if cell in (None, "") else reprlib.repr(cell)
-    remedy = "Drop or fill such rows, or leave the column out with features=[...]."
+    remedy = "Drop or fill such rows, or skip the column."
     return invalid(f"column {column!r}", path.name, "finite numbers", f"{received} in row {row}", remedy)
 
 

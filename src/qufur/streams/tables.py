@@ -36,7 +36,9 @@ class Table(Stream):
     target
         The column of labels.
     features
-        The columns of x; None takes all but the target and the domain.
+        The columns of x; None takes all but the target, the domain and those to skip.
+    skip
+        Columns to leave out.
     domain
         A column of whole numbers, where the domains are known.
 
@@ -57,18 +59,19 @@ class Table(Stream):
         target: str,
         *,
         features: Sequence[str] | None = None,
+        skip: Sequence[str] = (),
         domain: str | None = None,
     ) -> None:
         self._source = _open(Path(path))
         self.target, self.domain = target, domain or self._source.domain
-        aside = (self.target, self.domain, self._source.truth)
+        aside = (self.target, self.domain, self._source.truth, *skip)
         others = [name for name in self._source.columns if name not in aside]
         self.features = tuple(others if features is None else features)
         self.dim = len(self.features)
-        self._check_columns()
+        self._check_columns(skip)
 
     @cached_property
-    def horizon(self) -> int:  # type: ignore[override]
+    def horizon(self) -> int:  # type: ignore[override]  # lazily: counting reads the file
         """Number of rows, counted when first asked for."""
         return self._source.count()
 
@@ -94,12 +97,12 @@ class Table(Stream):
             raise invalid(f"column {self.domain!r}", self._source.path.name, "whole numbers", received)
         return values.astype(np.int64)
 
-    def _check_columns(self) -> None:
+    def _check_columns(self, skip: Sequence[str]) -> None:
         columns, file = self._source.columns, self._source.path.name
         if len(set(columns)) < len(columns):
             twice = next(name for name in columns if columns.count(name) > 1)
             raise invalid("columns", file, "of different names", f"{twice!r} more than once")
-        for name in (self.target, *self.features, *filter(None, [self.domain])):
+        for name in (self.target, *self.features, *skip, *filter(None, [self.domain])):
             if name not in columns:
                 raise invalid(f"column {name!r}", file, *_nearest(name, columns))
         inputs = set(self.features) - {self.target, self.domain, self._source.truth}

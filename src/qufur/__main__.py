@@ -1,0 +1,28 @@
+"""The `qufur` command, which says what to install where its tools are missing."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; errors are one line on stderr and exit code 2."""
+    try:
+        from qufur.cli import execute
+    except ImportError as error:
+        if error.name not in {"typer", "rich"}:
+            raise
+        sys.exit(_complain(f"the command line needs {error.name}: install it with  pip install 'qufur[all]'"))
+    try:
+        sys.exit(execute(sys.argv[1:]))
+    except (ValueError, ImportError, OSError) as error:
+        sys.exit(_complain(" ".join(str(error).split())))
+
+
+def _complain(message: str) -> int:
+    print(f"qufur: {message}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""The command line: thin layers over the library, one file per command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+
+from qufur.cli.reproduce import reproduce
+from qufur.cli.run import run
+
+app = typer.Typer(
+    name="qufur",
+    help="Learn online from a stream when labels cost money and the domains shift without notice.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(run)
+app.command()(reproduce)
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; a wrong call is a ValueError like any other bad input."""
+    try:
+        return int(app(list(arguments) or ["--help"], standalone_mode=False) or 0)
+    except Exception as error:
+        # typer keeps its exceptions to itself; their message is all that is needed.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        raise ValueError(f"{message().rstrip('.')}. See qufur --help.") from None

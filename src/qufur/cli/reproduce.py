@@ -1,0 +1,106 @@
+"""`qufur reproduce`: the paper's experiments."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+import typer
+
+from qufur.cli import show
+from qufur.figures import fig1_synthetic, style
+from qufur.sweep import sweep
+from qufur.tradeoff import Estimate, at_equal_labels
+
+
+class Figure(str, Enum):
+    """What can be reproduced."""
+
+    fig1 = "fig1"
+
+
+class Panel(str, Enum):
+    """The panels of Figure 1."""
+
+    synthetic = "synthetic"
+
+
+def reproduce(
+    figure: Annotated[Figure, typer.Argument(help="Which figure of the paper.")],
+    panel: Annotated[Panel, typer.Option(help="Which panel of the figure.")] = Panel.synthetic,
+    seeds: Annotated[int, typer.Option(min=1, help="Streams and coins to average over.")] = 20,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    out: Annotated[
+        Path, typer.Option(help="Folder for tables and figures; finished runs in it are kept.")
+    ] = Path("qufur-out"),
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Run an experiment of the paper and print what is measured."""
+    out.mkdir(parents=True, exist_ok=True)
+    name = f"{figure.value}-{panel.value}"
+    tables = {
+        setting: sweep(
+            stream,
+            fig1_synthetic.model,
+            fig1_synthetic.GRID,
+            seeds=range(seeds),
+            jobs=jobs,
+            out=out / f"{name}-{setting}.jsonl",
+        )
+        for setting, stream in fig1_synthetic.SETTINGS.items()
+    }
+    files = [*_write_tables(tables, out, name), *style.save(fig1_synthetic.draw(tables), out, name)]
+    if json:
+        show.print_json({"files": [str(path) for path in files], "settings": _results(tables)})
+        return
+    for setting, table in tables.items():
+        _print(setting, table, seeds)
+    print(f"Written: {', '.join(str(path) for path in files)}")
+
+
+def _write_tables(tables: dict[str, pl.DataFrame], out: Path, name: str) -> list[Path]:
+    paths = [out / f"{name}-{setting}.csv" for setting in tables]
+    for path, table in zip(paths, tables.values(), strict=True):
+        table.write_csv(path)
+    return paths
+
+
+def _print(setting: str, table: pl.DataFrame, seeds: int) -> None:
+    shares = fig1_synthetic.SHARES
+    for measure, name in fig1_synthetic.MEASURES.items():
+        curves = at_equal_labels(table, measure, shares)
+        text = show.best_marked({rule: [Estimate.of(c) for c in values.T] for rule, values in curves.items()})
+        for rule in ("Uniform", "Greedy"):
+            ratios = [Estimate.of(c) for c in (curves["QuFUR"] / curves[rule]).T]
+            text.append([f"QuFUR / {rule}", *(f"{e.mean:.2f} ± {e.error:.2f}" for e in ratios)])
+        title = f"{fig1_synthetic.TITLES[setting]}: {name}"
+        show.print_table(title, ["rule", *(f"{share:.0%} of labels" for share in shares)], text, [])
+        print(f"Mean ± standard error over {seeds} seeds; ratios are paired by seed. {_verdict(curves)}\n")
+
+
+def _verdict(curves: dict[str, Any]) -> str:
+    """Say where the paper's claim, that QuFUR is lowest at equal labels, holds in these numbers."""
+    means = {rule: values.mean(axis=0) for rule, values in curves.items()}
+    lowest = np.array(list(means.values())).min(axis=0)
+    shares = [f"{s:.0%}" for s in fig1_synthetic.SHARES]
+    fails = [
+        share for share, mean, low in zip(shares, means["QuFUR"], lowest, strict=True) if not mean <= low
+    ]
+    return f"QuFUR is NOT lowest at {', '.join(fails)}." if fails else "QuFUR is lowest at every budget."
+
+
+def _results(tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
+    shares = fig1_synthetic.SHARES
+    return {
+        setting: {
+            measure: {
+                rule: [{"share": s, **vars(Estimate.of(c))} for s, c in zip(shares, values.T, strict=True)]
+                for rule, values in at_equal_labels(table, measure, shares).items()
+            }
+            for measure in fig1_synthetic.MEASURES
+        }
+        for setting, table in tables.items()
+    }

@@ -1,0 +1,163 @@
+"""`qufur run`: all rules on the same stream at the same budgets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from qufur.budgets import budget_grid
+from qufur.cli import show
+from qufur.errors import invalid
+from qufur.figures import style
+from qufur.figures.curves import draw_curves
+from qufur.models import Ridge
+from qufur.rules import Greedy, Threshold
+from qufur.streams import Arrays, HiddenDomains, Scaled, Stream, Table
+from qufur.sweep import Grid, ModelOf, StreamOf, sweep
+from qufur.tradeoff import Estimate
+
+MOST_CELLS = 20_000_000
+"""A file of up to so many cells, 160 MB, is read once and kept; a larger one is read anew for every run."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is compared on: a stream for every seed, a model, and the measure to show."""
+
+    title: str
+    stream: StreamOf
+    model: ModelOf
+    measure: str
+    notes: tuple[str, ...] = ()
+
+
+def run(
+    data: Annotated[
+        Path | None, typer.Argument(help="CSV, Parquet or NPZ file; by default a synthetic stream.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Column of labels.")] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out. May be given several times.")
+    ] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="Column of whole numbers that tells the domains.")
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Labels to buy: a number, or a share such as 10% or 0.1. May be given several times."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs to average over.")] = 5,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for the table and the figure.")] = Path("qufur-out"),
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Compare the query rules on one stream at the same label budgets.
+
+    A file is replayed in its order as if its labels cost money. Its features are scaled to mean 0 and
+    deviation 1, and an intercept is added.
+    """
+    task = _synthetic() if data is None else _file(data, target, skip or [], domain)
+    stream = task.stream(0)
+    shares = [_as_share(text, stream) for text in budget or ["5%", "10%", "20%", "30%"]]
+    grid, left_out = budget_grid(stream, task.model, shares)
+    table = sweep(task.stream, task.model, {**grid, **_REFERENCES}, seeds=range(seeds), jobs=jobs)
+    table = table.with_columns((pl.col("loss") / pl.col("horizon")).alias("mean squared error"))
+    files = _write(task, table, out)
+    if json:
+        show.print_json(
+            {"stream": task.title, "left_out": left_out, "files": files, "runs": show.records(table)}
+        )
+        return
+    _print(task, table, shares, seeds)
+    for what, reason in left_out.items():
+        print(f"Left out: {what}: {reason}")
+    print(f"Written: {', '.join(files)}")
+
+
+_REFERENCES: Grid = {
+    "no labels": (lambda _, stream: Threshold(1e300), [0.0]),
+    "every label": (lambda _, stream: Greedy(stream.horizon), [1.0]),
+}
+
+
+def _synthetic() -> Task:
+    title = "Synthetic stream: 20 hidden domains in sequence"
+    return Task(title, HiddenDomains.scripts, lambda stream: Ridge(stream.dim), "regret")
+
+
+def _file(path: Path, target: str | None, skip: list[str], domain: str | None) -> Task:
+    if target is None:
+        raise invalid("--target", "qufur run", "given with a file", "none", "Name the column of labels.")
+    table = Table(path, target, skip=skip, domain=domain)
+    summary = table.summary()
+    low, high = summary.target_min, summary.target_max
+    if low == high:
+        raise invalid(
+            f"column {target!r}", path.name, "of at least two different labels", f"{low:g} throughout"
+        )
+    scaled: Stream = Scaled(table, summary)
+    if table.dim * summary.count <= MOST_CELLS:
+        scaled = Arrays.of(scaled)
+    return Task(
+        f"{path.name}: {summary.count} examples, {table.dim} features",
+        lambda _: scaled,
+        lambda stream: Ridge(stream.dim, intercept=True, label_range=(low, high)),
+        "mean squared error",
+        (f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file.",),
+    )
+
+
+def _as_share(text: str, stream: Stream) -> float:
+    """Return a budget as a share of the stream: 300 counts labels, 0.1 and 10% are shares."""
+    try:
+        share = float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+        share = share / stream.horizon if text.isdigit() else share
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1:
+        allowed = f"1 to {stream.horizon} labels, or a share above 0 and at most 100%"
+        raise invalid("--budget", "qufur run", allowed, repr(text))
+    return share
+
+
+def _write(task: Task, table: pl.DataFrame, out: Path) -> list[str]:
+    figure, (panel,) = style.subplots(1, width=6.4, height=4.4)
+    draw_curves(panel, table, task.measure, task.measure, task.title)
+    drawn = style.save(figure, out, "run")
+    table.write_csv(out / "run.csv")
+    return [str(path) for path in (out / "run.csv", *drawn)]
+
+
+def _print(task: Task, table: pl.DataFrame, shares: list[float], seeds: int) -> None:
+    rules = [rule for rule in table["rule"].unique(maintain_order=True) if rule not in _REFERENCES]
+    cells = {rule: [_estimate(table, rule, share, task.measure) for share in shares] for rule in rules}
+    text = show.best_marked(cells)
+    for name, (_, (share,)) in _REFERENCES.items():
+        text.append([name, *[show.number(_estimate(table, name, share, task.measure))] * len(shares)])
+    notes = [f"{task.measure.capitalize()}, lowest in bold: mean ± standard error over {seeds} seeds."]
+    columns = ["labels bought", *(f"{100 * share:.3g} %" for share in shares)]
+    show.print_table(task.title, columns, text, [*notes, *task.notes, *_unspent(table, rules)])
+
+
+def _unspent(table: pl.DataFrame, rules: list[str]) -> list[str]:
+    """Say of rules that leave budget over how much of it they bought."""
+    spent = table.with_columns((pl.col("queries") / (pl.col("parameter") * pl.col("horizon"))).alias("spent"))
+    notes = []
+    for rule in rules:
+        rows = spent.filter(spent["rule"] == rule).group_by("parameter", maintain_order=True)
+        means = rows.agg(pl.col("spent").mean())["spent"].to_list()
+        if min(means) < 0.95:
+            notes.append(f"{rule} bought only {', '.join(f'{mean:.0%}' for mean in means)} of its budgets.")
+    return notes
+
+
+def _estimate(table: pl.DataFrame, rule: str, share: float, measure: str) -> Estimate:
+    rows = table.filter((table["rule"] == rule) & (table["parameter"] == share))
+    return Estimate.of(rows[measure].to_numpy()) if len(rows) else Estimate(math.nan, math.nan)

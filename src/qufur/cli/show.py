@@ -1,0 +1,73 @@
+"""Results as tables in a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+from qufur.tradeoff import Estimate
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Write a result for machines; what is not known is null."""
+    print(json.dumps(_without_nan(content), indent=2))
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]
+) -> None:
+    """Write a table for people; it is never cut, however narrow the terminal or the pipe."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="")
+    for name in columns:
+        table.add_column(name, justify="left" if name == columns[0] else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console = Console(highlight=False)
+    console.width = max(console.width, console.measure(table).maximum)
+    console.print(table)
+    for note in notes:
+        console.print(note, soft_wrap=True)
+
+
+def number(estimate: Estimate) -> str:
+    """Write mean ± standard error with three significant digits of the mean.
+
+    >>> number(Estimate(12.345, 0.061)), number(Estimate(0.01234, math.nan)), number(Estimate(1234.0, 5.0))
+    ('12.3 ± 0.1', '0.0123', '1234 ± 5')
+    """
+    if math.isnan(estimate.mean):
+        return "–"
+    size = math.floor(math.log10(abs(estimate.mean))) if estimate.mean else 0
+    digits = max(0, 2 - size)
+    error = "" if math.isnan(estimate.error) else f" ± {estimate.error:.{digits}f}"
+    return f"{estimate.mean:.{digits}f}{error}"
+
+
+def best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str]]:
+    """Return a row of text per name, with the lowest mean of each column in bold."""
+    lowest = [
+        min((e.mean for e in column if e.mean == e.mean), default=0.0) for column in zip(*cells.values())
+    ]
+    return [
+        [name, *(f"[bold]{number(e)}[/]" if e.mean == low else number(e) for e, low in zip(row, lowest))]
+        for name, row in cells.items()
+    ]
+
+
+def records(table: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as JSON values."""
+    return table.to_dicts()
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,44 @@
+"""One look for all figures: a rule has the same colour, marker and place everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qufur.errors import missing_extra
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, told apart with any colour vision.
+LOOKS: dict[str, dict[str, str]] = {
+    "QuFUR": {"color": "#0072B2", "marker": "o"},
+    "Uniform": {"color": "#E69F00", "marker": "s"},
+    "Greedy": {"color": "#009E73", "marker": "^"},
+    "Threshold": {"color": "#CC79A7", "marker": "D"},
+    "FixedBudget": {"color": "#56B4E9", "marker": "v"},
+    "DomainOracle": {"color": "#555555", "marker": "x"},
+}
+
+
+def subplots(columns: int, width: float = 5.0, height: float = 3.8) -> tuple[Figure, list[Any]]:
+    """Return a figure without a window, and its panels."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise missing_extra("matplotlib", "figures", "drawing figures") from None
+    figure = Figure(figsize=(width * columns, height), layout="constrained")
+    panels = figure.subplots(1, columns, squeeze=False)[0].tolist()
+    for panel in panels:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.grid(alpha=0.25, linewidth=0.6)
+    return figure, panels
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write the figure as PNG and SVG and return the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    for path in paths:
+        figure.savefig(path, dpi=160)
+    return paths

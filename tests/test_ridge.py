@@ -1,0 +1,329 @@
+"""The linear model: formulas by hand, options, and numbers against exact rational arithmetic."""
+
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qufur import FixedBudget, Learner, QuFUR, Ridge, Uniform, run
+from qufur.models.factor import FactorGram
+from qufur.models.gram import Gram
+from qufur.models.inverse import InverseGram
+from qufur.streams import Arrays
+
+
+def learned(model, X, y):
+    state = model.start()
+    state.learn(np.array(X, dtype=float), np.array(y, dtype=float))
+    return state
+
+
+# Formulas
+
+
+def test_one_row_by_hand():
+    state = learned(Ridge(2, regularization=2.0), [[1, 2]], [0.7])
+    # M = [[3, 2], [2, 6]], M⁻¹ = [[6, −2], [−2, 3]]/14, θ̂ = M⁻¹ (0.7, 1.4) = (0.1, 0.2)
+    np.testing.assert_allclose(state.predict(np.array([[1.0, 0], [0, 1], [1, 1]])), [0.1, 0.2, 0.3])
+    np.testing.assert_allclose(state.uncertainty(np.array([[1.0, 0], [0, 1], [1, 1]])), [6 / 14, 3 / 14, 5 / 14])
+
+
+def test_before_anything_is_known():
+    state = Ridge(3, norm_bound=2.0, cap=False).start()
+    np.testing.assert_allclose(state.uncertainty(np.array([[1.0, 2, 2]])), [36])  # C²‖x‖²
+    assert state.predict(np.ones((1, 3))).tolist() == [0]
+
+
+def test_the_norm_bound_is_an_inverse_square_root_of_the_regularization():
+    assert Ridge(2, norm_bound=4.0).penalty == 1 / 16
+    assert Ridge(2, norm_bound=4.0, regularization=0.5).penalty == 0.5
+
+
+@pytest.mark.parametrize(("noise", "level"), [(0, 1), (0.5, 1), (1, 1), (3, 9)])
+def test_noise_scales_the_uncertainty_from_1_on(noise, level):
+    x = np.array([[0.5, 0], [7, 0]])
+    np.testing.assert_allclose(Ridge(2, noise=noise).start().uncertainty(x), level * np.array([0.25, 1]))
+    uncapped = Ridge(2, noise=noise, cap=False).start()
+    np.testing.assert_allclose(uncapped.uncertainty(x), level * np.array([0.25, 49]))
+
+
+def test_clipping():
+    X, y = [[1.0], [1.0]], [9.0, 9.0]
+    assert learned(Ridge(1), X, y).predict(np.array([[1.0], [-1], [0.1]])).tolist() == [1, -1, pytest.approx(0.6)]
+    assert learned(Ridge(1, clip=False), X, y).predict(np.array([[1.0]])) == pytest.approx(6)
+
+
+def test_label_range():
+    model = Ridge(1, label_range=(1, 5))
+    state = learned(model, [[1.0]], [5.0])  # 5 is +1 inside, and θ̂ = 1/2
+    np.testing.assert_allclose(state.predict(np.array([[0.0], [1], [2], [-9]])), [3, 4, 5, 1])
+    beyond = learned(model, [[1.0]], [8.0])  # +2.5 inside: accepted, θ̂ = 1.25
+    np.testing.assert_allclose(beyond.predict(np.array([[0.5], [1.0]])), [3 + 2 * 0.625, 5])
+    np.testing.assert_allclose(beyond.uncertainty(np.eye(1)), state.uncertainty(np.eye(1)))
+
+
+def test_intercept_is_a_constant_feature():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    with_ones = np.column_stack([X, np.ones(20)])
+    one, other = learned(Ridge(3, intercept=True), X, y), learned(Ridge(4), with_ones, y)
+    np.testing.assert_array_equal(one.predict(X), other.predict(with_ones))
+    np.testing.assert_array_equal(one.uncertainty(X), other.uncertainty(with_ones))
+    assert one.uncertainty(np.zeros((1, 3))) > 0
+
+
+def test_loss_is_squared_and_in_the_users_units():
+    model = Ridge(1, label_range=(1, 5))
+    assert model.loss(np.array([3.0, 5.0]), np.array([1.0, 4.5])).tolist() == [4, 0.25]
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**6), dim=st.integers(1, 6), n=st.integers(0, 12), penalty=st.floats(0.01, 10))
+def test_batch_solution(seed, dim, n, penalty):
+    rng = np.random.default_rng(seed)
+    X, y, new = rng.normal(size=(n, dim)), rng.normal(size=n), rng.normal(size=(5, dim))
+    state = learned(Ridge(dim, regularization=penalty, cap=False, clip=False), X, y)
+    M = penalty * np.eye(dim) + X.T @ X
+    np.testing.assert_allclose(state.predict(new), new @ np.linalg.solve(M, X.T @ y), atol=1e-10)
+    q = np.einsum("ij,ij->i", new, np.linalg.solve(M, new.T).T)
+    np.testing.assert_allclose(state.uncertainty(new), q, rtol=1e-10)
+
+
+# Numbers
+
+
+def exact(X, y, penalty, probes):
+    """Return xᵀM⁻¹x and ⟨θ̂, x⟩ of the probes, and θ̂, computed without rounding from the very floats given."""
+    A, b = whole(X), whole(y)
+    M, moment = A.T @ A, A.T @ b
+    dim = len(M)
+    rows = [
+        [Fraction(int(M[i, j]), UNIT**2) + Fraction(penalty) * (i == j) for j in range(dim)]
+        + [Fraction(p) for p in probes[:, i].tolist()]
+        + [Fraction(int(moment[i]), UNIT**2)]
+        for i in range(dim)
+    ]
+    *solved, theta = zip(*eliminated(rows, dim), strict=True)
+    q = [float(sum(Fraction(a) * s for a, s in zip(p, s, strict=True))) for p, s in zip(probes, solved, strict=True)]
+    scores = [float(sum(Fraction(a) * t for a, t in zip(p, theta, strict=True))) for p in probes]
+    return np.array(q), np.array(scores), np.array([float(t) for t in theta])
+
+
+UNIT = 2**120
+
+
+def whole(array):
+    """Return floats as integers in units of 2⁻¹²⁰: exact from 1e-20 on, so sums of products are exact too."""
+    mantissa, exponent = np.frexp(array)
+    mantissa = (mantissa * 2.0**53).astype(np.int64)
+    shift = exponent + 120 - 53
+    numbers = [int(m) << int(e) for m, e in zip(mantissa.flat, np.where(array == 0, 0, shift).flat, strict=True)]
+    return np.array(numbers, dtype=object).reshape(array.shape)
+
+
+def eliminated(rows, dim):
+    """Return the solutions of M s = r for each column r right of M, by Gauss's method."""
+    for i in range(dim):
+        for k in range(dim):
+            if k != i:
+                factor = rows[k][i] / rows[i][i]
+                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
+    return [[value / row[i] for value in row[dim:]] for i, row in enumerate(rows)]
+
+
+def hostile_rows(n, lowest, highest, seed, dim=6):
+    """Return duplicates and collinear rows with norms over many decades; only a thin subspace ever gets the large ones."""
+    rng = np.random.default_rng(seed)
+    lines = rng.normal(size=(max(1, dim // 3), dim))
+    X, norm = rng.normal(size=(n, dim)), rng.uniform(lowest, min(highest, 0), (n, 1))
+    collinear = rng.random(n) < 0.7
+    X[collinear] = lines[rng.integers(0, len(lines), collinear.sum())]
+    norm[collinear] = rng.uniform(lowest, highest, (collinear.sum(), 1))
+    X *= 10.0**norm / np.linalg.norm(X, axis=1, keepdims=True)
+    X[1::5] = X[: len(X[1::5]) * 5 : 5]
+    return X
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "form"), [(0, 0, InverseGram), (-6, 6, FactorGram), (-6, 0, InverseGram), (0, 6, FactorGram)]
+)
+@pytest.mark.parametrize("batch", [1, 50])
+def test_twenty_thousand_updates_stay_right(lowest, highest, form, batch):
+    X = hostile_rows(20_000, lowest, highest, seed=3)
+    rng = np.random.default_rng(4)
+    y = np.clip(X @ rng.normal(size=6), -1, 1) + 0.1 * rng.normal(size=len(X))
+    gram = Gram(6, 1.0)
+    for i in range(0, len(X), batch):
+        gram.absorb(gram.update(X[i : i + batch]), y[i : i + batch])
+    assert isinstance(gram.form, form)
+    probes = np.vstack([np.eye(6), X[::2000], 1e-6 * X[:4], 1e6 * np.ones((1, 6))])
+    q, scores, theta = exact(X, y, 1.0, probes)
+    np.testing.assert_allclose(gram.variance(probes), q, rtol=1e-6)
+    np.testing.assert_allclose(gram.coef, theta, rtol=1e-6)
+    scale = np.linalg.norm(probes, axis=1) * np.linalg.norm(theta)
+    assert (np.abs(probes @ gram.coef - scores) <= 1e-6 * scale).all()
+    np.testing.assert_allclose(np.einsum("ij,ij->i", gram.solve(probes), probes), q, rtol=1e-6)
+
+
+def test_the_safe_form_is_needed():
+    """What the test above would find without the switch, so that it is known to be able to fail."""
+    X = hostile_rows(3000, -6, 6, seed=3)
+    gram = Gram(6, 1.0)
+    gram.worst_condition = np.inf
+    for x in X:
+        gram.absorb(gram.update(x[None]), np.zeros(1))
+    q, _, _ = exact(X, np.zeros(len(X)), 1.0, X[:20])
+    assert np.abs(gram.variance(X[:20]) / q - 1).max() > 1e-5
+
+
+def test_the_form_changes_by_itself_and_once():
+    gram = Gram(3, 1.0)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        gram.absorb(gram.update(rng.normal(size=(1, 3))), np.ones(1))
+    assert isinstance(gram.form, InverseGram)
+    before, coef = gram.variance(np.eye(3)), gram.coef.copy()
+    gram.prepare(np.array([[1e6, 0, 0]]))
+    assert isinstance(gram.form, FactorGram)
+    np.testing.assert_allclose(gram.variance(np.eye(3)), before, rtol=1e-12)
+    np.testing.assert_allclose(gram.coef, coef, rtol=1e-12)
+    gram.absorb(gram.update(rng.normal(size=(1, 3))), np.ones(1))
+    assert isinstance(gram.form, FactorGram)
+
+
+def test_a_learner_changes_form_on_a_hostile_stream():
+    X = hostile_rows(3000, -6, 6, seed=3)
+    theta = np.random.default_rng(4).normal(size=6)
+    y = np.clip(X @ theta, -1, 1)
+    for block in (1, None):
+        learner = Learner(Ridge(6, cap=False, clip=False), Uniform(1.0))
+        trace = run(learner, Arrays(X, y), block=block, delay=5)
+        assert isinstance(learner.state.queried.form, FactorGram)
+        q, scores, _ = exact(X, y, 1.0, np.eye(6))
+        np.testing.assert_allclose(learner.uncertainty(np.eye(6)), q, rtol=1e-6)
+        np.testing.assert_allclose(learner.predict(np.eye(6)), scores, rtol=1e-6)
+        q, *_ = exact(X[:2000], y[:2000], 1.0, X[2000:2001])
+        np.testing.assert_allclose(trace.uncertainty[2000], q, rtol=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1e-3])
+@pytest.mark.parametrize("delay", [0, 3, 40])
+@pytest.mark.parametrize("seed", range(3))
+def test_blocks_on_a_hostile_stream_predict_right(seed, delay, penalty):
+    X = hostile_rows(120, -6, 6, seed)
+    theta = np.random.default_rng(seed).normal(size=6)
+    y = np.clip(X @ theta, -1, 1)
+    model, rule = Ridge(6, regularization=penalty, cap=False, clip=False), Uniform(0.6)
+    traces = [run(Learner(model, rule), Arrays(X, y), block=block, delay=delay) for block in (1, None, 120)]
+    queried = traces[0].query
+    for trace in traces:
+        np.testing.assert_array_equal(trace.query, queried)
+    for t in range(1, 120, 7):
+        told = queried[:t] & (np.arange(t) + delay < t)
+        q, _, _ = exact(X[:t][queried[:t]], y[:t][queried[:t]], penalty, X[t : t + 1])
+        _, score, theta = exact(X[:t][told], y[:t][told], penalty, X[t : t + 1])
+        scale = 1e-6 * np.linalg.norm(X[t]) * np.linalg.norm(theta)
+        for trace in traces:
+            np.testing.assert_allclose(trace.uncertainty[t], q, rtol=1e-6)
+            assert abs(trace.prediction[t] - score) <= scale
+
+
+@pytest.mark.parametrize("dim", [1, 3, 40])
+def test_the_inverse_is_refreshed_and_right(dim):
+    rng = np.random.default_rng(1)
+    gram = Gram(dim, 0.3)
+    X, y = rng.normal(size=(3000, dim)), rng.normal(size=3000)
+    refreshed = 0
+    for i in range(0, 3000, 3):
+        gram.absorb(gram.update(X[i : i + 3]), y[i : i + 3])
+        refreshed += gram.form.since_refresh == 0
+    assert refreshed >= 3
+    M = 0.3 * np.eye(dim) + X.T @ X
+    upper = np.triu_indices(dim)
+    np.testing.assert_allclose(gram.form.gram[upper], M[upper], rtol=1e-11, atol=1e-9)
+    np.testing.assert_allclose(gram.form.inverse[upper], np.linalg.inv(M)[upper], rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(gram.coef, np.linalg.solve(M, X.T @ y), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 7, 33])
+def test_both_forms_agree_where_both_are_right(dim):
+    rng = np.random.default_rng(2)
+    fast, safe = Gram(dim, 0.7), Gram(dim, 0.7)
+    safe.form = safe.form.factored()
+    probes = rng.normal(size=(20, dim))
+    for n in (1, 1, 5, 70, 2, 300, 1):
+        X, y = rng.normal(size=(n, dim)), rng.normal(size=n)
+        for gram in (fast, safe):
+            gram.absorb(gram.update(X), y)
+        np.testing.assert_allclose(fast.variance(probes), safe.variance(probes), rtol=1e-10)
+        np.testing.assert_allclose(fast.variance(probes[:1]), safe.variance(probes[:1]), rtol=1e-10)
+        np.testing.assert_allclose(fast.coef, safe.coef, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(fast.solve(probes), safe.solve(probes), rtol=1e-9, atol=1e-12)
+    assert (type(fast.form), type(safe.form)) == (InverseGram, FactorGram)
+
+
+@pytest.mark.parametrize("form", [InverseGram, FactorGram])
+def test_a_copy_is_independent(form):
+    gram = Gram(3, 1.0)
+    if form is FactorGram:
+        gram.prepare(1e9 * np.ones((1, 3)))
+    gram.absorb(gram.update(np.ones((1, 3))), np.ones(1))
+    before = {name: array.copy() for name, array in gram.arrays().items()}
+    twin = gram.copy()
+    twin.absorb(twin.update(np.eye(3)), np.ones(3))
+    assert isinstance(gram.form, form)
+    for name, array in gram.arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+    assert not np.allclose(twin.variance(np.eye(3)), gram.variance(np.eye(3)))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    dim=st.integers(1, 4),
+    penalty=st.sampled_from([1e-6, 1e-3, 1.0, 1e6]),
+    cap=st.booleans(),
+    block=st.sampled_from([1, 7, None]),
+)
+def test_uncertainty_is_never_negative_or_nan(seed, dim, penalty, cap, block):
+    X = hostile_rows(150, -6, 6, seed, dim=dim + 1)[:, :dim]
+    X[3::10] = 0
+    y = np.random.default_rng(seed).uniform(-1, 1, 150)
+    model = Ridge(dim, regularization=penalty, cap=cap)
+    rule = [QuFUR(1.0), FixedBudget(100, 150), Uniform(0.7)][seed % 3]
+    learner = Learner(model, rule, seed=seed)
+    trace = run(learner, Arrays(X, y), block=block, delay=seed % 4)
+    for column in (trace.prediction, trace.uncertainty, trace.probability, learner.predict(X)):
+        assert np.isfinite(column).all()
+    assert (np.abs(trace.prediction) <= 1).all()
+    assert (trace.uncertainty >= 0).all()
+    assert (learner.uncertainty(X) >= 0).all()
+    assert ((trace.probability >= 0) & (trace.probability <= 1)).all()
+    assert (trace.uncertainty[3::10] == 0).all()
+
+
+# Memory
+
+
+def peak(call):
+    tracemalloc.start()
+    call()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most
+
+
+def test_learning_many_rows_at_once_takes_memory_for_the_rows_only():
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    learner = Learner(Ridge(4), Uniform(0.5))
+    assert peak(lambda: learner.learn(X, X[:, 0])) < 20 * X.nbytes
+
+
+def test_telling_many_labels_at_once_takes_memory_for_the_rows_only():
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    learner = Learner(Ridge(4), Uniform(1.0))
+    learner.ask_many(X)
+    assert peak(lambda: learner.tell_many(learner.outstanding, X[:, 0])) < 20 * X.nbytes
