@@ -59,7 +59,7 @@ def _replay(data: Arrays, rate: float, bounds: dict[str, Timing], quick: bool) -
     slow = {"authors": ROUNDS_OF_SLOW_LOOP} if data.dim > 500 else {}
     timings = interleaved(variants, data.horizon, 1 if quick else ROUNDS, slow) | bounds
     cost = {name: timing.median for name, timing in timings.items()}
-    # At rate r a step needs d² flops for Δ of a row with one triangle, d² for the rest, r d² for the update.
+    # A step is counted as (2 + rate) d² flops; with few queries it needs fewer, so the share can exceed 1.
     share = (2 + queries / data.horizon) / 2 * cost["gemm"] / cost["qufur"]
     return {
         "dim": data.dim,

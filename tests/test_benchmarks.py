@@ -53,7 +53,7 @@ def test_a_loop_that_queries_otherwise_is_caught(monkeypatch):
         replay.compare(workloads.stream(16, quick=True), 1.0)
 
 
-def test_drift_is_small_on_every_well_posed_stream(tmp_path, capsys):
+def test_drift_of_the_variance_is_small_on_every_stream(tmp_path, capsys):
     main("drift", "--updates", "3000", "--json", str(tmp_path / "results.json"))
     results = json.loads((tmp_path / "results.json").read_text())["drift"]
     assert {r["block"] for r in results} == {1, 64}

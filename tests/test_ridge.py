@@ -28,7 +28,9 @@ def test_one_row_by_hand():
     state = learned(Ridge(2, regularization=2.0), [[1, 2]], [0.7])
     # M = [[3, 2], [2, 6]], M⁻¹ = [[6, −2], [−2, 3]]/14, θ̂ = M⁻¹ (0.7, 1.4) = (0.1, 0.2)
     np.testing.assert_allclose(state.predict(np.array([[1.0, 0], [0, 1], [1, 1]])), [0.1, 0.2, 0.3])
-    np.testing.assert_allclose(state.uncertainty(np.array([[1.0, 0], [0, 1], [1, 1]])), [6 / 14, 3 / 14, 5 / 14])
+    np.testing.assert_allclose(
+        state.uncertainty(np.array([[1.0, 0], [0, 1], [1, 1]])), [6 / 14, 3 / 14, 5 / 14]
+    )
 
 
 def test_before_anything_is_known():
@@ -52,7 +54,11 @@ def test_noise_scales_the_uncertainty_from_1_on(noise, level):
 
 def test_clipping():
     X, y = [[1.0], [1.0]], [9.0, 9.0]
-    assert learned(Ridge(1), X, y).predict(np.array([[1.0], [-1], [0.1]])).tolist() == [1, -1, pytest.approx(0.6)]
+    assert learned(Ridge(1), X, y).predict(np.array([[1.0], [-1], [0.1]])).tolist() == [
+        1,
+        -1,
+        pytest.approx(0.6),
+    ]
     assert learned(Ridge(1, clip=False), X, y).predict(np.array([[1.0]])) == pytest.approx(6)
 
 
@@ -107,7 +113,10 @@ def exact(X, y, penalty, probes):
         for i in range(dim)
     ]
     *solved, theta = zip(*eliminated(rows, dim), strict=True)
-    q = [float(sum(Fraction(a) * s for a, s in zip(p, s, strict=True))) for p, s in zip(probes, solved, strict=True)]
+    q = [
+        float(sum(Fraction(a) * s for a, s in zip(p, s, strict=True)))
+        for p, s in zip(probes, solved, strict=True)
+    ]
     scores = [float(sum(Fraction(a) * t for a, t in zip(p, theta, strict=True))) for p in probes]
     return np.array(q), np.array(scores), np.array([float(t) for t in theta])
 
@@ -120,7 +129,9 @@ def whole(array):
     mantissa, exponent = np.frexp(array)
     mantissa = (mantissa * 2.0**53).astype(np.int64)
     shift = exponent + 120 - 53
-    numbers = [int(m) << int(e) for m, e in zip(mantissa.flat, np.where(array == 0, 0, shift).flat, strict=True)]
+    numbers = [
+        int(m) << int(e) for m, e in zip(mantissa.flat, np.where(array == 0, 0, shift).flat, strict=True)
+    ]
     return np.array(numbers, dtype=object).reshape(array.shape)
 
 
@@ -148,7 +159,8 @@ def hostile_rows(n, lowest, highest, seed, dim=6):
 
 
 @pytest.mark.parametrize(
-    ("lowest", "highest", "form"), [(0, 0, InverseGram), (-6, 6, FactorGram), (-6, 0, InverseGram), (0, 6, FactorGram)]
+    ("lowest", "highest", "form"),
+    [(0, 0, InverseGram), (-6, 6, FactorGram), (-6, 0, InverseGram), (0, 6, FactorGram)],
 )
 @pytest.mark.parametrize("batch", [1, 50])
 def test_twenty_thousand_updates_stay_right(lowest, highest, form, batch):
@@ -209,13 +221,13 @@ def test_a_learner_changes_form_on_a_hostile_stream():
         np.testing.assert_allclose(trace.uncertainty[2000], q, rtol=1e-6)
 
 
-@pytest.mark.parametrize("penalty", [1.0, 1e-3])
+@pytest.mark.parametrize("penalty", [1.0, 1e-3, 1e-6])
 @pytest.mark.parametrize("delay", [0, 3, 40])
 @pytest.mark.parametrize("seed", range(3))
 def test_blocks_on_a_hostile_stream_predict_right(seed, delay, penalty):
     X = hostile_rows(120, -6, 6, seed)
     theta = np.random.default_rng(seed).normal(size=6)
-    y = np.clip(X @ theta, -1, 1)
+    y = X @ theta  # labels that agree with each other: then the solution itself is well-conditioned
     model, rule = Ridge(6, regularization=penalty, cap=False, clip=False), Uniform(0.6)
     traces = [run(Learner(model, rule), Arrays(X, y), block=block, delay=delay) for block in (1, None, 120)]
     queried = traces[0].query

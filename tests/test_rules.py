@@ -146,7 +146,19 @@ def test_without_a_budget_nothing_is_left_to_count():
 
 @pytest.mark.parametrize(
     ("horizon", "copies"),
-    [(1, 1), (2, 4), (3, 6), (4, 7), (5, 8), (8, 10), (64, 19), (1000, 31), (1024, 31), (1025, 32), (1500, 33)],
+    [
+        (1, 1),
+        (2, 4),
+        (3, 6),
+        (4, 7),
+        (5, 8),
+        (8, 10),
+        (64, 19),
+        (1000, 31),
+        (1024, 31),
+        (1025, 32),
+        (1500, 33),
+    ],
 )
 def test_number_of_copies(horizon, copies):
     rule = FixedBudget(1000, horizon)
@@ -168,7 +180,9 @@ def test_a_budget_below_one_label_per_copy_is_refused(horizon, data):
     assert FixedBudget(copies, horizon).caps()[0] == 1
     if copies > 1:
         budget = data.draw(st.integers(1, copies - 1))
-        with pytest.raises(ValueError, match=rf"at least {copies} for .*got {budget}\. .*QuFUR\(alpha, budget"):
+        with pytest.raises(
+            ValueError, match=rf"at least {copies} for .*got {budget}\. .*QuFUR\(alpha, budget"
+        ):
             FixedBudget(budget, horizon)
 
 

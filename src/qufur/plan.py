@@ -16,7 +16,7 @@ from qufur.streams import Stream
 def matching_parameter(
     rule_of: Callable[[float], Rule], model: Model, stream: Stream, *, seed: int = 0
 ) -> float:
-    """Return the smallest parameter, to 1 %, at which a rule spends its whole budget on a stream.
+    """Return a parameter at which a rule just spends its whole budget on a stream, and 1 % less would not do.
 
     The spend of a label-free model depends on inputs and coins only, so it is known without buying a label.
 
@@ -49,7 +49,7 @@ def matching_parameter(
         # Queries grow about as the square root of α (Theorem 1): a first guess inside the bracket.
         aim = guess * (learner.rule.budget or 1) ** 2 / max(spent, 1) ** 2
         guess = aim * 1.02 if low < aim * 1.02 < high else _inside(low, high)
-    return min(high, guess)
+    return guess if high == math.inf else high
 
 
 def _inside(low: float, high: float) -> float:

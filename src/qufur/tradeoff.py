@@ -32,6 +32,16 @@ class Estimate:
         error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
         return cls(float(values.mean()), float(error))
 
+    @classmethod
+    def ratio(cls, above: Floats, below: Floats) -> Estimate:
+        """Return the ratio of two means over the same seeds, with its standard error by the delta method.
+
+        >>> Estimate.ratio(np.array([1.0, 2.0]), np.array([2.0, 4.0]))
+        Estimate(mean=0.5, error=0.0)
+        """
+        ratio = float(above.mean() / below.mean())
+        return cls(ratio, cls.of(above - ratio * below).error / float(below.mean()))
+
 
 def at_equal_labels(table: pl.DataFrame, measure: str, shares: Sequence[float]) -> dict[str, Floats]:
     """Return, for every rule, the measure of each seed at each share of the stream: shape (seeds, shares).
@@ -50,4 +60,4 @@ def _at(rows: pl.DataFrame, measure: str, shares: Sequence[float]) -> Floats:
     rows = rows.filter(rows["queries"] > 0).sort("queries")
     wanted = np.log(np.asarray(shares) * rows["horizon"][0])
     queries = np.log(rows["queries"].to_numpy())
-    return np.interp(wanted, queries, rows[measure].to_numpy(), left=math.nan, right=math.nan)
+    return np.asarray(np.interp(wanted, queries, rows[measure].to_numpy(), left=math.nan, right=math.nan))

@@ -74,11 +74,11 @@ def _print(setting: str, table: pl.DataFrame, seeds: int) -> None:
         curves = at_equal_labels(table, measure, shares)
         text = show.best_marked({rule: [Estimate.of(c) for c in values.T] for rule, values in curves.items()})
         for rule in ("Uniform", "Greedy"):
-            ratios = [Estimate.of(c) for c in (curves["QuFUR"] / curves[rule]).T]
+            ratios = map(Estimate.ratio, curves["QuFUR"].T, curves[rule].T)
             text.append([f"QuFUR / {rule}", *(f"{e.mean:.2f} ± {e.error:.2f}" for e in ratios)])
         title = f"{fig1_synthetic.TITLES[setting]}: {name}"
-        show.print_table(title, ["rule", *(f"{share:.0%} of labels" for share in shares)], text, [])
-        print(f"Mean ± standard error over {seeds} seeds; ratios are paired by seed. {_verdict(curves)}\n")
+        show.print_table(title, ["labels bought", *(f"{100 * share:.3g} %" for share in shares)], text, [])
+        print(f"Mean ± standard error over {seeds} seeds; ratios are of the means. {_verdict(curves)}\n")
 
 
 def _verdict(curves: dict[str, Any]) -> str:

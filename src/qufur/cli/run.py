@@ -72,7 +72,7 @@ def run(
     files = _write(task, table, out)
     if json:
         show.print_json(
-            {"stream": task.title, "left_out": left_out, "files": files, "runs": show.records(table)}
+            {"stream": task.title, "left_out": left_out, "files": files, "runs": table.to_dicts()}
         )
         return
     _print(task, table, shares, seeds)
@@ -128,7 +128,7 @@ def _as_share(text: str, stream: Stream) -> float:
 
 
 def _write(task: Task, table: pl.DataFrame, out: Path) -> list[str]:
-    figure, (panel,) = style.subplots(1, width=6.4, height=4.4)
+    figure, (panel,) = style.subplots(1, 1, width=6.4, height=4.4)
     draw_curves(panel, table, task.measure, task.measure, task.title)
     drawn = style.save(figure, out, "run")
     table.write_csv(out / "run.csv")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -23,13 +23,15 @@ def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]
 ) -> None:
     """Write a table for people; it is never cut, however narrow the terminal or the pipe."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="")
+    table = Table(header_style="")
     for name in columns:
         table.add_column(name, justify="left" if name == columns[0] else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     console = Console(highlight=False)
-    console.width = max(console.width, console.measure(table).maximum)
+    needed = Console(width=1000).measure(table).maximum
+    console.width = max(console.width, needed)
+    console.print(title, style="bold", soft_wrap=True)
     console.print(table)
     for note in notes:
         console.print(note, soft_wrap=True)
@@ -51,18 +53,12 @@ def number(estimate: Estimate) -> str:
 
 def best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str]]:
     """Return a row of text per name, with the lowest mean of each column in bold."""
-    lowest = [
-        min((e.mean for e in column if e.mean == e.mean), default=0.0) for column in zip(*cells.values())
-    ]
+    means = np.array([[estimate.mean for estimate in row] for row in cells.values()])
+    lowest = means == np.nanmin(means, axis=0)
     return [
-        [name, *(f"[bold]{number(e)}[/]" if e.mean == low else number(e) for e, low in zip(row, lowest))]
-        for name, row in cells.items()
+        [name, *(f"[bold]{number(e)}[/]" if low else number(e) for e, low in zip(row, lows, strict=True))]
+        for (name, row), lows in zip(cells.items(), lowest, strict=True)
     ]
-
-
-def records(table: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as JSON values."""
-    return table.to_dicts()
 
 
 def _without_nan(value: Any) -> Any:

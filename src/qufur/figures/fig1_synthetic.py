@@ -46,8 +46,8 @@ def model(stream: Stream) -> Ridge:
 
 
 def draw(tables: Mapping[str, pl.DataFrame]) -> Figure:
-    """Draw regret and loss of each setting."""
-    figure, panels = subplots(2 * len(tables))
+    """Draw a row of panels for each setting: regret, then loss."""
+    figure, panels = subplots(len(tables), len(MEASURES))
     places = [(setting, measure) for setting in tables for measure in MEASURES]
     for panel, (setting, measure) in zip(panels, places, strict=True):
         draw_curves(panel, tables[setting], measure, MEASURES[measure], TITLES[setting])

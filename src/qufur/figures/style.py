@@ -21,14 +21,14 @@ LOOKS: dict[str, dict[str, str]] = {
 }
 
 
-def subplots(columns: int, width: float = 5.0, height: float = 3.8) -> tuple[Figure, list[Any]]:
-    """Return a figure without a window, and its panels."""
+def subplots(rows: int, columns: int, width: float = 5.4, height: float = 4.0) -> tuple[Figure, list[Any]]:
+    """Return a figure without a window, and its panels row by row."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise missing_extra("matplotlib", "figures", "drawing figures") from None
-    figure = Figure(figsize=(width * columns, height), layout="constrained")
-    panels = figure.subplots(1, columns, squeeze=False)[0].tolist()
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for panel in panels:
         panel.spines[["top", "right"]].set_visible(False)
         panel.grid(alpha=0.25, linewidth=0.6)

@@ -55,7 +55,7 @@ def bad_cell(path: Path, column: str, row: int, cell: object) -> ValueError:
     """Build the error for a cell that is not a finite number.
 
     >>> print(bad_cell(Path("flights.csv"), "delay", 7, "n/a"))
-    column 'delay' of flights.csv must be finite numbers, got 'n/a' in row 7. Drop or fill such rows, or skip ...
+    column 'delay' of flights.csv must be finite numbers, got 'n/a' in row 7. Drop or ...
     """
     received = "an empty cell" if cell in (None, "") else reprlib.repr(cell)
     remedy = "Drop or fill such rows, or skip the column."

@@ -1,0 +1,133 @@
+"""The command line, as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from qufur.__main__ import main
+
+
+def qufur(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["qufur", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return stop.value.code
+
+
+@pytest.fixture
+def table(tmp_path):
+    lines = [f"{t % 7},{t % 5},{2 * (t % 7) - (t % 5)}" for t in range(120)]
+    path = tmp_path / "readings.csv"
+    path.write_text("wind,rain,delay\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_run_on_a_file(monkeypatch, capsys, tmp_path, table):
+    out = tmp_path / "out"
+    code = qufur(monkeypatch, "run", table, "--target", "delay", "--budget", "30", "--seeds", 2, "--out", out)
+    text = capsys.readouterr().out
+    assert code == 0
+    assert "readings.csv: 120 examples, 2 features" in text
+    for rule in ("QuFUR", "FixedBudget", "Uniform", "Greedy", "Threshold", "no labels", "every label"):
+        assert rule in text
+    assert "Left out: DomainOracle" in text
+    assert {path.name for path in out.iterdir()} == {"run.csv", "run.png", "run.svg"}
+
+
+def test_run_for_machines(monkeypatch, capsys, tmp_path, table):
+    arguments = ["--target", "delay", "--budget", "25%", "--budget", "50", "--seeds", 2, "--json"]
+    assert qufur(monkeypatch, "run", table, *arguments, "--out", tmp_path) == 0
+    result = json.loads(capsys.readouterr().out)
+    runs = {(row["rule"], row["seed"], round(row["parameter"], 3)): row for row in result["runs"]}
+    assert runs["Greedy", 1, 0.25]["queries"] == 30
+    assert runs["Uniform", 0, 0.417]["queries"] <= 50
+    assert runs["every label", 0, 1.0]["mean squared error"] < runs["no labels", 0, 0.0]["mean squared error"]
+    assert all(row["regret"] is None for row in result["runs"])
+
+
+def test_run_on_the_synthetic_stream(monkeypatch, capsys, tmp_path):
+    assert qufur(monkeypatch, "run", "--seeds", 1, "--budget", "10%", "--out", tmp_path) == 0
+    text = capsys.readouterr().out
+    assert "20 hidden domains" in text
+    assert "DomainOracle" in text
+
+
+def test_reproduce_prints_what_is_measured(monkeypatch, capsys, tmp_path):
+    arguments = ["reproduce", "fig1", "--panel", "synthetic", "--seeds", 2, "--jobs", 1, "--out", tmp_path]
+    assert qufur(monkeypatch, *arguments) == 0
+    text = capsys.readouterr().out
+    assert "As the authors' scripts have it: regret R" in text
+    assert "As the paper's text has it: regret R" in text
+    assert "QuFUR is lowest at every budget." in text
+    assert "QuFUR is NOT lowest at" in text
+    assert qufur(monkeypatch, *arguments, "--json") == 0
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    scripts = {rule: values[1]["mean"] for rule, values in settings["scripts"]["regret"].items()}
+    assert scripts["QuFUR"] < scripts["Uniform"] < scripts["Greedy"]
+
+
+BAD_FILES = {
+    "missing column": ("a,b\n1,2\n", "--target y", "column 'y' of t.csv must be one of 'a', 'b'"),
+    "text cell": (
+        "a,y\n1,2\nx,3\n",
+        "--target y",
+        "column 'a' of t.csv must be finite numbers, got 'x' in row 2",
+    ),
+    "empty": ("", "--target y", "must be a file with at least one row"),
+    "header only": ("a,y\n", "--target y", "must be a file with at least one row"),
+    "long row": ("a,y\n1,2\n1,2,3\n", "--target y", "row 2 of t.csv must be 2 fields wide"),
+    "short row": ("a,y\n1,2\n1\n", "--target y", "row 2 of t.csv must be 2 fields wide"),
+    "missing value": ("a,y\n1,2\n,3\n", "--target y", "got an empty cell in row 2"),
+    "constant label": ("a,y\n1,2\n2,2\n", "--target y", "at least two different labels"),
+    "no target": ("a,y\n1,2\n", "", "--target of qufur run must be given with a file"),
+    "skip unknown": ("a,y\n1,2\n", "--target y --skip b", "column 'b' of t.csv"),
+    "budget 0": ("a,y\n1,2\n2,3\n", "--target y --budget 0", "--budget of qufur run must be 1 to 2 labels"),
+    "budget 200%": ("a,y\n1,2\n2,3\n", "--target y --budget 200%", "--budget of qufur run must be"),
+    "seeds 0": ("a,y\n1,2\n", "--target y --seeds 0", "--seeds"),
+    "unknown option": ("a,y\n1,2\n", "--nope", "No such option: --nope"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_input_is_one_line_and_code_2(monkeypatch, capsys, tmp_path, case):
+    content, arguments, message = BAD_FILES[case]
+    path = tmp_path / "t.csv"
+    path.write_text(content)
+    assert qufur(monkeypatch, "run", path, *arguments.split(), "--out", tmp_path / "out") == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("qufur: ")
+    assert output.err.count("\n") == 1
+    assert message in output.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("arguments", [["run", "gone.csv", "--target", "y"], ["rnu"], ["reproduce", "fig9"]])
+def test_wrong_calls_are_one_line_and_code_2(monkeypatch, capsys, arguments):
+    assert qufur(monkeypatch, *arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_no_arguments_show_help(monkeypatch, capsys):
+    assert qufur(monkeypatch) == 0
+    assert "reproduce" in capsys.readouterr().out
+
+
+def test_as_a_process(tmp_path):
+    command = [sys.executable, "-m", "qufur", "run", "gone.csv", "--target", "y"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        done.stderr
+        == "qufur: path of Table must be an existing file, got 'gone.csv'. Check its folder and spelling.\n"
+    )
+
+
+def test_missing_tools_are_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "qufur.cli", None)
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "qufur.cli")
+    assert qufur(monkeypatch, "run") == 2
+    assert "pip install 'qufur[all]'" in capsys.readouterr().err

@@ -1,0 +1,58 @@
+"""Imports point downwards only."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import qufur
+
+ROOT = Path(qufur.__file__).parent
+# From the bottom up; a file may import from its own layer and from those below it.
+LAYERS = [
+    {"errors", "arrays"},
+    {"models", "rules", "streams", "progress"},
+    {"lookahead", "snapshot", "trace"},
+    {"learner"},
+    {"run"},
+    {"checks", "plan", "sweep"},
+    {"budgets", "tradeoff"},
+    {"figures"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+APART = {"models", "rules", "streams"}
+
+
+def part(path):
+    return path.relative_to(ROOT).with_suffix("").parts[0]
+
+
+def imports(path):
+    """Yield the parts that a file imports when it is loaded; names for the type checker alone do not count."""
+    tree = ast.parse(path.read_text())
+    guarded = {id(node) for test in ast.walk(tree) if isinstance(test, ast.If) for node in ast.walk(test)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and id(node) not in guarded and node.module:
+            names = [node.module] if node.module != "qufur" else [f"qufur.{a.name}" for a in node.names]
+            yield from (name.split(".")[1] for name in names if name.startswith("qufur."))
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downwards(path):
+    for name in imports(path):
+        assert name in LEVEL, f"{name} has no layer: give it one in this test"
+        assert LEVEL[name] <= LEVEL[part(path)], f"{path.name} imports {name} from above"
+        if part(path) in APART and name in APART:
+            assert name == part(path), f"{path.name} ties {part(path)} to {name}"
+
+
+def test_every_file_has_a_layer():
+    assert {part(path) for path in ROOT.rglob("*.py")} == set(LEVEL)
+
+
+def test_an_upward_import_would_be_caught(tmp_path):
+    file = tmp_path / "x.py"
+    file.write_text("from qufur.cli import app\nfrom qufur import run\n")
+    assert list(imports(file)) == ["cli", "run"]

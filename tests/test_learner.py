@@ -1,0 +1,411 @@
+"""What a caller of the learner relies on: ids, late labels, refunds, files, and independence."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qufur import Answer, Answers, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, checks
+from qufur.snapshot import encode
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+Y = np.clip(X @ [0.5, -0.3, 0.2], -1, 1)
+
+
+def buys_all(dim=3, **options):
+    return Learner(Ridge(dim), Uniform(1.0, **options))
+
+
+def same(one, other):
+    """Whether two learners are the same to the last bit."""
+    (header, arrays), (other_header, other_arrays) = encode(one), encode(other)
+    return (
+        header == other_header
+        and arrays.keys() == other_arrays.keys()
+        and all(np.array_equal(array, other_arrays[name]) for name, array in arrays.items())
+    )
+
+
+# Ids
+
+
+def test_default_ids_count_the_inputs():
+    learner = Learner(Ridge(3), Greedy(3))
+    assert [learner.ask(x).id for x in X[:5]] == [0, 1, 2, 3, 4]
+    assert list(learner.ask_many(X[:3]).id) == [5, 6, 7]
+    assert learner.outstanding == (0, 1, 2)
+
+
+def test_ids_of_the_callers_own():
+    learner = buys_all()
+    assert learner.ask(X[0], id="photo-7.jpg").id == "photo-7.jpg"
+    assert learner.ask(X[1], id=-3).id == -3
+    assert list(learner.ask_many(X[2:4], ids=["a", 12]).id) == ["a", 12]
+    assert learner.outstanding == ("photo-7.jpg", -3, "a", 12)
+    learner.tell("a", 0.5)
+    learner.retract(-3)
+    assert learner.outstanding == ("photo-7.jpg", 12)
+
+
+def test_an_int_and_its_text_are_two_ids():
+    learner = buys_all()
+    learner.ask(X[0], id=1)
+    learner.ask(X[1], id="1")
+    learner.tell("1", 0.5)
+    assert learner.outstanding == (1,)
+
+
+@given(ids=st.lists(st.none() | st.integers(-5, 60) | st.sampled_from("abc"), max_size=30))
+def test_default_ids_never_collide(ids):
+    learner, used = buys_all(1), set()
+    for id in ids:
+        if id is not None and id in used:
+            continue
+        answer = learner.ask([1.0], id=id)
+        assert answer.id not in used
+        used.add(answer.id)
+    assert len(learner.outstanding) == len(used)
+
+
+def test_an_id_can_be_used_again_once_its_label_is_in():
+    learner = buys_all()
+    learner.ask(X[0], id="a")
+    learner.tell("a", 0.1)
+    learner.ask(X[1], id="a")
+    assert learner.outstanding == ("a",)
+
+
+# Answers
+
+
+def test_an_answer_has_plain_values():
+    answer = buys_all().ask(X[0])
+    assert isinstance(answer, Answer)
+    assert answer._fields == ("id", "prediction", "uncertainty", "probability", "query")
+    assert [type(value) for value in answer] == [int, float, float, float, bool]
+
+
+def test_answers_are_columns_and_rows():
+    answers = Learner(Ridge(3), QuFUR(1.0), seed=1).ask_many(X, ids=[f"row {i}" for i in range(40)])
+    assert isinstance(answers, Answers)
+    assert len(answers) == len(list(answers)) == 40
+    for i, answer in enumerate(answers):
+        assert answer == (
+            f"row {i}",
+            answers.prediction[i],
+            answers.uncertainty[i],
+            answers.probability[i],
+            answers.query[i],
+        )
+        assert [type(value) for value in answer] == [str, float, float, float, bool]
+    assert 0 < answers.query.sum() < 40
+    assert answers.query.dtype == bool
+
+
+def test_no_rows_are_no_answers():
+    learner = buys_all()
+    learner.ask(X[0])
+    before = encode(learner)[0]
+    answers = learner.ask_many(np.empty((0, 3)))
+    assert len(answers) == 0
+    assert list(answers) == []
+    assert answers.query.dtype == bool
+    learner.learn(np.empty((0, 3)), [])
+    learner.tell_many([], [])
+    assert learner.predict(np.empty((0, 3))).shape == learner.uncertainty(np.empty((0, 3))).shape == (0,)
+    assert encode(learner)[0] == before
+
+
+def test_one_input_may_come_as_a_row_or_as_integers():
+    one, other, third = (Learner(Ridge(2), QuFUR(1.0)) for _ in range(3))
+    assert one.ask([1.0, 0.0]) == other.ask([[1, 0]]) == third.ask(np.array([1, 0], dtype=np.float32))
+
+
+# Labels
+
+
+def test_a_query_counts_at_once_and_a_label_when_it_comes():
+    learner = buys_all()
+    learner.ask([1, 0, 0], id="a")
+    np.testing.assert_allclose(learner.uncertainty([[1, 0, 0]]), [0.5])
+    assert learner.predict([[1, 0, 0]]) == [0]
+    learner.tell("a", 1.0)
+    np.testing.assert_allclose(learner.uncertainty([[1, 0, 0]]), [0.5])
+    np.testing.assert_allclose(learner.predict([[1, 0, 0]]), [0.5])
+
+
+def test_outstanding_inputs_do_not_touch_predictions():
+    learner, only = buys_all(), buys_all()
+    learner.ask_many(X)
+    learner.tell_many([30, 2, 11], Y[[30, 2, 11]])
+    only.learn(X[[2, 11, 30]], Y[[2, 11, 30]])
+    np.testing.assert_allclose(learner.predict(X), only.predict(X), atol=1e-12)
+    assert (learner.uncertainty(X) < only.uncertainty(X)).all()
+
+
+def test_tell_many_is_tell_in_any_order():
+    one, many = buys_all(), buys_all()
+    for learner in (one, many):
+        learner.ask_many(X)
+    order = np.random.default_rng(1).permutation(40)
+    for id in order.tolist():
+        one.tell(id, Y[id])
+    many.tell_many(list(range(40)), Y)
+    np.testing.assert_allclose(one.predict(X), many.predict(X), atol=1e-12)
+    np.testing.assert_allclose(one.uncertainty(X), many.uncertainty(X), atol=1e-12)
+    assert one.outstanding == many.outstanding == ()
+    assert one.spent == many.spent == 40
+
+
+def test_an_input_may_be_overwritten_while_its_label_is_outstanding():
+    learner, other = buys_all(), buys_all()
+    buffer = np.array([1.0, 2.0, 3.0])
+    learner.ask(buffer, id="a")
+    block = X[:6].copy()
+    learner.ask_many(block, ids=list("bcdefg"))
+    buffer[:], block[:] = 9, 9
+    other.ask([1, 2, 3], id="a")
+    other.ask_many(X[:6], ids=list("bcdefg"))
+    for one in (learner, other):
+        one.tell_many(list("abcdefg"), np.linspace(-1, 1, 7))
+    np.testing.assert_array_equal(learner.predict(X), other.predict(X))
+
+
+def test_free_labels_cost_nothing():
+    learner = Learner(Ridge(3), QuFUR(2.0, budget=5), seed=3)
+    before = learner.rng.bit_generator.state
+    learner.learn(X, Y)
+    assert (learner.spent, learner.left, learner.outstanding) == (0, 5, ())
+    assert learner.rng.bit_generator.state == before
+    M = np.eye(3) + X.T @ X
+    np.testing.assert_allclose(learner.predict(np.eye(3)), np.linalg.solve(M, X.T @ Y), atol=1e-12)
+    np.testing.assert_allclose(learner.uncertainty(np.eye(3)), np.diag(np.linalg.inv(M)), rtol=1e-12)
+
+
+# Retractions
+
+
+def test_a_retraction_is_refunded():
+    learner = buys_all(budget=2)
+    answers = [learner.ask(x) for x in X[:3]]
+    assert [answer.query for answer in answers] == [True, True, False]
+    assert (learner.spent, learner.left) == (2, 0)
+    learner.retract(0)
+    assert (learner.spent, learner.left, learner.outstanding) == (1, 1, (1,))
+    assert [learner.ask(x).query for x in X[3:5]] == [True, False]
+
+
+@pytest.mark.parametrize("block", [True, False])
+def test_a_retraction_leaves_no_mark_on_the_model(block):
+    learner, never = buys_all(), buys_all()
+    if block:
+        learner.ask_many(X[:10])
+    else:
+        for x in X[:10]:
+            learner.ask(x)
+    learner.tell_many([0, 4], Y[[0, 4]])
+    for id in (9, 2, 3):
+        learner.retract(id)
+    stays = [i for i in range(10) if i not in (2, 3, 9)]
+    never.ask_many(X[stays], ids=stays)
+    never.tell_many([0, 4], Y[[0, 4]])
+    np.testing.assert_allclose(learner.uncertainty(X), never.uncertainty(X), atol=1e-12)
+    np.testing.assert_allclose(learner.predict(X), never.predict(X), atol=1e-12)
+    for id in list(learner.outstanding):
+        learner.retract(id)
+    never = buys_all()
+    never.learn(X[[0, 4]], Y[[0, 4]])
+    np.testing.assert_allclose(learner.uncertainty(X), never.uncertainty(X), atol=1e-12)
+
+
+def test_each_copy_of_a_fixed_budget_is_refunded_what_it_paid():
+    learner = Learner(Ridge(3, cap=False), FixedBudget(200, 40), seed=2)
+    learner.ask_many(3 * X)
+    assert 5 < learner.spent < 40
+    for id in learner.outstanding[:3]:
+        paid, before = learner.charges[id].copy(), learner.spending.charged.copy()
+        assert paid.any()
+        learner.retract(id)
+        np.testing.assert_array_equal(learner.spending.charged, before - paid)
+    for id in learner.outstanding:
+        learner.retract(id)
+    assert (learner.spending.charged == 0).all()
+    assert (learner.spent, learner.left) == (0, 200)
+
+
+def test_what_was_told_is_not_refunded():
+    learner = buys_all(budget=2)
+    learner.ask_many(X[:2])
+    learner.tell(0, 0.5)
+    learner.retract(1)
+    assert (learner.spent, learner.left) == (1, 1)
+
+
+# Randomness
+
+
+def test_an_int_seed_is_default_rng():
+    learner = Learner(Ridge(3), Uniform(0.5), seed=12)
+    assert learner.ask_many(X).query.tolist() == (np.random.default_rng(12).random(40) < 0.5).tolist()
+
+
+def test_a_generator_is_used_as_it_is():
+    rng = np.random.default_rng(12)
+    rng.random(5)
+    learner = Learner(Ridge(3), Uniform(0.5), seed=rng)
+    assert learner.rng is rng
+    learner.ask_many(X)
+    expected = np.random.default_rng(12)
+    expected.random(45)
+    assert rng.random() == expected.random()
+
+
+def test_two_learners_of_the_same_parts_are_independent():
+    model, rule = Ridge(3), QuFUR(1.0, budget=9)
+    alone, one, other = (Learner(model, rule, seed=4) for _ in range(3))
+    expected = list(alone.ask_many(X))
+    for t in range(40):
+        assert one.ask(X[t]).query == expected[t].query
+        if t % 2:
+            other.ask(-2 * X[t])
+    other.learn(X, Y)
+    for column in (1, 2, 3):
+        again = [answer[column] for answer in Learner(model, rule, seed=4).ask_many(X)]
+        assert again == [answer[column] for answer in expected]
+    assert one.outstanding == alone.outstanding
+
+
+# Files
+
+
+def moments():
+    """Return ways to bring a learner to a moment worth saving."""
+
+    def nothing(learner):
+        pass
+
+    def one_asked(learner):
+        learner.ask(X[0], domain=0)
+
+    def some_told(learner):
+        learner.ask_many(X[:20], domain=np.zeros(20, dtype=int))
+        learner.tell_many(learner.outstanding[1::2], Y[: len(learner.outstanding[1::2])])
+
+    def all_told(learner):
+        some_told(learner)
+        learner.tell_many(learner.outstanding, Y[: len(learner.outstanding)])
+
+    def named_and_retracted(learner):
+        some_told(learner)
+        learner.ask_many(X[20:23], ids=["ä", "1", 99], domain=np.zeros(3, dtype=int))
+        if learner.outstanding:
+            learner.retract(learner.outstanding[0])
+
+    def huge(learner):
+        learner.learn(1e7 * X[:2], Y[:2])
+        some_told(learner)
+
+    return [nothing, one_asked, some_told, all_told, named_and_retracted, huge]
+
+
+@pytest.mark.parametrize("moment", moments(), ids=lambda moment: moment.__name__)
+@pytest.mark.parametrize(("model", "rule"), list(checks.combinations(3)), ids=repr)
+def test_save_and_load_continue_to_the_bit(tmp_path, model, rule, moment):
+    learner = Learner(model, rule, seed=9)
+    moment(learner)
+    learner.save(tmp_path / "learner.qufur")
+    again = Learner.load(tmp_path / "learner.qufur")
+    assert same(learner, again)
+    assert (again.model, again.rule) == (model, rule)
+    assert (again.spent, again.left, again.outstanding) == (learner.spent, learner.left, learner.outstanding)
+    for one in (learner, again):
+        for id in one.outstanding[::3]:
+            one.retract(id)
+        one.tell_many(one.outstanding[::2], Y[: len(one.outstanding[::2])])
+        one.learn(X[:2], Y[:2])
+    domain = np.ones(10, dtype=int)
+    for column, other in zip(
+        learner.ask_many(X[30:], domain=domain), again.ask_many(X[30:], domain=domain), strict=True
+    ):
+        assert column == other
+    assert learner.ask(X[5], domain=0) == again.ask(X[5], domain=0)
+    np.testing.assert_array_equal(learner.predict(X), again.predict(X))
+    np.testing.assert_array_equal(learner.uncertainty(X), again.uncertainty(X))
+    assert same(learner, again)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(cuts=st.lists(st.integers(0, 39), max_size=6), seed=st.integers(0, 99))
+def test_stopping_anywhere_changes_nothing(tmp_path_factory, cuts, seed):
+    file = tmp_path_factory.mktemp("stop") / "learner"
+    straight, stopped = (Learner(Ridge(3, intercept=True), FixedBudget(60, 40), seed=seed) for _ in range(2))
+    for t in range(40):
+        if t in cuts:
+            stopped.save(file)
+            stopped = Learner.load(file)
+        assert straight.ask(X[t]) == stopped.ask(X[t])
+        for one in (straight, stopped):
+            for id in one.outstanding[: t % 3]:
+                one.tell(id, Y[id])
+    assert same(straight, stopped)
+
+
+@pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_any_generator_is_saved(tmp_path, bits):
+    learner = Learner(Ridge(3), Uniform(0.5), seed=np.random.Generator(getattr(np.random, bits)(3)))
+    learner.ask_many(X[:7])
+    learner.save(tmp_path / "learner")
+    again = Learner.load(tmp_path / "learner")
+    assert type(again.rng.bit_generator).__name__ == bits
+    assert learner.rng.random(100).tolist() == again.rng.random(100).tolist()
+
+
+def test_a_half_used_word_of_the_generator_is_saved(tmp_path):
+    rng = np.random.default_rng(3)
+    rng.integers(0, 2**31, dtype=np.int32)  # leaves half of a 64-bit word for the next 32-bit number
+    learner = Learner(Ridge(3), Uniform(0.5), seed=rng)
+    learner.save(tmp_path / "learner")
+    again = Learner.load(tmp_path / "learner")
+    assert again.rng.integers(0, 2**31, dtype=np.int32) == rng.integers(0, 2**31, dtype=np.int32)
+
+
+def test_a_saved_learner_is_safetensors_with_a_json_header(tmp_path):
+    learner = Learner(Ridge(3), Threshold(0.1), seed=3)
+    learner.ask_many(X[:7])
+    learner.save(tmp_path / "learner")
+    raw = (tmp_path / "learner").read_bytes()
+    header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
+    assert json.loads(header["__metadata__"]["qufur"])["rule"]["type"] == "Threshold"
+
+
+def test_saving_does_not_change_the_learner(tmp_path):
+    one, other = buys_all(), buys_all()
+    for x in X:
+        one.ask(x)
+        other.ask(x)
+        one.save(tmp_path / "learner")
+    assert same(one, other)
+
+
+# Looking
+
+
+def test_looking_changes_nothing_and_inputs_are_not_written_to():
+    learner = buys_all()
+    locked = X.copy()
+    locked.flags.writeable = False
+    y = Y.copy()
+    y.flags.writeable = False
+    learner.ask_many(locked[:20])
+    learner.ask(locked[20])
+    before = encode(learner)
+    first = learner.predict(locked), learner.uncertainty(locked)
+    assert all(
+        np.array_equal(a, b) for a, b in zip(before[1].values(), encode(learner)[1].values(), strict=True)
+    )
+    assert before[0] == encode(learner)[0]
+    np.testing.assert_array_equal(first, (learner.predict(locked), learner.uncertainty(locked)))
+    learner.tell_many(range(20), y[:20])
+    learner.learn(locked, y)

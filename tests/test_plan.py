@@ -1,0 +1,49 @@
+"""Parameters that spend a budget, found without labels."""
+
+import numpy as np
+import pytest
+
+from qufur import Learner, QuFUR, Ridge, Threshold, Uniform, run, streams
+from qufur.budgets import budget_grid, labels
+from qufur.plan import matching_parameter
+
+STREAM = streams.HiddenDomains([150, 100, 50], [5, 2, 8], seed=4)
+MODEL = Ridge(STREAM.dim)
+
+
+@pytest.mark.parametrize("budget", [1, 15, 60, 150, 290])
+@pytest.mark.parametrize("rule_of", [QuFUR, lambda scale, budget: Threshold(1 / scale, budget=budget)])
+def test_smallest_parameter_that_spends_the_budget(rule_of, budget):
+    found = matching_parameter(lambda value: rule_of(value, budget=budget), MODEL, STREAM, seed=3)
+    assert run(Learner(MODEL, rule_of(found, budget=budget), seed=3), STREAM).queries == budget
+    # With given coins the spend may dip as the parameter grows: somewhere within the last percent it falls short.
+    below = [rule_of(found / (1 + k / 4000), budget=budget) for k in range(1, 41)]
+    assert min(run(Learner(MODEL, rule, seed=3), STREAM).queries for rule in below) < budget
+
+
+def test_labels_are_not_used():
+    whole = next(STREAM.chunks(10**6))
+    junk = streams.Arrays(whole.X, np.random.default_rng(0).normal(size=len(whole)) * 100)
+    found = [matching_parameter(lambda a: QuFUR(a, budget=50), MODEL, s) for s in (STREAM, junk)]
+    assert found[0] == found[1]
+
+
+def test_a_budget_beyond_reach_ends():
+    nothing = streams.Arrays(np.zeros((20, 2)), np.zeros(20))
+    assert matching_parameter(lambda a: QuFUR(a, budget=5), Ridge(2), nothing) >= 1e12
+
+
+def test_grid_of_all_rules():
+    grid, left_out = budget_grid(STREAM, lambda stream: MODEL, [0.05, 0.2])
+    assert set(grid) == {"QuFUR", "FixedBudget", "Uniform", "Greedy", "Threshold", "DomainOracle"}
+    assert grid["FixedBudget"][1] == [0.2]
+    assert "at least 26" in left_out["FixedBudget"]
+    for rule_of, shares in grid.values():
+        for share in shares:
+            assert rule_of(share, STREAM).budget == labels(share, STREAM)
+    assert isinstance(grid["Uniform"][0](0.2, STREAM), Uniform)
+
+
+def test_the_oracle_is_left_out_where_domains_are_unknown():
+    _, left_out = budget_grid(streams.Arrays(np.eye(9), np.ones(9)), lambda stream: Ridge(9), [0.5])
+    assert "known" in left_out["DomainOracle"]
