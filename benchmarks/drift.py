@@ -49,6 +49,7 @@ REGIMES = (
     Regime("unit norm, random", (1.0, 1.0), collinear=0.0),
     Regime("norm 10^3, collinear", (1e3, 1e3), collinear=1.0, wobble=1e-3),
     Regime("norms 1e-6..1e6, a third each duplicate, collinear, random", (1e-6, 1e6), 1 / 3, 1 / 3),
+    Regime("norms 1e-6..1e6, half duplicate, half collinear", (1e-6, 1e6), 1 / 2, 1 / 2),
     Regime("norms 1e-6..1e6, only collinear, off by 1e-8", (1e-6, 1e6), collinear=1.0, wobble=1e-8),
 )
 

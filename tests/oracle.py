@@ -1,7 +1,7 @@
-"""The algorithms once more, slowly: plain loops over lists of rows, written from the paper and sharing no code.
+"""The algorithms once more, slowly: plain loops over lists, written from the paper and sharing no code.
 
-Every number is computed afresh by `numpy.linalg.solve`, so there is no state that could drift. A model or a rule is
-read only for its parameters.
+Every number is computed afresh by `numpy.linalg.solve`, so there is no state that could drift. A model or a
+rule is read only for its parameters.
 """
 
 import math

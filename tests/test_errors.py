@@ -384,7 +384,8 @@ def test_run_refuses(learner, options, message):
 
 @pytest.mark.parametrize("delay", [[0], [0, 1], []], ids=repr)
 def test_run_refuses_too_few_delays_before_it_starts(learner, delay):
-    message = f"delay of run must be one number, or one for every example, got {len(delay)} numbers for a longer stream."
+    came = f"{len(delay)} numbers for a longer stream"
+    message = f"delay of run must be one number, or one for every example, got {came}."
     assert_refused(learner, lambda: run(learner, STREAM, delay=np.array(delay, dtype=int)), message)
 
 

@@ -49,11 +49,11 @@ def test_a_threshold_takes_ties_and_what_rounding_made_of_them():
 
 
 def offers(rule, deltas, rng, domain=None):
-    """Offer one example after another to a fresh rule, Δ given; return what it spent and the logged probabilities."""
+    """Offer examples one by one to a fresh rule; return what it spent, its probabilities and its queries."""
     spending, probabilities, queries = rule.start(), [], []
-    for delta in deltas:
+    for delta in np.asarray(deltas)[:, None]:
         offer = spending.offer(1, rng, domain)
-        row, delta = np.array([0]), np.array([delta])
+        row = np.array([0])
         offer.charge(row, offer.charges_for(delta, row))
         queries.append(bool(offer.query[0]))
         probabilities.append(float(offer.close(delta)[0]))
@@ -106,7 +106,7 @@ def test_copy_0_of_an_example_gets_its_first_coin():
 
 
 def test_frequencies_of_queries():
-    """Within 5 standard deviations of αΔ: fails by chance once in 1.7 million per column, with this seed never."""
+    """Within 5 standard deviations of αΔ: by chance it fails once in 1.7 million; with this seed never."""
     deltas = np.array([0.01, 0.1, 0.3])
     n = 20_000
     _, probability, query = offers(QuFUR(2.0), np.tile(deltas, n), np.random.default_rng(3))
@@ -254,7 +254,7 @@ def test_fixed_budget_holds_against_any_uncertainties(kind, seed):
 @pytest.mark.parametrize("labels", [1, 2, 5])
 @pytest.mark.parametrize("horizon", [2, 8, 50, 1000])
 def test_fixed_budget_holds_when_the_copies_never_agree(horizon, labels):
-    """The worst case of the budget: each example is wanted by one copy alone, until every copy is exhausted."""
+    """The worst case: each example is wanted by one copy alone, until every copy is exhausted."""
     copies = FixedBudget(10**6, horizon).copies
     for budget in (copies * labels, copies * (labels + 1) - 1):
         turns = np.arange(copies * (labels + 2)) % copies

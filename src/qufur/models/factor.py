@@ -39,8 +39,14 @@ class FactorGram:
 
     def absorb(self, rows: Update, y: Floats) -> None:
         """Add rows with labels y."""
+        self.rotate_in(rows.X, y)
+
+    def rotate_in(self, X: Floats, y: Floats) -> None:
+        """Add rows that need no preparation."""
+        if not len(X):
+            return
         width = min(16, len(self.z))
-        self.R, V, T, _ = lapack.dtpqrt(0, width, self.R, rows.X, overwrite_a=1)
+        self.R, V, T, _ = lapack.dtpqrt(0, width, self.R, X, overwrite_a=1)
         z, _, _ = lapack.dtpmqrt(0, V, T, self.z[:, None], y[:, None], trans="T")
         self.z = z[:, 0]
 

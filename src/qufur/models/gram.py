@@ -9,13 +9,16 @@ import numpy as np
 from qufur.arrays import Floats
 from qufur.models.factor import FactorGram
 from qufur.models.inverse import InverseGram
+from qufur.models.low_rank import LowRankGram
 from qufur.models.update import Update
 
 
 class Gram:
     """M = λI + Σ x xᵀ of the rows absorbed, and θ̂ = M⁻¹ Σ x y.
 
-    Cost per step O(d²); memory O(d²).
+    It is young while it has fewer than d/2 rows (`LowRankGram`), then kept through its inverse
+    (`InverseGram`), and from the moment that costs too many digits through a factor (`FactorGram`).
+    Cost per step O(d²), or O(kd) with k < d/2 rows; memory O(d²).
 
     >>> gram = Gram(2, regularization=1.0)
     >>> gram.absorb(gram.update(np.array([[1.0, 0.0]])), np.array([1.0]))
@@ -23,11 +26,8 @@ class Gram:
     (array([0.5, 1. ]), array([0.5, 0. ]))
     """
 
-    worst_condition = 1e8
-    """Where the inverse gives way to the factor: Δ then still has 8 digits, two more than are promised."""
-
     def __init__(self, dim: int, regularization: float) -> None:
-        self.form: InverseGram | FactorGram = InverseGram(dim, regularization)
+        self.form: LowRankGram | InverseGram | FactorGram = LowRankGram(dim, regularization)
         self._regularization = regularization
 
     @property
@@ -44,8 +44,8 @@ class Gram:
         return self.form.solve(X)
 
     def prepare(self, X: Floats) -> None:
-        """Change to the safe form if absorbing X would make the fast one inaccurate."""
-        if isinstance(self.form, InverseGram) and self.form.risk(X) > self.worst_condition:
+        """Change to the safe form if absorbing X would make the present one inaccurate."""
+        if not isinstance(self.form, FactorGram) and self.form.risk(X) > self.form.worst_condition:
             self.form = self.form.factored()
 
     def update(self, X: Floats) -> Update:
@@ -57,6 +57,8 @@ class Gram:
         """Add rows with labels y, or rows of which only M needs to know."""
         if len(rows):
             self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
+        if isinstance(self.form, LowRankGram) and self.form.is_full:
+            self.form = self.form.inverted()
 
     def copy(self) -> Gram:
         """Return an independent copy."""
@@ -73,5 +75,6 @@ class Gram:
         if "R" in arrays:
             self.form = FactorGram(arrays["R"], arrays["z"])
         else:
-            self.form = InverseGram(1, self._regularization)
+            kind = LowRankGram if "basis" in arrays else InverseGram
+            self.form = kind(1, self._regularization)
             self.form.restore(arrays)

@@ -17,21 +17,32 @@ class InverseGram:
 
     Upper triangles in Fortran order, so that BLAS reads and writes them in place and a row's variance costs
     d² flops instead of 2d². M is kept beside its inverse: every 16 d rows the inverse is computed anew from
-    it, so rounding errors of the updates never pile up. Both lose their meaning when M is ill-conditioned,
-    which `risk` bounds from above; `factored` is then the way out.
+    it, so rounding errors of the updates never pile up. New rows are collected and enter M together, which
+    is faster and rounds once. Both lose their meaning when M is ill-conditioned, which `risk` estimates from
+    above; `factored` is then the way out.
     """
+
+    worst_condition = 1e6
+    collected_at_once = 64
 
     def __init__(self, dim: int, regularization: float) -> None:
         self.gram = np.asfortranarray(regularization * np.eye(dim))
         self.inverse = np.asfortranarray(np.eye(dim) / regularization)
         self.moment = np.zeros(dim)
         self.coef = np.zeros(dim)
+        self.recent = np.empty((0, dim))
         self.since_refresh = 0
 
     def risk(self, X: Floats) -> float:
         """Return a bound, up to a factor d, on the condition number of M with all of X in it."""
-        squares = float(np.vdot(X, X))
-        return float((np.trace(self.gram) + squares) * np.trace(self.inverse) / len(self.coef))
+        new = np.vdot(self.recent, self.recent) + np.vdot(X, X)
+        spread = np.trace(self.inverse) / len(self.coef)
+        largest = np.trace(self.gram)
+        if (largest + new) * spread > self.worst_condition:
+            # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
+            sums = lapack.dlantr("1", self.gram) + lapack.dlantr("I", self.gram)
+            largest = min(largest, sums)
+        return float((largest + new) * spread)
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
@@ -51,23 +62,28 @@ class InverseGram:
     def absorb(self, rows: Update, y: Floats) -> None:
         """Add rows with labels y."""
         self.moment += y @ rows.X
-        Z = blas.dtrsm(1.0, rows.L, rows.W.T, side=1, lower=1, trans_a=1)  # Zᵀ = L⁻¹W, and M⁻¹ falls by Z Zᵀ
-        self.coef += Z @ rows.surprise(y, self.coef)
-        blas.dsyrk(-1.0, Z, beta=1.0, c=self.inverse, overwrite_c=1)
-        blas.dsyrk(1.0, rows.X.T, beta=1.0, c=self.gram, overwrite_c=1)
+        Z = rows.whitened()
+        self.coef += rows.surprise(y, self.coef) @ Z
+        blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
+        self.recent = np.concatenate([self.recent, rows.X])
         self.since_refresh += len(rows)
         if self.since_refresh >= max(256, 16 * len(self.coef)):
             self._refresh()
+        elif len(self.recent) >= self.collected_at_once:
+            self._merge()
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where the inverse is not."""
         R, _ = lapack.dpotrf(self.gram)
-        return FactorGram(R, blas.dtrsv(R, self.moment, trans=1))
+        form = FactorGram(R, np.zeros_like(self.coef))
+        form.rotate_in(self.recent, np.zeros(len(self.recent)))
+        form.z = blas.dtrsv(form.R, self.moment, trans=1)
+        return form
 
     def copy(self) -> InverseGram:
         """Return an independent copy."""
         twin = object.__new__(InverseGram)
-        twin.restore({name: array.copy(order="F") for name, array in self.arrays().items()})
+        twin.restore({name: array.copy(order="K") for name, array in self.arrays().items()})
         return twin
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -77,19 +93,25 @@ class InverseGram:
             "inverse": self.inverse,
             "moment": self.moment,
             "coef": self.coef,
+            "recent": self.recent,
             "since_refresh": np.array([self.since_refresh]),
         }
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over what `arrays` returned."""
         self.gram, self.inverse = np.asfortranarray(arrays["gram"]), np.asfortranarray(arrays["inverse"])
-        self.moment, self.coef = arrays["moment"], arrays["coef"]
+        self.moment, self.coef, self.recent = arrays["moment"], arrays["coef"], arrays["recent"]
         self.since_refresh = int(arrays["since_refresh"][0])
 
     def _solve_one(self, x: Floats) -> Floats:
         return np.asarray(blas.dsymv(1.0, self.inverse, x))
 
+    def _merge(self) -> None:
+        blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram, overwrite_c=1)
+        self.recent = self.recent[:0]
+
     def _refresh(self) -> None:
+        self._merge()
         R, _ = lapack.dpotrf(self.gram)
         self.inverse, _ = lapack.dpotri(R, overwrite_c=1)
         self.coef = blas.dsymv(1.0, self.inverse, self.moment)

@@ -31,6 +31,10 @@ class Update:
     def __len__(self) -> int:
         return len(self.X)
 
+    def whitened(self) -> Floats:
+        """Return L⁻¹W: absorbing the rows takes (L⁻¹W)ᵀ(L⁻¹W) off M⁻¹."""
+        return forward(self.L, self.W)
+
     def surprise(self, y: Floats, coef: Floats) -> Floats:
         """Return L⁻¹(y − Xθ̂): how far each label is off, given the ones before it, in units of its spread."""
         return forward(self.L, (y - self.X @ coef)[:, None])[:, 0]

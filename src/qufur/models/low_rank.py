@@ -1,0 +1,109 @@
+"""The young form of a regularised Gram matrix: few rows in many dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import blas
+
+from qufur.arrays import Floats
+from qufur.models.factor import FactorGram
+from qufur.models.inverse import InverseGram
+from qufur.models.update import Update
+
+
+class LowRankGram:
+    """M = λI + XᵀX of k rows through M⁻¹ = (I − BᵀB)/λ, with B of k rows too.
+
+    This is the dual form of ridge regression: with L the Cholesky factor of XXᵀ + λI, B = L⁻¹X. A row's
+    variance costs 2kd flops, so while k < d/2 it beats every form that touches all of M⁻¹.
+    """
+
+    worst_condition = 1e8
+
+    def __init__(self, dim: int, regularization: float) -> None:
+        self.regularization = regularization
+        self.moment = np.zeros(dim)
+        self.coef = np.zeros(dim)
+        self._rows = np.empty((0, dim))
+        self._basis = np.empty((0, dim))
+        self._count = 0
+
+    @property
+    def rows(self) -> Floats:
+        """X."""
+        return self._rows[: self._count]
+
+    @property
+    def basis(self) -> Floats:
+        """B."""
+        return self._basis[: self._count]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the inverse itself has become the cheaper form."""
+        return 2 * self._count >= len(self.coef)
+
+    def risk(self, X: Floats) -> float:
+        """Return a bound on the condition number of M with all of X in it."""
+        squares = np.vdot(self.rows, self.rows) + np.vdot(X, X)
+        return 1.0 + float(squares) / self.regularization
+
+    def variance(self, X: Floats) -> Floats:
+        """Return xᵀ M⁻¹ x of each row."""
+        V = X @ self.basis.T
+        rest = np.einsum("ij,ij->i", X, X) - np.einsum("ij,ij->i", V, V)
+        return np.asarray(np.maximum(rest, 0.0) / self.regularization)
+
+    def solve(self, X: Floats) -> Floats:
+        """Return X M⁻¹."""
+        return np.asarray((X - (X @ self.basis.T) @ self.basis) / self.regularization)
+
+    def absorb(self, rows: Update, y: Floats) -> None:
+        """Add rows with labels y."""
+        self.moment += y @ rows.X
+        Z = rows.whitened()
+        self.coef += rows.surprise(y, self.coef) @ Z
+        self._append(rows.X, np.sqrt(self.regularization) * Z)
+
+    def inverted(self) -> InverseGram:
+        """Return the same matrix through its inverse."""
+        form = InverseGram(len(self.coef), self.regularization)
+        blas.dsyrk(1.0, self.rows.T, beta=1.0, c=form.gram, overwrite_c=1)
+        blas.dsyrk(-1.0 / self.regularization, self.basis.T, beta=1.0, c=form.inverse, overwrite_c=1)
+        form.moment, form.coef = self.moment, self.coef
+        return form
+
+    def factored(self) -> FactorGram:
+        """Return the same matrix as a factor, safe where this form is not."""
+        form = FactorGram(np.sqrt(self.regularization) * np.eye(len(self.coef)), np.zeros_like(self.coef))
+        form.rotate_in(self.rows, np.zeros(self._count))
+        form.z = blas.dtrsv(form.R, self.moment, trans=1)
+        return form
+
+    def copy(self) -> LowRankGram:
+        """Return an independent copy."""
+        twin = LowRankGram(len(self.coef), self.regularization)
+        twin.restore({name: array.copy() for name, array in self.arrays().items()})
+        return twin
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return everything the state consists of."""
+        return {"rows": self.rows, "basis": self.basis, "moment": self.moment, "coef": self.coef}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Take over what `arrays` returned."""
+        self._rows, self._basis = arrays["rows"], arrays["basis"]
+        self.moment, self.coef = arrays["moment"], arrays["coef"]
+        self._count = len(self._rows)
+
+    def _append(self, X: Floats, B: Floats) -> None:
+        end = self._count + len(X)
+        if end > len(self._rows):  # doubling: rows are copied twice on average, however many come
+            room = np.empty((end, X.shape[1]))
+            self._rows = np.concatenate([self.rows, room])
+            self._basis = np.concatenate([self.basis, room])
+        self._rows[self._count : end] = X
+        self._basis[self._count : end] = B
+        self._count = end

@@ -1,0 +1,213 @@
+"""The documentation is true: its code runs, its output is real, and nothing public is left out.
+
+`python tests/test_docs.py` writes the real output and help texts into the pages.
+"""
+
+import contextlib
+import importlib
+import importlib.metadata
+import inspect
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import qufur
+from qufur import checks, snapshot, streams
+from qufur.cli import app
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.glob("*.md"), *ROOT.glob("README.md")])
+FENCE = re.compile(r"(?P<comment><!--[^\n]*-->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+HELP = re.compile(r"<!-- help: (?P<command>\w+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
+MADE_WITH = re.compile(r"typer (?P<version>[\d.]+)")
+ENTRY = re.compile(r"^- `(?P<name>[\w.]+)(?P<signature>\(.*?\))?`", re.M)
+COMMANDS = ("qufur", *get_command(app).commands)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a page shows output, what it shows, and what really comes."""
+
+    start: int
+    end: int
+    shown: str
+    real: str
+
+
+def outputs(page: Path) -> Iterator[Output]:
+    """Run the page's blocks in order, in one namespace and in the current directory."""
+    source = page.read_text()
+    # A module of its own, since dataclasses look theirs up by name.
+    module = sys.modules["documentation"] = types.ModuleType("documentation")
+    blocks = list(FENCE.finditer(source))
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        if "not run:" in (block["comment"] or ""):
+            continue
+        if block["language"] == "python":
+            line = source.count("\n", 0, block.start("text"))
+            real = _executed(block["text"], f"{page.name}, line {line}", module.__dict__)
+            if after and after["language"] == "text" and not source[block.end() : after.start()].strip():
+                yield Output(*after.span("text"), after["text"], real)
+        if block["language"] == "console" and "$ qufur" in block["text"]:
+            commands = re.findall(r"^\$ .*$", block["text"], re.M)
+            real = "".join(f"{command}\n{_answer(command)}" for command in commands)
+            if block["text"].splitlines() != commands:
+                yield Output(*block.span("text"), block["text"], real)
+
+
+def _executed(code: str, name: str, namespace: dict) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, name, "exec"), namespace)
+    return printed.getvalue()
+
+
+def _answer(command: str) -> str:
+    program, *arguments = shlex.split(command.removeprefix("$ "))
+    if program != "qufur":
+        return ""
+    path = os.pathsep.join([str(Path(qufur.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "qufur", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "COLUMNS": "110", "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"},
+        check=False,
+    )
+    return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+
+
+def help_text(command: str) -> str:
+    """Return what `--help` says, whatever the terminal and however the program was started."""
+    arguments = [] if command == "qufur" else [command]
+    result = CliRunner().invoke(
+        app, [*arguments, "--help"], prog_name="qufur", env={"COLUMNS": "80"}, terminal_width=80
+    )
+    return "".join(f"{line.rstrip()}\n" for line in result.stdout.strip().splitlines())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for output in outputs(page):
+        assert output.real == output.shown
+
+
+def test_a_wrong_output_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n\n```text\n2\n```\n\n```console\n$ qufur run x.csv\nfine\n```\n")
+    printed, answered = outputs(page)
+    assert (printed.shown, printed.real) == ("2\n", "1\n")
+    assert answered.real.startswith("$ qufur run x.csv\nqufur: --target of qufur run must be")
+
+
+def test_every_command_is_documented():
+    page = (DOCS / "cli.md").read_text()
+    shown = {match["command"]: match["text"] for match in HELP.finditer(page)}
+    assert list(shown) == list(COMMANDS)
+    same_typer = MADE_WITH.search(page)["version"] == importlib.metadata.version("typer")
+    for command in COMMANDS:
+        # Another typer may set the text differently; what can be given must be there all the same.
+        as_compared = str if same_typer else _options
+        assert as_compared(shown[command]) == as_compared(help_text(command))
+
+
+def _options(text: str) -> set[str]:
+    return set(re.findall(r"^  (--[\w-]+)", text, re.M))
+
+
+def test_reference_is_complete():
+    names = {match["name"] for match in ENTRY.finditer((DOCS / "reference.md").read_text())}
+    public = {name for name in qufur.__all__ if name != "streams"}
+    public |= {f"streams.{name}" for name in streams.__all__}
+    assert public <= names
+    for kind in (qufur.Learner, qufur.Trace):
+        members = {name for name, member in vars(kind).items() if _is_public(name, member)}
+        assert {f"{kind.__name__}.{name}" for name in members} <= names
+
+
+def _is_public(name: str, member: object) -> bool:
+    return not name.startswith("_") and callable(member) | isinstance(member, property | classmethod)
+
+
+def test_reference_names_what_exists():
+    entries = list(ENTRY.finditer((DOCS / "reference.md").read_text()))
+    assert entries
+    for entry in entries:
+        assert (entry["signature"] or "") == _signature(_resolve(entry["name"])), entry["name"]
+
+
+def _resolve(name: str) -> object:
+    first, *rest = name.split(".")
+    found = getattr(qufur, first, None) or importlib.import_module(f"qufur.{first}")
+    if rest and inspect.isfunction(found):  # the function `sweep` may hide its module
+        found = sys.modules[f"qufur.{first}"]
+    for part in rest:
+        found = getattr(found, part)
+    return found
+
+
+def _signature(found: object) -> str:
+    if not callable(found):
+        return ""
+    signature = inspect.signature(found)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
+
+
+def test_toys_of_the_contributing_page_keep_every_promise(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert all(output.real == output.shown for output in outputs(DOCS / "contributing.md"))
+    toys = sys.modules["documentation"]
+    # The page's readers list their rule and model; here they are listed for one test.
+    monkeypatch.setattr(snapshot, "RULES", (*snapshot.RULES, toys.Halves))
+    monkeypatch.setattr(snapshot, "MODELS", (*snapshot.MODELS, toys.Mean))
+    for check in checks.CHECKS:
+        for rule in toys.Halves.examples(checks.HORIZON):
+            check(qufur.Ridge(4), rule)
+        for model in toys.Mean.examples(4):
+            check(model, qufur.QuFUR(1.0))
+
+
+def test_site_builds_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "reference.html").is_file()
+
+
+def rewrite() -> None:
+    """Write real output and help texts into the pages."""
+    for page in PAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            found = list(outputs(page))
+        source = page.read_text()
+        for output in reversed(found):
+            source = source[: output.start] + output.real + source[output.end :]
+        if page.name == "cli.md":
+            source = MADE_WITH.sub(f"typer {importlib.metadata.version('typer')}", source)
+            for match in reversed(list(HELP.finditer(source))):
+                start, end = match.span("text")
+                source = source[:start] + help_text(match["command"]) + source[end:]
+        page.write_text(source)
+
+
+if __name__ == "__main__":
+    rewrite()
