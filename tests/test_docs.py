@@ -17,6 +17,7 @@ import tempfile
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *ROOT.glob("README.md")])
 FENCE = re.compile(r"(?P<comment><!--[^\n]*-->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 HELP = re.compile(r"<!-- help: (?P<command>\w+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
-MADE_WITH = re.compile(r"typer (?P<version>[\d.]+)")
+MADE_WITH = re.compile(r"typer (?P<version>\d+(\.\d+)*)")
 ENTRY = re.compile(r"^- `(?P<name>[\w.]+)(?P<signature>\(.*?\))?`", re.M)
 COMMANDS = ("qufur", *get_command(app).commands)
 
@@ -53,7 +54,7 @@ def outputs(page: Path) -> Iterator[Output]:
     # A module of its own, since dataclasses look theirs up by name.
     module = sys.modules["documentation"] = types.ModuleType("documentation")
     blocks = list(FENCE.finditer(source))
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, after in zip_longest(blocks, blocks[1:]):
         if "not run:" in (block["comment"] or ""):
             continue
         if block["language"] == "python":
@@ -111,7 +112,9 @@ def test_code_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
 def test_a_wrong_output_is_noticed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
-    page.write_text("```python\nprint(1)\n```\n\n```text\n2\n```\n\n```console\n$ qufur run x.csv\nfine\n```\n")
+    page.write_text(
+        "```python\nprint(1)\n```\n\n```text\n2\n```\n\n```console\n$ qufur run x.csv\nfine\n```\n"
+    )
     printed, answered = outputs(page)
     assert (printed.shown, printed.real) == ("2\n", "1\n")
     assert answered.real.startswith("$ qufur run x.csv\nqufur: --target of qufur run must be")
@@ -206,7 +209,8 @@ def rewrite() -> None:
             for match in reversed(list(HELP.finditer(source))):
                 start, end = match.span("text")
                 source = source[:start] + help_text(match["command"]) + source[end:]
-        page.write_text(source)
+        if source != page.read_text():
+            page.write_text(source)
 
 
 if __name__ == "__main__":

@@ -249,7 +249,7 @@ def test_the_adversary_is_harder_than_chance():
 def test_both_regrets_agree_in_expectation():
     """E[R] = E[Reg]: the difference of the sums is 2 Σ (ŷ − f*) ξ, of mean 0 given the past.
 
-    Over 200 seeds it is within 4.5 standard errors of 0: by chance it fails once in 150,000; with these never.
+    Over 200 seeds it is within 4.5 standard errors of 0: by chance it fails once in 150,000; here never.
     """
     differences, regrets = [], []
     for seed in range(200):
@@ -264,7 +264,7 @@ def test_both_regrets_agree_in_expectation():
 
 
 def test_the_oracle_divides_its_budget_over_the_domains():
-    """Domain 0 gets √8/(√8 + 1) of the labels; the hard cap, which bites late, moves that by less than 0.03."""
+    """Domain 0 gets √8/(√8 + 1) of the labels; the hard cap, biting late, moves that by less than 0.03."""
     durations, dims = [200, 200], [8, 1]
     stream = streams.HiddenDomains(durations, dims, seed=0)
     rule = DomainOracle(durations=durations, dims=dims, budget=60)

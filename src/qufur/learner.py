@@ -113,12 +113,11 @@ class Learner:
         row = as_inputs(x, self.model.dim, "Learner")
         if len(row) != 1:
             raise invalid("x", "Learner", "one input", f"{len(row)} rows", "Use ask_many for a batch.")
-        (answer,) = self.ask_many(
-            row,
-            ids=None if id is None else [id],
-            domain=None if domain is None else [domain],
-        )
-        return answer
+        ids = self._as_ids(None if id is None else [id], 1)
+        block = self.decide(row, ids, self._as_domain(None if domain is None else [domain], 1))
+        prediction = self.finish(block, NO_ARRIVALS)
+        columns = (prediction, block.uncertainty, block.probability, block.query)
+        return Answer._make([ids[0], *(column.item() for column in columns)])
 
     def ask_many(
         self, X: ArrayLike, *, ids: Sequence[Id] | None = None, domain: ArrayLike | None = None
@@ -126,6 +125,8 @@ class Learner:
         """Answer a batch of inputs whose labels come later: the same as `ask` one by one, but in blocks."""
         rows = as_inputs(X, self.model.dim, "Learner")
         names, domains = self._as_ids(ids, len(rows)), self._as_domain(domain, len(rows))
+        if len(rows):
+            self.rule.check_domain(domains)
         predictions, blocks = [], []
         start, size = 0, self.block_size()
         while start < len(rows):
@@ -234,7 +235,7 @@ class Learner:
     def _as_ids(self, ids: Sequence[Id] | None, count: int) -> Sequence[Id]:
         if ids is None:
             return range(self.next_id, self.next_id + count)
-        ids = list(ids)
+        ids = [int(id) if isinstance(id, np.integer) else id for id in ids]
         if len(ids) != count:
             raise invalid("ids", "Learner", f"{count} ids, one per input", len(ids))
         for id in ids:

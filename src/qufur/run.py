@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from qufur.arrays import Floats, Ints, as_count
+from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
 from qufur.errors import invalid
 from qufur.learner import Block, Learner
 from qufur.lookahead import BlockSize
@@ -63,9 +64,15 @@ def run(
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
     with _blas().limit(limits=1), recorder:
         for chunk in stream.against(learner).chunks(max(CHUNK, size.largest)):
-            _play(learner, chunk, size, post, recorder)
+            _play(learner, _checked(chunk, learner.model.dim), size, post, recorder)
         post.deliver_rest(learner)
     return recorder.trace()
+
+
+def _checked(chunk: Chunk, dim: int) -> Chunk:
+    """Refuse what a stream should not have sent, before the learner meets any of it."""
+    X = as_inputs(chunk.X, dim, "the stream")
+    return replace(chunk, X=X, y=as_labels(chunk.y, len(X), "the stream"))
 
 
 def _play(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ class Gram:
     Cost per step O(d²), or O(kd) with k < d/2 rows; memory O(d²).
 
     >>> gram = Gram(2, regularization=1.0)
-    >>> gram.absorb(gram.update(np.array([[1.0, 0.0]])), np.array([1.0]))
+    >>> gram.add(np.array([[1.0, 0.0]]), np.array([1.0]))
     >>> gram.variance(np.eye(2)), gram.coef
     (array([0.5, 1. ]), array([0.5, 0. ]))
     """
@@ -48,13 +49,27 @@ class Gram:
         if not isinstance(self.form, FactorGram) and self.form.risk(X) > self.form.worst_condition:
             self.form = self.form.factored()
 
+    @property
+    def is_delicate(self) -> bool:
+        """Whether rows must enter one after the other: differences of large numbers would lose digits."""
+        return isinstance(self.form, FactorGram)
+
+    def add(self, X: Floats, y: Floats | None = None) -> None:
+        """Add the rows of X with labels y, or rows of which only M needs to know."""
+        y = np.zeros(len(X)) if y is None else y
+        for part in pieces(len(X)):
+            self.prepare(X[part])
+            if isinstance(self.form, FactorGram):
+                self.form.rotate_in(X[part], y[part])
+            else:
+                self.absorb(self.update(X[part]), y[part])
+
     def update(self, X: Floats) -> Update:
-        """Prepare the rows of X for `absorb`."""
-        self.prepare(X)
-        return Update.of(X, self.solve(X)) if len(X) else Update.of_nothing(X.shape[1])
+        """Prepare rows for `absorb`; they must be few, since their covariances are kept."""
+        return Update.of(X, self.solve(X))
 
     def absorb(self, rows: Update, y: Floats | None = None) -> None:
-        """Add rows with labels y, or rows of which only M needs to know."""
+        """Add rows that were looked ahead to."""
         if len(rows):
             self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if isinstance(self.form, LowRankGram) and self.form.is_full:
@@ -78,3 +93,8 @@ class Gram:
             kind = LowRankGram if "basis" in arrays else InverseGram
             self.form = kind(1, self._regularization)
             self.form.restore(arrays)
+
+
+def pieces(count: int, size: int = 128) -> Iterator[slice]:
+    """Cut so many rows into pieces of bounded size: an update takes the square of its rows."""
+    return (slice(start, min(start + size, count)) for start in range(0, count, size))

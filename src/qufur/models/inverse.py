@@ -30,8 +30,14 @@ class InverseGram:
         self.inverse = np.asfortranarray(np.eye(dim) / regularization)
         self.moment = np.zeros(dim)
         self.coef = np.zeros(dim)
-        self.recent = np.empty((0, dim))
+        self._buffer = np.empty((self.collected_at_once, dim))
+        self._collected = 0
         self.since_refresh = 0
+
+    @property
+    def recent(self) -> Floats:
+        """Rows that M has yet to take in."""
+        return self._buffer[: self._collected]
 
     def risk(self, X: Floats) -> float:
         """Return a bound, up to a factor d, on the condition number of M with all of X in it."""
@@ -65,12 +71,10 @@ class InverseGram:
         Z = rows.whitened()
         self.coef += rows.surprise(y, self.coef) @ Z
         blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
-        self.recent = np.concatenate([self.recent, rows.X])
+        self._collect(rows.X)
         self.since_refresh += len(rows)
         if self.since_refresh >= max(256, 16 * len(self.coef)):
             self._refresh()
-        elif len(self.recent) >= self.collected_at_once:
-            self._merge()
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where the inverse is not."""
@@ -100,15 +104,28 @@ class InverseGram:
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over what `arrays` returned."""
         self.gram, self.inverse = np.asfortranarray(arrays["gram"]), np.asfortranarray(arrays["inverse"])
-        self.moment, self.coef, self.recent = arrays["moment"], arrays["coef"], arrays["recent"]
+        self.moment, self.coef = arrays["moment"], arrays["coef"]
+        self._collected = len(arrays["recent"])
+        self._buffer = np.empty((self.collected_at_once, len(self.coef)))
+        self._buffer[: self._collected] = arrays["recent"]
         self.since_refresh = int(arrays["since_refresh"][0])
 
     def _solve_one(self, x: Floats) -> Floats:
         return np.asarray(blas.dsymv(1.0, self.inverse, x))
 
+    def _collect(self, X: Floats) -> None:
+        if self._collected + len(X) > self.collected_at_once:
+            self._merge()
+        if len(X) > self.collected_at_once:
+            blas.dsyrk(1.0, X.T, beta=1.0, c=self.gram, overwrite_c=1)
+            return
+        self._buffer[self._collected : self._collected + len(X)] = X
+        self._collected += len(X)
+
     def _merge(self) -> None:
-        blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram, overwrite_c=1)
-        self.recent = self.recent[:0]
+        if self._collected:
+            blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram, overwrite_c=1)
+            self._collected = 0
 
     def _refresh(self) -> None:
         self._merge()

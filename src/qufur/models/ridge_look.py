@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Arrivals, Id, Lookahead
-from qufur.models.gram import Gram
+from qufur.models.gram import Gram, pieces
 from qufur.models.update import Update, cholesky_of_sum, forward
 
 if TYPE_CHECKING:
@@ -63,23 +63,43 @@ class RidgeLook(Lookahead):
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
         state, y = self._state, self._state.model.scaled(arrivals.labels)
         if not state.pending and list(arrivals.ids) == list(ids):
-            scores = play(state.labelled, self._X, self._queries, y, arrivals.before)
+            scores = play(state.labelled, self._X, self._queries.X, y, arrivals.before, self._queries)
         else:
             state.fork()
-            state.pending.update(zip(ids, self._queries.X, strict=True))
-            answered = state.labelled.update(state.rows_of(arrivals.ids))
+            state.await_labels(ids, self._queries.X)
+            answered = state.rows_of(arrivals.ids)
             scores = play(state.labelled, self._X, answered, y, arrivals.before)
             state.queried.absorb(self._queries)
             state.drop(arrivals.ids)
         return state.model.unscaled(scores)
 
 
-def play(gram: Gram, X: Floats, rows: Update, y: Floats, before: Ints) -> Floats:
-    """Return ⟨θ̂, x⟩ for each x in X, as labels y of `rows` come in `before` some of them; then absorb."""
+def play(
+    gram: Gram, X: Floats, rows: Floats, y: Floats, before: Ints, prepared: Update | None = None
+) -> Floats:
+    """Return ⟨θ̂, x⟩ for each x in X as the labels y of `rows` come in `before` some of them, and add these.
+
+    What the labels change is V ᵀ L⁻¹(y − rows θ̂), each column of V cut where a label was not there yet.
+    """
+    gram.prepare(rows)
+    if gram.is_delicate:
+        return _play_in_turn(gram, X, rows, y, before)
     scores = X @ gram.coef
-    if len(y):
-        gain = forward(rows.L, rows.W @ X.T)
-        gain[before[:, None] > np.arange(len(X))] = 0.0
-        scores += rows.surprise(y, gram.coef) @ gain
-        gram.absorb(rows, y)
+    for part in [slice(None)] if prepared else pieces(len(rows)):
+        update = prepared or gram.update(rows[part])
+        gain = forward(update.L, update.W @ X.T)
+        gain[before[part, None] > np.arange(len(X))] = 0.0
+        scores += update.surprise(y[part], gram.coef) @ gain
+        gram.absorb(update, y[part])
     return np.asarray(scores)
+
+
+def _play_in_turn(gram: Gram, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
+    scores = np.empty(len(X))
+    start = 0
+    for stop in np.unique(before):
+        scores[start:stop] = X[start:stop] @ gram.coef
+        gram.add(rows[before == stop], y[before == stop])
+        start = stop
+    scores[start:] = X[start:] @ gram.coef
+    return scores

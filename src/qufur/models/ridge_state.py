@@ -38,7 +38,7 @@ class RidgeState(State):
         gram = self.queried
         if self.fresh:  # on a copy: looking must not change the state, not even its rounding
             gram = gram.copy()
-            gram.absorb(gram.update(self.rows_of(self.fresh)))
+            gram.add(self.rows_of(self.fresh))
         return self.model.delta(gram.variance(self.model.features(X)))
 
     def look(self, X: Floats) -> Lookahead:
@@ -56,15 +56,15 @@ class RidgeState(State):
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for."""
-        self.pending.update(zip(ids, self.model.features(X), strict=True))
+        self.await_labels(ids, self.model.features(X))
         self.fresh.extend(ids)
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""
         rows, y = self.rows_of(ids), self.model.scaled(labels)
-        self.labelled.absorb(self.labelled.update(rows), y)
+        self.labelled.add(rows, y)
         if self.labelled is not self.queried:
-            self.queried.absorb(self.queried.update(self.rows_of([id for id in ids if id in self.fresh])))
+            self.queried.add(self.rows_of([id for id in ids if id in self.fresh]))
         self.drop(ids)
 
     def retract(self, id: Id) -> None:
@@ -73,16 +73,18 @@ class RidgeState(State):
         self.drop([id])
         if absorbed and self.pending:
             self.queried = self.labelled.copy()
-            self.queried.absorb(
-                self.queried.update(self.rows_of([i for i in self.pending if i not in self.fresh]))
-            )
+            self.queried.add(self.rows_of([i for i in self.pending if i not in self.fresh]))
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not asked for."""
         rows, y = self.model.features(X), self.model.scaled(labels)
-        self.labelled.absorb(self.labelled.update(rows), y)
+        self.labelled.add(rows, y)
         if self.labelled is not self.queried:
-            self.queried.absorb(self.queried.update(rows))
+            self.queried.add(rows)
+
+    def await_labels(self, ids: Sequence[Id], rows: Floats) -> None:
+        """Take ids among the pending ones; rows are copied, since callers may write over theirs."""
+        self.pending.update((id, row.copy()) for id, row in zip(ids, rows, strict=True))
 
     def fork(self) -> None:
         """Give queries and labels a matrix each."""
@@ -125,5 +127,5 @@ class RidgeState(State):
     def _absorb_fresh(self) -> None:
         if self.fresh:
             self.fork()
-            self.queried.absorb(self.queried.update(self.rows_of(self.fresh)))
+            self.queried.add(self.rows_of(self.fresh))
             self.fresh = []
