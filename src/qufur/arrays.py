@@ -48,9 +48,22 @@ def as_number(value: Any, parameter: str, owner: str, *, low: float, high: float
 
 def as_count(value: Any, parameter: str, owner: str, *, remedy: str = "") -> int:
     """Return a whole number of at least 1, or complain."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+    if not is_whole(value) or value < 1:
         raise invalid(parameter, owner, "an integer of at least 1", repr(value), remedy)
     return int(value)
+
+
+def as_noise(noise: Any, owner: str) -> float:
+    """Return a noise level, a finite number of at least 0."""
+    real = isinstance(noise, numbers.Real) and not isinstance(noise, bool)
+    if not (real and 0 <= noise < math.inf):
+        raise invalid("noise", owner, "a finite number of at least 0", repr(noise))
+    return float(noise)
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is an integer; True and False are not."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def as_domains(
@@ -83,10 +96,8 @@ def _as_float(values: ArrayLike, parameter: str, owner: str, allowed: str) -> Fl
 
 
 def _check_finite(array: Floats, parameter: str, owner: str) -> None:
-    # A finite sum settles the usual case in one pass; only an odd one is searched.
-    if math.isfinite(array.sum()):
-        return
-    odd = np.argwhere(~np.isfinite(array))
-    if len(odd):
+    finite = np.isfinite(array)
+    if not finite.all():
+        odd = np.argwhere(~finite)
         where = ", ".join(f"{name} {i}" for name, i in zip(("row", "column"), odd[0], strict=False))
         raise invalid(parameter, owner, "finite", f"{array[tuple(odd[0])]} at {where}")

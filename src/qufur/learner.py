@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qufur import snapshot
-from qufur.arrays import Bools, Floats, Ints, as_inputs, as_labels
+from qufur.arrays import Bools, Floats, Ints, as_inputs, as_labels, is_whole
 from qufur.errors import invalid
 from qufur.lookahead import BlockSize, Effort, decide
 from qufur.models.base import NO_ARRIVALS, Arrivals, Id, Lookahead, Model
@@ -90,6 +90,11 @@ class Learner:
     """
 
     def __init__(self, model: Model, rule: Rule, *, seed: int | np.random.Generator = 0) -> None:
+        if not (isinstance(model, Model) and isinstance(rule, Rule)):
+            received = f"{type(model).__name__} and {type(rule).__name__}"
+            raise invalid("model and rule", "Learner", "a Model and a Rule, in this order", received)
+        if not isinstance(seed, np.random.Generator) and not (is_whole(seed) and seed >= 0):
+            raise invalid("seed", "Learner", "an integer of at least 0 or a numpy Generator", repr(seed))
         self.model = model
         self.rule = rule
         self.rng = np.random.default_rng(seed)
@@ -150,7 +155,7 @@ class Learner:
 
     def tell(self, id: Id, label: float) -> None:
         """Give the label of an outstanding query."""
-        self.tell_many([id], [label])
+        self.tell_many([id], as_labels(label, 1, "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
         """Give the labels of several outstanding queries at once."""
@@ -239,7 +244,7 @@ class Learner:
         if len(ids) != count:
             raise invalid("ids", "Learner", f"{count} ids, one per input", len(ids))
         for id in ids:
-            if isinstance(id, bool) or not isinstance(id, int | str):
+            if not _is_id(id):
                 raise invalid("id", "Learner", "an int or a str", repr(id))
         _check_distinct(ids)
         taken = [id for id in ids if id in self.charges]
@@ -257,7 +262,7 @@ class Learner:
         return domains.astype(np.int64)
 
     def _check_outstanding(self, ids: Sequence[Id]) -> None:
-        odd = [id for id in ids if id not in self.charges]
+        odd = [id for id in ids if not _is_id(id) or id not in self.charges]
         if odd:
             few = ", ".join(map(repr, list(self.charges)[:5])) or "none"
             raise invalid("id", "Learner", "outstanding", repr(odd[0]), f"Outstanding: {few}.")
@@ -269,6 +274,10 @@ def _beyond(ids: Sequence[Id], next_id: int) -> int:
     if isinstance(ids, range):
         return max(next_id, ids.stop)
     return max([next_id, *(id + 1 for id in ids if isinstance(id, int))])
+
+
+def _is_id(id: object) -> bool:
+    return isinstance(id, str) or is_whole(id)
 
 
 def _check_distinct(ids: Sequence[Id]) -> None:

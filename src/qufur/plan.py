@@ -19,6 +19,7 @@ def matching_parameter(
     """Return a parameter at which a rule just spends its whole budget on a stream, and 1 % less would not do.
 
     The spend of a label-free model depends on inputs and coins only, so it is known without buying a label.
+    Where nothing spends the budget, the parameter is above 10¹².
 
     Parameters
     ----------
@@ -41,6 +42,8 @@ def matching_parameter(
     """
     if not model.label_free:
         raise invalid("model", "matching_parameter", "label-free", repr(model))
+    if rule_of(1.0).budget is None:
+        raise invalid("rule_of", "matching_parameter", "a maker of rules with a budget", "rules without")
     low, guess, high = 0.0, 1.0, math.inf
     while high > 1.01 * low and guess < 1e12:
         learner = Learner(model, rule_of(guess), seed=seed)

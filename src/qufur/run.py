@@ -59,7 +59,9 @@ def run(
     >>> trace.queries, round(trace.total_regret, 2)
     (44, 2.49)
     """
-    post = _Post(_as_delays(delay))
+    if stream.dim != learner.model.dim:
+        raise invalid("dim", "stream", f"{learner.model.dim}, that of the learner's model", stream.dim)
+    post = _Post(_as_delays(delay, stream))
     size = learner.block_size(None if block is None else as_count(block, "block", "run"))
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
     with _blas().limit(limits=1), recorder:
@@ -121,7 +123,8 @@ class _Post:
         self._time = end
         if isinstance(self._delays, int) and self._delays == 0:
             return Arrivals(block.queried, labels[rows], rows + 1) if len(rows) else NO_ARRIVALS
-        due = start + rows + 1 + self._delay_of(start + rows)
+        delays = self._delays if isinstance(self._delays, int) else self._delays[start + rows]
+        due = start + rows + 1 + delays
         sent = zip(due.tolist(), (start + rows).tolist(), block.queried, labels[rows].tolist(), strict=True)
         for letter in sent:
             heapq.heappush(self._waiting, letter)
@@ -142,19 +145,14 @@ class _Post:
         due, _, ids, labels = zip(*letters, strict=True)
         return Arrivals(ids, np.array(labels), np.array(due) - start)
 
-    def _delay_of(self, positions: Ints) -> int | Ints:
-        if isinstance(self._delays, int):
-            return self._delays
-        if len(positions) and positions[-1] >= len(self._delays):
-            received = f"{len(self._delays)} numbers for a longer stream"
-            raise invalid("delay", "run", "one number, or one for every example", received)
-        return self._delays[positions]
 
-
-def _as_delays(delay: int | Sequence[int] | Ints) -> int | Ints:
+def _as_delays(delay: int | Sequence[int] | Ints, stream: Stream) -> int | Ints:
     delays = np.asarray(delay)
     if delays.ndim > 1 or delays.dtype.kind not in "iu" or (delays.size and delays.min() < 0):
         raise invalid("delay", "run", "an integer of at least 0, or an array of them", repr(delay))
+    if delays.ndim and len(delays) < stream.horizon:
+        received = f"{len(delays)} numbers for a longer stream"
+        raise invalid("delay", "run", "one number, or one for every example", received)
     return int(delays) if delays.ndim == 0 else delays.astype(np.int64)
 
 

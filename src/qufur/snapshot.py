@@ -8,11 +8,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from qufur.models import MODELS
-from qufur.rules import RULES
+from qufur.errors import invalid
+from qufur.models import Model
+from qufur.rules import Rule
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
@@ -51,10 +52,8 @@ def encode(learner: Learner) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, 
 
 def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
     """Read a learner back."""
-    with safe_open(os.fspath(path), framework="numpy") as file:
-        header = json.loads(file.metadata()["qufur"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    model, rule = _build(header["model"], MODELS), _build(header["rule"], RULES)
+    header, tensors = _read(path)
+    model, rule = _build(header["model"], Model), _build(header["rule"], Rule)
     learner = kind(model, rule, seed=_generator(header["rng"]))
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     learner.state.restore(header["state"], state)
@@ -65,19 +64,44 @@ def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
     return learner
 
 
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            header = json.loads((file.metadata() or {})["qufur"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+        received = f"{os.fspath(path)!r} ({type(error).__name__})"
+        raise invalid("path", "Learner.load", "a file that Learner.save wrote", received) from None
+    if header["version"] > VERSION:
+        received = f"version {header['version']}"
+        raise invalid("path", "Learner.load", f"of version {VERSION}", received, "Update qufur to read it.")
+    return header, tensors
+
+
 def _describe(part: Any) -> dict[str, Any]:
-    return {"type": type(part).__name__, **dataclasses.asdict(part)}
+    return {"type": type(part).__name__, **_plain(dataclasses.asdict(part))}
 
 
-def _build(description: dict[str, Any], kinds: tuple[type[Any], ...]) -> Any:
-    name = description.pop("type")
-    return {kind.__name__: kind for kind in kinds}[name](**description)
+def _build(description: dict[str, Any], base: type[Any]) -> Any:
+    """Make a model or rule of any class that is defined by now; a file cannot bring in code of its own."""
+    name = description["type"]
+    kinds = [kind for kind in _descendants(base) if kind.__name__ == name]
+    if not kinds:
+        remedy = "Import the module that defines it first."
+        raise invalid(base.__name__.lower(), "Learner.load", "a class that is known", repr(name), remedy)
+    return kinds[-1](**{field: value for field, value in description.items() if field != "type"})
+
+
+def _descendants(base: type[Any]) -> list[type[Any]]:
+    return [kind for child in base.__subclasses__() for kind in (child, *_descendants(child))]
 
 
 def _plain(value: Any) -> Any:
-    """Turn a bit generator's state into JSON values; numbers of 128 bits stay exact."""
+    """Turn values into JSON ones; numbers of 128 bits stay exact."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 

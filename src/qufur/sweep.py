@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.errors import missing_extra
+from qufur.errors import invalid, missing_extra
 from qufur.learner import Learner
 from qufur.models import Model
 from qufur.progress import track
@@ -91,6 +91,8 @@ def sweep(
         raise missing_extra("polars", "sweep", "sweep") from None
 
     seeds = list(seeds)
+    if not seeds:
+        raise invalid("seeds", "sweep", "at least one", "none")
     cells = [Cell(name, float(v), s) for name, (_, values) in grid.items() for v in values for s in seeds]
     keys = [repr(cell) for cell in cells]
     if out is not None:
@@ -143,9 +145,10 @@ class _Setting:
     def of(cls, stream: Stream, model_of: ModelOf) -> _Setting:
         model = model_of(stream)
         # An adaptive adversary needs somebody to play against before it shows anything.
-        first = next(stream.against(Learner(model, Greedy(1))).chunks(256))
-        digest = hashlib.sha256(f"{model!r} {stream.horizon}".encode())
-        digest.update(first.X.tobytes() + first.y.tobytes())
+        played = stream.against(Learner(model, Greedy(1)))
+        digest = hashlib.sha256(repr(model).encode())
+        for chunk in played.chunks(4096):
+            digest.update(chunk.X.tobytes() + chunk.y.tobytes())
         return cls(stream, digest.hexdigest())
 
     def key(self, cell: Cell, rule_of: RuleOf) -> str:

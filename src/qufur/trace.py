@@ -168,13 +168,14 @@ class FileRecorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        self._write_header()
         self._file.close()
 
     def write(self, records: Records) -> None:
         """Add records."""
+        self._file.seek(0, os.SEEK_END)
         self._file.write(records.tobytes())
         self._count += len(records)
+        self._write_header()  # a run that is cut off leaves a file that can be read
 
     def trace(self) -> Trace:
         """Return everything written, as a view of the file."""

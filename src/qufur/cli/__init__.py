@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
@@ -11,11 +13,28 @@ from qufur.cli.run import run
 
 app = typer.Typer(
     name="qufur",
-    help="Learn online from a stream when labels cost money and the domains shift without notice.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"qufur {metadata.version('qufur')}")
+        raise typer.Exit
+
+
+@app.callback()
+def qufur(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Learn online from a stream when labels cost money and the domains shift without notice."""
+
+
 app.command()(run)
 app.command()(reproduce)
 

@@ -11,6 +11,7 @@ import polars as pl
 import typer
 
 from qufur.cli import show
+from qufur.cli.options import Jobs, Json, Out, Seeds
 from qufur.figures import fig1_synthetic, style
 from qufur.sweep import sweep
 from qufur.tradeoff import Estimate, at_equal_labels
@@ -31,14 +32,15 @@ class Panel(str, Enum):
 def reproduce(
     figure: Annotated[Figure, typer.Argument(help="Which figure of the paper.")],
     panel: Annotated[Panel, typer.Option(help="Which panel of the figure.")] = Panel.synthetic,
-    seeds: Annotated[int, typer.Option(min=1, help="Streams and coins to average over.")] = 20,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
-    out: Annotated[
-        Path, typer.Option(help="Folder for tables and figures; finished runs in it are kept.")
-    ] = Path("qufur-out"),
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    seeds: Seeds = 20,
+    jobs: Jobs = 2,
+    out: Out = Path("qufur-out"),
+    json: Json = False,
 ) -> None:
-    """Run an experiment of the paper and print what is measured."""
+    """Run an experiment of the paper and print what is measured.
+
+    Runs that are finished in the folder already are not done again.
+    """
     out.mkdir(parents=True, exist_ok=True)
     name = f"{figure.value}-{panel.value}"
     tables = {
@@ -78,7 +80,7 @@ def _print(setting: str, table: pl.DataFrame, seeds: int) -> None:
             text.append([f"QuFUR / {rule}", *(f"{e.mean:.2f} ± {e.error:.2f}" for e in ratios)])
         title = f"{fig1_synthetic.TITLES[setting]}: {name}"
         show.print_table(title, ["labels bought", *(f"{100 * share:.3g} %" for share in shares)], text, [])
-        print(f"Mean ± standard error over {seeds} seeds; ratios are of the means. {_verdict(curves)}\n")
+        print(f"{show.averaged(seeds)} Ratios are of the means. {_verdict(curves)}\n")
 
 
 def _verdict(curves: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from qufur.budgets import budget_grid
 from qufur.cli import show
+from qufur.cli.options import Jobs, Json, Out, Seeds
 from qufur.errors import invalid
 from qufur.figures import style
 from qufur.figures.curves import draw_curves
@@ -40,23 +41,25 @@ def run(
     data: Annotated[
         Path | None, typer.Argument(help="CSV, Parquet or NPZ file; by default a synthetic stream.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Column of labels.")] = None,
+    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.")] = None,
     skip: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out. May be given several times.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column to leave out. May be given several times."),
     ] = None,
     domain: Annotated[
-        str | None, typer.Option(help="Column of whole numbers that tells the domains.")
+        str | None, typer.Option(metavar="COLUMN", help="Column of whole numbers that tells the domains.")
     ] = None,
     budget: Annotated[
         list[str] | None,
         typer.Option(
-            help="Labels to buy: a number, or a share such as 10% or 0.1. May be given several times."
+            metavar="LABELS",
+            help="Labels to buy: a number, or a share such as 10% or 0.1. May be given several times.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs to average over.")] = 5,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for the table and the figure.")] = Path("qufur-out"),
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    seeds: Seeds = 5,
+    jobs: Jobs = 1,
+    out: Out = Path("qufur-out"),
+    json: Json = False,
 ) -> None:
     """Compare the query rules on one stream at the same label budgets.
 
@@ -65,8 +68,8 @@ def run(
     """
     task = _synthetic() if data is None else _file(data, target, skip or [], domain)
     stream = task.stream(0)
-    shares = [_as_share(text, stream) for text in budget or ["5%", "10%", "20%", "30%"]]
-    grid, left_out = budget_grid(stream, task.model, shares)
+    budgets = {_as_share(text, stream): text for text in budget or ["5%", "10%", "20%", "30%"]}
+    grid, left_out = budget_grid(stream, task.model, list(budgets))
     table = sweep(task.stream, task.model, {**grid, **_REFERENCES}, seeds=range(seeds), jobs=jobs)
     table = table.with_columns((pl.col("loss") / pl.col("horizon")).alias("mean squared error"))
     files = _write(task, table, out)
@@ -75,7 +78,7 @@ def run(
             {"stream": task.title, "left_out": left_out, "files": files, "runs": table.to_dicts()}
         )
         return
-    _print(task, table, shares, seeds)
+    _print(task, table, budgets, seeds)
     for what, reason in left_out.items():
         print(f"Left out: {what}: {reason}")
     print(f"Written: {', '.join(files)}")
@@ -135,14 +138,17 @@ def _write(task: Task, table: pl.DataFrame, out: Path) -> list[str]:
     return [str(path) for path in (out / "run.csv", *drawn)]
 
 
-def _print(task: Task, table: pl.DataFrame, shares: list[float], seeds: int) -> None:
+def _print(task: Task, table: pl.DataFrame, budgets: dict[float, str], seeds: int) -> None:
     rules = [rule for rule in table["rule"].unique(maintain_order=True) if rule not in _REFERENCES]
-    cells = {rule: [_estimate(table, rule, share, task.measure) for share in shares] for rule in rules}
+    cells = {rule: [_estimate(table, rule, share, task.measure) for share in budgets] for rule in rules}
     text = show.best_marked(cells)
     for name, (_, (share,)) in _REFERENCES.items():
-        text.append([name, *[show.number(_estimate(table, name, share, task.measure))] * len(shares)])
-    notes = [f"{task.measure.capitalize()}, lowest in bold: mean ± standard error over {seeds} seeds."]
-    columns = ["labels bought", *(f"{100 * share:.3g} %" for share in shares)]
+        text.append([name, *[show.number(_estimate(table, name, share, task.measure))] * len(budgets)])
+    notes = [f"{task.measure.capitalize()}, lowest in bold. {show.averaged(seeds)}"]
+    columns = [
+        "labels bought",
+        *(t if t.isdigit() else f"{100 * share:.3g} %" for share, t in budgets.items()),
+    ]
     show.print_table(task.title, columns, text, [*notes, *task.notes, *_unspent(table, rules)])
 
 

@@ -37,6 +37,15 @@ def print_table(
         console.print(note, soft_wrap=True)
 
 
+def averaged(seeds: int) -> str:
+    """Say what the numbers of a table are.
+
+    >>> averaged(1), averaged(5)
+    ('One seed.', 'Mean ± standard error over 5 seeds.')
+    """
+    return "One seed." if seeds == 1 else f"Mean ± standard error over {seeds} seeds."
+
+
 def number(estimate: Estimate) -> str:
     """Write mean ± standard error with three significant digits of the mean.
 

@@ -58,15 +58,12 @@ class Gram:
         """Add the rows of X with labels y, or rows of which only M needs to know."""
         y = np.zeros(len(X)) if y is None else y
         for part in pieces(len(X)):
-            self.prepare(X[part])
-            if isinstance(self.form, FactorGram):
-                self.form.rotate_in(X[part], y[part])
-            else:
-                self.absorb(self.update(X[part]), y[part])
+            self.absorb(self.update(X[part]), y[part])
 
     def update(self, X: Floats) -> Update:
         """Prepare rows for `absorb`; they must be few, since their covariances are kept."""
-        return Update.of(X, self.solve(X))
+        self.prepare(X)
+        return Update.bare(X) if self.is_delicate else Update.of(X, self.solve(X))
 
     def absorb(self, rows: Update, y: Floats | None = None) -> None:
         """Add rows that were looked ahead to."""

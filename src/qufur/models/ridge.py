@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, as_number
+from qufur.arrays import Floats, as_count, as_noise, as_number
 from qufur.errors import invalid
 from qufur.models.base import Model
 from qufur.models.ridge_state import RidgeState
@@ -64,10 +64,11 @@ class Ridge(Model):
     def __post_init__(self) -> None:
         as_count(self.dim, "dim", "Ridge")
         as_number(self.norm_bound, "norm_bound", "Ridge", low=0)
+        if not 1e-150 < self.norm_bound < 1e150:
+            raise invalid("norm_bound", "Ridge", "such that 1/C² is a number", self.norm_bound)
         if self.regularization is not None:
             as_number(self.regularization, "regularization", "Ridge", low=0)
-        if self.noise != 0:
-            as_number(self.noise, "noise", "Ridge", low=0)
+        as_noise(self.noise, "Ridge")
         object.__setattr__(self, "label_range", _as_range(self.label_range))
 
     @property

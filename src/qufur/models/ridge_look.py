@@ -31,7 +31,7 @@ class RidgeLook(Lookahead):
         self._X = X
         self._variance = variance
         self.uncertainty = state.model.delta(variance)
-        self._queries = Update.of_nothing(X.shape[1])
+        self._queries = Update.bare(X[:0])
 
     def consider(self, rows: Ints) -> None:
         """Compute the covariances of the rows that may be queried, among themselves."""

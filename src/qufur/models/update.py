@@ -24,9 +24,9 @@ class Update:
         return cls(X, W, cholesky_of_sum(W @ X.T))
 
     @classmethod
-    def of_nothing(cls, dim: int) -> Update:
-        """Return the update without rows."""
-        return cls(np.empty((0, dim)), np.empty((0, dim)), np.empty((0, 0)))
+    def bare(cls, X: Floats) -> Update:
+        """Leave W and L out, for a form that needs nothing but the rows."""
+        return cls(X, X[:0], np.empty((0, 0)))
 
     def __len__(self) -> int:
         return len(self.X)

@@ -40,8 +40,8 @@ class QuFUR(Rule):
         as_budget(self.budget, "QuFUR")
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        p = self.alpha * uncertainty
-        return np.minimum(1.0, p if self.power == 1.0 else p**self.power)
+        p = np.minimum(1.0, self.alpha * uncertainty)
+        return p if self.power == 1.0 else np.asarray(p**self.power)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Callable[[float], Rule]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import as_count, as_domains
+from qufur.arrays import as_count, as_domains, as_noise
 from qufur.errors import invalid
 from qufur.streams.base import Chunk, Stream
-from qufur.streams.parameters import as_noise, independent_seeds
+from qufur.streams.seeds import independent_seeds
 from qufur.streams.subspaces import unit_vectors
 
 

@@ -1,0 +1,13 @@
+"""Options that several commands share: one wording each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Seeds of streams and coins to average over.")]
+Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Processes.")]
+Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where tables and figures go.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
