@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from qufur import QuFUR, Ridge, checks
+from qufur import QuFUR, Ridge, Threshold, checks
+from qufur.lookahead import decide
+from qufur.models.base import Lookahead
 from qufur.rules.base import Spending
 
 
@@ -36,7 +38,7 @@ class UsesTwoRandomNumbers(QuFUR):
 @dataclasses.dataclass(frozen=True)
 class ReadsGlobalRandomness(QuFUR):
     def probability(self, uncertainty, domain):
-        return super().probability(uncertainty, domain) * np.random.random()
+        return super().probability(uncertainty, domain) * np.random.random()  # noqa: NPY002
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,27 @@ class ReadsGlobalRandomness(QuFUR):
 def test_wrong_rules_are_caught(rule, broken):
     with pytest.raises(AssertionError):
         broken(Ridge(4), rule)
+
+
+class LooksBack(Lookahead):
+    """A broken look-ahead: two rows that each want to query only if the other does not."""
+
+    uncertainty = np.ones(2)
+
+    def consider(self, rows):
+        pass
+
+    def given(self, chosen):
+        return np.where(chosen[::-1], 0.0, 1.0)
+
+    def settle(self):
+        pass
+
+    def finish(self, ids, arrivals):
+        return np.zeros(2)
+
+
+def test_a_look_ahead_that_looks_back_does_not_run_forever():
+    offer = Threshold(0.5).start().offer(2, np.random.default_rng(0), None)
+    with pytest.raises(RuntimeError, match="LooksBack lets Δ of a row depend on later rows"):
+        decide(LooksBack(), offer)

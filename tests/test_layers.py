@@ -30,7 +30,7 @@ def part(path):
 
 
 def imports(path):
-    """Yield the parts that a file imports when it is loaded; names for the type checker alone do not count."""
+    """Yield the parts that a file imports when it is loaded; names for the type checker do not count."""
     tree = ast.parse(path.read_text())
     guarded = {id(node) for test in ast.walk(tree) if isinstance(test, ast.If) for node in ast.walk(test)}
     for node in ast.walk(tree):

@@ -16,7 +16,7 @@ MODEL = Ridge(STREAM.dim)
 def test_smallest_parameter_that_spends_the_budget(rule_of, budget):
     found = matching_parameter(lambda value: rule_of(value, budget=budget), MODEL, STREAM, seed=3)
     assert run(Learner(MODEL, rule_of(found, budget=budget), seed=3), STREAM).queries == budget
-    # With given coins the spend may dip as the parameter grows: somewhere within the last percent it falls short.
+    # With given coins the spend may dip as the parameter grows: within the last percent it falls short once.
     below = [rule_of(found / (1 + k / 4000), budget=budget) for k in range(1, 41)]
     assert min(run(Learner(MODEL, rule, seed=3), STREAM).queries for rule in below) < budget
 

@@ -27,7 +27,7 @@ def test_ratio_error_is_the_spread_of_what_is_not_shared():
     above = 0.5 * below + 0.1 * rng.normal(size=400)
     ratio = Estimate.ratio(above, below)
     assert ratio.mean == pytest.approx(0.5, abs=0.002)
-    # The shared part cancels: 0.1 / (10 √400), and the estimate of a spread from 400 is good to 15 %, 4 sigma.
+    # The shared part cancels: 0.1 / (10 √400); a spread estimated from 400 is good to 15 %, 4 sigma.
     assert ratio.error == pytest.approx(0.0005, rel=0.15)
 
 

@@ -111,7 +111,7 @@ class Learner:
         x
             The input, of shape (dim,).
         id
-            A name for `tell` to refer to; by default the number of inputs seen before.
+            A name for `tell` to refer to; by default the smallest number above all used so far.
         domain
             The domain, for rules that are told it.
         """

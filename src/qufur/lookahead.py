@@ -43,6 +43,8 @@ def decide(look: Lookahead, offer: Offer) -> Effort:
             decided = np.asarray(charges.any(axis=0))
             if np.array_equal(decided, chosen):
                 break
+            if passes > len(rows):  # impossible for a Δ that depends on earlier rows only
+                raise RuntimeError(f"{type(look).__name__} lets Δ of a row depend on later rows")
             chosen = decided
         offer.charge(rows, charges)
         look.settle()

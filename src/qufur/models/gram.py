@@ -92,6 +92,6 @@ class Gram:
             self.form.restore(arrays)
 
 
-def pieces(count: int, size: int = 128) -> Iterator[slice]:
+def pieces(count: int, *, size: int = 128) -> Iterator[slice]:
     """Cut so many rows into pieces of bounded size: an update takes the square of its rows."""
     return (slice(start, min(start + size, count)) for start in range(0, count, size))

@@ -69,6 +69,9 @@ class Ridge(Model):
         if self.regularization is not None:
             as_number(self.regularization, "regularization", "Ridge", low=0)
         as_noise(self.noise, "Ridge")
+        for name in ("cap", "clip", "intercept"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise invalid(name, "Ridge", "True or False", repr(getattr(self, name)))
         object.__setattr__(self, "label_range", _as_range(self.label_range))
 
     @property

@@ -79,14 +79,15 @@ def play(
 ) -> Floats:
     """Return ⟨θ̂, x⟩ for each x in X as the labels y of `rows` come in `before` some of them, and add these.
 
-    What the labels change is V ᵀ L⁻¹(y − rows θ̂), each column of V cut where a label was not there yet.
+    What the labels change is Vᵀ L⁻¹(y − rows θ̂), with V cut where a label was not there yet. `prepared` is
+    the update of all rows at once, where the caller has it.
     """
     gram.prepare(rows)
     if gram.is_delicate:
         return _play_in_turn(gram, X, rows, y, before)
     scores = X @ gram.coef
-    for part in [slice(None)] if prepared else pieces(len(rows)):
-        update = prepared or gram.update(rows[part])
+    for part in pieces(len(rows), size=128 if prepared is None else len(rows) + 1):
+        update = gram.update(rows[part]) if prepared is None else prepared
         gain = forward(update.L, update.W @ X.T)
         gain[before[part, None] > np.arange(len(X))] = 0.0
         scores += update.surprise(y[part], gram.coef) @ gain
