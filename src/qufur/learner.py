@@ -60,6 +60,7 @@ class Block:
     uncertainty: Floats
     probability: Floats
     queried: Sequence[Id]
+    charges: Bools
 
     def __len__(self) -> int:
         return len(self.query)
@@ -224,17 +225,22 @@ class Learner:
         effort = decide(look, offer)
         probability = offer.close(look.uncertainty)
         query = offer.query
-        names = range(self.next_id, self.next_id + count) if ids is None else ids[:count]
-        queried = [names[row] for row in np.flatnonzero(query).tolist()]
-        self.charges.update(zip(queried, offer.charges.T[query], strict=True))
-        self.next_id = _beyond(names, self.next_id)
-        return Block(look, effort, query, look.uncertainty, probability, queried)
+        (rows,) = query.nonzero()
+        if ids is None:
+            queried: list[Id] = (self.next_id + rows).tolist()
+            self.next_id += count
+        else:
+            queried = [ids[row] for row in rows]
+            self.next_id = _beyond(ids[:count], self.next_id)
+        return Block(look, effort, query, look.uncertainty, probability, queried, offer.charges[:, rows].T)
 
     def finish(self, block: Block, arrivals: Arrivals) -> Floats:
         """Return the predictions of a decided block as labels arrive, and move on to its end."""
         prediction = block.look.finish(block.queried, arrivals)
-        for id in arrivals.ids:
-            del self.charges[id]
+        if arrivals.ids is not block.queried:  # otherwise all is paid for and answered
+            self.charges.update(zip(block.queried, block.charges, strict=True))
+            for id in arrivals.ids:
+                del self.charges[id]
         return prediction
 
     def _as_ids(self, ids: Sequence[Id] | None, count: int) -> Sequence[Id]:

@@ -58,5 +58,10 @@ class FactorGram:
         """Return everything the state consists of."""
         return {"R": self.R, "z": self.z}
 
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> FactorGram:
+        """Return what `arrays` described."""
+        return cls(arrays["R"], arrays["z"])
+
     def _half_solve(self, X: Floats) -> Floats:
         return np.asarray(blas.dtrsm(1.0, self.R, X.T, trans_a=1))

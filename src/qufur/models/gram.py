@@ -29,7 +29,6 @@ class Gram:
 
     def __init__(self, dim: int, regularization: float) -> None:
         self.form: LowRankGram | InverseGram | FactorGram = LowRankGram(dim, regularization)
-        self._regularization = regularization
 
     @property
     def coef(self) -> Floats:
@@ -74,22 +73,24 @@ class Gram:
 
     def copy(self) -> Gram:
         """Return an independent copy."""
-        twin = Gram(1, self._regularization)
-        twin.form = self.form.copy()
-        return twin
+        return self._with(self.form.copy())
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything the state consists of."""
         return self.form.arrays()
 
-    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Take over what `arrays` returned."""
-        if "R" in arrays:
-            self.form = FactorGram(arrays["R"], arrays["z"])
-        else:
-            kind = LowRankGram if "basis" in arrays else InverseGram
-            self.form = kind(1, self._regularization)
-            self.form.restore(arrays)
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> Gram:
+        """Return what `arrays` described."""
+        marks = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
+        (form,) = (kind for mark, kind in marks.items() if mark in arrays)
+        return cls._with(form.restored(arrays))
+
+    @classmethod
+    def _with(cls, form: LowRankGram | InverseGram | FactorGram) -> Gram:
+        gram = object.__new__(cls)
+        gram.form = form
+        return gram
 
 
 def pieces(count: int, *, size: int = 128) -> Iterator[slice]:

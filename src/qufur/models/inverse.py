@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,14 @@ class InverseGram:
     worst_condition = 1e6
     collected_at_once = 64
 
-    def __init__(self, dim: int, regularization: float) -> None:
-        self.gram = np.asfortranarray(regularization * np.eye(dim))
-        self.inverse = np.asfortranarray(np.eye(dim) / regularization)
-        self.moment = np.zeros(dim)
-        self.coef = np.zeros(dim)
-        self._buffer = np.empty((self.collected_at_once, dim))
-        self._collected = 0
+    def __init__(self, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> None:
+        self.gram, self.inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
+        self.moment, self.coef = moment, coef
         self.since_refresh = 0
+        self._buffer = np.empty((self.collected_at_once, len(coef)))
+        self._collected = 0
+        self._squares = float(np.trace(self.gram))
+        self._spread = math.inf
 
     @property
     def recent(self) -> Floats:
@@ -41,14 +42,16 @@ class InverseGram:
 
     def risk(self, X: Floats) -> float:
         """Return a bound, up to a factor d, on the condition number of M with all of X in it."""
-        new = np.vdot(self.recent, self.recent) + np.vdot(X, X)
-        spread = np.trace(self.inverse) / len(self.coef)
-        largest = np.trace(self.gram)
-        if (largest + new) * spread > self.worst_condition:
+        new = float(np.vdot(X, X))
+        # M⁻¹ only falls, so its old trace bounds it; only where that does not do is a new one taken.
+        if (self._squares + new) * self._spread > self.worst_condition:
+            self._spread = float(np.trace(self.inverse)) / len(self.coef)
+        if (self._squares + new) * self._spread > self.worst_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
             sums = lapack.dlantr("1", self.gram) + lapack.dlantr("I", self.gram)
-            largest = min(largest, sums)
-        return float((largest + new) * spread)
+            new += float(np.vdot(self.recent, self.recent))
+            return float(min(self._squares, sums) + new) * self._spread
+        return (self._squares + new) * self._spread
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
@@ -72,6 +75,7 @@ class InverseGram:
         self.coef += rows.surprise(y, self.coef) @ Z
         blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
         self._collect(rows.X)
+        self._squares += float(np.vdot(rows.X, rows.X))
         self.since_refresh += len(rows)
         if self.since_refresh >= max(256, 16 * len(self.coef)):
             self._refresh()
@@ -86,9 +90,7 @@ class InverseGram:
 
     def copy(self) -> InverseGram:
         """Return an independent copy."""
-        twin = object.__new__(InverseGram)
-        twin.restore({name: array.copy(order="K") for name, array in self.arrays().items()})
-        return twin
+        return self.restored({name: array.copy(order="K") for name, array in self.arrays().items()})
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything the state consists of."""
@@ -98,17 +100,18 @@ class InverseGram:
             "moment": self.moment,
             "coef": self.coef,
             "recent": self.recent,
-            "since_refresh": np.array([self.since_refresh]),
+            "counters": np.array([self.since_refresh, self._squares]),
         }
 
-    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Take over what `arrays` returned."""
-        self.gram, self.inverse = np.asfortranarray(arrays["gram"]), np.asfortranarray(arrays["inverse"])
-        self.moment, self.coef = arrays["moment"], arrays["coef"]
-        self._collected = len(arrays["recent"])
-        self._buffer = np.empty((self.collected_at_once, len(self.coef)))
-        self._buffer[: self._collected] = arrays["recent"]
-        self.since_refresh = int(arrays["since_refresh"][0])
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> InverseGram:
+        """Return what `arrays` described."""
+        form = cls(*(arrays[name] for name in ("gram", "inverse", "moment", "coef")))
+        form._collected = len(arrays["recent"])
+        form._buffer[: form._collected] = arrays["recent"]
+        since_refresh, form._squares = arrays["counters"].tolist()
+        form.since_refresh = int(since_refresh)
+        return form
 
     def _solve_one(self, x: Floats) -> Floats:
         return np.asarray(blas.dsymv(1.0, self.inverse, x))

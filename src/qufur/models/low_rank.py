@@ -69,11 +69,10 @@ class LowRankGram:
 
     def inverted(self) -> InverseGram:
         """Return the same matrix through its inverse."""
-        form = InverseGram(len(self.coef), self.regularization)
-        blas.dsyrk(1.0, self.rows.T, beta=1.0, c=form.gram, overwrite_c=1)
-        blas.dsyrk(-1.0 / self.regularization, self.basis.T, beta=1.0, c=form.inverse, overwrite_c=1)
-        form.moment, form.coef = self.moment, self.coef
-        return form
+        eye = np.eye(len(self.coef), order="F")
+        gram = blas.dsyrk(1.0, self.rows.T, beta=self.regularization, c=eye)
+        inverse = blas.dsyrk(-1.0 / self.regularization, self.basis.T, beta=1 / self.regularization, c=eye)
+        return InverseGram(gram, inverse, self.moment, self.coef)
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where this form is not."""
@@ -84,19 +83,26 @@ class LowRankGram:
 
     def copy(self) -> LowRankGram:
         """Return an independent copy."""
-        twin = LowRankGram(len(self.coef), self.regularization)
-        twin.restore({name: array.copy() for name, array in self.arrays().items()})
-        return twin
+        return self.restored({name: array.copy() for name, array in self.arrays().items()})
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything the state consists of."""
-        return {"rows": self.rows, "basis": self.basis, "moment": self.moment, "coef": self.coef}
+        return {
+            "rows": self.rows,
+            "basis": self.basis,
+            "moment": self.moment,
+            "coef": self.coef,
+            "regularization": np.array([self.regularization]),
+        }
 
-    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Take over what `arrays` returned."""
-        self._rows, self._basis = arrays["rows"], arrays["basis"]
-        self.moment, self.coef = arrays["moment"], arrays["coef"]
-        self._count = len(self._rows)
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> LowRankGram:
+        """Return what `arrays` described."""
+        form = cls(len(arrays["coef"]), float(arrays["regularization"][0]))
+        form._rows, form._basis = arrays["rows"], arrays["basis"]
+        form.moment, form.coef = arrays["moment"], arrays["coef"]
+        form._count = len(form._rows)
+        return form
 
     def _append(self, X: Floats, B: Floats) -> None:
         end = self._count + len(X)

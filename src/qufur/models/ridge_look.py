@@ -21,7 +21,8 @@ class RidgeLook(Lookahead):
 
     Let K be the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L the Cholesky factor of I + K
     among the queries. The rows of V = L⁻¹K are what each query, one after the other, takes off: with the
-    first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx².
+    first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx². Where x is the i-th query itself,
+    V_ji is L_ij, which saves the division.
     """
 
     largest_variance = 1e6
@@ -31,6 +32,7 @@ class RidgeLook(Lookahead):
         self._X = X
         self._variance = variance
         self.uncertainty = state.model.delta(variance)
+        self._chosen = np.empty(0, dtype=np.int64)
         self._queries = Update.bare(X[:0])
 
     def consider(self, rows: Ints) -> None:
@@ -42,57 +44,75 @@ class RidgeLook(Lookahead):
 
     def given(self, chosen: Bools) -> Floats:
         """Return Δ of each considered row if the chosen ones among them are queried."""
-        self._chosen = np.flatnonzero(chosen)
+        self._chosen, others = chosen.nonzero()[0], (~chosen).nonzero()[0]
         K = self._among[self._chosen]
         self._L = cholesky_of_sum(K[:, self._chosen])
-        return self._after(self._variance[self._rows], K, np.arange(len(chosen)))
+        taken = np.empty(len(chosen))
+        taken[self._chosen] = np.einsum("ij,ij->i", self._L, self._L) - self._L.diagonal() ** 2
+        if len(others):
+            taken[others] = _squares(self._taken_off(K[:, others], others))
+        return self._delta(self._variance[self._rows] - taken)
 
     def settle(self) -> None:
         """Make the rows last chosen the block's queries."""
         X, W = self._candidates[self._chosen], self._solved[self._chosen]
         self._queries = Update(X, W, self._L)
         self._chosen = self._rows[self._chosen]
-        self.uncertainty = self._after(self._variance, W @ self._X.T, np.arange(len(self._X)))
-
-    def _after(self, variance: Floats, K: Floats, rows: Ints) -> Floats:
-        V = forward(self._L, K)
-        V[self._chosen[:, None] >= rows] = 0.0
-        return self._state.model.delta(np.maximum(variance - np.einsum("ij,ij->j", V, V), 0.0))
+        self._V = self._taken_off(W @ self._X.T, np.arange(len(self._X)))
+        self.uncertainty = self._delta(self._variance - _squares(self._V))
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
         state, y = self._state, self._state.model.scaled(arrivals.labels)
-        if not state.pending and list(arrivals.ids) == list(ids):
-            scores = play(state.labelled, self._X, self._queries.X, y, arrivals.before, self._queries)
+        if self._all_answered_at_once(ids, arrivals):
+            scores = self._X @ state.labelled.coef
+            if len(ids):
+                scores += self._queries.surprise(y, state.labelled.coef) @ self._V
+                state.labelled.absorb(self._queries, y)
         else:
             state.fork()
             state.await_labels(ids, self._queries.X)
-            answered = state.rows_of(arrivals.ids)
-            scores = play(state.labelled, self._X, answered, y, arrivals.before)
+            scores = play(state.labelled, self._X, state.rows_of(arrivals.ids), y, arrivals.before)
             state.queried.absorb(self._queries)
             state.drop(arrivals.ids)
         return state.model.unscaled(scores)
 
+    def _all_answered_at_once(self, ids: Sequence[Id], arrivals: Arrivals) -> bool:
+        # Then one matrix serves queries and labels, and V serves variances and predictions.
+        state = self._state
+        same = not state.pending and len(ids) == len(arrivals.ids) and not state.labelled.is_delicate
+        return same and np.array_equal(arrivals.before, self._chosen + 1) and list(ids) == list(arrivals.ids)
 
-def play(
-    gram: Gram, X: Floats, rows: Floats, y: Floats, before: Ints, prepared: Update | None = None
-) -> Floats:
+    def _taken_off(self, K: Floats, rows: Ints) -> Floats:
+        """Return V for some rows, zero where the query comes after the row."""
+        V = forward(self._L, K)
+        V[self._chosen[:, None] >= rows] = 0.0
+        return V
+
+    def _delta(self, variance: Floats) -> Floats:
+        return self._state.model.delta(np.maximum(variance, 0.0))
+
+
+def play(gram: Gram, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
     """Return ⟨θ̂, x⟩ for each x in X as the labels y of `rows` come in `before` some of them, and add these.
 
-    What the labels change is Vᵀ L⁻¹(y − rows θ̂), with V cut where a label was not there yet. `prepared` is
-    the update of all rows at once, where the caller has it.
+    What the labels change is Vᵀ L⁻¹(y − rows θ̂), with V cut where a label was not there yet.
     """
     gram.prepare(rows)
     if gram.is_delicate:
         return _play_in_turn(gram, X, rows, y, before)
     scores = X @ gram.coef
-    for part in pieces(len(rows), size=128 if prepared is None else len(rows) + 1):
-        update = gram.update(rows[part]) if prepared is None else prepared
+    for part in pieces(len(rows)):
+        update = gram.update(rows[part])
         gain = forward(update.L, update.W @ X.T)
         gain[before[part, None] > np.arange(len(X))] = 0.0
         scores += update.surprise(y[part], gram.coef) @ gain
         gram.absorb(update, y[part])
     return np.asarray(scores)
+
+
+def _squares(V: Floats) -> Floats:
+    return np.asarray(np.einsum("ij,ij->j", V, V))
 
 
 def _play_in_turn(gram: Gram, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:

@@ -113,10 +113,8 @@ class RidgeState(State):
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
             parts.setdefault(part, {})[rest] = array
-        self.labelled.restore(parts["labelled"])
-        if "queried" in parts:
-            self.queried = Gram(1, self.model.penalty)
-            self.queried.restore(parts["queried"])
+        self.labelled = Gram.restored(parts["labelled"])
+        self.queried = Gram.restored(parts["queried"]) if "queried" in parts else self.labelled
         self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self.fresh = list(values["fresh"])
 
