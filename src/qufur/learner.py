@@ -227,10 +227,10 @@ class Learner:
         query = offer.query
         (rows,) = query.nonzero()
         if ids is None:
-            queried: list[Id] = (self.next_id + rows).tolist()
+            queried: Sequence[Id] = (self.next_id + rows).tolist()
             self.next_id += count
         else:
-            queried = [ids[row] for row in rows]
+            queried = [ids[row] for row in rows.tolist()]
             self.next_id = _beyond(ids[:count], self.next_id)
         return Block(look, effort, query, look.uncertainty, probability, queried, offer.charges[:, rows].T)
 

@@ -54,17 +54,18 @@ def decide(look: Lookahead, offer: Offer) -> Effort:
 class BlockSize:
     """How many examples to look ahead over: more while that pays, fewer when it does not.
 
-    Only speed depends on it. After an abrupt shift Δ collapses within a few queries: most candidates of a
-    large block are then rejected after all, and the matrix products made for them are wasted.
+    Only speed depends on it. What a block costs beyond its rows grows with the square and the cube of its
+    candidates, so it should have some 50 to 100 of them. After an abrupt shift Δ collapses within a few
+    queries: most candidates of a large block are then rejected after all, and their products wasted.
     """
 
     def __init__(self, fixed: int | None = None) -> None:
-        self.smallest, self.value, self.largest = (16, 32, 128) if fixed is None else (fixed, fixed, fixed)
+        self.smallest, self.value, self.largest = (16, 32, 1024) if fixed is None else (fixed, fixed, fixed)
 
     def update(self, effort: Effort) -> None:
         """Take note of what a block took."""
         rejected = effort.candidates - effort.queries
-        if 4 * rejected > effort.rows:
+        if 4 * rejected > effort.rows or effort.candidates > 128:
             self.value = max(self.smallest, self.value // 2)
-        elif 8 * rejected <= effort.rows:
+        elif 8 * rejected <= effort.rows and effort.candidates <= 48:
             self.value = min(self.largest, self.value * 2)

@@ -13,6 +13,8 @@ from qufur.models.inverse import InverseGram
 from qufur.models.low_rank import LowRankGram
 from qufur.models.update import Update
 
+Form = LowRankGram | InverseGram | FactorGram
+
 
 class Gram:
     """M = λI + Σ x xᵀ of the rows absorbed, and θ̂ = M⁻¹ Σ x y.
@@ -28,7 +30,7 @@ class Gram:
     """
 
     def __init__(self, dim: int, regularization: float) -> None:
-        self.form: LowRankGram | InverseGram | FactorGram = LowRankGram(dim, regularization)
+        self.form: Form = LowRankGram(dim, regularization)
 
     @property
     def coef(self) -> Floats:
@@ -82,12 +84,12 @@ class Gram:
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> Gram:
         """Return what `arrays` described."""
-        marks = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
-        (form,) = (kind for mark, kind in marks.items() if mark in arrays)
-        return cls._with(form.restored(arrays))
+        marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
+        (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
+        return cls._with(kind.restored(arrays))
 
     @classmethod
-    def _with(cls, form: LowRankGram | InverseGram | FactorGram) -> Gram:
+    def _with(cls, form: Form) -> Gram:
         gram = object.__new__(cls)
         gram.form = form
         return gram

@@ -73,7 +73,10 @@ class InverseGram:
         self.moment += y @ rows.X
         Z = rows.whitened()
         self.coef += rows.surprise(y, self.coef) @ Z
-        blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
+        if len(Z) == 1:
+            blas.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
+        else:
+            blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
         self._collect(rows.X)
         self._squares += float(np.vdot(rows.X, rows.X))
         self.since_refresh += len(rows)
