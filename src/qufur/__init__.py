@@ -2,7 +2,7 @@
 
 from qufur import streams
 from qufur.learner import Answer, Answers, Learner
-from qufur.models import Ridge
+from qufur.models import KernelRidge, Ridge
 from qufur.rules import DomainOracle, FixedBudget, Greedy, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
@@ -15,6 +15,7 @@ __all__ = [
     "DomainOracle",
     "FixedBudget",
     "Greedy",
+    "KernelRidge",
     "Learner",
     "QuFUR",
     "Ridge",

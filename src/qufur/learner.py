@@ -101,6 +101,7 @@ class Learner:
         self.rng = np.random.default_rng(seed)
         self.state = model.start()
         self.spending = rule.start()
+        self.dim = model.dim
         self.next_id = 0
         self.charges: dict[Id, Bools] = {}
 
@@ -116,7 +117,7 @@ class Learner:
         domain
             The domain, for rules that are told it.
         """
-        row = as_inputs(x, self.model.dim, "Learner")
+        row = as_inputs(x, self.dim, "Learner")
         if len(row) != 1:
             raise invalid("x", "Learner", "one input", f"{len(row)} rows", "Use ask_many for a batch.")
         ids = self._as_ids(None if id is None else [id], 1)
@@ -129,7 +130,7 @@ class Learner:
         self, X: ArrayLike, *, ids: Sequence[Id] | None = None, domain: ArrayLike | None = None
     ) -> Answers:
         """Answer a batch of inputs whose labels come later: the same as `ask` one by one, but in blocks."""
-        rows = as_inputs(X, self.model.dim, "Learner")
+        rows = as_inputs(X, self.dim, "Learner")
         names, domains = self._as_ids(ids, len(rows)), self._as_domain(domain, len(rows))
         if len(rows):
             self.rule.check_domain(domains)
@@ -174,16 +175,17 @@ class Learner:
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn from labels that were free: they cost no budget and no coin."""
-        rows = as_inputs(X, self.model.dim, "Learner")
+        rows = as_inputs(X, self.dim, "Learner")
         self.state.learn(rows, as_labels(y, len(rows), "Learner"))
+        self.dim = rows.shape[1]
 
     def predict(self, X: ArrayLike) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
-        return self.state.predict(as_inputs(X, self.model.dim, "Learner"))
+        return self.state.predict(as_inputs(X, self.dim, "Learner"))
 
     def uncertainty(self, X: ArrayLike) -> Floats:
         """Return Δ for each row, given every query so far."""
-        return self.state.uncertainty(as_inputs(X, self.model.dim, "Learner"))
+        return self.state.uncertainty(as_inputs(X, self.dim, "Learner"))
 
     @property
     def outstanding(self) -> tuple[Id, ...]:
@@ -220,6 +222,7 @@ class Learner:
         """
         self.rule.check_domain(domain)
         look = self.state.look(X)
+        self.dim = X.shape[1]
         count = len(look.uncertainty)
         offer = self.spending.offer(count, self.rng, None if domain is None else domain[:count])
         effort = decide(look, offer)

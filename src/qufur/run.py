@@ -59,14 +59,14 @@ def run(
     >>> trace.queries, round(trace.total_regret, 2)
     (44, 2.49)
     """
-    if stream.dim != learner.model.dim:
-        raise invalid("dim", "stream", f"{learner.model.dim}, that of the learner's model", stream.dim)
+    if learner.dim not in (None, stream.dim):
+        raise invalid("dim", "stream", f"{learner.dim}, that of the learner's model", stream.dim)
     post = _Post(_as_delays(delay, stream))
     size = learner.block_size(None if block is None else as_count(block, "block", "run"))
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
     with _blas().limit(limits=1), recorder:
         for chunk in stream.against(learner).chunks(max(CHUNK, size.largest)):
-            _play(learner, _checked(chunk, learner.model.dim), size, post, recorder)
+            _play(learner, _checked(chunk, stream.dim), size, post, recorder)
         post.deliver_rest(learner)
     return recorder.trace()
 

@@ -33,8 +33,9 @@ def encode(learner: Learner) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, 
     ids = list(learner.charges)
     header = {
         "version": VERSION,
-        "model": _describe(learner.model),
-        "rule": _describe(learner.rule),
+        "model": _describe(learner.model, learner.model.describe()),
+        "rule": _describe(learner.rule, dataclasses.asdict(learner.rule)),  # type: ignore[call-overload]
+        "dim": learner.dim,
         "state": values,
         "rng": _plain(learner.rng.bit_generator.state),
         "spent": learner.spending.spent,
@@ -60,6 +61,7 @@ def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
     learner.spending.charged = tensors["charged"]
     learner.spending.spent = header["spent"]
     learner.next_id = header["next_id"]
+    learner.dim = header["dim"]
     learner.charges = dict(zip(header["ids"], tensors["charges"], strict=True))
     return learner
 
@@ -78,8 +80,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nd
     return header, tensors
 
 
-def _describe(part: Any) -> dict[str, Any]:
-    return {"type": type(part).__name__, **_plain(dataclasses.asdict(part))}
+def _describe(part: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"type": type(part).__name__, **_plain(arguments)}
 
 
 def _build(description: dict[str, Any], base: type[Any]) -> Any:

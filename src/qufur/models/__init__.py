@@ -1,8 +1,9 @@
 """Models: what is learned, and how sure it is. Listing a model here is all that is needed."""
 
 from qufur.models.base import Model
+from qufur.models.kernel_ridge import KernelRidge
 from qufur.models.ridge import Ridge
 
-MODELS: tuple[type[Model], ...] = (Ridge,)
+MODELS: tuple[type[Model], ...] = (Ridge, KernelRidge)
 
-__all__ = ["MODELS", "Model", "Ridge"]
+__all__ = ["MODELS", "KernelRidge", "Model", "Ridge"]

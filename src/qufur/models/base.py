@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +44,10 @@ class Model(ABC):
     """Whether Δ never rises as queries are added."""
     bounded: ClassVar[bool]
     """Whether the state takes the same memory however much was learned, outstanding queries aside."""
-    dim: int
+    any_norm: ClassVar[bool]
+    """Whether numbers stay right when the norms of inputs differ by many orders of magnitude."""
+    dim: int | None
+    """Number of input columns, or None where the first input decides."""
 
     @abstractmethod
     def start(self) -> State:
@@ -52,6 +56,10 @@ class Model(ABC):
     @abstractmethod
     def loss(self, prediction: Floats, label: Floats) -> Floats:
         """Return the loss of each prediction, in the user's units."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the arguments that make the model, as values that JSON knows or NumPy's."""
+        return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
 
     @classmethod
     @abstractmethod

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Floats, Ints
 from qufur.models.factor import FactorGram
 from qufur.models.inverse import InverseGram
 from qufur.models.low_rank import LowRankGram
-from qufur.models.update import Update
+from qufur.models.update import Update, cholesky_of_sum
+from qufur.models.view import View
 
 Form = LowRankGram | InverseGram | FactorGram
 
@@ -45,6 +46,18 @@ class Gram:
         """Return X M⁻¹."""
         return self.form.solve(X)
 
+    def scores(self, X: Floats) -> Floats:
+        """Return ⟨θ̂, x⟩ of each row."""
+        return np.asarray(X @ self.form.coef)
+
+    def covariance(self, rows: Update, X: Floats) -> Floats:
+        """Return a M⁻¹ xᵀ of rows about to be absorbed with those of X."""
+        return np.asarray(rows.W @ X.T)
+
+    def view(self, X: Floats) -> LinearView:
+        """Return a block of rows as M sees them now."""
+        return LinearView(self, X)
+
     def prepare(self, X: Floats) -> None:
         """Change to the safe form if absorbing X would make the present one inaccurate."""
         if not isinstance(self.form, FactorGram) and self.form.risk(X) > self.form.worst_condition:
@@ -64,7 +77,10 @@ class Gram:
     def update(self, X: Floats) -> Update:
         """Prepare rows for `absorb`; they must be few, since their covariances are kept."""
         self.prepare(X)
-        return Update.bare(X) if self.is_delicate else Update.of(X, self.solve(X))
+        if self.is_delicate:
+            return Update.bare(X)
+        W = self.solve(X)
+        return Update(X, W, cholesky_of_sum(W @ X.T))
 
     def absorb(self, rows: Update, y: Floats | None = None) -> None:
         """Add rows that were looked ahead to."""
@@ -93,6 +109,29 @@ class Gram:
         gram = object.__new__(cls)
         gram.form = form
         return gram
+
+
+class LinearView(View):
+    """A block of rows as a Gram matrix sees them."""
+
+    def __init__(self, gram: Gram, X: Floats) -> None:
+        self._gram = gram
+        self.X = X
+        self.variance = gram.variance(X)
+
+    def scores(self) -> Floats:
+        return self._gram.scores(self.X)
+
+    def among(self, rows: Ints) -> Floats:
+        self._rows = self.X[rows]
+        self._solved = self._gram.solve(self._rows)
+        return np.asarray(self._solved @ self._rows.T)
+
+    def toward_all(self, chosen: Ints) -> Floats:
+        return np.asarray(self._solved[chosen] @ self.X.T)
+
+    def update(self, chosen: Ints, L: Floats) -> Update:
+        return Update(self._rows[chosen], self._solved[chosen], L)
 
 
 def pieces(count: int, *, size: int = 128) -> Iterator[slice]:

@@ -72,7 +72,7 @@ class InverseGram:
         """Add rows with labels y."""
         self.moment += y @ rows.X
         Z = rows.whitened()
-        self.coef += rows.surprise(y, self.coef) @ Z
+        self.coef += rows.surprise(y - rows.X @ self.coef) @ Z
         if len(Z) == 1:
             blas.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
         else:

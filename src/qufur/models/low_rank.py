@@ -64,7 +64,7 @@ class LowRankGram:
         """Add rows with labels y."""
         self.moment += y @ rows.X
         Z = rows.whitened()
-        self.coef += rows.surprise(y, self.coef) @ Z
+        self.coef += rows.surprise(y - rows.X @ self.coef) @ Z
         self._append(rows.X, np.sqrt(self.regularization) * Z)
 
     def inverted(self) -> InverseGram:

@@ -9,15 +9,16 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Arrivals, Id, Lookahead
-from qufur.models.gram import Gram, pieces
+from qufur.models.gram import pieces
 from qufur.models.update import Update, cholesky_of_sum, forward
+from qufur.models.view import Posterior, View
 
 if TYPE_CHECKING:
     from qufur.models.ridge_state import RidgeState
 
 
 class RidgeLook(Lookahead):
-    """A block of rows X seen from M at the block's start.
+    """A block of rows X seen from M at the block's start, in a linear or a kernel model.
 
     Let K be the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L the Cholesky factor of I + K
     among the queries. The rows of V = L⁻¹K are what each query, one after the other, takes off: with the
@@ -27,20 +28,17 @@ class RidgeLook(Lookahead):
 
     largest_variance = 1e6
 
-    def __init__(self, state: RidgeState, X: Floats, variance: Floats) -> None:
+    def __init__(self, state: RidgeState, view: View) -> None:
         self._state = state
-        self._X = X
-        self._variance = variance
-        self.uncertainty = state.model.delta(variance)
+        self._view = view
+        self.uncertainty = state.model.delta(view.variance)
         self._chosen = np.empty(0, dtype=np.int64)
-        self._queries = Update.bare(X[:0])
+        self._queries = Update.bare(view.X[:0])
 
     def consider(self, rows: Ints) -> None:
         """Compute the covariances of the rows that may be queried, among themselves."""
         self._rows = rows
-        self._candidates = self._X[rows]
-        self._solved = self._state.queried.solve(self._candidates)
-        self._among = self._solved @ self._candidates.T
+        self._among = self._view.among(rows)
 
     def given(self, chosen: Bools) -> Floats:
         """Return Δ of each considered row if the chosen ones among them are queried."""
@@ -51,28 +49,28 @@ class RidgeLook(Lookahead):
         taken[self._chosen] = np.einsum("ij,ij->i", self._L, self._L) - self._L.diagonal() ** 2
         if len(others):
             taken[others] = _squares(self._taken_off(K[:, others], others))
-        return self._delta(self._variance[self._rows] - taken)
+        return self._delta(self._view.variance[self._rows] - taken)
 
     def settle(self) -> None:
         """Make the rows last chosen the block's queries."""
-        X, W = self._candidates[self._chosen], self._solved[self._chosen]
-        self._queries = Update(X, W, self._L)
+        self._queries = self._view.update(self._chosen, self._L)
+        K = self._view.toward_all(self._chosen)
         self._chosen = self._rows[self._chosen]
-        self._V = self._taken_off(W @ self._X.T, np.arange(len(self._X)))
-        self.uncertainty = self._delta(self._variance - _squares(self._V))
+        self._V = self._taken_off(K, np.arange(len(self._view.X)))
+        self.uncertainty = self._delta(self._view.variance - _squares(self._V))
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
         state, y = self._state, self._state.model.scaled(arrivals.labels)
         if self._all_answered_at_once(ids, arrivals):
-            scores = self._X @ state.labelled.coef
+            scores = self._view.scores()
             if len(ids):
-                scores += self._queries.surprise(y, state.labelled.coef) @ self._V
+                scores += self._queries.surprise(y - scores[self._chosen]) @ self._V
                 state.labelled.absorb(self._queries, y)
         else:
             state.fork()
             state.await_labels(ids, self._queries.X)
-            scores = play(state.labelled, self._X, state.rows_of(arrivals.ids), y, arrivals.before)
+            scores = play(state.labelled, self._view.X, state.rows_of(arrivals.ids), y, arrivals.before)
             state.queried.absorb(self._queries)
             state.drop(arrivals.ids)
         return state.model.unscaled(scores)
@@ -93,7 +91,7 @@ class RidgeLook(Lookahead):
         return self._state.model.delta(np.maximum(variance, 0.0))
 
 
-def play(gram: Gram, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
+def play(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
     """Return ⟨θ̂, x⟩ for each x in X as the labels y of `rows` come in `before` some of them, and add these.
 
     What the labels change is Vᵀ L⁻¹(y − rows θ̂), with V cut where a label was not there yet.
@@ -101,12 +99,12 @@ def play(gram: Gram, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats
     gram.prepare(rows)
     if gram.is_delicate:
         return _play_in_turn(gram, X, rows, y, before)
-    scores = X @ gram.coef
+    scores = gram.scores(X)
     for part in pieces(len(rows)):
         update = gram.update(rows[part])
-        gain = forward(update.L, update.W @ X.T)
+        gain = forward(update.L, gram.covariance(update, X))
         gain[before[part, None] > np.arange(len(X))] = 0.0
-        scores += update.surprise(y[part], gram.coef) @ gain
+        scores += update.surprise(y[part] - gram.scores(rows[part])) @ gain
         gram.absorb(update, y[part])
     return np.asarray(scores)
 
@@ -115,12 +113,12 @@ def _squares(V: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->j", V, V))
 
 
-def _play_in_turn(gram: Gram, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
+def _play_in_turn(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
     scores = np.empty(len(X))
     start = 0
     for stop in np.unique(before):
-        scores[start:stop] = X[start:stop] @ gram.coef
+        scores[start:stop] = gram.scores(X[start:stop])
         gram.add(rows[before == stop], y[before == stop])
         start = stop
-    scores[start:] = X[start:] @ gram.coef
+    scores[start:] = gram.scores(X[start:])
     return scores

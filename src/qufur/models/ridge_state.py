@@ -1,4 +1,4 @@
-"""What a linear learner knows, with labels that come late, out of order, or never."""
+"""What a least-squares learner knows, with labels that come late, out of order, or never."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.models.base import Id, Lookahead, OneRow, State
-from qufur.models.gram import Gram
 from qufur.models.ridge_look import RidgeLook
+from qufur.models.view import Posterior
 
 if TYPE_CHECKING:
-    from qufur.models.ridge import Ridge
+    from qufur.models.least_squares import LeastSquares
 
 
 class RidgeState(State):
-    """Two Gram matrices: `queried` gives Δ, `labelled` gives predictions.
+    """Two posteriors: `queried` gives Δ, `labelled` gives predictions.
 
     While no label is outstanding they are one object. A query whose label may come before the next input
     (`fresh`) is not absorbed yet: if the label does come, one update serves both and no copy is made.
     """
 
-    def __init__(self, model: Ridge) -> None:
+    def __init__(self, model: LeastSquares) -> None:
         self.model = model
-        self.queried = self.labelled = Gram(model.width, model.penalty)
+        self.queried: Posterior = model.posterior()
+        self.labelled = self.queried
         self.pending: dict[Id, Floats] = {}
         self.fresh: list[Id] = []
 
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
-        return self.model.unscaled(self.model.features(X) @ self.labelled.coef)
+        return self.model.unscaled(self.labelled.scores(self.model.features(X)))
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
@@ -48,11 +49,13 @@ class RidgeState(State):
         self.queried.prepare(features)
         if len(X) == 1:
             return OneRow(self, X)
-        variance = self.queried.variance(features)
+        view = self.queried.view(features)
         # A query in the block takes V² off the variances after it: harmless unless they are huge.
-        huge = variance > RidgeLook.largest_variance
-        reach = max(1, int(huge.argmax())) if huge.any() else len(X)
-        return RidgeLook(self, features[:reach], variance[:reach]) if reach > 1 else OneRow(self, X[:1])
+        (huge,) = np.nonzero(view.variance > RidgeLook.largest_variance)
+        if not len(huge):
+            return RidgeLook(self, view)
+        reach = max(1, int(huge[0]))
+        return OneRow(self, X[:1]) if reach == 1 else RidgeLook(self, self.queried.view(features[:reach]))
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for."""
@@ -113,14 +116,14 @@ class RidgeState(State):
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
             parts.setdefault(part, {})[rest] = array
-        self.labelled = Gram.restored(parts["labelled"])
-        self.queried = Gram.restored(parts["queried"]) if "queried" in parts else self.labelled
+        self.labelled = self.model.restored(parts["labelled"])
+        self.queried = self.model.restored(parts["queried"]) if "queried" in parts else self.labelled
         self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self.fresh = list(values["fresh"])
 
     def rows_of(self, ids: Sequence[Id]) -> Floats:
         """Return pending inputs as a matrix."""
-        return np.array([self.pending[id] for id in ids]).reshape(len(ids), self.model.width)
+        return np.array([self.pending[id] for id in ids]).reshape(len(ids), -1 if ids else 0)
 
     def _absorb_fresh(self) -> None:
         if self.fresh:

@@ -12,16 +12,14 @@ from qufur.arrays import Floats
 
 @dataclass(frozen=True)
 class Update:
-    """Rows X, W = X M⁻¹ and the lower Cholesky factor L of I + X M⁻¹ Xᵀ, for M without them."""
+    """Rows X and the lower Cholesky factor L of I + their covariances, before they are absorbed.
+
+    W is what covariances come from: X M⁻¹ in a linear model, the rows' coordinates in a kernel one.
+    """
 
     X: Floats
     W: Floats
     L: Floats
-
-    @classmethod
-    def of(cls, X: Floats, W: Floats) -> Update:
-        """Complete X and W."""
-        return cls(X, W, cholesky_of_sum(W @ X.T))
 
     @classmethod
     def bare(cls, X: Floats) -> Update:
@@ -35,9 +33,9 @@ class Update:
         """Return L⁻¹W: absorbing the rows takes (L⁻¹W)ᵀ(L⁻¹W) off M⁻¹."""
         return forward(self.L, self.W)
 
-    def surprise(self, y: Floats, coef: Floats) -> Floats:
-        """Return L⁻¹(y − Xθ̂): how far each label is off, given the ones before it, in units of its spread."""
-        return forward(self.L, (y - self.X @ coef)[:, None])[:, 0]
+    def surprise(self, residual: Floats) -> Floats:
+        """Return L⁻¹ times y − ŷ: how far each label is off, given the ones before it, in its own spread."""
+        return forward(self.L, residual[:, None])[:, 0]
 
 
 def cholesky_of_sum(G: Floats) -> Floats:

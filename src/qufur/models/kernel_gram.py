@@ -1,0 +1,142 @@
+"""Kernel least squares through a growing Cholesky factor: the appendix's kernelisation of QuFUR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints
+from qufur.errors import invalid
+from qufur.models.gram import pieces
+from qufur.models.update import Update, cholesky_of_sum, forward
+from qufur.models.view import View
+
+Kernel = Callable[..., Any]
+
+
+class KernelGram:
+    """M = K + λI of the rows so far through its factor L, with w = L⁻¹y.
+
+    With V = L⁻¹k(rows, x), the coordinates of x in what has been learned, the variance of x is
+    (k(x, x) − ‖V‖²)/λ and its prediction ⟨w, V⟩. New rows add the rows [Vᵀ, √λ L'] to L, with L' the factor
+    of I + their covariances, and L'⁻¹(y − ŷ)/√λ to w. Cost per step O(Q²) for Q rows; memory O(Q²): the label
+    budget bounds both.
+    """
+
+    is_delicate = False
+
+    def __init__(self, kernel: Kernel, regularization: float) -> None:
+        self.kernel = kernel
+        self.regularization = regularization
+        self.rows = np.empty((0, 0))
+        self.L = np.empty((0, 0), order="F")
+        self.w = np.empty(0)
+
+    def coordinates(self, X: Floats) -> Floats:
+        """Return V, a column for each row of X."""
+        return forward(self.L, self.kernel(self.rows, X)) if len(self.rows) else np.empty((0, len(X)))
+
+    def variance(self, X: Floats) -> Floats:
+        """Return q = ‖φ(x)‖² in (ΦᵀΦ + λI)⁻¹ of each row."""
+        return self.variance_of(X, self.coordinates(X))
+
+    def variance_of(self, X: Floats, V: Floats) -> Floats:
+        """Return q of rows whose coordinates are at hand."""
+        whole = np.asarray(self.kernel.diag(X), dtype=np.float64)  # type: ignore[attr-defined]
+        rest = whole - np.einsum("ij,ij->j", V, V)
+        if (rest < -1e-6 * np.maximum(1.0, whole)).any() or not np.isfinite(rest).all():
+            raise _not_positive_definite(self.kernel)
+        return np.asarray(np.maximum(rest, 0.0) / self.regularization)
+
+    def scores(self, X: Floats) -> Floats:
+        """Return the prediction of each row."""
+        return np.asarray(self.w @ self.coordinates(X))
+
+    def view(self, X: Floats) -> KernelView:
+        """Return a block of rows as the factor sees them now."""
+        return KernelView(self, X)
+
+    def prepare(self, X: Floats) -> None:
+        """Nothing to get ready."""
+
+    def update(self, X: Floats) -> Update:
+        """Prepare a few rows for `absorb`."""
+        V = self.coordinates(X)
+        return Update(X, V.T, cholesky_of_sum(self.covariance_of(X, V, X, V)))
+
+    def covariance(self, rows: Update, X: Floats) -> Floats:
+        """Return the covariances of rows about to be absorbed with those of X."""
+        return self.covariance_of(rows.X, rows.W.T, X, self.coordinates(X))
+
+    def covariance_of(self, A: Floats, V_A: Floats, X: Floats, V: Floats) -> Floats:
+        """Return (k(a, x) − ⟨V_a, V_x⟩)/λ."""
+        return np.asarray((self.kernel(A, X) - V_A.T @ V) / self.regularization)
+
+    def absorb(self, rows: Update, y: Floats | None = None) -> None:
+        """Add rows with labels y, or rows of which only M needs to know."""
+        if not len(rows):
+            return
+        if not np.isfinite(rows.L).all() or (rows.L.diagonal() <= 0).any():
+            raise _not_positive_definite(self.kernel)
+        old, new = len(self.w), len(self.w) + len(rows)
+        L = np.zeros((new, new), order="F")
+        L[:old, :old] = self.L
+        L[old:, :old] = rows.W
+        L[old:, old:] = np.sqrt(self.regularization) * np.tril(rows.L)
+        labels = np.zeros(len(rows)) if y is None else y
+        surprise = rows.surprise(labels - rows.W @ self.w) / np.sqrt(self.regularization)
+        self.rows = np.concatenate([self.rows.reshape(old, rows.X.shape[1]), rows.X])
+        self.L, self.w = L, np.concatenate([self.w, surprise])
+
+    def add(self, X: Floats, y: Floats | None = None) -> None:
+        """Add rows that nobody looked ahead to."""
+        for part in pieces(len(X)):
+            self.absorb(self.update(X[part]), None if y is None else y[part])
+
+    def copy(self) -> KernelGram:
+        """Return an independent copy: its arrays are replaced, never written to."""
+        return self.restored(self.kernel, self.regularization, self.arrays())
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return everything the posterior consists of."""
+        return {"rows": self.rows, "L": self.L, "w": self.w}
+
+    @classmethod
+    def restored(
+        cls, kernel: Kernel, regularization: float, arrays: dict[str, np.ndarray[Any, Any]]
+    ) -> KernelGram:
+        """Return what `arrays` described."""
+        gram = cls(kernel, regularization)
+        gram.rows, gram.w = arrays["rows"], arrays["w"]
+        gram.L = np.asfortranarray(arrays["L"])
+        return gram
+
+
+class KernelView(View):
+    """A block of rows and their coordinates, computed once."""
+
+    def __init__(self, gram: KernelGram, X: Floats) -> None:
+        self._gram = gram
+        self.X = X
+        self._V = gram.coordinates(X)
+        self.variance = gram.variance_of(X, self._V)
+
+    def scores(self) -> Floats:
+        return np.asarray(self._gram.w @ self._V)
+
+    def among(self, rows: Ints) -> Floats:
+        self._rows, self._V_rows = self.X[rows], self._V[:, rows]
+        return self._gram.covariance_of(self._rows, self._V_rows, self._rows, self._V_rows)
+
+    def toward_all(self, chosen: Ints) -> Floats:
+        return self._gram.covariance_of(self._rows[chosen], self._V_rows[:, chosen], self.X, self._V)
+
+    def update(self, chosen: Ints, L: Floats) -> Update:
+        return Update(self._rows[chosen], self._V_rows[:, chosen].T, L)
+
+
+def _not_positive_definite(kernel: Kernel) -> ValueError:
+    received = f"{kernel!r}, which is not on these inputs"
+    return invalid("kernel", "KernelRidge", "positive definite", received, "Choose another kernel.")

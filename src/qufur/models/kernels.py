@@ -1,0 +1,49 @@
+"""scikit-learn's kernels as JSON values and back, without running anything that a file brings along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qufur.errors import invalid
+
+
+def describe_kernel(kernel: Any) -> dict[str, Any]:
+    """Return the kernel's class and parameters.
+
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> describe_kernel(RBF(2.0))
+    {'type': 'RBF', 'length_scale': 2.0, 'length_scale_bounds': [1e-05, 100000.0]}
+    """
+    parameters = kernel.get_params(deep=False)
+    return {"type": type(kernel).__name__, **{name: _plain(value) for name, value in parameters.items()}}
+
+
+def build_kernel(description: Mapping[str, Any]) -> Any:
+    """Return the kernel that `describe_kernel` described, of a class that is defined by now."""
+    from sklearn.gaussian_process.kernels import Kernel
+
+    parameters = {name: _parameter(value) for name, value in description.items() if name != "type"}
+    kinds = [kind for kind in _descendants(Kernel) if kind.__name__ == description["type"]]
+    if not kinds:
+        remedy = "Import the module that defines it first."
+        raise invalid("kernel", "KernelRidge", "a known class", repr(description["type"]), remedy)
+    return kinds[-1](**parameters)
+
+
+def _parameter(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return build_kernel(value)
+    return tuple(value) if isinstance(value, list) else value  # the bounds, which JSON turned into lists
+
+
+def _descendants(base: type[Any]) -> list[type[Any]]:
+    return [kind for child in base.__subclasses__() for kind in (child, *_descendants(child))]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "get_params"):
+        return describe_kernel(value)
+    return np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic | tuple) else value

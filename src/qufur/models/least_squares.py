@@ -1,0 +1,111 @@
+"""What linear and kernel least squares have in common: λ, Δ, and the user's label range."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats, as_noise, as_number
+from qufur.errors import invalid
+from qufur.models.base import Model
+from qufur.models.view import Posterior
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastSquares(Model):
+    """Regularised least squares on labels mapped to [−1, 1], with Δ = η̃² min(1, ‖x‖² in M⁻¹).
+
+    Parameters
+    ----------
+    norm_bound
+        C ≥ ‖θ*‖; λ = 1/C².
+    regularization
+        λ > 0, if it should not come from the norm bound. With noise variance σ² and prior variance τ² of
+        each coordinate of θ*, both for labels scaled to [−1, 1], λ = σ²/τ² serves best.
+    noise
+        η ≥ 0, the sub-Gaussian noise level; η̃ = max(1, η).
+    cap
+        Whether Δ is capped at η̃².
+    clip
+        Whether predictions are clipped to `label_range`.
+    label_range
+        The user's (lowest, highest) label, mapped to [−1, 1] inside. Noise may carry labels beyond it.
+    """
+
+    label_free = True
+    monotone = True
+
+    norm_bound: float = 1.0
+    regularization: float | None = None
+    noise: float = 1.0
+    cap: bool = True
+    clip: bool = True
+    label_range: tuple[float, float] = (-1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        as_number(self.norm_bound, "norm_bound", owner, low=0)
+        if not 1e-150 < self.norm_bound < 1e150:
+            raise invalid("norm_bound", owner, "such that 1/C² is a number", self.norm_bound)
+        if self.regularization is not None:
+            as_number(self.regularization, "regularization", owner, low=0)
+        as_noise(self.noise, owner)
+        as_flag(self.cap, "cap", owner)
+        as_flag(self.clip, "clip", owner)
+        object.__setattr__(self, "label_range", _as_range(self.label_range, owner))
+
+    @property
+    def penalty(self) -> float:
+        """λ."""
+        return self.norm_bound**-2.0 if self.regularization is None else float(self.regularization)
+
+    @abstractmethod
+    def features(self, X: Floats) -> Floats:
+        """Return the rows as the posterior takes them."""
+
+    @abstractmethod
+    def posterior(self) -> Posterior:
+        """Return least squares before any row."""
+
+    @abstractmethod
+    def restored(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Posterior:
+        """Return the posterior that its `arrays` described."""
+
+    def delta(self, variance: Floats) -> Floats:
+        """Return Δ for ‖x‖² in M⁻¹."""
+        level = max(1.0, self.noise) ** 2
+        return level * (np.minimum(1.0, variance) if self.cap else variance)
+
+    def scaled(self, labels: Floats) -> Floats:
+        """Map labels to [−1, 1]."""
+        low, high = self.label_range
+        return (labels - (low + high) / 2) / ((high - low) / 2)
+
+    def unscaled(self, scores: Floats) -> Floats:
+        """Map scores to the user's units, clipped if wanted."""
+        low, high = self.label_range
+        scores = np.clip(scores, -1.0, 1.0) if self.clip else scores
+        return scores * ((high - low) / 2) + (low + high) / 2
+
+    def loss(self, prediction: Floats, label: Floats) -> Floats:
+        """Return the squared loss."""
+        return (prediction - label) ** 2
+
+
+def as_flag(value: Any, parameter: str, owner: str) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise invalid(parameter, owner, "True or False", repr(value))
+
+
+def _as_range(value: Any, owner: str) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in value)
+    except (TypeError, ValueError):
+        low, high = 0.0, 0.0
+    if not (low < high and np.isfinite(high - low)):
+        raise invalid("label_range", owner, "two finite numbers (low, high) with low < high", repr(value))
+    return low, high

@@ -1,0 +1,78 @@
+"""What a look-ahead needs of a posterior, and what a block of rows looks like to it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints
+from qufur.models.update import Update
+
+
+class View(ABC):
+    """A block of rows as a posterior sees them, with what was computed on the way kept for its end.
+
+    Attributes
+    ----------
+    X, variance
+        The rows, and q = ‖x‖² in M⁻¹ of each.
+    """
+
+    X: Floats
+    variance: Floats
+
+    @abstractmethod
+    def scores(self) -> Floats:
+        """Return the prediction of each row."""
+
+    @abstractmethod
+    def among(self, rows: Ints) -> Floats:
+        """Return the covariances of some rows among themselves; the methods below choose among these rows."""
+
+    @abstractmethod
+    def toward_all(self, chosen: Ints) -> Floats:
+        """Return the covariances of the chosen rows with every row of the block."""
+
+    @abstractmethod
+    def update(self, chosen: Ints, L: Floats) -> Update:
+        """Return the chosen rows, ready to be absorbed."""
+
+
+class Posterior(Protocol):
+    """Least squares after some rows: variances and covariances from M, predictions from the labels."""
+
+    @property
+    def is_delicate(self) -> bool:
+        """Whether rows must enter one after the other: differences of large numbers would lose digits."""
+
+    def variance(self, X: Floats) -> Floats:
+        """Return q = ‖x‖² in M⁻¹ of each row."""
+
+    def scores(self, X: Floats) -> Floats:
+        """Return the prediction of each row."""
+
+    def view(self, X: Floats) -> View:
+        """Return a block of rows as the posterior sees them now."""
+
+    def prepare(self, X: Floats) -> None:
+        """Get ready for rows that may be absorbed."""
+
+    def update(self, X: Floats) -> Update:
+        """Prepare a few rows for `absorb`."""
+
+    def covariance(self, rows: Update, X: Floats) -> Floats:
+        """Return the covariances of rows about to be absorbed with those of X."""
+
+    def absorb(self, rows: Update, y: Floats | None = None) -> None:
+        """Add rows with labels y, or rows of which only M needs to know."""
+
+    def add(self, X: Floats, y: Floats | None = None) -> None:
+        """Add rows that nobody looked ahead to."""
+
+    def copy(self) -> Any:
+        """Return an independent copy."""
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return everything the posterior consists of."""
