@@ -163,6 +163,7 @@ class Learner:
         """Give the labels of several outstanding queries at once."""
         y = as_labels(labels, len(ids), "Learner")
         self._check_outstanding(ids)
+        self.model.check_labels(y)
         self.state.label(ids, y)
         for id in ids:
             del self.charges[id]
@@ -176,7 +177,9 @@ class Learner:
     def learn(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn from labels that were free: they cost no budget and no coin."""
         rows = as_inputs(X, self.dim, "Learner")
-        self.state.learn(rows, as_labels(y, len(rows), "Learner"))
+        labels = as_labels(y, len(rows), "Learner")
+        self.model.check_labels(labels)
+        self.state.learn(rows, labels)
         self.dim = rows.shape[1]
 
     def predict(self, X: ArrayLike) -> Floats:

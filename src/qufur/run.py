@@ -66,15 +66,17 @@ def run(
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
     with _blas().limit(limits=1), recorder:
         for chunk in stream.against(learner).chunks(max(CHUNK, size.largest)):
-            _play(learner, _checked(chunk, stream.dim), size, post, recorder)
+            _play(learner, _checked(chunk, stream.dim, learner), size, post, recorder)
         post.deliver_rest(learner)
     return recorder.trace()
 
 
-def _checked(chunk: Chunk, dim: int) -> Chunk:
+def _checked(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
     """Refuse what a stream should not have sent, before the learner meets any of it."""
     X = as_inputs(chunk.X, dim, "the stream")
-    return replace(chunk, X=X, y=as_labels(chunk.y, len(X), "the stream"))
+    y = as_labels(chunk.y, len(X), "the stream")
+    learner.model.check_labels(y)
+    return replace(chunk, X=X, y=y)
 
 
 def _play(

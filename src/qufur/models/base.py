@@ -57,6 +57,18 @@ class Model(ABC):
     def loss(self, prediction: Floats, label: Floats) -> Floats:
         """Return the loss of each prediction, in the user's units."""
 
+    @property
+    def order_free(self) -> bool:
+        """Whether what is learned does not depend on the order in which labels arrive."""
+        return True
+
+    def check_labels(self, labels: Floats) -> None:
+        """Refuse labels that cannot be learned, before anything has changed; finite ones arrive here."""
+
+    def example_labels(self, numbers: Floats) -> Floats:
+        """Turn real numbers about 0 into labels of this model, for the contract checks."""
+        return numbers
+
     def describe(self) -> dict[str, Any]:
         """Return the arguments that make the model, as values that JSON knows or NumPy's."""
         return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
