@@ -11,8 +11,9 @@ ROOT = Path(qufur.__file__).parent
 # From the bottom up; a file may import from its own layer and from those below it.
 LAYERS = [
     {"errors", "arrays"},
+    {"hypotheses"},
     {"models", "rules", "streams", "progress"},
-    {"lookahead", "snapshot", "trace"},
+    {"lookahead", "snapshot", "theory", "trace"},
     {"learner"},
     {"run"},
     {"checks", "plan", "sweep"},

@@ -1,8 +1,8 @@
 """Learn online from a stream when labels cost money and the domains shift without notice."""
 
-from qufur import streams
+from qufur import hypotheses, streams, theory
 from qufur.learner import Answer, Answers, Learner
-from qufur.models import KernelRidge, Ridge
+from qufur.models import ConfidenceSet, KernelRidge, Ridge
 from qufur.rules import DomainOracle, FixedBudget, Greedy, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
@@ -12,6 +12,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "Answer",
     "Answers",
+    "ConfidenceSet",
     "DomainOracle",
     "FixedBudget",
     "Greedy",
@@ -23,6 +24,8 @@ __all__ = [
     "Totals",
     "Trace",
     "Uniform",
+    "hypotheses",
     "run",
     "streams",
+    "theory",
 ]

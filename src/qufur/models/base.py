@@ -62,7 +62,7 @@ class Model(ABC):
         """Whether what is learned does not depend on the order in which labels arrive."""
         return True
 
-    def check_labels(self, labels: Floats) -> None:
+    def check_labels(self, labels: Floats) -> None:  # noqa: B027  (most models learn any number)
         """Refuse labels that cannot be learned, before anything has changed; finite ones arrive here."""
 
     def example_labels(self, numbers: Floats) -> Floats:

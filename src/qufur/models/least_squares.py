@@ -10,12 +10,12 @@ import numpy as np
 
 from qufur.arrays import Floats, as_noise, as_number
 from qufur.errors import invalid
-from qufur.models.base import Model
+from qufur.models.regression import Regression, as_flag
 from qufur.models.view import Posterior
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeastSquares(Model):
+class LeastSquares(Regression):
     """Regularised least squares on labels mapped to [−1, 1], with Δ = η̃² min(1, ‖x‖² in M⁻¹).
 
     Parameters
@@ -42,10 +42,9 @@ class LeastSquares(Model):
     regularization: float | None = None
     noise: float = 1.0
     cap: bool = True
-    clip: bool = True
-    label_range: tuple[float, float] = (-1.0, 1.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         owner = type(self).__name__
         as_number(self.norm_bound, "norm_bound", owner, low=0)
         if not 1e-150 < self.norm_bound < 1e150:
@@ -54,8 +53,6 @@ class LeastSquares(Model):
             as_number(self.regularization, "regularization", owner, low=0)
         as_noise(self.noise, owner)
         as_flag(self.cap, "cap", owner)
-        as_flag(self.clip, "clip", owner)
-        object.__setattr__(self, "label_range", _as_range(self.label_range, owner))
 
     @property
     def penalty(self) -> float:
@@ -78,34 +75,3 @@ class LeastSquares(Model):
         """Return Δ for ‖x‖² in M⁻¹."""
         level = max(1.0, self.noise) ** 2
         return level * (np.minimum(1.0, variance) if self.cap else variance)
-
-    def scaled(self, labels: Floats) -> Floats:
-        """Map labels to [−1, 1]."""
-        low, high = self.label_range
-        return (labels - (low + high) / 2) / ((high - low) / 2)
-
-    def unscaled(self, scores: Floats) -> Floats:
-        """Map scores to the user's units, clipped if wanted."""
-        low, high = self.label_range
-        scores = np.clip(scores, -1.0, 1.0) if self.clip else scores
-        return scores * ((high - low) / 2) + (low + high) / 2
-
-    def loss(self, prediction: Floats, label: Floats) -> Floats:
-        """Return the squared loss."""
-        return (prediction - label) ** 2
-
-
-def as_flag(value: Any, parameter: str, owner: str) -> None:
-    """Refuse what is neither True nor False."""
-    if not isinstance(value, bool | np.bool_):
-        raise invalid(parameter, owner, "True or False", repr(value))
-
-
-def _as_range(value: Any, owner: str) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in value)
-    except (TypeError, ValueError):
-        low, high = 0.0, 0.0
-    if not (low < high and np.isfinite(high - low)):
-        raise invalid("label_range", owner, "two finite numbers (low, high) with low < high", repr(value))
-    return low, high

@@ -10,7 +10,8 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count
 from qufur.models.gram import Gram
-from qufur.models.least_squares import LeastSquares, as_flag
+from qufur.models.least_squares import LeastSquares
+from qufur.models.regression import as_flag
 from qufur.models.ridge_state import RidgeState
 
 

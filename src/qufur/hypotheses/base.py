@@ -1,0 +1,104 @@
+"""What Algorithm 3 asks of a class of functions 𝓕."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.errors import invalid
+
+Spread = Callable[[Floats], Floats]
+"""Largest disagreement sup |f₁(x) − f₂(x)| in a confidence set, for each row."""
+
+
+@dataclass(frozen=True)
+class HypothesisClass(ABC):
+    """A class 𝓕 of functions with values in [−1, 1], the scale that labels are mapped to.
+
+    A subclass is a frozen dataclass whose init fields are JSON values or arrays; then `described` can build
+    it again from a file. A class given by Python functions cannot be written to a file: `savable = False`.
+
+    Parameters
+    ----------
+    dim
+        Number of input columns.
+    """
+
+    exact: ClassVar[bool] = True
+    """Whether fits and disagreements are global optima; if not they are local ones: a least-squares fit that
+    may not be the best, and a disagreement that is a lower bound of the true one."""
+    savable: ClassVar[bool] = True
+    """Whether the init fields are all there is to it."""
+
+    kind: str = field(init=False, repr=False)
+    dim: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", type(self).__name__)
+
+    @abstractmethod
+    def fit(self, X: Floats, y: Floats) -> Floats:
+        """Return f̂, the minimiser of Σ (f(x) − y)², as a vector of numbers that `predict` understands."""
+
+    @abstractmethod
+    def predict(self, fit: Floats, X: Floats) -> Floats:
+        """Return the values of a fitted function."""
+
+    @abstractmethod
+    def confidence_set(self, queried: Floats, fit: Floats, radius: float) -> Spread:
+        """Return the largest disagreement as a function, in 𝓕_t = {f ∈ 𝓕 : Σ (f(x) − f̂(x))² ≤ β}.
+
+        Parameters
+        ----------
+        queried
+            The inputs that the sum goes over; without any, 𝓕_t = 𝓕.
+        fit
+            f̂ as `fit` returns it.
+        radius
+            β > 0.
+        """
+
+    @abstractmethod
+    def log_covering(self, scale: float) -> float:
+        """Return (an upper bound of) ln 𝒩(𝓕, scale, ‖·‖∞), the log covering number."""
+
+    def disagreement(self, queried: Floats, fit: Floats, radius: float, X: Floats) -> Floats:
+        """Return Δ = sup (f₁(x) − f₂(x))² over f₁, f₂ ∈ 𝓕_t for each row (Algorithm 3, line 6)."""
+        return np.asarray(self.confidence_set(queried, fit, radius)(X) ** 2)
+
+
+def described(description: Mapping[str, Any]) -> HypothesisClass:
+    """Build the class that `dataclasses.asdict` described, of any kind that is defined by now.
+
+    >>> from qufur.hypotheses import LinearBall
+    >>> described({"kind": "LinearBall", "dim": 2, "norm_bound": 1.0})
+    LinearBall(dim=2, norm_bound=1.0, input_bound=1.0)
+    """
+    name = description.get("kind")
+    kinds = [kind for kind in _descendants(HypothesisClass) if kind.__name__ == name]  # type: ignore[type-abstract]
+    if not kinds:
+        remedy = "Import the module that defines it first."
+        raise invalid("kind", "a hypothesis class", "one that is known", repr(name), remedy)
+    names = [f.name for f in fields(kinds[-1]) if f.init and f.name in description]
+    return kinds[-1](**{name: description[name] for name in names})
+
+
+def checked_values(values: Any, shape: tuple[int, ...], parameter: str, owner: str) -> Floats:
+    """Return what a user's function gave, or complain if these are not finite numbers of the right shape."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise invalid(parameter, owner, f"such that it returns shape {shape}", f"shape {array.shape}")
+    if not np.isfinite(array).all():
+        odd = np.argwhere(~np.isfinite(array))[0]
+        received = f"{array[tuple(odd)]} at row {odd[0]}"
+        raise invalid(parameter, owner, "finite on every input", received, "The input is outside its domain.")
+    return array
+
+
+def _descendants(base: type[HypothesisClass]) -> list[type[HypothesisClass]]:
+    return [kind for child in base.__subclasses__() for kind in (child, *_descendants(child))]

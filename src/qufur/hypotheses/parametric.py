@@ -1,0 +1,209 @@
+"""Classes given by a differentiable function of parameters: local optima, found numerically."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares, minimize
+
+from qufur.arrays import Floats, as_count, as_number, is_whole
+from qufur.errors import invalid
+from qufur.hypotheses.base import HypothesisClass, Spread, checked_values
+from qufur.hypotheses.extremes import Extremes
+
+Values = Callable[[Floats, Floats], Any]
+
+
+class SmoothClass(HypothesisClass):
+    """Functions f(θ, x) that are differentiable in θ, for θ in a box or a ball.
+
+    Least squares and the largest disagreement are found by scipy's local optimisers from several fixed
+    starts. So the fit may not be the best one, and the disagreement is one that is attained within the
+    confidence set: a lower bound of the largest. Cost: some milliseconds per input and start.
+    """
+
+    exact = False
+    starts: int
+    seed: int
+
+    @property
+    @abstractmethod
+    def box(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest value of each parameter."""
+
+    @property
+    @abstractmethod
+    def ball(self) -> float:
+        """The largest ‖θ‖, or ∞."""
+
+    @abstractmethod
+    def values(self, parameters: Floats, X: Floats) -> Floats:
+        """Return f(θ, x) for each row."""
+
+    @abstractmethod
+    def jacobian(self, parameters: Floats, X: Floats) -> Floats:
+        """Return the derivative by each parameter (columns) for each row."""
+
+    def score(self, parameters: Floats, x: Floats) -> tuple[float, Floats]:
+        """Return a number that rises with f(θ, x), and its gradient: what is made extreme."""
+        return float(self.values(parameters, x)[0]), self.jacobian(parameters, x)[0]
+
+    def fit(self, X: Floats, y: Floats) -> Floats:
+        """Return the best of the local minima reached from the starts, the first of equal ones."""
+        starting = self.starting_points()
+        if not len(X):
+            return starting[0]
+        best, lowest = starting[0], math.inf
+        for start in starting:
+            parameters = self._local_fit(start, X, y)
+            loss = float(((self.values(parameters, X) - y) ** 2).sum())
+            if loss < lowest - 1e-9 * (1.0 + loss):  # not by rounding alone
+                best, lowest = parameters, loss
+        return best
+
+    def predict(self, fit: Floats, X: Floats) -> Floats:
+        return self.values(fit, X)
+
+    def confidence_set(self, queried: Floats, fit: Floats, radius: float) -> Spread:
+        extremes = Extremes(self, queried, fit, radius)
+        return lambda X: np.array([extremes.spread(x[None, :]) for x in X])
+
+    def starting_points(self) -> list[Floats]:
+        """Return the middle of the parameters, and random points that the seed decides."""
+        low, high = self.box
+        points = np.random.default_rng(self.seed).uniform(low, high, (self.starts - 1, len(low)))
+        return [self._inside(point) for point in ((low + high) / 2, *points)]
+
+    def _inside(self, parameters: Floats) -> Floats:
+        norm = float(np.linalg.norm(parameters))
+        return parameters if norm <= self.ball else parameters * (self.ball / norm * (1 - 1e-12))
+
+    def _local_fit(self, start: Floats, X: Floats, y: Floats) -> Floats:
+        def residuals(parameters: Floats) -> Floats:
+            return self.values(parameters, X) - y
+
+        def jacobian(parameters: Floats) -> Floats:
+            return self.jacobian(parameters, X)
+
+        def loss(parameters: Floats) -> tuple[float, Floats]:
+            r = residuals(parameters)
+            return float(r @ r) / len(X), 2 * r @ jacobian(parameters) / len(X)
+
+        tight = {"xtol": 1e-12, "ftol": 1e-12, "gtol": 1e-12}
+        found = least_squares(residuals, start, jacobian, bounds=self.box, **tight).x
+        if np.linalg.norm(found) <= self.ball:
+            return np.asarray(found)
+        ball = {
+            "type": "ineq",
+            "fun": lambda p: 1 - (p @ p) / self.ball**2,
+            "jac": lambda p: -2 * p / self.ball**2,
+        }
+        options = {"maxiter": 300, "ftol": 1e-14}
+        start = self._inside(found)
+        found = minimize(loss, start, jac=True, constraints=ball, method="SLSQP", options=options).x
+        return self._inside(np.asarray(found))
+
+
+@dataclass(frozen=True)
+class Parametric(SmoothClass):
+    """Any differentiable f(θ, x), for θ in a box.
+
+    Python functions cannot be written to a file, so a learner over this class cannot be saved.
+
+    Parameters
+    ----------
+    function
+        From θ of shape (p,) and inputs of shape (n, dim) to n finite values in [−1, 1].
+    gradient
+        The same to the derivatives by θ, of shape (n, p).
+    dim
+        Number of input columns.
+    bounds
+        (lowest, highest) of each parameter.
+    lipschitz
+        L with |f(θ, x) − f(θ′, x)| ≤ L ‖θ − θ′‖ for all inputs there will be; only the covering number, hence
+        the paper's β, needs it.
+    starts
+        How many starts the optimiser is given, the middle of the box first.
+    seed
+        Decides the others.
+
+    Examples
+    --------
+    >>> wave = Parametric(
+    ...     lambda p, X: np.sin(X @ p), lambda p, X: np.cos(X @ p)[:, None] * X, dim=1, bounds=[(0.0, 3.0)]
+    ... )
+    >>> X = np.array([[0.2], [0.5], [1.0]])
+    >>> wave.fit(X, np.sin(2 * X[:, 0])).round(6)
+    array([2.])
+    """
+
+    savable = False
+    function: Values = field(repr=False)
+    gradient: Values = field(repr=False)
+    dim: int = field(kw_only=True)
+    bounds: Sequence[tuple[float, float]] = field(kw_only=True)
+    lipschitz: float | None = field(default=None, kw_only=True)
+    starts: int = field(default=4, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("function", "gradient"):
+            if not callable(getattr(self, name)):
+                raise invalid(name, "Parametric", "a function of (parameters, X)", repr(getattr(self, name)))
+        as_count(self.dim, "dim", "Parametric")
+        check_starts(self.starts, self.seed, "Parametric")
+        if self.lipschitz is not None:
+            as_number(self.lipschitz, "lipschitz", "Parametric", low=0)
+        object.__setattr__(self, "bounds", _as_bounds(self.bounds))
+
+    @property
+    def box(self) -> tuple[Floats, Floats]:
+        low, high = np.array(self.bounds).T
+        return low, high
+
+    @property
+    def ball(self) -> float:
+        return math.inf
+
+    def values(self, parameters: Floats, X: Floats) -> Floats:
+        return checked_values(self.function(parameters, X), (len(X),), "function", "Parametric")
+
+    def jacobian(self, parameters: Floats, X: Floats) -> Floats:
+        shape = (len(X), len(self.bounds))
+        return checked_values(self.gradient(parameters, X), shape, "gradient", "Parametric")
+
+    def log_covering(self, scale: float) -> float:
+        """Return Σ ln⌈w L √p / 2ε⌉ over the widths w of the box: cubes whose half diagonal is ε/L."""
+        if self.lipschitz is None:
+            remedy = "Or give ConfidenceSet a radius."
+            raise invalid("lipschitz", "Parametric", "given for a covering number", "None", remedy)
+        low, high = self.box
+        cubes = (high - low) * self.lipschitz * math.sqrt(len(low)) / (2 * scale)
+        return float(np.log(np.ceil(cubes)).sum())
+
+
+def check_starts(starts: Any, seed: Any, owner: str) -> None:
+    """Refuse starts and seeds that cannot be."""
+    as_count(starts, "starts", owner)
+    if not is_whole(seed) or seed < 0:
+        raise invalid("seed", owner, "an integer of at least 0", repr(seed))
+
+
+def _as_bounds(bounds: Any) -> tuple[tuple[float, float], ...]:
+    try:
+        box = np.array(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        box = np.empty(0)
+    if box.ndim != 2 or box.shape[1] != 2 or not len(box) or not np.isfinite(box).all():
+        allowed = "one pair of finite numbers (low, high) for each of at least one parameter"
+        raise invalid("bounds", "Parametric", allowed, repr(bounds))
+    if not (box[:, 0] < box[:, 1]).all():
+        raise invalid("bounds", "Parametric", "such that low < high", repr(bounds))
+    return tuple((low, high) for low, high in box.tolist())

@@ -1,0 +1,233 @@
+"""Confidence sets over a hypothesis class: the model of Algorithms 3 and 4."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats, as_count, as_noise, as_number
+from qufur.errors import invalid
+from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
+from qufur.models.base import Id, Lookahead, OneRow, State
+from qufur.models.regression import Regression, as_flag
+
+WIDEST = 2.0
+"""The largest disagreement of functions with values in [−1, 1]."""
+
+
+@dataclass(frozen=True)
+class ConfidenceSet(Regression):
+    """Predict f̂(x), the least-squares fit in 𝓕, with Δ = sup (f₁(x) − f₂(x))² over f₁, f₂ in 𝓕_t.
+
+    𝓕_t = {f ∈ 𝓕 : Σ (f(x) − f̂(x))² ≤ β} with the sum over the queried inputs (Algorithm 3); under the rule
+    `FixedBudget` this is Algorithm 4. Labels move f̂, and with it Δ, so the model is not label-free; Δ can
+    rise when a label comes, and β rises with every query, so it is not monotone either, and streams are
+    decided one by one. All queried inputs are kept.
+
+    The paper gets every label at once. Here a queried input counts in the sum before its label is there:
+    𝓕_t is the one that Algorithm 3 would have if each outstanding label came out as f̂(x), since the fit would
+    then stay as it is. So a label asked for twice is worth less the second time. That 𝓕_t contains the truth
+    with probability 1 − δ/2 holds only while no label is outstanding.
+
+    Parameters
+    ----------
+    hypotheses
+        𝓕, a `HypothesisClass`. If it is not `exact`, Δ is a lower bound of the paper's.
+    horizon
+        T ≥ 1, the length of the stream, for the paper's β. Needed if there is no `radius`.
+    radius
+        β > 0, a constant, instead of the paper's, which is so large that small streams are queried whole.
+    noise
+        η ≥ 0, the sub-Gaussian noise level, for labels scaled to [−1, 1].
+    delta
+        δ in (0, 1), the probability that the guarantees may fail with.
+    cap
+        Whether Δ is at most 4, as for the paper's hypotheses, whose values are in [−1, 1].
+    clip
+        Whether predictions are clipped to `label_range`.
+    label_range
+        The user's (lowest, highest) label, mapped to [−1, 1] inside. Noise may carry labels beyond it.
+
+    Examples
+    --------
+    >>> from qufur.hypotheses import LinearBall
+    >>> state = ConfidenceSet(LinearBall(2), radius=0.01).start()
+    >>> state.uncertainty(np.eye(2))
+    array([4., 4.])
+    >>> state.learn(np.array([[1.0, 0.0]]), np.array([0.5]))
+    >>> state.predict(np.eye(2)), state.uncertainty(np.eye(2)).round(3)
+    (array([0.5, 0. ]), array([0.04, 3.36]))
+    """
+
+    label_free = False
+    monotone = False
+    bounded = False
+    any_norm = True
+
+    hypotheses: HypothesisClass
+    horizon: int | None = field(default=None, kw_only=True)
+    radius: float | None = field(default=None, kw_only=True)
+    noise: float = field(default=1.0, kw_only=True)
+    delta: float = field(default=0.05, kw_only=True)
+    cap: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # A file holds the description of the class.
+        given: Any = self.hypotheses
+        hypotheses = described(given) if isinstance(given, Mapping) else given
+        if not isinstance(hypotheses, HypothesisClass):
+            raise invalid("hypotheses", "ConfidenceSet", "a HypothesisClass", type(hypotheses).__name__)
+        object.__setattr__(self, "hypotheses", hypotheses)
+        object.__setattr__(self, "dim", hypotheses.dim)
+        as_noise(self.noise, "ConfidenceSet")
+        _check_probability(self.delta)
+        as_flag(self.cap, "cap", "ConfidenceSet")
+        self._check_radius()
+
+    def beta(self, count: int) -> float:
+        """Return β after `count` queries: `radius`, or the paper's (Equation "beta_k").
+
+        β_k = 8η² ln(4𝒩/δ) + (2k/T²)(16 + √(2η² ln(16k²/δ))), with 𝒩 the covering number of 𝓕 at scale 1/T².
+        At k = 0, where the paper takes the logarithm of 0, the second part is 0.
+
+        >>> from qufur.hypotheses import FiniteLinear
+        >>> model = ConfidenceSet(FiniteLinear([[0.0], [1.0]]), horizon=10, delta=0.5)
+        >>> round(model.beta(0), 4), round(model.beta(5), 4)
+        (22.1807, 24.1463)
+        """
+        if self.radius is not None:
+            return float(self.radius)
+        if self.horizon is None:  # the constructor saw to it
+            raise AssertionError
+        eta2, scale = self.noise**2, self.horizon**-2.0
+        first = 8 * eta2 * (self.hypotheses.log_covering(scale) + math.log(4 / self.delta))
+        if count == 0:
+            return float(first)
+        deviation = math.sqrt(2 * eta2 * math.log(16 * count**2 / self.delta))
+        return float(first + 2 * count * scale * (16 + deviation))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the arguments that make the model, if its hypotheses can be written down."""
+        if not self.hypotheses.savable:
+            allowed = "a class without Python functions for a learner to be saved"
+            raise invalid("hypotheses", "ConfidenceSet", allowed, type(self.hypotheses).__name__)
+        return super().describe()
+
+    def start(self) -> ConfidenceState:
+        """Return the state of a learner that has seen nothing."""
+        return ConfidenceState(self)
+
+    @classmethod
+    def examples(cls, dim: int) -> Sequence[ConfidenceSet]:
+        """Return small instances for the contract checks."""
+        grid = np.random.default_rng(0).uniform(-1, 1, (40, dim))
+        return [
+            cls(FiniteLinear(grid), radius=0.3),
+            cls(LinearBall(dim), horizon=90, noise=0.05, label_range=(1, 5)),
+        ]
+
+    def _check_radius(self) -> None:
+        if self.radius is not None:
+            as_number(self.radius, "radius", "ConfidenceSet", low=0)
+        if self.horizon is not None:
+            as_count(self.horizon, "horizon", "ConfidenceSet")
+        elif self.radius is None:
+            remedy = "The paper's β depends on T; radius=... sets it to a constant instead."
+            raise invalid("horizon", "ConfidenceSet", "given if radius is not", "None", remedy)
+        self.beta(0)  # a class without a covering number is refused now, not in the middle of a stream
+
+
+class ConfidenceState(State):
+    """The labelled data and the queries without labels; the fit and the confidence set follow from them.
+
+    Both are computed when they are first needed after a change, from the data in an order of their own: they
+    depend on what was learned and not on the order in which it came, to the last bit.
+    """
+
+    def __init__(self, model: ConfidenceSet) -> None:
+        self.model = model
+        self.pending: dict[Id, Floats] = {}
+        self.X: list[Floats] = []
+        self.y: list[float] = []
+        self._fit: Floats | None = None
+        self._spread: Any = None
+
+    @property
+    def fit(self) -> Floats:
+        """f̂, from the labelled data."""
+        if self._fit is None:
+            X, y = _matrix(self.X, self.model.hypotheses.dim), np.array(self.y)
+            order = np.lexsort((y, *X.T))
+            self._fit = self.model.hypotheses.fit(X[order], y[order])
+        return self._fit
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the prediction for each row, from the labelled data alone."""
+        return self.model.unscaled(self.model.hypotheses.predict(self.fit, X))
+
+    def uncertainty(self, X: Floats) -> Floats:
+        """Return Δ of each row, given every query so far."""
+        if self._spread is None:
+            queried = _matrix([*self.X, *self.pending.values()], self.model.hypotheses.dim)
+            queried = queried[np.lexsort(queried.T)]
+            beta = self.model.beta(len(queried))
+            self._spread = self.model.hypotheses.confidence_set(queried, self.fit, beta)
+        spread: Floats = self._spread(X)
+        return (np.minimum(spread, WIDEST) if self.model.cap else spread) ** 2
+
+    def look(self, X: Floats) -> Lookahead:
+        """Look at the first row alone: labels may change Δ of the others."""
+        return OneRow(self, X[:1])
+
+    def query(self, ids: Sequence[Id], X: Floats) -> None:
+        """Note that the labels of these rows were asked for; they count in the confidence set from now on."""
+        self.pending.update((id, row.copy()) for id, row in zip(ids, X, strict=True))
+        self._spread = None
+
+    def label(self, ids: Sequence[Id], labels: Floats) -> None:
+        """Learn the labels of pending queries."""
+        self._keep([self.pending.pop(id) for id in ids], labels)
+
+    def retract(self, id: Id) -> None:
+        """Forget a pending query whose label will never come."""
+        del self.pending[id]
+        self._spread = None
+
+    def learn(self, X: Floats, labels: Floats) -> None:
+        """Learn labels that were not asked for."""
+        self.model.hypotheses.predict(self.fit, X)  # inputs outside the domain of 𝓕 are refused here
+        self._keep([row.copy() for row in X], labels)
+
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return the state as JSON values and named arrays."""
+        dim = self.model.hypotheses.dim
+        arrays = {"X": _matrix(self.X, dim), "y": np.array(self.y, dtype=np.float64)}
+        arrays["pending"] = _matrix(list(self.pending.values()), dim)
+        return {"pending": list(self.pending)}, arrays
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Take over a state that `save` returned."""
+        self.X, self.y = list(arrays["X"]), arrays["y"].tolist()
+        self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
+        self._fit = self._spread = None
+
+    def _keep(self, rows: Sequence[Floats], labels: Floats) -> None:
+        self.X.extend(rows)
+        self.y.extend(self.model.scaled(labels).tolist())
+        self._fit = self._spread = None
+
+
+def _matrix(rows: Sequence[Floats], dim: int) -> Floats:
+    return np.array(rows, dtype=np.float64).reshape(len(rows), dim)
+
+
+def _check_probability(delta: Any) -> None:
+    real = isinstance(delta, numbers.Real) and not isinstance(delta, bool)
+    if not (real and 0 < delta < 1):
+        raise invalid("delta", "ConfidenceSet", "in (0, 1)", repr(delta))

@@ -1,0 +1,64 @@
+"""What all models of real labels have in common: the user's label range, and the squared loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.errors import invalid
+from qufur.models.base import Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regression(Model):
+    """A model of real labels, which it sees mapped to [−1, 1].
+
+    Parameters
+    ----------
+    clip
+        Whether predictions are clipped to `label_range`.
+    label_range
+        The user's (lowest, highest) label. Noise may carry labels beyond it.
+    """
+
+    clip: bool = True
+    label_range: tuple[float, float] = (-1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        as_flag(self.clip, "clip", owner)
+        object.__setattr__(self, "label_range", _as_range(self.label_range, owner))
+
+    def scaled(self, labels: Floats) -> Floats:
+        """Map labels to [−1, 1]."""
+        low, high = self.label_range
+        return (labels - (low + high) / 2) / ((high - low) / 2)
+
+    def unscaled(self, scores: Floats) -> Floats:
+        """Map scores to the user's units, clipped if wanted."""
+        low, high = self.label_range
+        scores = np.clip(scores, -1.0, 1.0) if self.clip else scores
+        return scores * ((high - low) / 2) + (low + high) / 2
+
+    def loss(self, prediction: Floats, label: Floats) -> Floats:
+        """Return the squared loss."""
+        return (prediction - label) ** 2
+
+
+def as_flag(value: Any, parameter: str, owner: str) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise invalid(parameter, owner, "True or False", repr(value))
+
+
+def _as_range(value: Any, owner: str) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in value)
+    except (TypeError, ValueError):
+        low, high = 0.0, 0.0
+    if not (low < high and np.isfinite(high - low)):
+        raise invalid("label_range", owner, "two finite numbers (low, high) with low < high", repr(value))
+    return low, high

@@ -1,0 +1,114 @@
+"""QuFUR(α): what it queries and what it loses (Theorem 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qufur.arrays import as_count, as_noise, as_number
+from qufur.theory.concentration import coin_bounds, error_factor, log_det_bound
+from qufur.theory.structure import Bounds, Structure, as_chance, clipped_noise
+
+
+def qufur_bounds(
+    structure: Structure,
+    alpha: float,
+    *,
+    noise: float = 1.0,
+    norm_bound: float = 1.0,
+    delta: float | None = 0.05,
+) -> Bounds:
+    """Return bounds on Q and R of QuFUR(α) that hold together with probability 1 − δ (Theorem 1).
+
+    With S_u = η̃² min{T_u, 2 d_u ln(1 + C² T_u/d_u)} and P_u = (S_u + η̃² ln(4m/δ)) e/(e − 1)::
+
+        Q ≤ (e − 1) Σ_u min{T_u, αS_u + √(αT_u P_u)} + ln(4/δ)
+        R ≤ Σ_u min{4T_u, κ (S_u + √(T_u P_u/α))},   κ = max(4, 4η² ln(4T/δ) + 2)/η̃²
+
+    It is the proof with its constants written out; `concentration` says where they come from. The proof's
+    last display has Σ Δ_t² where it means Σ Δ_t.
+
+    Parameters
+    ----------
+    structure
+        (T_u, d_u) of a partition of the stream, any that is fixed in advance.
+    alpha
+        α > 0.
+    noise
+        η ≥ 0, sub-Gaussian with variance proxy η².
+    norm_bound
+        C > 0 with ‖θ*‖ ≤ C; inputs have norm at most 1 and |⟨θ*, x⟩| ≤ 1 (printed without the bars).
+    delta
+        δ in (0, 1). None for bounds on E[Q] and E[R], where both logarithms fall away.
+
+    Examples
+    --------
+    >>> qufur_bounds(Structure([5000, 20000], [6, 3]), alpha=10.0, delta=None)
+    Bounds(queries=6595.0..., regret=2638.0...)
+    """
+    alpha = as_number(alpha, "alpha", "qufur_bounds", low=0)
+    noise, delta = as_noise(noise, "qufur_bounds"), as_chance(delta, "qufur_bounds")
+    largest = clipped_noise(noise) ** 2
+    C = as_number(norm_bound, "norm_bound", "qufur_bounds", low=0)
+    T, d = structure.arrays
+    weights = largest * log_det_bound(T, d, C)
+    factor = error_factor(noise, structure.horizon, delta)
+    return coin_bounds(T, weights, alpha, largest, factor, delta)
+
+
+def subsequence_bounds(
+    length: int,
+    dim: int,
+    alpha: float,
+    *,
+    noise: float = 1.0,
+    norm_bound: float = 1.0,
+    delta: float | None = 0.05,
+) -> Bounds:
+    """Return bounds on Q and R of QuFUR(α) within any subsequence I of the stream.
+
+    The remark "Novel notion of adaptive regret" after Theorem 1, with its constants. The proof never uses
+    what happens outside of I, so I counts as one domain of |I| examples in d_I dimensions, wherever they
+    lie. I is fixed in advance; for n of them divide δ by n.
+
+    Examples
+    --------
+    >>> subsequence_bounds(400, 3, alpha=1.0) == qufur_bounds(Structure([400], [3]), alpha=1.0)
+    True
+    """
+    for name, value in (("length", length), ("dim", dim)):
+        as_count(value, name, "subsequence_bounds")
+    return qufur_bounds(Structure([length], [dim]), alpha, noise=noise, norm_bound=norm_bound, delta=delta)
+
+
+def qufur_order(structure: Structure, alpha: float, *, noise: float = 1.0) -> Bounds:
+    """Return what stands inside the Õ's of Theorem 1, without logarithms and constants.
+
+    Q: Σ_u min{T_u, η̃ √(α d_u T_u)} + 1.  R: Σ_u max{η̃² d_u, η̃ √(d_u T_u/α)}. For α in `alpha_range` they
+    are η̃ √α Σ √(d_u T_u), up to the 1, and η̃ Σ √(d_u T_u)/√α, so that Q ≈ αR. With effective dimensions the
+    same for Theorem 13 (kernels).
+
+    Examples
+    --------
+    >>> qufur_order(Structure([100, 900], [4, 1]), alpha=4.0)
+    Bounds(queries=101.0, regret=25.0)
+    """
+    alpha = as_number(alpha, "alpha", "qufur_order", low=0)
+    eta = clipped_noise(as_noise(noise, "qufur_order"))
+    T, d = structure.arrays
+    return Bounds(
+        queries=float(np.minimum(T, eta * np.sqrt(alpha * d * T)).sum()) + 1,
+        regret=float(np.maximum(eta**2 * d, eta * np.sqrt(d * T / alpha)).sum()),
+    )
+
+
+def alpha_range(structure: Structure, *, noise: float = 1.0) -> tuple[float, float]:
+    """Return the α between which Q ≈ αR: [1/(Σ √(d_u T_u))², min T_u/d_u] / η̃² (after Theorem 1).
+
+    Examples
+    --------
+    >>> alpha_range(Structure([100, 900], [4, 1]))
+    (0.0004, 25.0)
+    """
+    square = clipped_noise(as_noise(noise, "alpha_range")) ** 2
+    T, d = structure.arrays
+    return 1 / (square * structure.root_sum**2), float((T / d).min()) / square
