@@ -280,6 +280,10 @@ def test_two_learners_of_the_same_parts_are_independent():
 # Files
 
 
+def labels(learner, count):
+    return learner.model.example_labels(Y[:count])
+
+
 def moments():
     """Return ways to bring a learner to a moment worth saving."""
 
@@ -291,11 +295,11 @@ def moments():
 
     def some_told(learner):
         learner.ask_many(X[:20], domain=np.zeros(20, dtype=int))
-        learner.tell_many(learner.outstanding[1::2], Y[: len(learner.outstanding[1::2])])
+        learner.tell_many(learner.outstanding[1::2], labels(learner, len(learner.outstanding[1::2])))
 
     def all_told(learner):
         some_told(learner)
-        learner.tell_many(learner.outstanding, Y[: len(learner.outstanding)])
+        learner.tell_many(learner.outstanding, labels(learner, len(learner.outstanding)))
 
     def named_and_retracted(learner):
         some_told(learner)
@@ -304,7 +308,7 @@ def moments():
             learner.retract(learner.outstanding[0])
 
     def huge(learner):
-        learner.learn(1e7 * X[:2], Y[:2])
+        learner.learn(1e7 * X[:2], labels(learner, 2))
         some_told(learner)
 
     return [nothing, one_asked, some_told, all_told, named_and_retracted, huge]
@@ -323,8 +327,8 @@ def test_save_and_load_continue_to_the_bit(tmp_path, model, rule, moment):
     for one in (learner, again):
         for id in one.outstanding[::3]:
             one.retract(id)
-        one.tell_many(one.outstanding[::2], Y[: len(one.outstanding[::2])])
-        one.learn(X[:2], Y[:2])
+        one.tell_many(one.outstanding[::2], labels(one, len(one.outstanding[::2])))
+        one.learn(X[:2], labels(one, 2))
     domain = np.ones(10, dtype=int)
     for column, other in zip(
         learner.ask_many(X[30:], domain=domain), again.ask_many(X[30:], domain=domain), strict=True

@@ -2,7 +2,15 @@
 
 from qufur import hypotheses, streams, theory
 from qufur.learner import Answer, Answers, Learner
-from qufur.models import ConfidenceSet, KernelRidge, Ridge
+from qufur.models import (
+    ConfidenceSet,
+    Converged,
+    FisherSoftmax,
+    KernelRidge,
+    PaperAdam,
+    Ridge,
+    Softmax,
+)
 from qufur.rules import DomainOracle, FixedBudget, Greedy, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
@@ -13,13 +21,17 @@ __all__ = [
     "Answer",
     "Answers",
     "ConfidenceSet",
+    "Converged",
     "DomainOracle",
+    "FisherSoftmax",
     "FixedBudget",
     "Greedy",
     "KernelRidge",
     "Learner",
+    "PaperAdam",
     "QuFUR",
     "Ridge",
+    "Softmax",
     "Threshold",
     "Totals",
     "Trace",

@@ -164,7 +164,8 @@ class Learner:
         y = as_labels(labels, len(ids), "Learner")
         self._check_outstanding(ids)
         self.model.check_labels(y)
-        self.state.label(ids, y)
+        if len(ids):
+            self.state.label(ids, y)
         for id in ids:
             del self.charges[id]
 

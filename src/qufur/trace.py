@@ -44,7 +44,8 @@ class Trace:
     """One record per example.
 
     `loss` is on the noisy labels, `regret` is the paper's (ŷ − f*(x))², `excess` is the appendix's other
-    regret, the loss minus that of f*; the last two agree in expectation. `domain` is −1 where unknown.
+    regret, the loss minus that of f*; the last two agree in expectation. For classes all three are 0-1
+    losses. `domain` is −1 where unknown.
     """
 
     records: Records
@@ -74,7 +75,7 @@ class Trace:
 
     @property
     def loss(self) -> Floats:
-        """(ŷ − y)², in the user's units."""
+        """(ŷ − y)², in the user's units; 0-1 for classes."""
         return self.records["loss"]
 
     @property

@@ -45,14 +45,7 @@ class LeastSquares(Regression):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        as_number(self.norm_bound, "norm_bound", owner, low=0)
-        if not 1e-150 < self.norm_bound < 1e150:
-            raise invalid("norm_bound", owner, "such that 1/C² is a number", self.norm_bound)
-        if self.regularization is not None:
-            as_number(self.regularization, "regularization", owner, low=0)
-        as_noise(self.noise, owner)
-        as_flag(self.cap, "cap", owner)
+        check_uncertainty(self)
 
     @property
     def penalty(self) -> float:
@@ -75,3 +68,15 @@ class LeastSquares(Regression):
         """Return Δ for ‖x‖² in M⁻¹."""
         level = max(1.0, self.noise) ** 2
         return level * (np.minimum(1.0, variance) if self.cap else variance)
+
+
+def check_uncertainty(model: Any) -> None:
+    """Check the options of a model that its Δ comes from: C, λ, η and the cap."""
+    owner = type(model).__name__
+    as_number(model.norm_bound, "norm_bound", owner, low=0)
+    if not 1e-150 < model.norm_bound < 1e150:
+        raise invalid("norm_bound", owner, "such that 1/C² is a number", model.norm_bound)
+    if model.regularization is not None:
+        as_number(model.regularization, "regularization", owner, low=0)
+    as_noise(model.noise, owner)
+    as_flag(model.cap, "cap", owner)

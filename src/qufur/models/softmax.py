@@ -1,0 +1,159 @@
+"""Linear softmax classification: the model of the paper's image experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats, as_count, is_whole
+from qufur.errors import invalid
+from qufur.models.adam import PaperAdam
+from qufur.models.base import Model, State
+from qufur.models.converged import Converged
+from qufur.models.least_squares import check_uncertainty
+from qufur.models.ridge import Ridge
+from qufur.models.softmax_fisher import FisherState
+from qufur.models.softmax_state import SoftmaxState
+from qufur.models.training import Training
+
+
+@dataclass(frozen=True)
+class Softmax(Model):
+    """Predict argmax_k ⟨W_k, x⟩ with the Δ of `Ridge`: η̃² min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ.
+
+    "The same query strategy as Algorithm 1", on raw features, beside a linear classifier without intercept
+    (section "Additional experimental details"). Labels are class numbers 0..classes − 1, the loss is 0-1.
+    The authors' scripts ran `training=PaperAdam()`, `cap=False` and `regularization` max‖x‖; the default
+    trains to convergence instead, so that predictions do not depend on the order of labels. All labelled
+    examples are kept, since training needs them.
+
+    Parameters
+    ----------
+    dim
+        d ≥ 1, the number of input columns.
+    classes
+        The number of classes, at least 2.
+    norm_bound, regularization, noise, cap
+        C, λ, η and whether Δ is capped, as in `Ridge`; they concern Δ alone.
+    training
+        `Converged` or `PaperAdam`: how the weights are trained when labels come. Regularisation of the
+        weights is its affair.
+
+    Examples
+    --------
+    >>> state = Softmax(2, 3).start()
+    >>> state.learn(np.eye(2), np.array([2.0, 1.0]))
+    >>> state.predict(np.eye(2)), state.uncertainty(np.eye(2))
+    (array([2., 1.]), array([0.5, 0.5]))
+    """
+
+    label_free = True
+    monotone = True
+    bounded = False
+    any_norm = False
+
+    dim: int
+    classes: int
+    norm_bound: float = field(default=1.0, kw_only=True)
+    regularization: float | None = field(default=None, kw_only=True)
+    noise: float = field(default=1.0, kw_only=True)
+    cap: bool = field(default=True, kw_only=True)
+    training: Training = field(default=Converged(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        as_count(self.dim, "dim", owner)
+        if not is_whole(self.classes) or self.classes < 2:
+            raise invalid("classes", owner, "an integer of at least 2", repr(self.classes))
+        check_uncertainty(self)
+        object.__setattr__(self, "training", _as_training(self.training, owner))
+
+    @property
+    def raw(self) -> Ridge:
+        """The linear model whose Δ, or whose λ and cap, this one has."""
+        return Ridge(
+            self.dim,
+            norm_bound=self.norm_bound,
+            regularization=self.regularization,
+            noise=self.noise,
+            cap=self.cap,
+        )
+
+    def check_labels(self, labels: Floats) -> None:
+        """Refuse labels that are not class numbers."""
+        odd = (labels != np.floor(labels)) | (labels < 0) | (labels >= self.classes)
+        if odd.any():
+            allowed = f"a class, an integer from 0 to {self.classes - 1}"
+            raise invalid("label", type(self).__name__, allowed, f"{labels[odd.argmax()]:g}")
+
+    def example_labels(self, numbers: Floats) -> Floats:
+        """Cut the numbers at multiples of 1/4 into classes."""
+        return np.clip(np.floor(4 * numbers + self.classes / 2), 0, self.classes - 1)
+
+    def loss(self, prediction: Floats, label: Floats) -> Floats:
+        """Return 1 where the class is wrong, 0 where it is right."""
+        return np.asarray(prediction != label, dtype=np.float64)
+
+    @property
+    def order_free(self) -> bool:
+        """Whether what is learned does not depend on the order in which labels arrive."""
+        return self.training.order_free
+
+    def describe(self) -> dict[str, Any]:
+        """Return the arguments that make the model, the training with the name of its kind."""
+        return super().describe() | {
+            "training": {"kind": type(self.training).__name__, **vars(self.training)}
+        }
+
+    def start(self) -> State:
+        """Return the state of a learner that has seen nothing."""
+        return SoftmaxState(self)
+
+    @classmethod
+    def examples(cls, dim: int) -> Sequence[Softmax]:
+        """Return small instances for the contract checks."""
+        return [
+            cls(dim, 3),
+            cls(dim, 2, regularization=0.1, cap=False, noise=2.0, training=Converged(penalty=0.1)),
+            cls(dim, 3, norm_bound=3.0, training=PaperAdam(batch=16)),
+        ]
+
+
+@dataclass(frozen=True)
+class FisherSoftmax(Softmax):
+    """`Softmax` with Δ from the Fisher information of the classifier instead of raw features.
+
+    Δ = η̃² min(1, Σ_k p_k(1 − p_k) ‖x‖² in F_k⁻¹), F_k = λI + Σ p_k(1 − p_k) x xᵀ over the queried inputs, p
+    the probabilities that the weights give now. The F_k are the diagonal blocks of the Fisher information of
+    all weights, one per class; the blocks between classes are left out, without which d in the hundreds would
+    be out of reach. Inputs that are surely of one class have small Δ, even far from all queries. Labels move
+    the weights, and with them Δ: neither label-free nor monotone, so it is decided one by one.
+
+    This is not in the paper. Parameters are those of `Softmax`.
+
+    Examples
+    --------
+    >>> FisherSoftmax(2, 2).start().uncertainty(np.eye(2))
+    array([0.5, 0.5])
+    """
+
+    label_free = False
+    monotone = False
+
+    def start(self) -> State:
+        """Return the state of a learner that has seen nothing."""
+        return FisherState(self)
+
+
+def _as_training(value: Any, owner: str) -> Training:
+    if isinstance(value, Mapping):  # as `describe` has it
+        options = dict(value)
+        name = options.pop("kind", None)
+        kinds = [kind for kind in Training.__subclasses__() if kind.__name__ == name]
+        value = kinds[-1](**options) if kinds else value
+    if not isinstance(value, Training):
+        raise invalid("training", owner, "Converged(...) or PaperAdam(...)", repr(value))
+    return value

@@ -1,0 +1,124 @@
+"""What a softmax classifier knows, with Δ on the raw features and labels that come late or never."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats, Ints
+from qufur.models.base import Arrivals, Id, Lookahead, State
+
+if TYPE_CHECKING:
+    from qufur.models.softmax import Softmax
+
+
+class SoftmaxState(State):
+    """The inputs of a linear learner (`inputs`), which give Δ, beside trained weights (`trainer`).
+
+    The linear learner is told every query and every arrival, but 0 for every label: labels are the
+    trainer's business.
+    """
+
+    def __init__(self, model: Softmax) -> None:
+        self.model = model
+        self.inputs = model.raw.start()
+        self.trainer = model.training.start(model.dim, model.classes)
+        self.pending = self.inputs.pending
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the most probable class of each row, from the labelled data alone."""
+        return self.trainer.predict(X)
+
+    def probabilities(self, X: Floats) -> Floats:
+        """Return the probability of each class, for each row."""
+        return self.trainer.probabilities(X)
+
+    def uncertainty(self, X: Floats) -> Floats:
+        """Return Δ of each row, given every query so far."""
+        return self.inputs.uncertainty(X)
+
+    def look(self, X: Floats) -> Lookahead:
+        """Look ahead over the rows of X that the linear learner can take together."""
+        return SoftmaxLook(self, X, self.inputs.look(X))
+
+    def query(self, ids: Sequence[Id], X: Floats) -> None:
+        """Note that the labels of these rows were asked for."""
+        self.inputs.query(ids, X)
+
+    def label(self, ids: Sequence[Id], labels: Floats) -> None:
+        """Learn the labels of pending queries, in this order."""
+        classes, rows = labels.astype(np.int64), self.inputs.rows_of(ids)
+        self.inputs.label(ids, np.zeros(len(ids)))
+        self.trainer.learn(rows, classes)
+
+    def retract(self, id: Id) -> None:
+        """Forget a pending query."""
+        self.inputs.retract(id)
+
+    def learn(self, X: Floats, labels: Floats) -> None:
+        """Learn labels that were not asked for, in this order."""
+        classes = labels.astype(np.int64)
+        self.inputs.learn(X, np.zeros(len(X)))
+        self.trainer.learn(X, classes)
+
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return the state as JSON values and named arrays."""
+        values, arrays = self.inputs.save()
+        trained = {f"trainer.{name}": array for name, array in self.trainer.arrays().items()}
+        return values, {f"inputs.{name}": array for name, array in arrays.items()} | trained
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Take over a state that `save` returned."""
+        self.inputs.restore(values, _under("inputs.", arrays))
+        self.trainer.restore(_under("trainer.", arrays))
+        self.pending = self.inputs.pending
+
+
+class SoftmaxLook(Lookahead):
+    """The linear learner's look-ahead decides; predictions and training follow the labels as they arrive."""
+
+    def __init__(self, state: SoftmaxState, X: Floats, look: Lookahead) -> None:
+        self._state = state
+        self._look = look
+        self._X = X[: len(look.uncertainty)]
+        self._queried = np.empty(0, dtype=np.int64)
+        self.uncertainty = look.uncertainty
+
+    def consider(self, rows: Ints) -> None:
+        """Take these rows as the only ones that may be queried."""
+        self._rows = rows
+        self._look.consider(rows)
+
+    def given(self, chosen: Bools) -> Floats:
+        """Return Δ of each considered row if the chosen ones among them are queried."""
+        self._queried = self._rows[chosen]
+        return self._look.given(chosen)
+
+    def settle(self) -> None:
+        """Make the rows last chosen the block's queries."""
+        self._look.settle()
+        self.uncertainty = self._look.uncertainty
+
+    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+        """Return the predictions as labels arrive, training at each arrival."""
+        classes = arrivals.labels.astype(np.int64)
+        waiting = self._state.pending | dict(zip(ids, self._X[self._queried], strict=True))
+        rows = np.array([waiting[id] for id in arrivals.ids]).reshape(len(classes), self._X.shape[1])
+        unlabelled = Arrivals(arrivals.ids, np.zeros(len(classes)), arrivals.before)
+        self._look.finish(ids, unlabelled)
+        return self._play(rows, classes, arrivals.before)
+
+    def _play(self, rows: Floats, classes: Ints, before: Ints) -> Floats:
+        trainer, predictions, start = self._state.trainer, np.empty(len(self._X)), 0
+        for stop in np.unique(before).tolist():
+            predictions[start:stop] = trainer.predict(self._X[start:stop])
+            trainer.learn(rows[before == stop], classes[before == stop])
+            start = stop
+        predictions[start:] = trainer.predict(self._X[start:])
+        return predictions
+
+
+def _under(prefix: str, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
