@@ -1,6 +1,8 @@
 """Imports point downwards only."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,10 @@ def test_an_upward_import_would_be_caught(tmp_path):
     file = tmp_path / "x.py"
     file.write_text("from qufur.cli import app\nfrom qufur import run\n")
     assert list(imports(file)) == ["cli", "run"]
+
+
+def test_importing_the_library_imports_no_tools():
+    heavy = ["joblib", "matplotlib", "polars", "rich", "scipy.optimize", "sklearn", "typer"]
+    code = f"import qufur, sys; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

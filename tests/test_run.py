@@ -33,7 +33,7 @@ def learner_of(rule=None, **options):
     return Learner(Ridge(3, **options), rule or QuFUR(1.5), seed=3)
 
 
-# Golden numbers: FIDELITY, from the published scripts' own stream and coins
+# Golden numbers, from the published scripts' own stream and coins
 
 
 GOLDEN = [(QuFUR(2.0), 638, 18.62150188), (Uniform(0.3), 430, 21.44705409), (Greedy(450), 450, 27.90887421)]

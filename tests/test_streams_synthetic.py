@@ -176,7 +176,7 @@ def test_introduction_needs_a_longer_horizon():
 
 
 class TestPublishedDraw:
-    """FIDELITY: the authors' stream of seed 3, met by the scripts' learner with coins of seed 11."""
+    """Golden numbers: the authors' stream of seed 3, met by the scripts' learner with coins of seed 11."""
 
     stream = published_draw(3)
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 
 from qufur.arrays import Floats
 
@@ -75,6 +74,8 @@ class Extremes:
         return np.asarray(self._fit + inside * step)
 
     def _extreme(self, x: Floats, start: Floats, sign: float) -> Floats:
+        from scipy.optimize import minimize
+
         slope = self._family.score(start, x)[1] @ self._map
         scale = float(np.linalg.norm(slope)) or 1.0
 

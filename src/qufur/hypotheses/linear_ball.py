@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from qufur.arrays import Bools, Floats, as_count, as_number
 from qufur.hypotheses.base import HypothesisClass, Spread
@@ -143,6 +142,7 @@ def _decomposed(X: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _on_the_sphere(s: Floats, b: Floats, norm: float) -> Floats:
     """Return the minimiser of ‖diag(s)z − b‖ with ‖z‖ = `norm`: z = sb/(s² + μ), for the right μ > 0."""
+    from scipy.optimize import brentq
 
     def shrunk(mu: float) -> Floats:
         return np.divide(s * b, s * s + mu, out=np.zeros_like(b), where=s > 0)

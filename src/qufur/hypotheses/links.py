@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import erf
 
 from qufur.arrays import Floats
 from qufur.errors import invalid
@@ -23,6 +22,12 @@ class Link:
     steepest: float
 
 
+def _erf(scores: Floats) -> Floats:
+    from scipy.special import erf
+
+    return np.asarray(erf(scores / math.sqrt(2)))
+
+
 def _density(scores: Floats) -> Floats:
     return np.asarray(math.sqrt(2 / math.pi) * np.exp(-0.5 * np.minimum(np.abs(scores), 1e3) ** 2))
 
@@ -31,7 +36,7 @@ LINKS = {
     "identity": Link(np.asarray, np.ones_like, 1.0),
     # Probabilities p are mapped to 2p − 1 in [−1, 1], like labels in [0, 1].
     "logistic": Link(lambda z: np.tanh(z / 2), lambda z: (1 - np.tanh(z / 2) ** 2) / 2, 0.5),
-    "probit": Link(lambda z: erf(z / math.sqrt(2)), _density, math.sqrt(2 / math.pi)),
+    "probit": Link(_erf, _density, math.sqrt(2 / math.pi)),
 }
 
 

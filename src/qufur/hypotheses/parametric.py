@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares, minimize
 
 from qufur.arrays import Floats, as_count, as_number, is_whole
 from qufur.errors import invalid
@@ -84,6 +83,8 @@ class SmoothClass(HypothesisClass):
         return parameters if norm <= self.ball else parameters * (self.ball / norm * (1 - 1e-12))
 
     def _local_fit(self, start: Floats, X: Floats, y: Floats) -> Floats:
+        from scipy.optimize import least_squares, minimize
+
         def residuals(parameters: Floats) -> Floats:
             return self.values(parameters, X) - y
 

@@ -18,21 +18,7 @@ from qufur.models.view import Posterior
 class LeastSquares(Regression):
     """Regularised least squares on labels mapped to [−1, 1], with Δ = η̃² min(1, ‖x‖² in M⁻¹).
 
-    Parameters
-    ----------
-    norm_bound
-        C ≥ ‖θ*‖; λ = 1/C².
-    regularization
-        λ > 0, if it should not come from the norm bound. With noise variance σ² and prior variance τ² of
-        each coordinate of θ*, both for labels scaled to [−1, 1], λ = σ²/τ² serves best.
-    noise
-        η ≥ 0, the sub-Gaussian noise level; η̃ = max(1, η).
-    cap
-        Whether Δ is capped at η̃².
-    clip
-        Whether predictions are clipped to `label_range`.
-    label_range
-        The user's (lowest, highest) label, mapped to [−1, 1] inside. Noise may carry labels beyond it.
+    `Ridge` describes the parameters.
     """
 
     label_free = True
