@@ -18,7 +18,7 @@ LAYERS = [
     {"lookahead", "snapshot", "theory", "trace"},
     {"learner"},
     {"run"},
-    {"checks", "plan", "sweep"},
+    {"checks", "online_to_batch", "plan", "sweep"},
     {"budgets", "tradeoff"},
     {"figures"},
     {"cli"},

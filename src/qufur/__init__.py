@@ -11,6 +11,7 @@ from qufur.models import (
     Ridge,
     Softmax,
 )
+from qufur.online_to_batch import Mixture, online_to_batch
 from qufur.rules import DomainOracle, FixedBudget, Greedy, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
@@ -28,6 +29,7 @@ __all__ = [
     "Greedy",
     "KernelRidge",
     "Learner",
+    "Mixture",
     "PaperAdam",
     "QuFUR",
     "Ridge",
@@ -37,6 +39,7 @@ __all__ = [
     "Trace",
     "Uniform",
     "hypotheses",
+    "online_to_batch",
     "run",
     "streams",
     "theory",

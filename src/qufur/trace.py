@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from qufur.arrays import Bools, Floats, Ints
+from qufur.arrays import Bools, Floats, Ints, as_number
 
 Records = np.ndarray[Any, np.dtype[np.void]]
 
@@ -112,6 +112,10 @@ class Trace:
     def total_excess(self) -> float:
         """Reg = Σ excess, the appendix's other regret."""
         return self.totals.excess
+
+    def cost(self, cost_ratio: float) -> float:
+        """Return the total cost cR + Q of the appendix's cost model; QuFUR(α = c) nearly minimises it."""
+        return as_number(cost_ratio, "cost_ratio", "Trace", low=0) * self.total_regret + self.queries
 
     @property
     def totals(self) -> Totals:

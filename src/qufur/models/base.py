@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -93,6 +94,10 @@ class State(ABC):
     @abstractmethod
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
+
+    def predictor(self) -> Callable[[Floats], Floats]:
+        """Return a function that goes on predicting as the state does now."""
+        return copy.deepcopy(self).predict
 
     @abstractmethod
     def uncertainty(self, X: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,11 @@ class Gram:
     def scores(self, X: Floats) -> Floats:
         """Return ⟨θ̂, x⟩ of each row."""
         return np.asarray(X @ self.form.coef)
+
+    def scorer(self) -> Callable[[Floats], Floats]:
+        """Return a function that goes on scoring as the matrix does now; it keeps d numbers."""
+        coef = self.form.coef.copy()
+        return lambda X: np.asarray(X @ coef)
 
     def covariance(self, rows: Update, X: Floats) -> Floats:
         """Return a M⁻¹ xᵀ of rows about to be absorbed with those of X."""

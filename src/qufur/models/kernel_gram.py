@@ -54,6 +54,10 @@ class KernelGram:
         """Return the prediction of each row."""
         return np.asarray(self.w @ self.coordinates(X))
 
+    def scorer(self) -> Callable[[Floats], Floats]:
+        """Return a function that goes on scoring as the factor does now."""
+        return self.copy().scores
+
     def view(self, X: Floats) -> KernelView:
         """Return a block of rows as the factor sees them now."""
         return KernelView(self, X)

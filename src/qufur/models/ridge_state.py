@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,11 @@ class RidgeState(State):
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
         return self.model.unscaled(self.labelled.scores(self.model.features(X)))
+
+    def predictor(self) -> Callable[[Floats], Floats]:
+        """Return a function that goes on predicting as the state does now."""
+        model, scores = self.model, self.labelled.scorer()
+        return lambda X: model.unscaled(scores(model.features(X)))
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,6 +53,9 @@ class Posterior(Protocol):
 
     def scores(self, X: Floats) -> Floats:
         """Return the prediction of each row."""
+
+    def scorer(self) -> Callable[[Floats], Floats]:
+        """Return a function that goes on scoring as the posterior does now."""
 
     def view(self, X: Floats) -> View:
         """Return a block of rows as the posterior sees them now."""
