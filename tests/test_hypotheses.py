@@ -428,7 +428,7 @@ def test_described_classes_are_built_again(hypotheses):
 
 def test_an_unknown_class_is_refused():
     assert refusal(lambda: described({"kind": "Magic", "dim": 2})) == (
-        "kind of a hypothesis class must be one that is known, got 'Magic'. "
+        "kind of a hypothesis class must be a class that is known, got 'Magic'. "
         "Import the module that defines it first."
     )
 

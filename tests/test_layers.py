@@ -12,7 +12,7 @@ import qufur
 ROOT = Path(qufur.__file__).parent
 # From the bottom up; a file may import from its own layer and from those below it.
 LAYERS = [
-    {"errors", "arrays"},
+    {"errors", "arrays", "classes"},
     {"hypotheses"},
     {"models", "rules", "streams", "progress"},
     {"lookahead", "snapshot", "theory", "trace"},

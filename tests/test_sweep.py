@@ -7,7 +7,6 @@ import os
 import pytest
 
 from qufur import QuFUR, Ridge, Uniform, streams
-from qufur import sweep as sweep_module  # noqa: F401
 from qufur.sweep import sweep
 
 GRID = {

@@ -11,6 +11,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from qufur.classes import class_named
 from qufur.errors import invalid
 from qufur.models import Model
 from qufur.rules import Rule
@@ -86,16 +87,8 @@ def _describe(part: Any, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _build(description: dict[str, Any], base: type[Any]) -> Any:
     """Make a model or rule of any class that is defined by now; a file cannot bring in code of its own."""
-    name = description["type"]
-    kinds = [kind for kind in _descendants(base) if kind.__name__ == name]
-    if not kinds:
-        remedy = "Import the module that defines it first."
-        raise invalid(base.__name__.lower(), "Learner.load", "a class that is known", repr(name), remedy)
-    return kinds[-1](**{field: value for field, value in description.items() if field != "type"})
-
-
-def _descendants(base: type[Any]) -> list[type[Any]]:
-    return [kind for child in base.__subclasses__() for kind in (child, *_descendants(child))]
+    kind = class_named(description["type"], base, base.__name__.lower(), "Learner.load")
+    return kind(**{field: value for field, value in description.items() if field != "type"})
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qufur.arrays import Floats
+from qufur.classes import class_named
 from qufur.errors import invalid
 
 Spread = Callable[[Floats], Floats]
@@ -79,13 +80,9 @@ def described(description: Mapping[str, Any]) -> HypothesisClass:
     >>> described({"kind": "LinearBall", "dim": 2, "norm_bound": 1.0})
     LinearBall(dim=2, norm_bound=1.0, input_bound=1.0)
     """
-    name = description.get("kind")
-    kinds = [kind for kind in _descendants(HypothesisClass) if kind.__name__ == name]  # type: ignore[type-abstract]
-    if not kinds:
-        remedy = "Import the module that defines it first."
-        raise invalid("kind", "a hypothesis class", "one that is known", repr(name), remedy)
-    names = [f.name for f in fields(kinds[-1]) if f.init and f.name in description]
-    return kinds[-1](**{name: description[name] for name in names})
+    kind = class_named(description.get("kind"), HypothesisClass, "kind", "a hypothesis class")
+    names = [f.name for f in fields(kind) if f.init and f.name in description]
+    return kind(**{name: description[name] for name in names})  # type: ignore[no-any-return]
 
 
 def checked_values(values: Any, shape: tuple[int, ...], parameter: str, owner: str) -> Floats:
@@ -98,7 +95,3 @@ def checked_values(values: Any, shape: tuple[int, ...], parameter: str, owner: s
         received = f"{array[tuple(odd)]} at row {odd[0]}"
         raise invalid(parameter, owner, "finite on every input", received, "The input is outside its domain.")
     return array
-
-
-def _descendants(base: type[HypothesisClass]) -> list[type[HypothesisClass]]:
-    return [kind for child in base.__subclasses__() for kind in (child, *_descendants(child))]

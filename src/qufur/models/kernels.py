@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.errors import invalid
+from qufur.classes import class_named
 
 
 def describe_kernel(kernel: Any) -> dict[str, Any]:
@@ -26,21 +26,13 @@ def build_kernel(description: Mapping[str, Any]) -> Any:
     from sklearn.gaussian_process.kernels import Kernel
 
     parameters = {name: _parameter(value) for name, value in description.items() if name != "type"}
-    kinds = [kind for kind in _descendants(Kernel) if kind.__name__ == description["type"]]
-    if not kinds:
-        remedy = "Import the module that defines it first."
-        raise invalid("kernel", "KernelRidge", "a known class", repr(description["type"]), remedy)
-    return kinds[-1](**parameters)
+    return class_named(description["type"], Kernel, "kernel", "KernelRidge")(**parameters)
 
 
 def _parameter(value: Any) -> Any:
     if isinstance(value, Mapping):
         return build_kernel(value)
     return tuple(value) if isinstance(value, list) else value  # the bounds, which JSON turned into lists
-
-
-def _descendants(base: type[Any]) -> list[type[Any]]:
-    return [kind for child in base.__subclasses__() for kind in (child, *_descendants(child))]
 
 
 def _plain(value: Any) -> Any:
