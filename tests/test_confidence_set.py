@@ -18,14 +18,9 @@ from qufur.hypotheses import (
 from qufur.models.confidence_set import ConfidenceSet
 from qufur.snapshot import encode
 
+from .refusals import refusal
+
 NAN, INF = float("nan"), float("inf")
-
-
-def refusal(call):
-    with pytest.raises(ValueError) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def grid(dim, count=60, seed=0):

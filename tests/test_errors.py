@@ -9,18 +9,11 @@ import scipy.sparse
 from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run, streams
 from qufur.snapshot import encode
 
+from .refusals import refusal
+
 NAN, INF = float("nan"), float("inf")
 BUDGET = "must be an integer of at least 1, got {}."
 COUNTS_LABELS = " It counts labels; a share of the stream is share * horizon."
-
-
-def refusal(call):
-    """Return the message with which a call is refused."""
-    with pytest.raises(ValueError) as caught:
-        call()
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
 
 
 # Descriptions

@@ -24,14 +24,9 @@ from qufur.hypotheses import (
 )
 from qufur.hypotheses.extremes import Extremes
 
+from .refusals import refusal
+
 NAN, INF = float("nan"), float("inf")
-
-
-def refusal(call):
-    with pytest.raises(ValueError) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # Finite classes

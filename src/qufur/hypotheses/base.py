@@ -82,7 +82,8 @@ def described(description: Mapping[str, Any]) -> HypothesisClass:
     """
     kind = class_named(description.get("kind"), HypothesisClass, "kind", "a hypothesis class")
     names = [f.name for f in fields(kind) if f.init and f.name in description]
-    return kind(**{name: description[name] for name in names})  # type: ignore[no-any-return]
+    built: HypothesisClass = kind(**{name: description[name] for name in names})
+    return built
 
 
 def checked_values(values: Any, shape: tuple[int, ...], parameter: str, owner: str) -> Floats:

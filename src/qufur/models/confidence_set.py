@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 from qufur.arrays import Floats, as_count, as_noise, as_number
 from qufur.errors import invalid
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
+from qufur.hypotheses.radius import squared_radius
 from qufur.models.base import Id, Lookahead, OneRow, State
 from qufur.models.regression import Regression, as_flag
 
@@ -93,9 +93,6 @@ class ConfidenceSet(Regression):
     def beta(self, count: int) -> float:
         """Return β after `count` queries: `radius`, or the paper's (Equation "beta_k").
 
-        β_k = 8η² ln(4𝒩/δ) + (2k/T²)(16 + √(2η² ln(16k²/δ))), with 𝒩 the covering number of 𝓕 at scale 1/T².
-        At k = 0, where the paper takes the logarithm of 0, the second part is 0.
-
         >>> from qufur.hypotheses import FiniteLinear
         >>> model = ConfidenceSet(FiniteLinear([[0.0], [1.0]]), horizon=10, delta=0.5)
         >>> round(model.beta(0), 4), round(model.beta(5), 4)
@@ -105,12 +102,8 @@ class ConfidenceSet(Regression):
             return float(self.radius)
         if self.horizon is None:  # the constructor saw to it
             raise AssertionError
-        eta2, scale = self.noise**2, self.horizon**-2.0
-        first = 8 * eta2 * (self.hypotheses.log_covering(scale) + math.log(4 / self.delta))
-        if count == 0:
-            return float(first)
-        deviation = math.sqrt(2 * eta2 * math.log(16 * count**2 / self.delta))
-        return float(first + 2 * count * scale * (16 + deviation))
+        log_covering = self.hypotheses.log_covering(self.horizon**-2.0)
+        return squared_radius(count, log_covering, self.horizon, self.noise, self.delta)
 
     def describe(self) -> dict[str, Any]:
         """Return the arguments that make the model, if its hypotheses can be written down."""

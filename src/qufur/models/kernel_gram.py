@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from qufur.models.gram import pieces
 from qufur.models.update import Update, cholesky_of_sum, forward
 from qufur.models.view import View
 
-Kernel = Callable[..., Any]
+
+class Kernel(Protocol):
+    """What is needed of scikit-learn's kernels."""
+
+    def __call__(self, X: Floats, Y: Floats | None = None) -> Floats:
+        """Return k(x, y) for every row of X with every row of Y, or of X."""
+
+    def diag(self, X: Floats) -> Floats:
+        """Return k(x, x) of each row."""
 
 
 class KernelGram:
@@ -44,7 +52,7 @@ class KernelGram:
 
     def variance_of(self, X: Floats, V: Floats) -> Floats:
         """Return q of rows whose coordinates are at hand."""
-        whole = np.asarray(self.kernel.diag(X), dtype=np.float64)  # type: ignore[attr-defined]
+        whole = np.asarray(self.kernel.diag(X), dtype=np.float64)
         rest = whole - np.einsum("ij,ij->j", V, V)
         if (rest < -1e-6 * np.maximum(1.0, whole)).any() or not np.isfinite(rest).all():
             raise _not_positive_definite(self.kernel)

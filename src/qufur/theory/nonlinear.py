@@ -8,6 +8,7 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, as_noise, as_number
 from qufur.errors import invalid
+from qufur.hypotheses.radius import squared_radius
 from qufur.rules.fixed_budget import FixedBudget
 from qufur.theory.concentration import coin_bounds
 from qufur.theory.fixed_budget import best_copy
@@ -48,11 +49,7 @@ def confidence_radius(
     horizon = as_count(horizon, "horizon", owner)
     if not 0 <= log_covering < math.inf:
         raise invalid("log_covering", owner, "a finite number of at least 0", repr(log_covering))
-    radius = 8 * noise**2 * (math.log(4 / delta) + log_covering)
-    if labels == 0:
-        return radius
-    root = math.sqrt(2 * noise**2 * math.log(16 * labels**2 / delta))
-    return radius + 2 * labels / horizon**2 * (16 + root)
+    return squared_radius(labels, log_covering, horizon, noise, delta)
 
 
 def domain_complexity(
