@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qufur.errors import invalid, missing_extra
 from qufur.learner import Learner
 from qufur.models import Model
-from qufur.progress import track
 from qufur.rules import Greedy, Rule
 from qufur.run import run
 from qufur.streams import Stream
+from qufur.tasks import Row, Task, key_of, perform
+from qufur.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,40 +97,23 @@ def sweep(
     if out is not None:
         settings = {seed: _Setting.of(stream(seed), model) for seed in seeds}
         keys = [settings[cell.seed].key(cell, grid[cell.rule][0]) for cell in cells]
-    rows = _read(out)
-    missing = [(cell, key) for cell, key in zip(cells, keys, strict=True) if key not in rows]
-    for key, row in track(_play(missing, stream, model, grid, jobs), len(missing), "Running"):
-        rows[key] = row
-        _append(out, key, row)
-    return pl.DataFrame([rows[key] for key in keys])
+    tasks = [
+        Task(key, _play, (cell, stream, model, grid[cell.rule][0]))
+        for key, cell in zip(keys, cells, strict=True)
+    ]
+    return pl.DataFrame(perform(tasks, jobs=jobs, out=out))
 
 
-def _play(
-    missing: Sequence[tuple[Cell, str]], stream: StreamOf, model: ModelOf, grid: Grid, jobs: int
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    if jobs == 1:
-        return (_play_one(cell, key, stream, model, grid[cell.rule][0]) for cell, key in missing)
-    try:
-        import joblib
-    except ImportError:
-        raise missing_extra("joblib", "sweep", "sweep with several jobs") from None
-    tasks = (joblib.delayed(_play_one)(cell, key, stream, model, grid[cell.rule][0]) for cell, key in missing)
-    played: Iterator[tuple[str, dict[str, Any]]] = joblib.Parallel(
-        n_jobs=jobs, return_as="generator_unordered"
-    )(tasks)
-    return played
+def play(model: Model, rule: Rule, stream: Stream, seed: int) -> Trace:
+    """Run a fresh learner on the stream of a seed; its coins are not the numbers that made the stream."""
+    return run(Learner(model, rule, seed=np.random.default_rng([seed, 1])), stream)
 
 
-def _play_one(
-    cell: Cell, key: str, stream_of: StreamOf, model_of: ModelOf, rule_of: RuleOf
-) -> tuple[str, dict[str, Any]]:
+def _play(cell: Cell, stream_of: StreamOf, model_of: ModelOf, rule_of: RuleOf) -> Row:
     stream = stream_of(cell.seed)
-    rule = rule_of(cell.parameter, stream)
-    # The coins must not be the numbers that made the stream.
-    learner = Learner(model_of(stream), rule, seed=np.random.default_rng([cell.seed, 1]))
-    totals = run(learner, stream).totals
+    totals = play(model_of(stream), rule_of(cell.parameter, stream), stream, cell.seed).totals
     sums = {"loss": totals.loss, "regret": totals.regret, "excess": totals.excess}
-    return key, {**asdict(cell), "horizon": totals.examples, "queries": totals.queries, **sums}
+    return {**asdict(cell), "horizon": totals.examples, "queries": totals.queries, **sums}
 
 
 @dataclass(frozen=True)
@@ -152,24 +134,4 @@ class _Setting:
         return cls(stream, digest.hexdigest())
 
     def key(self, cell: Cell, rule_of: RuleOf) -> str:
-        text = f"{cell} {rule_of(cell.parameter, self.stream)!r} {self.digest}"
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _read(path: str | os.PathLike[str] | None) -> dict[str, dict[str, Any]]:
-    if path is None or not Path(path).exists():
-        return {}
-    rows: dict[str, dict[str, Any]] = {}
-    for line in Path(path).read_text().splitlines():
-        try:
-            rows.update([json.loads(line)])
-        except json.JSONDecodeError:  # the blank first line, or one cut off: that run is done again
-            continue
-    return rows
-
-
-def _append(path: str | os.PathLike[str] | None, key: str, row: dict[str, Any]) -> None:
-    if path is not None:
-        with open(path, "a") as file:
-            # The line break comes first: it also ends a line that an interruption cut off.
-            file.write("\n" + json.dumps([key, row]))
+        return key_of(cell, rule_of(cell.parameter, self.stream), self.digest)

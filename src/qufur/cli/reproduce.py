@@ -12,15 +12,17 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.options import Jobs, Json, Out, Seeds
+from qufur.cli.theory import reproduce_theory
 from qufur.figures import fig1_synthetic, style
 from qufur.sweep import sweep
 from qufur.tradeoff import Estimate, at_equal_labels
 
 
-class Figure(str, Enum):
+class Part(str, Enum):
     """What can be reproduced."""
 
     fig1 = "fig1"
+    theory = "theory"
 
 
 class Panel(str, Enum):
@@ -30,8 +32,8 @@ class Panel(str, Enum):
 
 
 def reproduce(
-    figure: Annotated[Figure, typer.Argument(help="Which figure of the paper.")],
-    panel: Annotated[Panel, typer.Option(help="Which panel of the figure.")] = Panel.synthetic,
+    part: Annotated[Part, typer.Argument(help="A figure of the paper, or its theorems.")],
+    panel: Annotated[Panel, typer.Option(help="Which panel of Figure 1.")] = Panel.synthetic,
     seeds: Seeds = 20,
     jobs: Jobs = 2,
     out: Out = Path("qufur-out"),
@@ -42,7 +44,14 @@ def reproduce(
     Runs that are finished in the folder already are not done again.
     """
     out.mkdir(parents=True, exist_ok=True)
-    name = f"{figure.value}-{panel.value}"
+    if part is Part.theory:
+        reproduce_theory(seeds, jobs, out, json)
+    else:
+        _reproduce_fig1(panel, seeds, jobs, out, json)
+
+
+def _reproduce_fig1(panel: Panel, seeds: int, jobs: int, out: Path, json: bool) -> None:
+    name = f"fig1-{panel.value}"
     tables = {
         setting: sweep(
             stream,

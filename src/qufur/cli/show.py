@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from qufur.experiments.base import Statement
 from qufur.tradeoff import Estimate
 
 
@@ -35,6 +37,22 @@ def print_table(
     console.print(table)
     for note in notes:
         console.print(note, soft_wrap=True)
+
+
+def print_statements(title: str, statements: Sequence[Statement]) -> None:
+    """Write claims, measurements and verdicts; lines are broken, never cut."""
+    table = Table(header_style="", show_lines=True)
+    for name in ("paper", "statement", "measured", "verdict"):
+        table.add_column(name, no_wrap=name == "verdict")
+    for part in statements:
+        verdict = part.verdict if part.holds else f"[bold red]{part.verdict}[/]"
+        table.add_row(part.source, part.claim, part.measured, verdict)
+    console = Console(highlight=False)
+    console.width = max(console.width, 100)
+    console.print(title, style="bold", soft_wrap=True)
+    console.print(table)
+    counts = Counter(part.verdict for part in statements)
+    console.print(", ".join(f"{verdict}: {count}" for verdict, count in counts.items()), soft_wrap=True)
 
 
 def averaged(seeds: int) -> str:

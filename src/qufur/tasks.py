@@ -1,0 +1,111 @@
+"""Many independent tasks → one row each, in parallel and resumable."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qufur.errors import missing_extra
+from qufur.progress import track
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A call whose result is a row of numbers and names.
+
+    Parameters
+    ----------
+    key
+        Tells the task apart from all others, also in a file of rows: everything that decides the result.
+    play, arguments
+        What to call. Both are sent to another process if there are several jobs.
+    """
+
+    key: str
+    play: Callable[..., Row]
+    arguments: tuple[Any, ...]
+
+    def run(self) -> tuple[str, Row]:
+        """Return the key with its row."""
+        return self.key, self.play(*self.arguments)
+
+
+def key_of(*parts: object) -> str:
+    """Return a short digest of everything that decides a result.
+
+    >>> key_of("QuFUR", 0.5) == key_of("QuFUR", 0.5), key_of("QuFUR", 0.5) == key_of("QuFUR", 0.25)
+    (True, False)
+    """
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
+
+
+def perform(
+    tasks: Sequence[Task],
+    *,
+    jobs: int = 1,
+    out: str | os.PathLike[str] | None = None,
+    label: str = "Running",
+) -> list[Row]:
+    """Do the tasks and return their rows in order.
+
+    Parameters
+    ----------
+    tasks
+        What to do; the rows do not depend on `jobs`.
+    jobs
+        Number of processes.
+    out
+        A JSON-lines file to which each row is added as it comes. Tasks that are in it already are not done
+        again.
+    label
+        Stands beside the progress bar.
+
+    Examples
+    --------
+    >>> perform([Task(str(n), lambda n: {"square": n * n}, (n,)) for n in (2, 3)])
+    [{'square': 4}, {'square': 9}]
+    """
+    rows = _read(out)
+    missing = [task for task in tasks if task.key not in rows]
+    for key, row in track(_results(missing, jobs), len(missing), label):
+        rows[key] = row
+        _append(out, key, row)
+    return [rows[task.key] for task in tasks]
+
+
+def _results(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Row]]:
+    if jobs == 1:
+        return (task.run() for task in tasks)
+    try:
+        import joblib
+    except ImportError:
+        raise missing_extra("joblib", "sweep", "several jobs") from None
+    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+    results: Iterator[tuple[str, Row]] = parallel(joblib.delayed(Task.run)(task) for task in tasks)
+    return results
+
+
+def _read(path: str | os.PathLike[str] | None) -> dict[str, Row]:
+    if path is None or not Path(path).exists():
+        return {}
+    rows: dict[str, Row] = {}
+    for line in Path(path).read_text().splitlines():
+        try:
+            rows.update([json.loads(line)])
+        except json.JSONDecodeError:  # the blank first line, or one cut off: that task is done again
+            continue
+    return rows
+
+
+def _append(path: str | os.PathLike[str] | None, key: str, row: Row) -> None:
+    if path is not None:
+        with open(path, "a") as file:
+            # The line break comes first: it also ends a line that an interruption cut off.
+            file.write("\n" + json.dumps([key, row]))
