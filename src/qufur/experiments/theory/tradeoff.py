@@ -139,7 +139,7 @@ def draw(table: pl.DataFrame) -> Figure:
         second.plot(ALPHAS / c, row / row.min(), marker="o", ms=3, lw=1.2, label=f"c = {c:.2g}")
     second.axvline(1.0, color="0.5", lw=0.8, ls=":")
     second.set(
-        xscale="log", xlabel="α / c", ylabel="(cR + Q) / its lowest", title="Total cost is lowest near α = c"
+        xscale="log", xlabel="α / c", ylabel="(cR + Q) / its lowest", title="Total cost; dotted: α = c"
     )
     second.legend(frameon=False, fontsize="small")
     return figure
