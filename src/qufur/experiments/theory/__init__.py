@@ -1,5 +1,10 @@
 """The theorems checked by numbers, one file each."""
 
-from qufur.experiments.theory import tradeoff
+from qufur.experiments.theory import budgets, oracle, subsequences, tradeoff
 
-THEORY = (tradeoff.EXPERIMENT,)
+THEORY = (
+    tradeoff.EXPERIMENT,
+    budgets.EXPERIMENT,
+    subsequences.EXPERIMENT,
+    oracle.EXPERIMENT,
+)
