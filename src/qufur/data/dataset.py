@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from qufur.data.fetch import fetch, find, missing
@@ -22,6 +22,8 @@ class Edition:
         How it stands to the data of the paper, in a few words.
     stand_in
         Whether it merely stands in for them.
+    variants
+        The origin of files with these digests, where it is another.
     make
         Makes the files, where they are computed from something else.
     """
@@ -29,6 +31,7 @@ class Edition:
     files: tuple[File, ...]
     origin: str = "original"
     stand_in: bool = False
+    variants: Mapping[str, str] = field(default_factory=dict)
     make: Callable[[], None] | None = None
 
     @property
@@ -59,10 +62,16 @@ class Copy:
         return [found.path for found in self.found]
 
     @property
+    def origin(self) -> str:
+        """How it stands to the data of the paper, in a few words."""
+        variants = (self.edition.variants.get(found.sha256) for found in self.found)
+        return next(filter(None, variants), self.edition.origin)
+
+    @property
     def provenance(self) -> str:
         """Title, origin, files and digests in one line."""
         files = ", ".join(f"{found.file.name} (sha256 {found.sha256})" for found in self.found)
-        return f"{self.title}, {self.edition.origin}: {files}"
+        return f"{self.title}, {self.origin}: {files}"
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,15 @@ class Dataset:
     def get(self, editions: Sequence[Edition] | None = None) -> Copy:
         """Return the best edition that is on this machine; where there is none, download one."""
         return self.here(editions) or self.download(editions)
+
+    def provide(self) -> Copy:
+        """Download or make the best edition for which there is a way, unless it is here already."""
+        for edition in self.editions:
+            if edition.make and not self.here([edition]):
+                edition.make()
+            if edition.make or edition.downloadable:
+                return self.get([edition])
+        return self.get()
 
     def download(self, editions: Sequence[Edition] | None = None) -> Copy:
         """Download the best edition that has public addresses."""

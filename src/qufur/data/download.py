@@ -71,9 +71,9 @@ def _continue(url: str, part: Path) -> None:
     headers = {"Accept-Encoding": "identity", **_range(part)}
     with requests.get(url, headers=headers, stream=True, timeout=_SECONDS) as response:
         if response.status_code == requests.codes.requested_range_not_satisfiable:
-            # More is here than there is: the part belongs to another file.
-            part.unlink(missing_ok=True)
-            raise ConnectionError("the server has a shorter file")
+            part.unlink()  # nothing is left to send: the part is complete, or of another file
+            _continue(url, part)
+            return
         response.raise_for_status()
         resumed = response.status_code == requests.codes.partial_content
         start = _size(part) if resumed else 0
