@@ -42,6 +42,19 @@ class Estimate:
         ratio = float(above.mean() / below.mean())
         return cls(ratio, cls.of(above - ratio * below).error / float(below.mean()))
 
+    def __str__(self) -> str:
+        """Write mean ± standard error with three significant digits of the mean.
+
+        >>> print(Estimate(12.345, 0.061), Estimate(0.01234, math.nan), Estimate(1234.0, 5.0), sep=", ")
+        12.3 ± 0.1, 0.0123, 1234 ± 5
+        """
+        if math.isnan(self.mean):
+            return "–"
+        size = math.floor(math.log10(abs(self.mean))) if self.mean else 0
+        digits = max(0, 2 - size)
+        error = "" if math.isnan(self.error) else f" ± {self.error:.{digits}f}"
+        return f"{self.mean:.{digits}f}{error}"
+
 
 def at_equal_labels(table: pl.DataFrame, measure: str, shares: Sequence[float]) -> dict[str, Floats]:
     """Return, for every rule, the measure of each seed at each share of the stream: shape (seeds, shares).

@@ -1,117 +1,96 @@
-"""`qufur reproduce`: the paper's experiments."""
+"""`qufur reproduce`: the paper's experiments, and what becomes of its claims."""
 
 from __future__ import annotations
 
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from enum import Enum
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import polars as pl
 import typer
 
 from qufur.cli import show
-from qufur.cli.options import Jobs, Json, Out, Seeds
-from qufur.cli.theory import reproduce_theory
-from qufur.figures import fig1_synthetic, style
-from qufur.sweep import sweep
-from qufur.tradeoff import Estimate, at_equal_labels
+from qufur.cli.options import Jobs, Json, Out
+from qufur.experiments import PARTS
+from qufur.experiments.page import page
+from qufur.experiments.results import Result
+from qufur.experiments.results import reproduce as reproduce_experiments
 
-
-class Part(str, Enum):
-    """What can be reproduced."""
-
-    fig1 = "fig1"
-    theory = "theory"
-
-
-class Panel(str, Enum):
-    """The panels of Figure 1."""
-
-    synthetic = "synthetic"
+Part = Enum("Part", {name: name for name in PARTS}, type=str)  # type: ignore[misc]
+Parts = Annotated[list[Part] | None, typer.Argument(help="Which; all of them if none is named.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Two seeds and coarser grids: a first look.")]
+Seeds = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Seeds of streams and coins.  [default: 5; for theory 20]"),
+]
 
 
 def reproduce(
-    part: Annotated[Part, typer.Argument(help="A figure of the paper, or its theorems.")],
-    panel: Annotated[Panel, typer.Option(help="Which panel of Figure 1.")] = Panel.synthetic,
-    seeds: Seeds = 20,
+    parts: Parts = None,
+    seeds: Seeds = None,
     jobs: Jobs = 2,
+    quick: Quick = False,
     out: Out = Path("qufur-out"),
     json: Json = False,
 ) -> None:
-    """Run an experiment of the paper and print what is measured.
+    """Run the paper's experiments and print which of its claims hold.
 
-    Runs that are finished in the folder already are not done again.
+    Writes a page, report.html, with figures and tables. Runs that are finished in the folder already are not
+    done again.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    if part is Part.theory:
-        reproduce_theory(seeds, jobs, out, json)
-    else:
-        _reproduce_fig1(panel, seeds, jobs, out, json)
-
-
-def _reproduce_fig1(panel: Panel, seeds: int, jobs: int, out: Path, json: bool) -> None:
-    name = f"fig1-{panel.value}"
-    tables = {
-        setting: sweep(
-            stream,
-            fig1_synthetic.model,
-            fig1_synthetic.GRID,
-            seeds=range(seeds),
-            jobs=jobs,
-            out=out / f"{name}-{setting}.jsonl",
-        )
-        for setting, stream in fig1_synthetic.SETTINGS.items()
+    begin = time.perf_counter()
+    names = dict.fromkeys(part.value for part in parts or Part)
+    experiments = dict.fromkeys(experiment for name in names for experiment in PARTS[name])
+    results = reproduce_experiments(list(experiments), out, seeds=seeds, quick=quick, jobs=jobs)
+    settings = {
+        "command": " ".join(["qufur reproduce", *names, *(["--quick"] if quick else [])]),
+        "seeds": str(seeds or "2" if quick else "5 for the figures, 20 for the theorems"),
+        "time": f"{time.perf_counter() - begin:.0f} s with {jobs} processes, without what was there already",
+        **_versions(),
     }
-    files = [*_write_tables(tables, out, name), *style.save(fig1_synthetic.draw(tables), out, name)]
+    report = out / "report.html"
+    report.write_text(page("The paper's experiments, run again", results, settings), encoding="utf-8")
     if json:
-        show.print_json({"files": [str(path) for path in files], "settings": _results(tables)})
-        return
-    for setting, table in tables.items():
-        _print(setting, table, seeds)
-    print(f"Written: {', '.join(str(path) for path in files)}")
+        show.print_json(_as_json(results, settings, report))
+    else:
+        _print(results, report)
 
 
-def _write_tables(tables: dict[str, pl.DataFrame], out: Path, name: str) -> list[Path]:
-    paths = [out / f"{name}-{setting}.csv" for setting in tables]
-    for path, table in zip(paths, tables.values(), strict=True):
-        table.write_csv(path)
-    return paths
+def _versions() -> dict[str, str]:
+    packages = ("qufur", "numpy", "scipy", "scikit-learn", "polars", "matplotlib")
+    return {"Python": platform.python_version()} | {name: metadata.version(name) for name in packages}
 
 
-def _print(setting: str, table: pl.DataFrame, seeds: int) -> None:
-    shares = fig1_synthetic.SHARES
-    for measure, name in fig1_synthetic.MEASURES.items():
-        curves = at_equal_labels(table, measure, shares)
-        text = show.best_marked({rule: [Estimate.of(c) for c in values.T] for rule, values in curves.items()})
-        for rule in ("Uniform", "Greedy"):
-            ratios = map(Estimate.ratio, curves["QuFUR"].T, curves[rule].T)
-            text.append([f"QuFUR / {rule}", *(f"{e.mean:.2f} ± {e.error:.2f}" for e in ratios)])
-        title = f"{fig1_synthetic.TITLES[setting]}: {name}"
-        show.print_table(title, ["labels bought", *(f"{100 * share:.3g} %" for share in shares)], text, [])
-        print(f"{show.averaged(seeds)} Ratios are of the means. {_verdict(curves)}\n")
+def _print(results: Sequence[Result], report: Path) -> None:
+    statements = [statement for result in results for statement in result.statements]
+    for result in results:
+        for listing in result.listings:
+            show.print_table(listing.title, listing.header, listing.rows, [])
+    if statements:
+        show.print_statements("What the paper says, and what was measured", statements)
+    for result in results:
+        for part, reason in result.missing.items():
+            print(f"Skipped, {part}: {reason}")
+    print(f"The report, with figures and tables: {report}")
 
 
-def _verdict(curves: dict[str, Any]) -> str:
-    """Say where the paper's claim, that QuFUR is lowest at equal labels, holds in these numbers."""
-    means = {rule: values.mean(axis=0) for rule, values in curves.items()}
-    lowest = np.array(list(means.values())).min(axis=0)
-    shares = [f"{s:.0%}" for s in fig1_synthetic.SHARES]
-    fails = [
-        share for share, mean, low in zip(shares, means["QuFUR"], lowest, strict=True) if not mean <= low
-    ]
-    return f"QuFUR is NOT lowest at {', '.join(fails)}." if fails else "QuFUR is lowest at every budget."
-
-
-def _results(tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
-    shares = fig1_synthetic.SHARES
+def _as_json(results: Sequence[Result], settings: dict[str, str], report: Path) -> dict[str, Any]:
     return {
-        setting: {
-            measure: {
-                rule: [{"share": s, **vars(Estimate.of(c))} for s, c in zip(shares, values.T, strict=True)]
-                for rule, values in at_equal_labels(table, measure, shares).items()
+        "report": str(report),
+        "settings": settings,
+        "experiments": {
+            result.experiment.name: {
+                "files": [str(path) for path in result.files],
+                "data": result.data,
+                "missing": result.missing,
+                "statements": [
+                    {**asdict(statement), "verdict": statement.verdict} for statement in result.statements
+                ],
             }
-            for measure in fig1_synthetic.MEASURES
-        }
-        for setting, table in tables.items()
+            for result in results
+        },
     }

@@ -133,6 +133,7 @@ def _as_share(text: str, stream: Stream) -> float:
 def _write(task: Task, table: pl.DataFrame, out: Path) -> list[str]:
     figure, (panel,) = style.subplots(1, 1, width=6.4, height=4.4)
     draw_curves(panel, table, task.measure, task.measure, task.title)
+    panel.legend(frameon=False, fontsize="small")
     drawn = style.save(figure, out, "run")
     table.write_csv(out / "run.csv")
     return [str(path) for path in (out / "run.csv", *drawn)]
@@ -143,7 +144,7 @@ def _print(task: Task, table: pl.DataFrame, budgets: dict[float, str], seeds: in
     cells = {rule: [_estimate(table, rule, share, task.measure) for share in budgets] for rule in rules}
     text = show.best_marked(cells)
     for name, (_, (share,)) in _REFERENCES.items():
-        text.append([name, *[show.number(_estimate(table, name, share, task.measure))] * len(budgets)])
+        text.append([name, *[str(_estimate(table, name, share, task.measure))] * len(budgets)])
     notes = [f"{task.measure.capitalize()}, lowest in bold. {show.averaged(seeds)}"]
     columns = [
         "labels bought",

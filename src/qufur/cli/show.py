@@ -64,26 +64,12 @@ def averaged(seeds: int) -> str:
     return "One seed." if seeds == 1 else f"Mean ± standard error over {seeds} seeds."
 
 
-def number(estimate: Estimate) -> str:
-    """Write mean ± standard error with three significant digits of the mean.
-
-    >>> number(Estimate(12.345, 0.061)), number(Estimate(0.01234, math.nan)), number(Estimate(1234.0, 5.0))
-    ('12.3 ± 0.1', '0.0123', '1234 ± 5')
-    """
-    if math.isnan(estimate.mean):
-        return "–"
-    size = math.floor(math.log10(abs(estimate.mean))) if estimate.mean else 0
-    digits = max(0, 2 - size)
-    error = "" if math.isnan(estimate.error) else f" ± {estimate.error:.{digits}f}"
-    return f"{estimate.mean:.{digits}f}{error}"
-
-
 def best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str]]:
     """Return a row of text per name, with the lowest mean of each column in bold."""
     means = np.array([[estimate.mean for estimate in row] for row in cells.values()])
     lowest = means == np.nanmin(means, axis=0)
     return [
-        [name, *(f"[bold]{number(e)}[/]" if low else number(e) for e, low in zip(row, lows, strict=True))]
+        [name, *(f"[bold]{e}[/]" if low else str(e) for e, low in zip(row, lows, strict=True))]
         for (name, row), lows in zip(cells.items(), lowest, strict=True)
     ]
 

@@ -1,1 +1,16 @@
 """Experiments that check the paper by numbers: what is run, what is drawn, and what it says of each claim."""
+
+from qufur.experiments.base import Experiment
+from qufur.experiments.paper import fig1, fig2, fig3, fig4, libsvm, realizability
+from qufur.experiments.theory import THEORY
+
+PARTS: dict[str, tuple[Experiment, ...]] = {
+    "fig1": (fig1.EXPERIMENT,),
+    "fig2": (fig2.EXPERIMENT,),
+    "fig3": (fig3.EXPERIMENT,),
+    "fig4": (fig4.EXPERIMENT,),
+    "libsvm": (libsvm.EXPERIMENT,),
+    "realizability": (realizability.EXPERIMENT,),
+    "theory": THEORY,
+}
+"""What `qufur reproduce` can be asked for."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import qufur
 from qufur.errors import missing_extra
 from qufur.tasks import Row, Task, key_of, perform
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Cell = dict[str, Any]
+QUICK_SEEDS = 2
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,22 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class Listing:
+    """A table for people: title, names of the columns, and rows of text."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def no_listings(table: pl.DataFrame) -> list[Listing]:
+    """Return none: the statements say it all."""
+    return []
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """An experiment: one file that defines four functions.
+    """An experiment: one file that defines its functions.
 
     Parameters
     ----------
@@ -62,6 +78,14 @@ class Experiment:
         Runs one cell and returns what it measured; a function of a module, so that processes can share it.
     draw, judge
         From the table, whose columns are cells and measurements, to a figure and to statements.
+    seeds
+        How many, unless told otherwise.
+    in_brief
+        Which cells a quick look at the experiment needs.
+    missing
+        Which parts cannot be run here, each with the reason; `cells` leaves them out.
+    listings
+        From the table to further tables for people.
     """
 
     name: str
@@ -70,11 +94,25 @@ class Experiment:
     play: Callable[[Cell], Row]
     draw: Callable[[pl.DataFrame], Figure]
     judge: Callable[[pl.DataFrame], list[Statement]]
+    seeds: int = 20
+    in_brief: Callable[[Cell], bool] = lambda cell: True
+    missing: Callable[[], dict[str, str]] = dict
+    listings: Callable[[pl.DataFrame], list[Listing]] = no_listings
 
-    def tasks(self, seeds: int) -> list[Task]:
-        """Return a task per cell; a change of the experiment's file makes all of them new."""
-        source = Path(inspect.getfile(self.play)).read_text()
-        return [Task(key_of(source, cell), _play, (self.play, cell)) for cell in self.cells(seeds)]
+    def tasks(self, seeds: int | None = None, *, quick: bool = False) -> list[Task]:
+        """Return a task per cell; rows that other code made are never taken for its own."""
+        cells = self.cells(seeds or (QUICK_SEEDS if quick else self.seeds))
+        return [
+            Task(key_of(self.name, cell, _code()), _play, (self.play, cell))
+            for cell in cells
+            if not quick or self.in_brief(cell)
+        ]
+
+
+@cache
+def _code() -> str:
+    """Return a digest of the library's source."""
+    return key_of(*(path.read_text() for path in sorted(Path(qufur.__file__).parent.rglob("*.py"))))
 
 
 def _play(play: Callable[[Cell], Row], cell: Cell) -> Row:
@@ -84,18 +122,24 @@ def _play(play: Callable[[Cell], Row], cell: Cell) -> Row:
 def run_all(
     experiments: Sequence[Experiment],
     *,
-    seeds: int,
+    seeds: int | None = None,
+    quick: bool = False,
     jobs: int = 1,
     out: str | os.PathLike[str] | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """Run the cells of all experiments under one progress bar, and return a table for each name."""
+    """Run the cells of all experiments under one progress bar, and return a table for each name.
+
+    A measurement that is a list becomes one row per element.
+    """
     try:
         import polars as pl
     except ImportError:
         raise missing_extra("polars", "sweep", "experiments") from None
-    tasks = {experiment.name: experiment.tasks(seeds) for experiment in experiments}
+    tasks = {experiment.name: experiment.tasks(seeds, quick=quick) for experiment in experiments}
     rows = iter(perform([task for part in tasks.values() for task in part], jobs=jobs, out=out))
-    return {
-        name: pl.DataFrame([next(rows) for _ in part], infer_schema_length=None)
-        for name, part in tasks.items()
-    }
+    tables = {}
+    for name, part in tasks.items():
+        table = pl.DataFrame([next(rows) for _ in part], infer_schema_length=None)
+        lists = [column for column in table.columns if isinstance(table[column].dtype, pl.List)]
+        tables[name] = table.explode(lists) if lists else table
+    return tables

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, title: str) -> None:
     """Draw the mean over seeds of every point of a sweep; bars are standard deviations, as in the paper."""
     for rule, look in LOOKS.items():
-        rows = table.filter(table["rule"] == rule)
+        rows = table.filter((table["rule"] == rule) & (table["queries"] > 0))
         if len(rows):
             points = np.array([_point(part, measure) for _, part in rows.group_by("parameter")])
             x, x_bar, y, y_bar = points[np.argsort(points[:, 0])].T
@@ -24,7 +24,6 @@ def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, titl
             )
     panel.set(xscale="log", yscale="log", xlabel="labels bought", ylabel=ylabel, title=title)
     _plain_ticks(panel)
-    panel.legend(frameon=False, fontsize="small")
 
 
 def _point(rows: pl.DataFrame, measure: str) -> tuple[float, ...]:

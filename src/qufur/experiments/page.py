@@ -1,0 +1,96 @@
+"""One self-contained HTML page: statements, figures, tables, settings and where the data come from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from qufur.experiments.base import Listing, Statement
+from qufur.experiments.results import Result
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2em auto; padding: 0 1em }
+h1, h2 { line-height: 1.2; font-weight: 600 }
+h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1rem }
+table { border-collapse: collapse; width: 100%; font-size: 0.9rem; margin: 1rem 0 }
+th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem; border-bottom: 1px solid #e5e5e5 }
+th { border-bottom: 2px solid #bbb } td.verdict { white-space: nowrap; font-weight: 600 }
+.holds { color: #00704f } .fails { color: #b3261e } .undecided { color: #8a6d00 }
+figure { margin: 1rem 0 } figure svg { width: 100%; height: auto } figure.narrow svg { max-width: 44rem }
+details { margin: 0.5rem 0 } summary { cursor: pointer } .note { color: #555; font-size: 0.9rem }
+"""
+MARKS = {True: "holds", False: "fails", None: "undecided"}
+NARROW = 600
+"""Points of width up to which a figure is not blown up to the page's width."""
+
+
+def page(title: str, results: Sequence[Result], settings: Mapping[str, str]) -> str:
+    """Return the page for the results of several experiments."""
+    statements = [statement for result in results for statement in result.statements]
+    counts = Counter(statement.verdict for statement in statements)
+    missing = {part: why for result in results for part, why in result.missing.items()}
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{', '.join(f'{verdict}: {count}' for verdict, count in counts.items())}.</p>",
+        _statements(statements) if statements else "",
+        _missing(missing),
+        *(_section(result) for result in results if result.files),
+        "<h2>Settings</h2>",
+        _table(("", ""), [(name, value) for name, value in settings.items()]),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n"
+        + "\n".join(filter(None, parts))
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _section(result: Result) -> str:
+    csv = [path.name for path in result.files if path.suffix == ".csv"]
+    note = [f"Data: {origin}" for origin in result.data] + [f"Every run: {name}" for name in csv]
+    return "\n".join(
+        [
+            f'<h2 id="{result.experiment.name}">{escape(result.experiment.title)}</h2>',
+            _figure(result.drawing),
+            _statements(result.statements) if result.statements else "",
+            *(_listing(listing) for listing in result.listings),
+            *(f'<p class="note">{escape(line)}</p>' for line in note),
+        ]
+    )
+
+
+def _figure(drawing: str) -> str:
+    """Put a drawing into the page; names inside of it must not meet those of other drawings."""
+    svg = drawing[drawing.index("<svg") :]
+    width = float(re.search(r'width="([\d.]+)pt"', svg)[1])  # type: ignore[index]
+    return f'<figure class="{"narrow" if width <= NARROW else ""}">{svg}</figure>'
+
+
+def _statements(statements: Iterable[Statement]) -> str:
+    rows = [
+        f"<tr><td>{escape(s.source)}</td><td>{escape(s.claim)}</td><td>{escape(s.measured)}</td>"
+        f'<td class="verdict {MARKS[s.holds]}">{s.verdict}</td></tr>'
+        for s in statements
+    ]
+    head = "<tr><th>paper</th><th>statement</th><th>measured</th><th>verdict</th></tr>"
+    return f"<table>{head}{''.join(rows)}</table>"
+
+
+def _listing(listing: Listing) -> str:
+    body = _table(listing.header, listing.rows)
+    return f"<details><summary>{escape(listing.title)}</summary>{body}</details>"
+
+
+def _missing(missing: Mapping[str, str]) -> str:
+    items = "".join(f"<li>{escape(part)}: {escape(why)}</li>" for part, why in missing.items())
+    return f"<p>Skipped, for want of data:</p><ul>{items}</ul>" if missing else ""
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"

@@ -1,0 +1,1 @@
+"""The paper's figures and the claims of its experiments, one file each."""

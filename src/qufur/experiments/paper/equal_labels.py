@@ -1,0 +1,57 @@
+"""Who loses less when all rules buy as many labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.experiments.base import Listing, Statement
+from qufur.experiments.evidence import Interval, everywhere, jackknife
+from qufur.tradeoff import Estimate, at_equal_labels
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
+RIVALS = ("Uniform", "Greedy")
+
+
+def compare(table: pl.DataFrame, source: str, title: str, measures: Mapping[str, str]) -> list[Statement]:
+    """Return a statement per measure and rival: is QuFUR's lower at every budget."""
+    table = table.filter(table["rule"].is_in(["QuFUR", *RIVALS]))
+    return [
+        _statement(at_equal_labels(table, measure, SHARES), source, f"{title}: {name}", rival)
+        for measure, name in measures.items()
+        for rival in RIVALS
+    ]
+
+
+def list_means(table: pl.DataFrame, measure: str, title: str) -> Listing:
+    """Return the mean over seeds of every rule at each share, with its standard error."""
+    curves = at_equal_labels(table.filter(table["queries"] > 0), measure, SHARES)
+    rows = [[rule, *(str(Estimate.of(column)) for column in values.T)] for rule, values in curves.items()]
+    return Listing(title, ["labels bought", *(f"{share:.0%}" for share in SHARES)], rows)
+
+
+def ratios(curves: Mapping[str, Floats], rival: str) -> dict[float, Interval]:
+    """Return QuFUR's measure over a rival's, paired over seeds, at each share that both always reach."""
+    pairs = np.stack([curves["QuFUR"], curves[rival]], axis=-1)
+    return {
+        share: jackknife(lambda both: float(np.divide(*both.mean(axis=0))), pairs[:, i])
+        for i, share in enumerate(SHARES)
+        if np.isfinite(pairs[:, i]).all()
+    }
+
+
+def _statement(curves: Mapping[str, Floats], source: str, subject: str, rival: str) -> Statement:
+    found = ratios(curves, rival)
+    listed = [f"{r.value:.2f} ± {r.high - r.value:.2f} at {share:.0%}" for share, r in found.items()]
+    return Statement(
+        source,
+        f"{subject} is lower than with {rival.lower()} queries at every equal number of labels",
+        "ratio " + ", ".join(listed),
+        everywhere([r.within(0, 1) for r in found.values()]),
+    )

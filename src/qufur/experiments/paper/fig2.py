@@ -1,0 +1,96 @@
+"""Figure 2: the portraits stream with real faces, each domain as wide as it lasts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.data import MissingDataError
+from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.figures.style import subplots
+from qufur.streams import Portraits
+from qufur.tasks import Row
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+ROWS = 4
+PER_COLUMN = 16
+"""Photographs that a column of faces stands for: every fourth is shown."""
+
+SIDE = 32
+
+
+def missing() -> dict[str, str]:
+    """Return why the figure cannot be made here, if it cannot."""
+    try:
+        Portraits.main()
+    except MissingDataError as reason:
+        return {"Portraits": str(reason)}
+    return {}
+
+
+def cells(seeds: int) -> list[Cell]:
+    """Nothing is measured."""
+    return []
+
+
+def play(cell: Cell) -> Row:
+    """Nothing is measured."""
+    return {}
+
+
+def judge(table: pl.DataFrame) -> list[Statement]:
+    """Nothing is claimed."""
+    return []
+
+
+def draw(table: pl.DataFrame) -> Figure:
+    """Draw the domains side by side, with their lengths and years."""
+    stream = Portraits.main()
+    figure, (panel,) = subplots(1, 1, width=14.0, height=1.9)
+    start, gap, ticks, names = 0.0, 0.6 * SIDE, [], []
+    for u, length in enumerate(stream.durations):
+        rows = np.flatnonzero(stream.domain == u)
+        faces = tiled(stream.images[rows])
+        end = start + faces.shape[1]
+        panel.imshow(faces, cmap="gray", vmin=0, vmax=1, extent=(start, end, 0, faces.shape[0]))
+        ticks.append((start + end) / 2)
+        names.append(f"{length}{_years(stream, rows)}")
+        start = end + gap
+    panel.set_xlim(0, start - gap)
+    panel.set_ylim(0, ROWS * SIDE)
+    panel.set_xticks(ticks, names)
+    panel.set_yticks([])
+    panel.spines[:].set_visible(False)
+    panel.tick_params(length=0)
+    panel.grid(False)
+    return figure
+
+
+def _years(stream: Portraits, rows: np.ndarray) -> str:
+    if stream.years is None:
+        return ""
+    years = stream.years[rows]
+    return f"\n{years.min()}–{years.max()}" if years.min() < years.max() else f"\n{years.min()}"
+
+
+def tiled(images: Floats) -> Floats:
+    """Return a picture of every fourth image, from left to right, ROWS in a column."""
+    columns = len(images) // PER_COLUMN
+    shown = images[:: PER_COLUMN // ROWS][: columns * ROWS].reshape(columns, ROWS, SIDE, SIDE)
+    return np.asarray(shown.transpose(1, 2, 0, 3).reshape(ROWS * SIDE, columns * SIDE))
+
+
+EXPERIMENT = Experiment(
+    "fig2",
+    "Figure 2: the portraits stream, examples and years of each domain",
+    cells,
+    play,
+    draw,
+    judge,
+    missing=missing,
+)

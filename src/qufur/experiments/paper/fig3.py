@@ -1,0 +1,133 @@
+"""Figure 3: the probability of a query over time on rotated MNIST, and how it meets a shift."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.data import MissingDataError
+from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.evidence import everywhere, jackknife, per_seed
+from qufur.experiments.paper.learners import classifier
+from qufur.figures.style import LOOKS, subplots
+from qufur.rules import QuFUR
+from qufur.streams import RotatedMNIST
+from qufur.sweep import play as play_rule
+from qufur.tasks import Row
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+PUBLISHED = {0.25: 0.27, 0.5: 0.43, 1.0: 0.66}
+"""α, and the share of labels that was bought when the published figure was made."""
+
+SHIFTS = (125, 375)
+STEPS = 20
+"""Examples before and after a shift whose probabilities are compared."""
+
+MOMENTUM = 0.9
+"""Of the exponential average that the published curves are."""
+
+
+@lru_cache(maxsize=4)
+def _stream(seed: int) -> RotatedMNIST:
+    return RotatedMNIST.reversed(seed)
+
+
+def cells(seeds: int) -> list[Cell]:
+    """Run three α on the same streams."""
+    if missing():
+        return []
+    data = _stream(0).provenance
+    return [{"data": data, "seed": seed, "alpha": alpha} for seed in range(seeds) for alpha in PUBLISHED]
+
+
+def missing() -> dict[str, str]:
+    """Return why the figure cannot be made here, if it cannot."""
+    try:
+        _stream(0)
+    except MissingDataError as reason:
+        return {"Rotated MNIST 125/250/500": str(reason)}
+    return {}
+
+
+def play(cell: Cell) -> Row:
+    """Run QuFUR(α) and keep every probability."""
+    stream, seed = _stream(cell["seed"]), cell["seed"]
+    records = play_rule(classifier(stream, seed), QuFUR(cell["alpha"]), stream, seed).records
+    return {
+        "time": list(range(len(records))),
+        "probability": records["probability"].tolist(),
+        "query": records["query"].astype(int).tolist(),
+    }
+
+
+def judge(table: pl.DataFrame) -> list[Statement]:
+    """Compare the shares of labels with the published ones, and probabilities around the shifts."""
+    if table.is_empty():
+        return []
+    bought = per_seed(table, ["alpha", "time"], "query").mean(axis=2)
+    shares = [jackknife(_mean, part) for part in bought.T]
+    P = per_seed(table, ["alpha", "time"], "probability")
+    rises = [
+        jackknife(
+            _mean, P[:, i, shift : shift + STEPS].mean(axis=1) - P[:, i, shift - STEPS : shift].mean(axis=1)
+        )
+        for i in range(len(PUBLISHED))
+        for shift in SHIFTS
+    ]
+    return [
+        Statement(
+            "Figure 3",
+            "labels bought at α = 0.25, 0.5, 1 are within 2 points of 27, 43, 66 %",
+            ", ".join(f"{100 * share.value:.1f} %" for share in shares),
+            all(abs(share.value - p) <= 0.02 for share, p in zip(shares, PUBLISHED.values(), strict=True)),
+        ),
+        Statement(
+            "Section 6, Figure 3",
+            f"the probability of a query rises at a shift: mean of {STEPS} examples after and before, at 2 "
+            f"shifts and 3 α",
+            "by " + ", ".join(f"{rise.value:.2f}" for rise in rises),
+            everywhere([rise.within(0, np.inf) for rise in rises]),
+        ),
+    ]
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean())
+
+
+def draw(table: pl.DataFrame) -> Figure:
+    """Draw the first seed's probabilities, raw and smoothed, with the shifts marked."""
+    figure, panels = subplots(1, len(PUBLISHED), width=4.2, height=3.2)
+    P = per_seed(table, ["alpha", "time"], "probability")[0]
+    for panel, alpha, p in zip(panels, PUBLISHED, P, strict=True):
+        panel.plot(p, lw=0.5, alpha=0.35, color=LOOKS["QuFUR"]["color"], label="each example")
+        panel.plot(smoothed(p), lw=1.4, color=LOOKS["QuFUR"]["color"], label="smoothed")
+        for shift in SHIFTS:
+            panel.axvline(shift, color="0.4", lw=0.9, ls="--")
+        panel.set(title=f"α = {alpha:g}", xlabel="example", ylim=(0, 1.02))
+    panels[0].set_ylabel("probability of a query")
+    panels[0].legend(frameon=False, fontsize="small")
+    return figure
+
+
+def smoothed(values: Floats) -> Floats:
+    """Return the exponential average, from the first value on.
+
+    >>> smoothed(np.array([1.0, 0.0, 0.0])).round(3).tolist()
+    [1.0, 0.9, 0.81]
+    """
+    average = values.copy()
+    for t in range(1, len(values)):
+        average[t] = MOMENTUM * average[t - 1] + (1 - MOMENTUM) * values[t]
+    return average
+
+
+EXPERIMENT = Experiment(
+    "fig3", "Figure 3: probability of a query over time", cells, play, draw, judge, seeds=5, missing=missing
+)

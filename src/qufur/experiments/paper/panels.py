@@ -1,0 +1,182 @@
+"""A panel of Figures 1 and 4: loss against labels for every rule, on the same streams and coins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qufur.data import MissingDataError
+from qufur.experiments.base import Cell, Experiment, Listing, Statement
+from qufur.experiments.paper.equal_labels import compare, list_means
+from qufur.figures.curves import draw_curves
+from qufur.figures.style import subplots
+from qufur.models import Model
+from qufur.rules import FixedBudget, Greedy, QuFUR, Rule, Threshold, Uniform
+from qufur.streams import Stream
+from qufur.sweep import play as play_rule
+from qufur.tasks import Row
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+RATES = tuple(round(0.05 * k, 2) for k in range(1, 21))
+SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+NO_LABELS = "No labels"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One dataset in one order.
+
+    Parameters
+    ----------
+    title
+        Stands above the panel.
+    stream, model
+        From a seed to a stream, and from stream and seed to a model. Functions of a module, so that processes
+        can share what they return.
+    alphas
+        Of QuFUR: the paper's, and smaller ones, so that all curves reach small budgets.
+    measures
+        Columns that are compared, with their names; the first is drawn.
+    repeats
+        Streams per seed asked for.
+    """
+
+    title: str
+    stream: Callable[[int], Stream]
+    model: Callable[[Any, int], Model]
+    alphas: Sequence[float]
+    measures: Mapping[str, str] = field(default_factory=lambda: {"loss": "squared loss"})
+    repeats: int = 1
+
+    @property
+    def grid(self) -> dict[str, Sequence[float]]:
+        """Parameters of every rule."""
+        return {
+            "QuFUR": self.alphas,
+            "Uniform": RATES,
+            "Greedy": SHARES,
+            "Threshold": self.alphas,
+            "FixedBudget": (0.1, 0.2, 0.4, 0.7, 1.0),
+            NO_LABELS: (0.0,),
+        }
+
+    def missing(self) -> str | None:
+        """Return why the panel cannot be run here, or None."""
+        try:
+            _stream(self.stream, 0)
+        except MissingDataError as reason:
+            return str(reason)
+        return None
+
+    def provenance(self) -> str:
+        """Return where the data come from, in one line."""
+        return str(getattr(_stream(self.stream, 0), "provenance", "drawn from the seed"))
+
+
+@lru_cache(maxsize=4)  # cells come seed by seed: images are rotated once for all rules
+def _stream(stream_of: Callable[[int], Stream], seed: int) -> Stream:
+    return stream_of(seed)
+
+
+def make_rule(name: str, parameter: float, horizon: int) -> Rule:
+    """Return a rule of a grid; budgets are shares of the stream."""
+    budget = max(1, round(parameter * horizon))
+    rules: dict[str, Callable[[], Rule]] = {
+        "QuFUR": lambda: QuFUR(parameter),
+        "Uniform": lambda: Uniform(parameter),
+        "Greedy": lambda: Greedy(budget),
+        "Threshold": lambda: Threshold(1 / parameter),
+        "FixedBudget": lambda: FixedBudget(budget, horizon),
+        NO_LABELS: lambda: Threshold(float(np.finfo(float).max)),
+    }
+    return rules[name]()
+
+
+def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -> Experiment:
+    """Return the experiment of a figure: its panels, and what the paper says of them."""
+
+    def cells(seeds: int) -> list[Cell]:
+        return [
+            {"panel": key, "data": panel.provenance(), "seed": seed, "rule": rule, "parameter": parameter}
+            for key, panel in panels.items()
+            if panel.missing() is None
+            for seed in range(panel.repeats * seeds)
+            for rule, parameters in panel.grid.items()
+            for parameter in parameters
+        ]
+
+    def in_brief(cell: Cell) -> bool:
+        parameters = panels[cell["panel"]].grid[cell["rule"]]
+        return cell["seed"] < 2 and parameters.index(cell["parameter"]) % 2 == 0
+
+    def judge(table: pl.DataFrame) -> list[Statement]:
+        return [
+            statement
+            for key, panel in panels.items()
+            if key in table["panel"]
+            for statement in compare(table.filter(table["panel"] == key), source, panel.title, panel.measures)
+        ]
+
+    def missing() -> dict[str, str]:
+        reasons = {panel.title: panel.missing() for panel in panels.values()}
+        return {title: reason for title, reason in reasons.items() if reason is not None}
+
+    def listings(table: pl.DataFrame) -> list[Listing]:
+        return [
+            list_means(table.filter(table["panel"] == key), measure, f"{panel.title}: {what}")
+            for key, panel in panels.items()
+            if key in table["panel"]
+            for measure, what in panel.measures.items()
+        ]
+
+    return Experiment(
+        name,
+        title,
+        cells,
+        partial(play_panel, panels),
+        partial(draw_panels, panels),
+        judge,
+        seeds=5,
+        in_brief=in_brief,
+        missing=missing,
+        listings=listings,
+    )
+
+
+def play_panel(panels: Mapping[str, Panel], cell: Cell) -> Row:
+    """Run one rule on one stream."""
+    panel, seed = panels[cell["panel"]], cell["seed"]
+    stream = _stream(panel.stream, seed)
+    rule = make_rule(cell["rule"], cell["parameter"], stream.horizon)
+    totals = play_rule(panel.model(stream, seed), rule, stream, seed).totals
+    return {
+        "horizon": totals.examples,
+        "queries": totals.queries,
+        "loss": totals.loss,
+        "error": totals.loss / totals.examples,
+        "regret": totals.regret,
+    }
+
+
+def draw_panels(panels: Mapping[str, Panel], table: pl.DataFrame) -> Figure:
+    """Draw the panels that could be run, three in a row, with one legend for all."""
+    there = {key: panel for key, panel in panels.items() if key in table["panel"]}
+    figure, axes = subplots(-(-len(there) // 3), min(3, len(there)), width=4.6, height=3.7)
+    for axis, (key, panel) in zip(axes, there.items(), strict=False):
+        measure, name = next(iter(panel.measures.items()))
+        rows = table.filter(table["panel"] == key)
+        draw_curves(axis, rows, measure, name, panel.title)
+        unlabelled = rows.filter(rows["rule"] == NO_LABELS)[measure].mean()
+        axis.axhline(unlabelled, color="0.4", lw=1, ls=":", label="No labels")
+    for axis in axes[len(there) :]:
+        axis.set_axis_off()
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    return figure
