@@ -86,7 +86,7 @@ def test_eigenvalues_after_a_rank_one_update(dim, seed, scale):
 
 
 def test_printed_bound_on_transfers_between_eigenvalues_is_none():
-    # No other order of the new eigenvalues, 10.69, 10 and 0.31, has each above its old one.
+    # New are 10.69, 10 and 0.31, in this order: with 10 first it would have to be 10 + z² + Σ y.
     old, z = np.array([10.0, 10.0, 0.0]), np.full(3, 3**-0.5)
     new, least = least_transfer(old, z, wanted=(0, 2))
     np.testing.assert_allclose(new, [(11 + math.sqrt(323 / 3)) / 2, 10, (11 - math.sqrt(323 / 3)) / 2])
