@@ -20,12 +20,23 @@ from .structures import noises, structures
 def test_uniform_by_hand_and_runs_below():
     by_hand = 4 * 2 * 3 * math.log(1 + 500 / 3) / 0.5
     assert theory.uniform_bounds(3, 500, 0.5) == Bounds(250.0, pytest.approx(by_hand))
-    sure = theory.uniform_bounds(3, 500, 0.5, delta=1e-6)
-    for seed in range(5):  # together wrong with odds of at most 5e-6
-        stream = HiddenDomains([500], [3], noise=1.0, seed=seed)
-        trace = run(Learner(Ridge(3), Uniform(0.5), seed=seed), stream)
-        assert trace.queries <= sure.queries
-        assert trace.total_regret <= sure.regret
+    for rate in (0.5, 1.0):
+        sure = theory.uniform_bounds(3, 500, rate, delta=1e-6)
+        for seed in range(5):  # together wrong with odds of at most 1e-5
+            stream = HiddenDomains([500], [3], noise=1.0, seed=seed)
+            trace = run(Learner(Ridge(3), Uniform(rate), seed=seed), stream)
+            assert trace.queries <= sure.queries
+            assert trace.total_regret <= sure.regret
+
+
+@given(st.integers(1, 50), st.integers(1, 10_000), noises, st.floats(0, 1))
+def test_qufur_on_one_domain_is_of_the_order_of_uniform_querying(dim, per_dim, noise, where):
+    structure = Structure([dim * per_dim], [dim])
+    low, high = theory.alpha_range(structure, noise=noise)
+    alpha = min(max(low ** (1 - where) * high**where, low), high)
+    order = theory.qufur_order(structure, alpha, noise=noise)
+    rate = (order.queries - 1) / structure.horizon
+    assert order.regret == pytest.approx(max(1, noise) ** 2 * dim / rate)  # η̃² d/μ
 
 
 @given(structures, st.floats(0.001, 1.2))

@@ -56,6 +56,16 @@ def test_lower_bounds_are_below_upper_bounds(structure, extra):
         assert bayes <= theory.fixed_budget_bounds(structure, budget, norm_bound=C).regret
 
 
+@given(structures, st.floats(0, 1))
+def test_upper_and_lower_bound_are_of_one_order(structure, where):
+    # Where both speak, Σ d_u ≤ B ≤ Σ √(d_u T_u) min √(T_u/d_u), they differ by the constant alone.
+    least, most = sum(structure.dims), theory.largest_budget(structure)
+    assert least <= most * (1 + 1e-9)
+    budget = max(least, math.floor(least ** (1 - where) * most**where))
+    lower = theory.regret_lower_bound(structure, budget)
+    assert theory.fixed_budget_order(structure, budget) == pytest.approx(7500 * lower)
+
+
 @given(structures, alphas)
 def test_qufur_cannot_beat_the_lower_bound(structure, alpha):
     C = math.sqrt(sum(structure.dims))

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
-from qufur import FixedBudget, Learner, QuFUR, run, theory
+from qufur import FixedBudget, KernelRidge, Learner, QuFUR, run, theory
 from qufur.hypotheses import FiniteLinear, LinearBall
 from qufur.models.confidence_set import ConfidenceSet
 from qufur.streams import Arrays
+from qufur.streams.base import Chunk, Stream
 from qufur.theory import Structure
 
 from .structures import alphas, deltas, noises, structures
@@ -40,6 +42,89 @@ def test_effective_dimension_is_its_definition(count, dim, lam, seed):
 def test_one_input_has_dimension_one():
     assert theory.effective_dimension([[1.0]]) == 1
     assert theory.effective_dimension(np.zeros((5, 5))) == 1
+
+
+def test_effective_dimension_of_smooth_kernels_grows_with_logarithms():
+    from sklearn.gaussian_process.kernels import RBF
+
+    rng = np.random.default_rng(0)
+    for dim in (1, 2):
+        inputs = [rng.uniform(-1, 1, (count, dim)) for count in (50, 400)]
+        few, many = (theory.effective_dimension(X, RBF(0.5), regularization=0.1) for X in inputs)
+        assert few <= many <= few * (math.log(400) / math.log(50)) ** (dim + 1)
+
+
+rank_one = {"dim": st.integers(2, 5), "seed": st.integers(0, 10**6), "scale": st.floats(-2, 1.3)}
+
+
+def least_transfer(old, z, wanted=None):
+    """Return the new eigenvalues and the least y_{h,j} ≥ 0 of one pair, or of all, that Lemma 11 leaves."""
+    new = np.linalg.eigvalsh(np.diag(old) + np.outer(z, z))[::-1]
+    pairs = [(h, j) for j in range(len(old)) for h in range(j)]
+    gives, takes = ([[float(i == pair[end]) for pair in pairs] for i in range(len(old))] for end in (0, 1))
+    found = linprog(
+        [1.0 if wanted in (None, pair) else 0.0 for pair in pairs],
+        A_eq=np.subtract(gives, takes),
+        b_eq=new - old - z**2,
+        A_ub=np.vstack([takes, gives]),
+        b_ub=np.append(z**2, new - old) + 1e-9,
+    )
+    assert found.status == 0, found.message
+    return new, found.fun
+
+
+@given(**rank_one)
+@settings(max_examples=60, deadline=None)
+def test_eigenvalues_after_a_rank_one_update(dim, seed, scale):
+    rng = np.random.default_rng(seed)
+    old = np.sort(rng.exponential(10.0**scale, dim))[::-1]
+    z = rng.standard_normal(dim)
+    z *= rng.choice([1.0, rng.random()]) / np.linalg.norm(z)
+    new, _ = least_transfer(old, z)
+    assert (new >= old - 1e-9).all()
+    assert new.sum() == pytest.approx(old.sum() + z @ z)
+
+
+def test_printed_bound_on_transfers_between_eigenvalues_is_none():
+    # New are 10.69, 10 and 0.31, in this order: with 10 first it would have to be 10 + z² + Σ y.
+    old, z = np.array([10.0, 10.0, 0.0]), np.full(3, 3**-0.5)
+    new, least = least_transfer(old, z, wanted=(0, 2))
+    np.testing.assert_allclose(new, [(11 + math.sqrt(323 / 3)) / 2, 10, (11 - math.sqrt(323 / 3)) / 2])
+    assert least == pytest.approx(new[0] - 10 - 2 / 3, abs=1e-8)
+    assert least > 1.7 * (z[0] * z[2]) ** 2 / (old[0] - old[2] - 1)
+
+
+@given(**rank_one)
+def test_variance_is_below_the_growth_of_eigenvalues(dim, seed, scale):
+    rng, lam = np.random.default_rng(seed), 10.0**scale
+    rows = rng.standard_normal((rng.integers(1, 12), dim))
+    N = lam * np.eye(dim)
+    for a in rows / np.maximum(1, np.linalg.norm(rows, axis=1))[:, None]:
+        before, after = np.linalg.eigvalsh(N), np.linalg.eigvalsh(N + np.outer(a, a))
+        growth = ((after - before) / before).sum()
+        variance = a @ np.linalg.solve(N, a)
+        assert growth * (1 - 1e-9) - 1e-12 <= variance
+        # By 1 + variance = Π (1 + growth_j) and variance ≤ 1/λ, without the lemma that fails; below 4 + 6/λ.
+        assert variance <= max(math.e - 1, 1 / lam) * growth * (1 + 1e-9) + 1e-12
+        N += np.outer(a, a)
+
+
+@pytest.mark.parametrize("lam", [0.1, 1.0])
+def test_uncertainty_of_queries_stays_below_the_effective_dimension(lam):
+    from sklearn.gaussian_process.kernels import RBF
+
+    rng = np.random.default_rng(1)
+    X, domain = rng.uniform(-1, 1, (300, 2)), rng.integers(0, 2, 300)
+    X[domain == 1, 1] = 0
+    trace = run(
+        Learner(KernelRidge(RBF(0.5), regularization=lam), QuFUR(2.0), seed=1), Arrays(X, np.zeros(300))
+    )
+    for u in (0, 1):
+        bought = trace.query & (domain == u)
+        d, s = theory.effective_dimension(X[bought], RBF(0.5), regularization=lam), bought.sum()
+        most = 2 * d * (math.log(1 + s / (lam * d)) + math.log(s))
+        assert d <= trace.uncertainty[bought].sum() <= most
+        assert d < s / 2
 
 
 def test_kernel_bound_covers_the_log_determinant():
@@ -165,3 +250,80 @@ def test_nonlinear_run_stays_below():
         trace = run(Learner(model, QuFUR(alpha), seed=seed), stream)
         assert trace.queries <= bounds.queries
         assert trace.total_regret <= bounds.regret
+
+
+def test_wide_sets_are_few():
+    rng = np.random.default_rng(2)
+    for seed in range(6):
+        inputs, thetas = rng.uniform(-1, 1, (8, 2)) / 1.5, rng.uniform(-1, 1, (30, 2)) / 1.5
+        shown = rng.integers(0, 8, 200)
+        truth = inputs[shown] @ thetas[0]
+        stream = Arrays(inputs[shown], truth + 0.05 * rng.standard_normal(200), truth=truth)
+        model = ConfidenceSet(FiniteLinear(thetas), horizon=200, noise=0.05)
+        trace = run(Learner(model, QuFUR(1.0), seed=seed), stream)
+        table, beta = thetas @ inputs.T, model.beta(200)
+        part = np.isin(shown, rng.choice(8, 5, replace=False))
+        for among, columns in ((np.ones(200, dtype=bool), range(8)), (part, np.unique(shown[part]))):
+            widths = trace.uncertainty[among & trace.query]
+            for epsilon in (0.05, 0.2, 0.5):
+                dimension = theory.eluder_dimension(table[:, columns], epsilon)
+                assert (widths > epsilon**2).sum() < (4 * beta / epsilon**2 + 1) * dimension
+            # Together they add up to no more than the complexity of the domain.
+            structure = Structure(
+                [among.sum()], [theory.eluder_dimension(table[:, columns], among.sum() ** -2.0)]
+            )
+            most = theory.domain_complexity(structure, log_covering=math.log(30), noise=0.05)
+            assert widths.sum() <= most.item() < 4 * among.sum()
+
+
+class LeastKnownDomain(Stream):
+    """Shows e₀ or e₁, whichever the learner knows less, until each has been shown its number of times."""
+
+    dim, learner = 2, None
+
+    def __init__(self, theta, noise, durations, seed):
+        self.theta, self.noise, self.durations, self.seed = theta, noise, durations, seed
+        self.horizon = sum(durations)
+
+    def against(self, learner):
+        self.learner = learner
+        return self
+
+    def chunks(self, size):
+        rng, left = np.random.default_rng(self.seed), list(self.durations)
+        while any(left):
+            u = max((u for u in (0, 1) if left[u]), key=lambda u: self.learner.uncertainty(np.eye(2)[[u]])[0])
+            left[u] -= 1
+            truth = self.theta[[u]]
+            noise = self.noise * rng.standard_normal(1)
+            yield Chunk(np.eye(2)[[u]], truth + noise, truth, np.array([u]))
+
+
+def test_an_adversary_may_choose_the_domain():
+    grid = np.array([[a, b] for a in np.linspace(-1, 1, 9) for b in np.linspace(-1, 1, 9)])
+    durations, noise, alpha, delta = (300, 200), 0.02, 0.2, 1e-6
+    dims = [theory.eluder_dimension(grid[:, [u]], durations[u] ** -2.0) for u in (0, 1)]
+    given = {"log_covering": theory.finite_log_covering(81), "noise": noise, "delta": delta}
+    bounds = theory.nonlinear_bounds(Structure(durations, dims), alpha, **given)
+    assert bounds.queries < 500  # it says something; and it fails with odds of at most 1e-6 per run
+    assert bounds.regret < 2000
+    for seed in range(2):
+        theta = grid[np.random.default_rng(seed).integers(81)]
+        model = ConfidenceSet(FiniteLinear(grid), horizon=500, noise=noise, delta=delta)
+        stream = LeastKnownDomain(theta, noise, durations, seed)
+        trace = run(Learner(model, QuFUR(alpha), seed=seed), stream)
+        assert np.bincount(trace.domain).tolist() == [300, 200]
+        assert (np.diff(trace.domain) != 0).sum() > 2
+        assert trace.queries <= bounds.queries
+        assert trace.total_regret <= bounds.regret
+
+
+def test_the_linear_class_costs_a_factor_of_the_dimension_more():
+    d, T_u = 20, 10**6
+    for d_u in (2, 5, 20):
+        log_covering = theory.linear_log_covering(d, T_u**-2.0)
+        eluder = theory.linear_eluder_bound(d_u, T_u**-2.0)
+        assert d_u <= eluder <= 12 * d_u * math.log(T_u)
+        assert d <= log_covering <= 3 * d * math.log(T_u)
+        complexity = theory.domain_complexity(Structure([T_u], [eluder]), log_covering=log_covering).item()
+        assert d_u * d <= complexity <= min(4 * T_u, 1500 * d_u * d * math.log(T_u) ** 3)

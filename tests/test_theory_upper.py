@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from qufur import FixedBudget, Learner, QuFUR, Ridge, run, theory
 from qufur.streams import HiddenDomains
 from qufur.theory import Bounds, Structure
-from qufur.theory.concentration import mean_at_most, total_at_most
+from qufur.theory.concentration import coin_bounds, mean_at_most, total_at_most
 
 from .structures import alphas, deltas, noises, structures
 
@@ -79,6 +79,38 @@ def test_a_subsequence_is_a_domain_of_its_own():
     assert alone == theory.qufur_bounds(Structure([400], [3]), 2.0, noise=1.5, norm_bound=2.0, delta=0.01)
 
 
+@given(st.integers(1, 6), st.integers(0, 30), st.floats(0.1, 10), st.integers(0, 10**6))
+def test_error_of_least_squares_is_noise_and_bias(dim, count, C, seed):
+    rng = np.random.default_rng(seed)
+    X, x, theta = rng.standard_normal((count, dim)), rng.standard_normal(dim), rng.standard_normal(dim)
+    theta *= C / np.linalg.norm(theta)
+    xi, lam = rng.standard_normal(count), C**-2.0
+    state = Ridge(dim, norm_bound=C, clip=False, cap=False).start()
+    state.learn(X, X @ theta + xi)
+    solved = np.linalg.solve(lam * np.eye(dim) + X.T @ X, x)
+    noise, bias = xi @ (X @ solved), lam * solved @ theta
+    assert state.predict(x[None]) - x @ theta == pytest.approx(noise - bias, abs=1e-7)
+    # What the proof makes of the two: a variance of at most ‖x‖² in M⁻¹, and a bias below its root.
+    squared = state.uncertainty(x[None]).item()
+    assert ((X @ solved) ** 2).sum() <= squared * (1 + 1e-7)
+    assert abs(bias) <= math.sqrt(squared) * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0, 3.0])
+def test_errors_stay_below_the_uncertainty(noise):
+    T, delta = 400, 1e-6  # 6 runs fail with odds below 3e-6
+    factor = theory.error_factor(noise, T, delta)
+    for seed in range(2):
+        stream = HiddenDomains([300, 100], [2, 5], noise=noise, order="shuffled", seed=seed)
+        trace = run(Learner(Ridge(7, noise=noise), QuFUR(0.5), seed=seed), stream)
+        assert (trace.regret <= factor * trace.uncertainty).all()
+    # One example fails with probability δ/(2T), exactly for Gaussian noise.
+    assert 2 * norm.sf(math.sqrt(2 * math.log(4 * T / delta))) <= delta / (2 * T)
+    # The last lines of the proof print less than they bound, once the noise is large.
+    bounded, printed = 4 * noise**2 * math.log(4 * T) + 2, 4 * noise**2 * math.log(2 * T) + 4
+    assert (printed < bounded) == (noise**2 > 1 / (2 * math.log(2)))
+
+
 def test_log_determinant_lemma_needs_its_factor():
     rng = np.random.default_rng(0)
     for dim, count, C in [(1, 1, 1.0), (1, 50, 1.0), (3, 200, 2.0), (5, 20, 0.5)]:
@@ -93,6 +125,29 @@ def test_log_determinant_lemma_needs_its_factor():
         assert total <= theory.log_det_bound(np.array([count]), np.array([dim]), C).item()
         if count == 1:
             assert total > ratio  # the lemma as printed
+
+
+@given(st.integers(1, 5), st.integers(1, 30), st.floats(0.05, 20), st.integers(0, 10**6))
+def test_log_determinant_lemma_on_any_subset(dim, count, lam, seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((count, dim)) * 10.0 ** rng.uniform(-2, 2, (count, 1))
+    chosen = rng.random(count) < rng.random()
+    N, total = lam * np.eye(dim), 0.0
+    for a, counts in zip(A, chosen, strict=True):
+        total += counts * min(1.0, a @ np.linalg.solve(N, a))
+        N += np.outer(a, a)  # what is left out of the sum is in the matrix all the same
+    assert total <= 2 * np.linalg.slogdet(np.eye(dim) + A[chosen].T @ A[chosen] / lam)[1] + 1e-9
+
+
+@given(st.lists(st.floats(1e-9, 4), min_size=1, max_size=50), alphas, st.integers(0, 10**6))
+def test_high_and_low_risk_add_up(deltas, alpha, seed):
+    delta = np.array(deltas)
+    p = np.minimum(1, alpha * delta)
+    q = np.random.default_rng(seed).random(len(p)) < p
+    queried, expected = (q * delta).sum(), (p * delta).sum()
+    rest = math.sqrt(len(p) * expected)
+    assert p.sum() <= (alpha * queried + math.sqrt(alpha) * rest) * (1 + 1e-9)
+    assert delta.sum() <= (queried + rest / math.sqrt(alpha)) * (1 + 1e-9)
 
 
 def test_concentration_at_its_worst():
@@ -179,3 +234,55 @@ def test_fixed_budget_run_stays_below():
     trace = run(Learner(Ridge(stream.dim), FixedBudget(120, stream.horizon), seed=3), stream)
     assert trace.queries <= bounds.queries == 120
     assert trace.total_regret <= bounds.regret == 4 * structure.horizon
+
+
+@given(st.lists(st.booleans(), max_size=40), st.integers(1, 20))
+def test_a_copy_below_its_share_was_never_stopped(attempts, share):
+    attempts = np.array(attempts, dtype=int)
+    active = np.cumsum(attempts) - attempts < share
+    bought = attempts * active
+    assert bought.sum() <= share
+    np.testing.assert_array_equal(active, np.cumsum(bought) - bought < share)  # as Algorithm 2 counts
+    if bought.sum() < share:
+        assert attempts.sum() < share
+        assert active.all()
+
+
+@given(st.integers(2, 10**6), st.floats(0, 1))
+def test_some_copy_is_within_a_factor_2_of_any_alpha(horizon, where):
+    alphas = FixedBudget(10**6, horizon).alphas
+    assert alphas[0] == pytest.approx(horizon**-2.0)
+    assert alphas[-1] >= horizon * (1 - 1e-12)
+    wanted = max(alphas[0] ** (1 - where) * alphas[-1] ** where, alphas[0] * (1 + 1e-9))
+    assert wanted / 2 * (1 - 1e-9) <= alphas[alphas < wanted].max() < wanted
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_stay_below_their_own_bounds(seed):
+    # Algorithm 2 by hand, with what each copy attempts. Its bounds are at δ = 1e-6 for each of 2 × 3 runs'
+    # 35 copies, together wrong with odds of at most 2e-4, were the seeds free.
+    T, d, delta, rng = np.array([1500.0, 500.0]), np.array([1.0, 2.0]), 1e-6, np.random.default_rng(seed)
+    horizon, weights = 2000, theory.log_det_bound(T, d, 1.0)
+    for budget in (350, 35_000):
+        rule = FixedBudget(budget, horizon)
+        domain, M = rng.permutation(np.repeat([0, 1], T.astype(int))), np.eye(3)
+        r, p, active, deltas = (np.zeros((horizon, rule.copies)) for _ in range(4))
+        for t, u in enumerate(domain):
+            x = np.append(np.zeros(u), rng.standard_normal(u + 1))
+            x = np.append(x, np.zeros(3 - len(x))) / np.linalg.norm(x)
+            deltas[t] = min(1.0, x @ np.linalg.solve(M, x))
+            p[t] = np.minimum(1, rule.alphas * deltas[t])
+            r[t] = rng.random(rule.copies) < p[t]
+            active[t] = r[:t].sum(axis=0) < rule.caps()
+            M += np.outer(x, x) * (r[t] * active[t]).any()
+        bought, meant = (active * r).sum(axis=0), (active * p).sum(axis=0)
+        price = math.log(4 / delta)
+        assert (bought <= [total_at_most(m, 1.0, price) for m in meant]).all()
+        for u in (0, 1):
+            within = (active * p * deltas)[domain == u].sum(axis=0)
+            assert (within <= mean_at_most(weights[u], 1.0, math.log(8 / delta))).all()
+        for i, alpha in enumerate(rule.alphas):
+            bounds = coin_bounds(T, weights, float(alpha), 1.0, 1.0, delta)
+            assert bought[i] <= bounds.queries
+            assert (active * deltas)[:, i].sum() <= bounds.regret
+        assert min(coin_bounds(T, weights, a, 1.0, 1.0, delta).queries for a in (0.1, 1.0)) < horizon / 2

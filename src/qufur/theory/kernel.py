@@ -63,9 +63,10 @@ def kernel_bounds(
 
     `qufur_bounds` with S_u = η̃² min{T_u, 2 d̃_u (ln(1 + T_u/(λd̃_u)) + ln T_u)}: the d̃_u largest eigenvalues of
     the domain's kernel matrix sum to at most T_u, the others to at most λ d̃_u ln T_u. The factor 2 is that of
-    the log-determinant lemma. The text has 4 + 6/λ instead, and reaches the first logarithm through a program
-    whose printed optimum is not one: with d̃ = 2, s = 10 and λ = 1 it gives 4.04, while all ε on the first
-    coordinate and all α on the second give 10. The lemma's Õ(d̃_u) stands.
+    the log-determinant lemma. The text has 4 + 6/λ instead, from a lemma on eigenvalues (Lemma 11) that is
+    false as printed, and reaches the first logarithm through a program whose printed optimum is not one: with
+    d̃ = 2, s = 10 and λ = 1 it gives 4.04, while all ε on the first coordinate and all α on the second give
+    10. The Õ(d̃_u) of Lemma 12 stands.
 
     Parameters
     ----------
