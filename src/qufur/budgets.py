@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from qufur.models import Model
 from qufur.plan import matching_parameter
 from qufur.rules import RULES, Rule
 from qufur.rules.base import Domains
@@ -25,7 +26,7 @@ def budget_grid(stream: Stream, model: ModelOf, shares: Sequence[float]) -> tupl
         usable = []
         for share in shares:
             try:
-                _for_budget(kind, share, stream)
+                kind.for_budget(labels(share, stream), stream.horizon, _domains(stream))
                 usable.append(share)
             except ValueError as reason:
                 left_out.setdefault(kind.__name__, str(reason))
@@ -39,17 +40,24 @@ def labels(share: float, stream: Stream) -> int:
     return max(1, round(share * stream.horizon))
 
 
+def rule_for_budget(kind: type[Rule], budget: int, model: Model, stream: Stream) -> Rule:
+    """Return a rule of this kind that spends a budget on a stream; α and the like are found on its inputs.
+
+    >>> from qufur import QuFUR, Ridge, streams
+    >>> stream = streams.HiddenDomains([100, 100], [6, 2])
+    >>> rule_for_budget(QuFUR, 40, Ridge(stream.dim), stream)
+    QuFUR(alpha=0.79..., power=1.0, budget=40)
+    """
+    rule: Any = kind.for_budget(budget, stream.horizon, _domains(stream))
+    return rule if isinstance(rule, Rule) else rule(matching_parameter(rule, model, stream))
+
+
 def _rule_at(kind: type[Rule], model: ModelOf) -> RuleOf:
     @cache  # a file is one stream for all seeds: what was tried out for one serves the others
     def rule_at(share: float, stream: Stream) -> Rule:
-        rule = _for_budget(kind, share, stream)
-        return rule if isinstance(rule, Rule) else rule(matching_parameter(rule, model(stream), stream))
+        return rule_for_budget(kind, labels(share, stream), model(stream), stream)
 
     return rule_at
-
-
-def _for_budget(kind: type[Rule], share: float, stream: Stream) -> Any:
-    return kind.for_budget(labels(share, stream), stream.horizon, _domains(stream))
 
 
 def _domains(stream: Stream) -> Domains | None:

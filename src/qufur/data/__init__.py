@@ -1,0 +1,7 @@
+"""Files of public datasets: where they lie, whether they are whole, and how they get here."""
+
+from qufur.data.dataset import Copy, Dataset, Edition
+from qufur.data.fetch import fetch, find
+from qufur.data.files import File, Found, MissingDataError
+
+__all__ = ["Copy", "Dataset", "Edition", "File", "Found", "MissingDataError", "fetch", "find"]

@@ -1,0 +1,128 @@
+"""QuFUR against the oracle that is told the domains, small and large budgets (Section 3.2, Theorem 14).
+
+On the lower-bound adversary's streams, for the reason that `budgets` gives.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.budgets import rule_for_budget
+from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.evidence import Interval, jackknife, per_seed
+from qufur.figures.style import LOOKS, subplots
+from qufur.models import Ridge
+from qufur.rules import DomainOracle, QuFUR, Rule, Uniform
+from qufur.streams import LowerBound, Stream
+from qufur.sweep import play as play_rule
+from qufur.tasks import Row
+from qufur.theory import Structure, largest_budget, oracle_alpha
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+STRUCTURE = Structure(durations=[1_000, 2_000, 5_000, 12_000], dims=[20, 10, 2, 1])
+BUDGETS = (500, 1_000, 2_000, 5_000, 10_000)
+"""`largest_budget` lies between the third and the fourth: from there on the oracle buys domains whole."""
+
+RULES = ("QuFUR", "QuFUR, oracle's α", "DomainOracle", "Uniform")
+SAME_ORDER = 2.0
+
+
+def cells(seeds: int) -> list[Cell]:
+    """Run every rule at every budget on the same streams."""
+    return [
+        {"seed": seed, "budget": budget, "rule": rule}
+        for seed, budget, rule in product(range(seeds), BUDGETS, RULES)
+    ]
+
+
+def play(cell: Cell) -> Row:
+    """Run one rule on one draw of the stream."""
+    seed, model = cell["seed"], Ridge(sum(STRUCTURE.dims), norm_bound=sum(STRUCTURE.dims) ** 0.5)
+    stream = LowerBound(STRUCTURE.durations, STRUCTURE.dims, seed=seed)
+    rule = _rule(cell["rule"], cell["budget"], model, stream)
+    totals = play_rule(model, rule, stream, seed).totals
+    return {"queries": totals.queries, "regret": totals.regret}
+
+
+def _rule(name: str, budget: int, model: Ridge, stream: Stream) -> Rule:
+    if name == "QuFUR, oracle's α":
+        return QuFUR(oracle_alpha(STRUCTURE, budget))
+    kinds: dict[str, type[Rule]] = {"QuFUR": QuFUR, "DomainOracle": DomainOracle, "Uniform": Uniform}
+    return rule_for_budget(kinds[name], budget, model, stream)
+
+
+def judge(table: pl.DataFrame) -> list[Statement]:
+    """Compare regrets at equal budgets, and look at what the oracle's α spends."""
+    small = sum(budget <= largest_budget(STRUCTURE) for budget in BUDGETS)
+    matched, uniform = (_ratios(table, rule) for rule in ("QuFUR", "Uniform"))
+    told = _ratios(table, "QuFUR, oracle's α")
+    spent = per_seed(table.filter(table["rule"] == "QuFUR, oracle's α"), ["budget"], "queries")
+    overspend = float((spent.mean(axis=0) / BUDGETS).max())
+    return [
+        _at_most("Section 4.1", "small budgets: QuFUR's regret", matched[:small]),
+        _at_most("large-budget appendix", "large budgets: QuFUR's regret", matched[small:]),
+        _at_most("large-budget appendix", "at α = 1/(τη̃)²: QuFUR's regret", told),
+        Statement(
+            "large-budget appendix",
+            f"at α = 1/(τη̃)² QuFUR buys at most {SAME_ORDER:.0f}B labels",
+            f"at most {overspend:.2f}B",
+            overspend <= SAME_ORDER,
+        ),
+        Statement(
+            "Section 3.2",
+            "knowing the domains pays: uniform querying has more regret at every small budget",
+            _listed(uniform[:small]),
+            all(ratio.low > 1 for ratio in uniform[:small]),
+        ),
+    ]
+
+
+def _ratios(table: pl.DataFrame, rule: str) -> list[Interval]:
+    """Return regret over the oracle's at each budget."""
+    parts = [
+        per_seed(table.filter(table["rule"] == name), ["budget"], "regret") for name in (rule, "DomainOracle")
+    ]
+    both: Floats = np.stack(parts, axis=-1)
+    return [
+        jackknife(lambda pairs: float(np.divide(*pairs.mean(axis=0))), both[:, i])
+        for i in range(len(BUDGETS))
+    ]
+
+
+def _at_most(source: str, subject: str, ratios: list[Interval]) -> Statement:
+    claim = f"{subject} is at most {SAME_ORDER:.0f} times the oracle's"
+    verdicts = [ratio.within(0, SAME_ORDER) for ratio in ratios]
+    holds = False if False in verdicts else None if None in verdicts else True
+    return Statement(source, claim, _listed(ratios), holds)
+
+
+def _listed(ratios: list[Interval]) -> str:
+    return ", ".join(f"{ratio.value:.2f}" for ratio in ratios) + " times"
+
+
+def draw(table: pl.DataFrame) -> Figure:
+    """Draw regret against labels bought."""
+    figure, (panel,) = subplots(1, 1)
+    for rule in RULES:
+        rows = table.filter(table["rule"] == rule)
+        Q, R = (per_seed(rows, ["budget"], column).mean(axis=0) for column in ("queries", "regret"))
+        told = rule not in LOOKS
+        look = LOOKS["QuFUR"] if told else LOOKS[rule]
+        panel.plot(
+            Q, R, label=rule, ms=5, lw=1.2, ls=":" if told else "-", mfc="none" if told else None, **look
+        )
+    panel.axvline(largest_budget(STRUCTURE), color="0.5", lw=0.8, ls="--")
+    panel.set(xscale="log", yscale="log", xlabel="labels bought", ylabel="regret R")
+    panel.set_title("Right of the dashed line the oracle buys domains whole", fontsize="medium")
+    panel.legend(frameon=False, fontsize="small")
+    return figure
+
+
+EXPERIMENT = Experiment("oracle", "QuFUR and the oracle that knows the domains", cells, play, draw, judge)

@@ -1,0 +1,130 @@
+"""The guarantee holds within any subsequence, though nobody tells the learner which (after Theorem 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints
+from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.evidence import per_seed
+from qufur.figures.style import LOOKS, subplots
+from qufur.models import Ridge
+from qufur.rules import QuFUR
+from qufur.streams import HiddenDomains
+from qufur.sweep import play as play_rule
+from qufur.tasks import Row
+from qufur.theory import Bounds, Structure, qufur_order, subsequence_bounds
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+NOISE = 1.0
+STRUCTURE = Structure(durations=[4_000, 1_000, 10_000, 500, 4_500], dims=[8, 3, 2, 12, 4])
+ALPHAS = (0.3, 3.0)
+PARTS = ("queries", "regret")
+CONSTANT = 2.0
+"""Of the order: one domain alone has Q = √2 · √(α d T)."""
+
+
+def subsequences() -> dict[str, Ints]:
+    """Return sets of positions that are fixed before anything is seen."""
+    T, ends = STRUCTURE.horizon, np.cumsum(STRUCTURE.durations)
+    everything = np.arange(T)
+    domain = np.searchsorted(ends, everything, side="right")
+    chosen = {f"domain {u + 1}": everything[domain == u] for u in range(len(ends))}
+    return chosen | {
+        "all": everything,
+        "first tenth": everything[: T // 10],
+        "last tenth": everything[-T // 10 :],
+        "every 7th": everything[::7],
+        "random 1 %": np.sort(np.random.default_rng(0).choice(T, T // 100, replace=False)),
+        "random half": np.sort(np.random.default_rng(1).choice(T, T // 2, replace=False)),
+        "domains 2 and 4": everything[np.isin(domain, (1, 3))],
+        "200 around each shift": np.concatenate([np.arange(end - 100, end + 100) for end in ends[:-1]]),
+        "first 20 of each domain": np.concatenate([np.arange(s, s + 20) for s in ends - STRUCTURE.durations]),
+        "second half of domain 3": everything[domain == 2][5_000:],
+    }
+
+
+def dimension(positions: Ints) -> int:
+    """Return d_I: each domain in it adds its own dimension, or as many as it has examples."""
+    domain = np.searchsorted(np.cumsum(STRUCTURE.durations), positions, side="right")
+    counts = np.bincount(domain, minlength=len(STRUCTURE.dims))
+    return int(np.minimum(counts, STRUCTURE.dims).sum())
+
+
+def cells(seeds: int) -> list[Cell]:
+    """Run both α on the same streams."""
+    return [{"seed": seed, "alpha": alpha} for seed, alpha in product(range(seeds), ALPHAS)]
+
+
+def play(cell: Cell) -> Row:
+    """Run QuFUR(α) once and add up within every subsequence."""
+    seed = cell["seed"]
+    stream = HiddenDomains(STRUCTURE.durations, STRUCTURE.dims, noise=NOISE, seed=seed)
+    records = play_rule(Ridge(stream.dim, noise=NOISE), QuFUR(cell["alpha"]), stream, seed).records
+    row: Row = {}
+    for name, positions in subsequences().items():
+        row[f"queries {name}"] = int(records["query"][positions].sum())
+        row[f"regret {name}"] = float(records["regret"][positions].sum())
+    return row
+
+
+def judge(table: pl.DataFrame) -> list[Statement]:
+    """Compare the means within each subsequence with the bounds, with and without constants."""
+    q_bound, r_bound = shares(
+        table, lambda size, dim, alpha: subsequence_bounds(size, dim, alpha, delta=None)
+    )
+    q_order, r_order = shares(table, lambda size, dim, alpha: qufur_order(Structure([size], [dim]), alpha))
+    count = len(subsequences())
+    return [
+        Statement(
+            "after Theorem 1",
+            f"E[Q] and E[R] within each of {count} subsequences are below the bounds with constants",
+            f"at most {q_bound.max():.2f} and {r_bound.max():.2f} of them",
+            bool(q_bound.max() <= 1 and r_bound.max() <= 1),
+        ),
+        Statement(
+            "after Theorem 1",
+            f"and at most {CONSTANT:.0f} times what stands inside the Õ",
+            f"at most {q_order.max():.2f} and {r_order.max():.2f} times",
+            bool(q_order.max() <= CONSTANT and r_order.max() <= CONSTANT),
+        ),
+    ]
+
+
+def shares(table: pl.DataFrame, bounds_of: Callable[[int, int, float], Bounds]) -> tuple[Floats, Floats]:
+    """Return the mean queries and regret as shares of bounds: a row per subsequence, a column per α."""
+    queries, regret = [], []
+    for name, positions in subsequences().items():
+        bounds = [bounds_of(len(positions), dimension(positions), alpha) for alpha in ALPHAS]
+        means = {part: per_seed(table, ["alpha"], f"{part} {name}").mean(axis=0) for part in PARTS}
+        queries.append(means["queries"] / [bound.queries for bound in bounds])
+        regret.append(means["regret"] / [bound.regret for bound in bounds])
+    return np.array(queries), np.array(regret)
+
+
+def draw(table: pl.DataFrame) -> Figure:
+    """Draw queries and regret within each subsequence in units of their order."""
+    figure, panels = subplots(1, 2, width=5.0, height=4.6)
+    parts = shares(table, lambda size, dim, alpha: qufur_order(Structure([size], [dim]), alpha))
+    names = list(subsequences())
+    for panel, title, values in zip(panels, ("queries Q", "regret R"), parts, strict=True):
+        for alpha, column, face in zip(ALPHAS, values.T, ("white", None), strict=True):
+            panel.plot(
+                column, range(len(names)), ls="", ms=5, label=f"α = {alpha}", mfc=face, **LOOKS["QuFUR"]
+            )
+        panel.axvline(CONSTANT, color="0.5", lw=0.8, ls=":")
+        panel.set(xlabel=f"{title} within I, in units of its order", xlim=(0, 1.1 * CONSTANT))
+        panel.set_yticks(range(len(names)), names if panel is panels[0] else [""] * len(names))
+        panel.invert_yaxis()
+    panels[1].legend(frameon=False, loc="lower right")
+    return figure
+
+
+EXPERIMENT = Experiment("subsequences", "Queries and regret within subsequences", cells, play, draw, judge)

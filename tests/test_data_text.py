@@ -1,0 +1,137 @@
+"""Reviews and their embeddings; the model here is tiny and random, and so is everything it has to say."""
+
+import gzip
+import json
+import os
+import sys
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qufur.data import embeddings, reviews
+from qufur.data.embeddings import TokenMeans, pieces
+
+STAND_IN = Path(os.environ.get("QUFUR_DATA", ""), "amazon_standin/automotive.jsonl.gz")
+
+
+def write(path, *lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+    return path
+
+
+def review(rating, text):
+    return json.dumps({"reviewerID": "A1", "overall": rating, "reviewText": text, "summary": "!"})
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed: qufur[text]")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed: qufur[text]")
+    letters = [*"abcdefghijklmnopqrstuvwxyz", "##e", "##s"]
+    vocabulary = tmp_path / "vocabulary.txt"
+    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]))
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=64,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=300,
+    )
+    return TokenMeans(transformers.BertModel(config), transformers.BertTokenizer(str(vocabulary)), batch=3)
+
+
+def test_pieces_hold_the_whole_text():
+    text = "".join(chr(97 + i % 26) for i in range(1300))
+    assert "".join(pieces(text)) == text
+    assert [len(piece) for piece in pieces(text)] == [512, 512, 276]
+    assert [len(piece) for piece in pieces(text[:1024])] == [512, 512]
+
+
+def test_embedding_is_a_mean_over_tokens_then_pieces(tiny):
+    import torch
+
+    texts = ["a b c", "", "d e " * 300, "f " * 2000]
+    for text, vector in zip(texts, tiny.embed(texts), strict=True):
+        means = []
+        for start in range(0, max(1, len(text)), 512):
+            tokens = tiny.tokenizer(text[start : start + 512], return_tensors="pt")
+            assert tokens["input_ids"][0, 0] == tiny.tokenizer.cls_token_id
+            with torch.no_grad():
+                means.append(tiny.model(**tokens).last_hidden_state[0].mean(dim=0).numpy())
+        np.testing.assert_allclose(vector, np.mean(means, axis=0), rtol=1e-4, atol=1e-6)
+        assert (vector.shape, vector.dtype) == ((16,), np.float64)
+
+
+def test_a_piece_of_too_many_tokens_is_cut(tiny):
+    tiny.model.config.max_position_embeddings = 10
+    long, short = tiny.embed(["a b c d e f g h i j k l", "a b c d e f g h"])
+    np.testing.assert_allclose(long, short, rtol=1e-5)
+
+
+def test_batches_change_nothing_but_rounding(tiny):
+    text = "a b c d " * 1000
+    (three,) = tiny.embed([text])
+    (one,) = TokenMeans(tiny.model, tiny.tokenizer, batch=1).embed([text])
+    np.testing.assert_allclose(three, one, rtol=1e-5, atol=1e-6)
+
+
+def test_the_whole_way_from_reviews_to_a_stream(tiny, tmp_path, monkeypatch):
+    pytest.importorskip("pooch")
+    from qufur.streams import AmazonReviews
+
+    monkeypatch.setenv("QUFUR_DATA", str(tmp_path))
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "cache")
+    for file, count in reviews.TOPICS.values():
+        letter = file.name[15].lower()
+        write(tmp_path / file.name, *(review(1 + i % 5, f"{letter} " * i) for i in range(count + 7)))
+    reviews.embed_reviews(tiny)
+    stream = AmazonReviews.main()
+    assert (stream.durations, stream.dim, stream.stand_in) == ((300, 600, 1200), 16, False)
+    assert stream.topics == ("automotive", "grocery", "games")
+    assert stream.provenance.startswith("Amazon reviews, original reviews, BERT-base embeddings: amazon/bert")
+    # Find a review by its vector, and with it its rating.
+    (vector,) = tiny.embed(["a " * 41])
+    row = np.argmin(np.linalg.norm(stream.X[:300] - vector, axis=1))
+    assert stream.y[row] == 1 + 41 % 5
+
+
+def test_reviews_are_read(tmp_path):
+    path = write(tmp_path / "r.json.gz", review(5.0, "good, “really”"), review(1, ""))
+    assert list(reviews.read_reviews(path)) == [(5.0, "good, “really”"), (1.0, "")]
+
+
+BAD = ["{'overall': 5}", '{"overall": 5}', "[]", '{"overall": "?", "reviewText": ""}']
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_reviews_are_named(tmp_path, line):
+    path = write(tmp_path / "r.json.gz", review(5.0, "good"), line)
+    with pytest.raises(ValueError, match=r"line 2 of .*r\.json\.gz must be a JSON object with overall and"):
+        list(reviews.read_reviews(path))
+
+
+@pytest.mark.skipif(not STAND_IN.is_file(), reason=f"not in QUFUR_DATA: {STAND_IN.name}")
+def test_real_reviews():
+    found = list(reviews.read_reviews(STAND_IN))
+    assert len(found) == 2000
+    assert {rating for rating, _ in found} == {1, 2, 3, 4, 5}
+    assert max(len(text) for _, text in found) > embeddings.CHARACTERS
+
+
+@pytest.mark.skipif(not STAND_IN.is_file(), reason=f"not in QUFUR_DATA: {STAND_IN.name}")
+def test_real_reviews_are_embedded(tiny):
+    texts = [text for _, text in islice(reviews.read_reviews(STAND_IN), 50)]
+    X = np.array(list(tiny.embed(texts)))
+    assert X.shape == (50, 16)
+    assert np.isfinite(X).all()
+
+
+def test_transformers_are_asked_for_by_name(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ImportError, match=r"embedding texts needs transformers and torch.*qufur\[text\]"):
+        TokenMeans.pretrained()
