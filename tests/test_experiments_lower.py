@@ -3,12 +3,10 @@
 import math
 from functools import cache
 
-import numpy as np
 import polars as pl
 import pytest
 
 from qufur.experiments.base import run_all
-from qufur.experiments.evidence import jackknife
 from qufur.experiments.theory import batch, bayes_risk, lower_bound, regret_definition
 from qufur.rules import FixedBudget
 from qufur.theory import Structure, batch_horizon
@@ -174,8 +172,3 @@ def test_the_settings_are_in_the_range_of_theorem_12():
     mixtures, horizon, budgets = BATCH
     assert all(batch_horizon(*mixture, max(budgets)) <= horizon for mixture in mixtures)
     assert min(budgets) >= FixedBudget(1000, horizon).copies
-
-
-def test_the_interval_of_a_mean_is_students():
-    found = jackknife(lambda x: float(x.mean()), np.array([1.0, 2.0, 3.0]), confidence=0.9)
-    assert found.high - 2 == pytest.approx(2.919986 / math.sqrt(3))

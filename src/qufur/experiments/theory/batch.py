@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats
+from qufur.budgets import rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Statement
 from qufur.experiments.evidence import jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, subplots
 from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.online_to_batch import online_to_batch
-from qufur.plan import matching_parameter
 from qufur.rules import FixedBudget, QuFUR, Rule
 from qufur.streams import Arrays
 from qufur.streams.subspaces import Blocks, unit_vectors
@@ -39,7 +39,7 @@ NOISE = 1.0
 BUDGETS = (102, 204, 408)
 """3, 6 and 12 labels for each copy of FixedBudget; T is in the range of Theorem 12 for all of them."""
 
-RULES = ("FixedBudget", "QuFUR")
+RULES: dict[str, type[Rule]] = {"FixedBudget": FixedBudget, "QuFUR": QuFUR}
 FRESH = 2000
 """New examples on which a predictor is tried."""
 
@@ -84,12 +84,10 @@ def _draw(mixture: str, seed: int) -> tuple[Arrays, Floats, Floats]:
 
 @cache
 def _rule(mixture: str, budget: int, rule: str) -> Rule:
-    if rule == "FixedBudget":
-        return FixedBudget(budget, HORIZON)
-    # Streams of one mixture are alike: what spends the budget on one nearly does on the others.
-    stream = _draw(mixture, 0)[0]
-    model = Ridge(stream.dim, noise=NOISE)
-    return QuFUR(matching_parameter(lambda alpha: QuFUR(alpha, budget=budget), model, stream))
+    # Streams of one mixture are alike: the α that spends the budget on one nearly does on the others.
+    stream, *_ = _draw(mixture, 0)
+    found = rule_for_budget(RULES[rule], budget, Ridge(stream.dim, noise=NOISE), stream)
+    return QuFUR(found.alpha) if isinstance(found, QuFUR) else found  # the cap served to find α
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
@@ -162,7 +160,7 @@ def draw(table: pl.DataFrame) -> Figure:
         first.plot(rows["regret"] / HORIZON, rows["risk"], ls="", ms=3, alpha=0.5, label=rule, **LOOKS[rule])
         mean = over_order(rows).mean(axis=0)
         for name, values, style in zip(MIXTURES, mean, ("-", "--", ":"), strict=True):
-            label = f"{rule}, dimensions {name}"
+            label = f"{rule}, {name}"
             second.plot(BUDGETS, values, ls=style, lw=1.2, ms=4, label=label, **LOOKS[rule])
     first.axline((0.01, 0.01), (0.1, 0.1), color="0.3", lw=0.8)
     first.set(xscale="log", yscale="log", xlabel="R/T", ylabel="excess risk of a random predictor")
@@ -172,7 +170,7 @@ def draw(table: pl.DataFrame) -> Figure:
     second.set(title="Excess risk over its order", ylim=(0, 1.4 * second.get_ylim()[1]))
     second.set_xticks(BUDGETS, labels=BUDGETS)
     second.minorticks_off()
-    second.legend(frameon=False, fontsize="small", ncols=2, loc="upper left")
+    second.legend(frameon=False, fontsize="small", ncols=2, loc="upper left", title="rule, dimensions")
     return figure
 
 

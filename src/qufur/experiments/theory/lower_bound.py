@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qufur.budgets import budget_grid
+from qufur.budgets import rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Statement
 from qufur.experiments.evidence import Interval, every, jackknife, per_seed
 from qufur.figures.style import LOOKS, subplots
@@ -30,7 +30,7 @@ STRUCTURES = {
     "three domains": Structure([1250, 600, 150], [2, 4, 10]),
 }
 BUDGETS = (64, 192, 576)
-NAMES = sorted(kind.__name__ for kind in RULES)
+KINDS = {kind.__name__: kind for kind in RULES}
 MODELS: dict[str, Callable[[int], Ridge]] = {
     "paper": lambda dim: Ridge(dim, norm_bound=math.sqrt(dim)),
     # With N labels of a direction, N⁺ of them 1, this predicts (1 + N⁺)/(2 + N), the mean of its posterior.
@@ -49,7 +49,7 @@ SLACK = 0.8
 def cells(seeds: int) -> list[Cell]:
     """Run every rule over both models at every budget; θ* is drawn anew for each seed."""
     names = ("seed", "structure", "model", "budget", "rule")
-    settings = product(range(REPEATS * seeds), STRUCTURES, MODELS, BUDGETS, NAMES)
+    settings = product(range(REPEATS * seeds), STRUCTURES, MODELS, BUDGETS, KINDS)
     return [dict(zip(names, setting, strict=True)) for setting in settings]
 
 
@@ -65,9 +65,7 @@ def play(cell: Cell) -> Row:
 @cache  # the adversary shows the same inputs whatever the seed
 def _rule(structure: str, model: str, budget: int, rule: str) -> Rule:
     stream = LowerBound(STRUCTURES[structure].durations, STRUCTURES[structure].dims)
-    share = budget / stream.horizon
-    grid, _ = budget_grid(stream, lambda stream: MODELS[model](stream.dim), [share])
-    found = grid[rule][0](share, stream)
+    found = rule_for_budget(KINDS[rule], budget, MODELS[model](stream.dim), stream)
     return QuFUR(found.alpha) if isinstance(found, QuFUR) else found  # the cap served to find α
 
 
@@ -119,7 +117,7 @@ def draw(table: pl.DataFrame) -> Figure:
     for panel, (model, (name, structure)) in zip(panels, product(MODELS, STRUCTURES.items()), strict=True):
         rows = table.filter((table["structure"] == name) & (table["model"] == model))
         Q, R = (per_seed(rows, ["rule", "budget"], column).mean(axis=0) for column in ("queries", "regret"))
-        for rule, queries, regret in zip(NAMES, Q, R, strict=True):
+        for rule, queries, regret in zip(sorted(KINDS), Q, R, strict=True):
             panel.plot(queries, regret, ms=5, lw=1.2, label=rule, **LOOKS[rule])
         B = np.unique(np.geomspace(sum(structure.dims), BUDGETS[-1], 50).astype(int)).tolist()
         bounds = [(bayes_lower_bound(structure, b), regret_lower_bound(structure, b)) for b in B]
