@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,26 @@ def jackknife(statistic: Callable[[Floats], float], samples: Floats, *, confiden
     error = math.sqrt((n - 1) * without.var())
     margin = float(stdtrit(n - 1, (1 + confidence) / 2)) * error
     return Interval(value, value - margin, value + margin)
+
+
+def every(verdicts: Iterable[bool | None]) -> bool | None:
+    """Return whether all hold: one that does not decides, then one that is undecided; of none, None.
+
+    >>> every([True, True]), every([True, None]), every([None, False]), every([])
+    (True, None, False, None)
+    """
+    found = set(verdicts)
+    return False if False in found else True if found == {True} else None
+
+
+def ratio(samples: Floats) -> float:
+    """Return the mean of the first column divided by that of the second.
+
+    >>> ratio(np.array([[1.0, 2.0], [3.0, 6.0]]))
+    0.5
+    """
+    above, below = samples.mean(axis=0)
+    return float(above / below)
 
 
 def slope(x: Floats, samples: Floats) -> float:

@@ -1,10 +1,23 @@
 """The theorems checked by numbers, one file each."""
 
-from qufur.experiments.theory import budgets, oracle, subsequences, tradeoff
+from qufur.experiments.theory import (
+    batch,
+    bayes_risk,
+    budgets,
+    lower_bound,
+    oracle,
+    regret_definition,
+    subsequences,
+    tradeoff,
+)
 
 THEORY = (
     tradeoff.EXPERIMENT,
     budgets.EXPERIMENT,
     subsequences.EXPERIMENT,
     oracle.EXPERIMENT,
+    lower_bound.EXPERIMENT,
+    bayes_risk.EXPERIMENT,
+    regret_definition.EXPERIMENT,
+    batch.EXPERIMENT,
 )

@@ -1,0 +1,116 @@
+"""The two notions of regret have one mean: E[R] = E[Reg] (Theorem 10)."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.evidence import Interval, jackknife
+from qufur.figures.style import LOOKS, subplots
+from qufur.hypotheses import FiniteLinear
+from qufur.models import ConfidenceSet, Model, Ridge
+from qufur.rules import QuFUR
+from qufur.streams import HiddenDomains, MostUncertain, Stream
+from qufur.sweep import play as play_rule
+from qufur.tasks import Row
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+NOISE = 0.3
+ALPHA = 0.3
+HORIZON = 200
+MEMBERS = 40
+"""Linear functions in the finite class, besides f*."""
+
+LEARNERS = {
+    "Ridge": "ridge regression, whose queries no label changes, on hidden domains",
+    "ConfidenceSet": "a confidence set, whose queries labels change, against an adversary who watches it",
+}
+REPEATS = 20
+"""Streams per seed asked for: R − Reg has a standard deviation of 2η√E[R]."""
+
+CONFIDENCE = 0.999
+NARROW = 0.1
+"""An interval that contains 0 says something if it reaches no further than this share of E[R]."""
+
+
+def cells(seeds: int) -> list[Cell]:
+    """Run each learner on streams of its own."""
+    return [{"seed": seed, "learner": name} for seed, name in product(range(REPEATS * seeds), LEARNERS)]
+
+
+def play(cell: Cell) -> Row:
+    """Measure both notions of regret in one run."""
+    seed = cell["seed"]
+    model, stream = _ridge(seed) if cell["learner"] == "Ridge" else _confidence_set(seed)
+    totals = play_rule(model, QuFUR(ALPHA), stream, seed).totals
+    return {"queries": totals.queries, "regret": totals.regret, "excess": totals.excess}
+
+
+def _ridge(seed: int) -> tuple[Model, Stream]:
+    stream = HiddenDomains([HORIZON, HORIZON], [4, 1], noise=NOISE, seed=seed)
+    return Ridge(stream.dim, noise=NOISE), stream
+
+
+def _confidence_set(seed: int) -> tuple[Model, Stream]:
+    stream = MostUncertain(2, HORIZON, noise=NOISE, pool=16, seed=seed)
+    others = np.random.default_rng([seed, 2]).uniform(-0.7, 0.7, (MEMBERS, 2))
+    # f* comes last: the first function is what a learner without labels predicts.
+    hypotheses = FiniteLinear(np.vstack([others, stream.theta]))
+    return ConfidenceSet(hypotheses, radius=1.0, noise=NOISE), stream
+
+
+def judge(table: pl.DataFrame) -> list[Statement]:
+    """Compare the means of the two."""
+    return [_statement(name, samples(table, name)) for name in LEARNERS]
+
+
+def _statement(name: str, pairs: Floats) -> Statement:
+    gap, (regret, excess) = relative_gap(pairs), pairs.mean(axis=0)
+    return Statement(
+        "Theorem 10",
+        f"E[R] = E[Reg] for {LEARNERS[name]}: the interval of E[R − Reg] contains 0 (by chance it does not, "
+        f"{1 - CONFIDENCE:.1%} of the time) and reaches no further than {NARROW:.0%} of E[R]",
+        f"R {regret:.3f}, Reg {excess:.3f}; (R − Reg)/R {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]",
+        (gap.within(-NARROW, NARROW) or None) if gap.low <= 0 <= gap.high else False,
+    )
+
+
+def samples(table: pl.DataFrame, name: str) -> Floats:
+    """Return R and Reg, a row per run."""
+    return table.filter(table["learner"] == name).sort("seed").select("regret", "excess").to_numpy()
+
+
+def relative_gap(pairs: Floats) -> Interval:
+    """Return the mean of R − Reg in units of the mean R."""
+    gap = jackknife(lambda part: float((part[:, 0] - part[:, 1]).mean()), pairs, confidence=CONFIDENCE)
+    unit = float(pairs[:, 0].mean())
+    return Interval(gap.value / unit, gap.low / unit, gap.high / unit)
+
+
+def draw(table: pl.DataFrame) -> Figure:
+    """Draw Reg against R, a point per run, and how the difference of their means narrows."""
+    figure, (first, second) = subplots(1, 2)
+    for name, look in zip(LEARNERS, (LOOKS["QuFUR"], LOOKS["Uniform"]), strict=True):
+        pairs = samples(table, name)
+        first.plot(*pairs.T, "o", ms=2.5, alpha=0.5, color=look["color"], label=name)
+        runs = np.unique(np.geomspace(min(10, len(pairs)), len(pairs), 30).astype(int))
+        gaps = np.array([(gap.value, gap.low, gap.high) for gap in (relative_gap(pairs[:n]) for n in runs)])
+        second.plot(runs, gaps[:, 0], color=look["color"], label=name)
+        second.fill_between(runs, gaps[:, 1], gaps[:, 2], color=look["color"], alpha=0.15, lw=0)
+    largest = max(first.get_xlim()[1], 0.0)
+    first.plot([0, largest], [0, largest], color="0.3", lw=0.8)
+    first.set(xlabel="R", ylabel="Reg", title="Both notions of regret; a point per run")
+    first.legend(frameon=False)
+    second.axhline(0.0, color="0.3", lw=0.8)
+    second.set(xscale="log", xlabel="runs", ylabel="(R − Reg) / R, of means", title="Difference and interval")
+    return figure
+
+
+EXPERIMENT = Experiment("regret_definition", "R and Reg, two notions of regret", cells, play, draw, judge)
