@@ -270,6 +270,9 @@ def test_a_file_of_a_package(tmp_path, monkeypatch):
     assert find(file) is None
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert find(file).place == "package carrier"
+    # Another version of the package may carry another file.
+    (package / "digits.bin").write_bytes(b"other digits")
+    assert find(file) is None
 
 
 def test_editions(server, cache):

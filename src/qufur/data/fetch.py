@@ -18,16 +18,14 @@ _log = logging.getLogger("qufur")
 def find(file: File) -> Found | None:
     """Return a copy of a file that is whole, None where there is none.
 
-    A damaged file in the cache counts as none: it can be downloaded again. One in the user's own folder or in
-    a package is an error, since nobody but its owner may replace it.
+    A damaged file in the cache or in a package counts as none: it can be had elsewhere. One in the user's own
+    folder is an error, since nobody else may replace it.
     """
     found = look(file)
-    if found is None or (found.damage and found.place == CACHE):
-        return None
-    if found.damage:
+    if found and found.damage and found.place == OWN:
         remedy = "Put a whole copy in its place, or take it away."
         raise ValueError(f"{found.path} is damaged: {found.damage}. {remedy}")
-    return found
+    return None if found and found.damage else found
 
 
 def fetch(file: File) -> Found:
