@@ -4,6 +4,7 @@ from qufur.experiments.theory import (
     batch,
     bayes_risk,
     budgets,
+    kernel,
     lower_bound,
     oracle,
     regret_definition,
@@ -20,4 +21,5 @@ THEORY = (
     bayes_risk.EXPERIMENT,
     regret_definition.EXPERIMENT,
     batch.EXPERIMENT,
+    kernel.EXPERIMENT,
 )
