@@ -6,6 +6,7 @@ from qufur.experiments.theory import (
     budgets,
     kernel,
     lower_bound,
+    nonlinear,
     oracle,
     regret_definition,
     subsequences,
@@ -22,4 +23,5 @@ THEORY = (
     regret_definition.EXPERIMENT,
     batch.EXPERIMENT,
     kernel.EXPERIMENT,
+    nonlinear.EXPERIMENT,
 )
