@@ -53,6 +53,29 @@ def test_a_loop_that_queries_otherwise_is_caught(monkeypatch):
         replay.compare(workloads.stream(16, quick=True), 1.0)
 
 
+def test_kernel_prints_an_exponent_and_a_verdict(tmp_path, capsys):
+    main("kernel", "--quick", "--json", str(tmp_path / "results.json"))
+    results = json.loads((tmp_path / "results.json").read_text())["kernel"]
+    assert results["ladder"] == [125, 250, 500, 1000]
+    for work in ("ask", "ask+tell"):
+        costs = [timing["median"] for timing in results["microseconds"][work]]
+        assert costs[-1] > costs[0] > 0
+        assert results["exponent"][work]["value"] > 0
+    assert "exponent fitted over Q >= 500" in capsys.readouterr().out
+
+
+def test_a_kernel_step_in_the_cube_of_labels_falls_short():
+    from benchmarks import kernel
+
+    for power, verdict in ((2.0, "reached"), (3.0, "short")):
+        seconds = 1e-9 * np.array(kernel.LADDER, dtype=float)[:, None] ** power * np.ones(3)
+        fit = kernel._exponents(list(kernel.LADDER), seconds)
+        assert fit["value"] == pytest.approx(power)
+        timing = {"median": 1.0, "low": 1.0, "high": 1.0, "rounds": 3}
+        results = {"dim": 1, "ladder": [125], "fitted": [125], "exponent": {"ask": fit}}
+        assert kernel.render(results | {"microseconds": {"ask": [timing]}}).split()[-1] == verdict
+
+
 def test_drift_of_the_variance_is_small_on_every_stream(tmp_path, capsys):
     main("drift", "--updates", "3000", "--json", str(tmp_path / "results.json"))
     results = json.loads((tmp_path / "results.json").read_text())["drift"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.figures.style import LOOKS
+from qufur.figures.style import LOOKS, plain_ticks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,19 +23,9 @@ def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, titl
                 x, y, xerr=x_bar, yerr=y_bar, label=rule, ms=4, lw=1.4, elinewidth=0.8, capsize=1.5, **look
             )
     panel.set(xscale="log", yscale="log", xlabel="labels bought", ylabel=ylabel, title=title)
-    _plain_ticks(panel)
+    plain_ticks(panel)
 
 
 def _point(rows: pl.DataFrame, measure: str) -> tuple[float, ...]:
     columns = (rows["queries"].to_numpy(), rows[measure].to_numpy())
     return tuple(float(value) for column in columns for value in (column.mean(), column.std()))
-
-
-def _plain_ticks(panel: Any) -> None:
-    """Write 200 and not 2 × 10²: these axes span little more than a decade."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    for axis in (panel.xaxis, panel.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())

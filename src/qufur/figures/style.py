@@ -35,6 +35,16 @@ def subplots(rows: int, columns: int, width: float = 5.4, height: float = 4.0) -
     return figure, panels
 
 
+def plain_ticks(panel: Any) -> None:
+    """Write 200 and not 2 × 10²: these axes span little more than a decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write the figure as PNG and SVG and return the files."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,9 @@ from qufur.experiments.theory import (
     batch,
     bayes_risk,
     budgets,
+    kernel,
     lower_bound,
+    nonlinear,
     oracle,
     regret_definition,
     subsequences,
@@ -20,4 +22,6 @@ THEORY = (
     bayes_risk.EXPERIMENT,
     regret_definition.EXPERIMENT,
     batch.EXPERIMENT,
+    kernel.EXPERIMENT,
+    nonlinear.EXPERIMENT,
 )
