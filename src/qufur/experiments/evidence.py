@@ -94,12 +94,3 @@ def per_seed(table: pl.DataFrame, by: Sequence[str], column: str) -> Floats:
     """Return a column as an array: a row per seed, then an axis for each of the columns in `by`, sorted."""
     shape = [table[name].n_unique() for name in ("seed", *by)]
     return np.asarray(table.sort(["seed", *by])[column].to_numpy().reshape(shape), dtype=np.float64)
-
-
-def everywhere(verdicts: list[bool | None]) -> bool | None:
-    """Return whether something holds in all of several places; None if it fails in none but is open in some.
-
-    >>> everywhere([True, None, False]), everywhere([True, None]), everywhere([True, True])
-    (False, None, True)
-    """
-    return False if False in verdicts else None if None in verdicts or not verdicts else True

@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Listing, Statement
-from qufur.experiments.evidence import Interval, everywhere, jackknife
+from qufur.experiments.evidence import Interval, every, jackknife, ratio
 from qufur.tradeoff import Estimate, at_equal_labels
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def ratios(curves: Mapping[str, Floats], rival: str) -> dict[float, Interval]:
     """Return QuFUR's measure over a rival's, paired over seeds, at each share that both always reach."""
     pairs = np.stack([curves["QuFUR"], curves[rival]], axis=-1)
     return {
-        share: jackknife(lambda both: float(np.divide(*both.mean(axis=0))), pairs[:, i])
+        share: jackknife(ratio, pairs[:, i])
         for i, share in enumerate(SHARES)
         if np.isfinite(pairs[:, i]).all()
     }
@@ -53,5 +53,5 @@ def _statement(curves: Mapping[str, Floats], source: str, subject: str, rival: s
         source,
         f"{subject} is lower than with {rival.lower()} queries at every equal number of labels",
         "ratio " + ", ".join(listed),
-        everywhere([r.within(0, 1) for r in found.values()]),
+        every(r.within(0, 1) for r in found.values()),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from qufur.arrays import Floats
 from qufur.data import MissingDataError
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import everywhere, jackknife, per_seed
+from qufur.experiments.evidence import every, jackknife, per_seed
 from qufur.experiments.paper.learners import classifier
 from qufur.figures.style import LOOKS, subplots
 from qufur.rules import QuFUR
@@ -92,7 +92,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
             f"the probability of a query rises at a shift: mean of {STEPS} examples after and before, at 2 "
             f"shifts and 3 α",
             "by " + ", ".join(f"{rise.value:.2f}" for rise in rises),
-            everywhere([rise.within(0, np.inf) for rise in rises]),
+            every(rise.within(0, np.inf) for rise in rises),
         ),
     ]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import Interval, everywhere, jackknife, per_seed
+from qufur.experiments.evidence import Interval, every, jackknife, per_seed
 from qufur.figures.style import LOOKS, plain_ticks, subplots
 from qufur.hypotheses import LinearBall
 from qufur.models import ConfidenceSet, Model, Ridge
@@ -111,7 +111,7 @@ def _judge_ratios(table: pl.DataFrame, rule: str, radius: str) -> Statement:
         f"with {radius} Algorithm 3's regret is at most d = {dim} times Algorithm 1's at equal labels",
         ", ".join(f"{ratio} times at {share:.0%}" for share, ratio in ratios.items())
         or "no labels in common",
-        everywhere([ratios[share].within(-math.inf, dim) if share in ratios else None for share in SHARES]),
+        every(ratios[share].within(-math.inf, dim) if share in ratios else None for share in SHARES),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from qufur.arrays import Floats
 from qufur.budgets import rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import Interval, everywhere, jackknife, per_seed
+from qufur.experiments.evidence import Interval, every, jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import DomainOracle, QuFUR, Rule, Uniform
@@ -79,7 +79,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
             "Section 3.2",
             "knowing the domains pays: uniform querying has more regret at every small budget",
             _listed(uniform[:small]),
-            everywhere([ratio.within(1, np.inf) for ratio in uniform[:small]]),
+            every(found.within(1, np.inf) for found in uniform[:small]),
         ),
     ]
 
@@ -90,21 +90,16 @@ def _ratios(table: pl.DataFrame, rule: str) -> list[Interval]:
         per_seed(table.filter(table["rule"] == name), ["budget"], "regret") for name in (rule, "DomainOracle")
     ]
     both: Floats = np.stack(parts, axis=-1)
-    return [
-        jackknife(lambda pairs: float(np.divide(*pairs.mean(axis=0))), both[:, i])
-        for i in range(len(BUDGETS))
-    ]
+    return [jackknife(ratio, both[:, i]) for i in range(len(BUDGETS))]
 
 
 def _at_most(source: str, subject: str, ratios: list[Interval]) -> Statement:
     claim = f"{subject} is at most {SAME_ORDER:.0f} times the oracle's"
-    return Statement(
-        source, claim, _listed(ratios), everywhere([ratio.within(0, SAME_ORDER) for ratio in ratios])
-    )
+    return Statement(source, claim, _listed(ratios), every(found.within(0, SAME_ORDER) for found in ratios))
 
 
 def _listed(ratios: list[Interval]) -> str:
-    return ", ".join(f"{ratio.value:.2f}" for ratio in ratios) + " times"
+    return ", ".join(f"{found.value:.2f}" for found in ratios) + " times"
 
 
 def draw(table: pl.DataFrame) -> Figure:
