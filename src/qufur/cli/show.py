@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from qufur.experiments.base import Statement
 from qufur.tradeoff import Estimate
+
+STYLES = {True: "", False: "bold red", None: "dim"}
 
 
 def print_json(content: Mapping[str, Any]) -> None:
@@ -45,8 +48,9 @@ def print_statements(title: str, statements: Sequence[Statement]) -> None:
     for name in ("paper", "statement", "measured", "verdict"):
         table.add_column(name, no_wrap=name == "verdict")
     for part in statements:
-        verdict = part.verdict if part.holds else f"[bold red]{part.verdict}[/]"
-        table.add_row(part.source, part.claim, part.measured, verdict)
+        # Text, not markup: E[Q] is no tag.
+        cells = [Text(cell) for cell in (part.source, part.claim, part.measured)]
+        table.add_row(*cells, Text(part.verdict, style=STYLES[part.holds]))
     console = Console(highlight=False)
     console.width = max(console.width, 100)
     console.print(title, style="bold", soft_wrap=True)

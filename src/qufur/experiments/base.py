@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Cell = dict[str, Any]
 QUICK_SEEDS = 2
+SHOWING = ("cli", "figures")
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,10 @@ class Experiment:
 
 @cache
 def _code() -> str:
-    """Return a digest of the library's source."""
-    return key_of(*(path.read_text() for path in sorted(Path(qufur.__file__).parent.rglob("*.py"))))
+    """Return a digest of the library's source, up to what only shows results."""
+    root = Path(qufur.__file__).parent
+    paths = sorted(path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in SHOWING)
+    return key_of(*(path.read_text() for path in paths))
 
 
 def _play(play: Callable[[Cell], Row], cell: Cell) -> Row:
