@@ -6,7 +6,12 @@ import sys
 
 import pytest
 
+from qufur import experiments
 from qufur.__main__ import main
+from qufur.data import MissingDataError
+from qufur.experiments.paper import fig1
+from qufur.experiments.paper.learners import unit_ridge
+from qufur.experiments.paper.panels import Panel, figure_of
 
 
 def qufur(monkeypatch, *arguments):
@@ -54,18 +59,28 @@ def test_run_on_the_synthetic_stream(monkeypatch, capsys, tmp_path):
     assert "DomainOracle" in text
 
 
+def gone(seed):
+    raise MissingDataError("gone.npz is missing.")
+
+
 def test_reproduce_prints_what_is_measured(monkeypatch, capsys, tmp_path):
-    arguments = ["reproduce", "fig1", "--panel", "synthetic", "--seeds", 2, "--jobs", 1, "--out", tmp_path]
+    synthetic = {"synthetic": fig1.PANELS["synthetic"], "gone": Panel("Gone", gone, unit_ridge, (1.0,))}
+    figure = figure_of("fig1", "Figure 1", "Section 6", synthetic)
+    monkeypatch.setitem(experiments.PARTS, "fig1", (figure,))
+    arguments = ["reproduce", "fig1", "--seeds", 2, "--jobs", 1, "--quick", "--out", tmp_path]
     assert qufur(monkeypatch, *arguments) == 0
     text = capsys.readouterr().out
-    assert "As the authors' scripts have it: regret R" in text
-    assert "As the paper's text has it: regret R" in text
-    assert "QuFUR is lowest at every budget." in text
-    assert "QuFUR is NOT lowest at" in text
+    assert "Synthetic, as the scripts have it: regret R" in text
+    assert "holds: " in text
+    assert "Skipped, for want of data: Gone. gone.npz is missing." in text
+    assert "report.html" in text
+    assert "<svg" in (tmp_path / "report.html").read_text()
     assert qufur(monkeypatch, *arguments, "--json") == 0
-    settings = json.loads(capsys.readouterr().out)["settings"]
-    scripts = {rule: values[1]["mean"] for rule, values in settings["scripts"]["regret"].items()}
-    assert scripts["QuFUR"] < scripts["Uniform"] < scripts["Greedy"]
+    result = json.loads(capsys.readouterr().out)
+    assert result["settings"]["seeds"] == "2"
+    found = result["experiments"]["fig1"]
+    assert found["missing"] == {"Gone": "gone.npz is missing."}
+    assert {statement["verdict"] for statement in found["statements"]} <= {"holds", "undecided"}
 
 
 BAD_FILES = {

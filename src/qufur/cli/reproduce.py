@@ -16,6 +16,7 @@ import typer
 from qufur.cli import show
 from qufur.cli.options import Jobs, Json, Out
 from qufur.experiments import PARTS
+from qufur.experiments.base import QUICK_SEEDS
 from qufur.experiments.page import page
 from qufur.experiments.results import Result
 from qufur.experiments.results import reproduce as reproduce_experiments
@@ -48,7 +49,7 @@ def reproduce(
     results = reproduce_experiments(list(experiments), out, seeds=seeds, quick=quick, jobs=jobs)
     settings = {
         "command": " ".join(["qufur reproduce", *names, *(["--quick"] if quick else [])]),
-        "seeds": str(seeds or "2" if quick else "5 for the figures, 20 for the theorems"),
+        "seeds": str(seeds or (QUICK_SEEDS if quick else "5 for the figures, 20 for the theorems")),
         "time": f"{time.perf_counter() - begin:.0f} s with {jobs} processes, without what was there already",
         **_versions(),
     }
@@ -72,10 +73,18 @@ def _print(results: Sequence[Result], report: Path) -> None:
             show.print_table(listing.title, listing.header, listing.rows, [])
     if statements:
         show.print_statements("What the paper says, and what was measured", statements)
-    for result in results:
-        for part, reason in result.missing.items():
-            print(f"Skipped, {part}: {reason}")
+    for reason, parts in _skipped(results).items():
+        print(f"Skipped, for want of data: {', '.join(parts)}. {reason}")
     print(f"The report, with figures and tables: {report}")
+
+
+def _skipped(results: Sequence[Result]) -> dict[str, list[str]]:
+    """Return what could not be run, once for each reason."""
+    skipped: dict[str, list[str]] = {}
+    for part, reason in ((part, why) for result in results for part, why in result.missing.items()):
+        names = skipped.setdefault(reason, [])
+        names += [part] * (part not in names)
+    return skipped
 
 
 def _as_json(results: Sequence[Result], settings: dict[str, str], report: Path) -> dict[str, Any]:
