@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 .PHONY: run test check docs bench clean
 
 run: $(VENV)/.run
-	$(BIN)/qufur run
+	$(BIN)/qufur reproduce --quick
 
 test: check
 	$(BIN)/pytest -n auto

@@ -199,5 +199,14 @@ def test_drawings_find_what_they_refer_to(figure, tmp_path):
 
 
 def test_every_part_has_a_name_of_its_own():
-    names = [experiment.name for part in PARTS.values() for experiment in part]
-    assert len(set(names)) == len(names)
+    different = {experiment for part in PARTS.values() for experiment in part}
+    assert len({experiment.name for experiment in different}) == len(different)
+
+
+@pytest.mark.parametrize(("loss", "holds"), [(0.9, False), (1.1, True)])
+def test_an_exception_is_a_claim_too(loss, holds):
+    table = curves(QuFUR=loss, Uniform=1.0, Greedy=1.0)
+    uniform, greedy = compare(table, "", "Shuffled", {"loss": "loss"}, ["Greedy"])
+    assert greedy.holds is holds
+    assert uniform.holds is not holds
+    assert "higher than with greedy" in greedy.claim

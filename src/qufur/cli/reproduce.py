@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import platform
 import time
 from collections.abc import Sequence
@@ -40,8 +41,8 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and print which of its claims hold.
 
-    Writes a page, report.html, with figures and tables. Runs that are finished in the folder already are not
-    done again.
+    Writes a page, report.html, with figures and tables, and the claims as claims.csv. Runs that are finished
+    in the folder already are not done again.
     """
     begin = time.perf_counter()
     names = dict.fromkeys(part.value for part in parts or Part)
@@ -53,6 +54,7 @@ def reproduce(
         "time": f"{time.perf_counter() - begin:.0f} s with {jobs} processes, without what was there already",
         **_versions(),
     }
+    _write_claims(results, out / "claims.csv")
     report = out / "report.html"
     report.write_text(page("The paper's experiments, run again", results, settings), encoding="utf-8")
     if json:
@@ -64,6 +66,15 @@ def reproduce(
 def _versions() -> dict[str, str]:
     packages = ("qufur", "numpy", "scipy", "scikit-learn", "polars", "matplotlib")
     return {"Python": platform.python_version()} | {name: metadata.version(name) for name in packages}
+
+
+def _write_claims(results: Sequence[Result], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["experiment", "paper", "statement", "measured", "verdict"])
+        for result in results:
+            for s in result.statements:
+                rows.writerow([result.experiment.name, s.source, s.claim, s.measured, s.verdict])
 
 
 def _print(results: Sequence[Result], report: Path) -> None:

@@ -11,6 +11,8 @@ PARTS: dict[str, tuple[Experiment, ...]] = {
     "fig4": (fig4.EXPERIMENT,),
     "libsvm": (libsvm.EXPERIMENT,),
     "realizability": (realizability.EXPERIMENT,),
+    # Every sentence of the paper's experiments that numbers can decide.
+    "claims": (fig1.EXPERIMENT, fig3.EXPERIMENT, fig4.EXPERIMENT, realizability.EXPERIMENT),
     "theory": THEORY,
 }
 """What `qufur reproduce` can be asked for."""

@@ -51,7 +51,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 def draw(table: pl.DataFrame) -> Figure:
     """Draw the domains side by side, with their lengths and years."""
     stream = Portraits.main()
-    figure, (panel,) = subplots(1, 1, width=14.0, height=1.9)
+    figure, (panel,) = subplots(1, 1, width=14.0, height=1.5)
     start, gap, ticks, names = 0.0, 0.6 * SIDE, [], []
     for u, length in enumerate(stream.durations):
         rows = np.flatnonzero(stream.domain == u)

@@ -29,6 +29,9 @@ SHIFTS = (125, 375)
 STEPS = 20
 """Examples before and after a shift whose probabilities are compared."""
 
+REPEATS = 4
+"""Streams per seed asked for."""
+
 MOMENTUM = 0.9
 """Of the exponential average that the published curves are."""
 
@@ -43,7 +46,9 @@ def cells(seeds: int) -> list[Cell]:
     if missing():
         return []
     data = _stream(0).provenance
-    return [{"data": data, "seed": seed, "alpha": alpha} for seed in range(seeds) for alpha in PUBLISHED]
+    return [
+        {"data": data, "seed": seed, "alpha": alpha} for seed in range(REPEATS * seeds) for alpha in PUBLISHED
+    ]
 
 
 def missing() -> dict[str, str]:
