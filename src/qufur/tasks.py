@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from qufur.errors import missing_extra
 from qufur.progress import track
 
 Row = dict[str, Any]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -74,21 +76,22 @@ def perform(
     """
     rows = _read(out)
     missing = [task for task in tasks if task.key not in rows]
-    for key, row in track(_results(missing, jobs), len(missing), label):
+    for key, row in track(spread(Task.run, missing, jobs), len(missing), label):
         rows[key] = row
         _append(out, key, row)
     return [rows[task.key] for task in tasks]
 
 
-def _results(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Row]]:
+def spread(function: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
+    """Call a function of every item, in several processes, and yield what it returns as it comes."""
     if jobs == 1:
-        return (task.run() for task in tasks)
+        return map(function, items)
     try:
         import joblib
     except ImportError:
         raise missing_extra("joblib", "sweep", "several jobs") from None
     parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-    results: Iterator[tuple[str, Row]] = parallel(joblib.delayed(Task.run)(task) for task in tasks)
+    results: Iterator[Result] = parallel(joblib.delayed(function)(item) for item in items)
     return results
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from qufur.experiments.base import Experiment, Listing, Statement, run_all
 from qufur.figures import style
+from qufur.progress import track
+from qufur.tasks import spread
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,7 +58,14 @@ def reproduce(
     """Run the experiments that can be run here, and write their tables and figures into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     tables = run_all(experiments, seeds=seeds, quick=quick, jobs=jobs, out=out / "runs.jsonl")
-    return [_result(experiment, tables[experiment.name], out) for experiment in experiments]
+    parts = [(i, experiment, tables[experiment.name], out) for i, experiment in enumerate(experiments)]
+    finished = dict(track(spread(_finish, parts, jobs), len(parts), "Drawing"))
+    return [finished[i] for i in range(len(parts))]
+
+
+def _finish(part: tuple[int, Experiment, pl.DataFrame, Path]) -> tuple[int, Result]:
+    place, experiment, table, out = part
+    return place, _result(experiment, table, out)
 
 
 def _result(experiment: Experiment, table: pl.DataFrame, out: Path) -> Result:

@@ -61,9 +61,9 @@ def missing() -> dict[str, str]:
 
 
 def play(cell: Cell) -> Row:
-    """Run QuFUR(α) and keep every probability."""
+    """Run QuFUR(α) and keep every probability; they come from the inputs, so that nothing needs training."""
     stream, seed = _stream(cell["seed"]), cell["seed"]
-    records = play_rule(classifier(stream, seed), QuFUR(cell["alpha"]), stream, seed).records
+    records = play_rule(classifier(stream, seed).raw, QuFUR(cell["alpha"]), stream, seed).records
     return {
         "time": list(range(len(records))),
         "probability": records["probability"].tolist(),
