@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import csv
 import importlib
 import importlib.metadata
 import inspect
@@ -27,12 +28,14 @@ from typer.testing import CliRunner
 import qufur
 from qufur import streams
 from qufur.cli import app
+from qufur.experiments import PARTS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 FENCE = re.compile(r"(?P<comment><!--[^\n]*-->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 HELP = re.compile(r"<!-- help: (?P<command>\w+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
+CLAIMS = re.compile(r"<!-- claims: (?P<names>[^\n]*) -->\n(?P<text>(?:\|[^\n]*\n)*)")
 MADE_WITH = re.compile(r"typer (?P<version>\d+(\.\d+)*)")
 ENTRY = re.compile(r"^- `(?P<name>[\w.]+)(?P<signature>\(.*?\))?`", re.M)
 COMMANDS = ("qufur", *get_command(app).commands)
@@ -100,6 +103,28 @@ def help_text(command: str) -> str:
         app, [*arguments, "--help"], prog_name="qufur", env={"COLUMNS": "80"}, terminal_width=80
     )
     return "".join(f"{line.rstrip()}\n" for line in result.stdout.strip().splitlines())
+
+
+def claims_table(names: str) -> str:
+    """Return what the last full run said of the claims of some experiments."""
+    with (DOCS / "claims.csv").open(newline="", encoding="utf-8") as file:
+        found = [row for row in csv.DictReader(file) if row["experiment"] in names.split()]
+    columns = ("paper", "statement", "measured", "verdict")
+    lines = [" | ".join(columns), " | ".join(["---"] * len(columns))]
+    for row in found:
+        verdict = row["verdict"] if row["verdict"] == "holds" else f"**{row['verdict']}**"
+        cells = [row[name].replace("*", r"\*") for name in columns[:-1]]
+        lines.append(" | ".join([*cells, verdict]))
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def test_claims_are_those_of_the_last_full_run():
+    tables = list(CLAIMS.finditer((DOCS / "results.md").read_text()))
+    named = {name for table in tables for name in table["names"].split()}
+    claiming = {experiment.name for part in PARTS.values() for experiment in part} - {"fig2"}
+    assert named == claiming
+    for table in tables:
+        assert table["text"] == claims_table(table["names"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -190,6 +215,9 @@ def rewrite() -> None:
         source = page.read_text()
         for output in reversed(found):
             source = source[: output.start] + output.real + source[output.end :]
+        for match in reversed(list(CLAIMS.finditer(source))):
+            start, end = match.span("text")
+            source = source[:start] + claims_table(match["names"]) + source[end:]
         if page.name == "cli.md":
             source = MADE_WITH.sub(f"typer {importlib.metadata.version('typer')}", source)
             for match in reversed(list(HELP.finditer(source))):

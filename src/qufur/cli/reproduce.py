@@ -61,6 +61,10 @@ def reproduce(
         show.print_json(_as_json(results, settings, report))
     else:
         _print(results, report)
+        if quick:
+            print(
+                f"{QUICK_SEEDS} seeds leave much undecided; without --quick there are more, in some minutes."
+            )
 
 
 def _versions() -> dict[str, str]:

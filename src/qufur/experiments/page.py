@@ -16,7 +16,8 @@ h1, h2 { line-height: 1.2; font-weight: 600 }
 h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1rem }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; margin: 1rem 0 }
 th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem; border-bottom: 1px solid #e5e5e5 }
-th { border-bottom: 2px solid #bbb } td.verdict { white-space: nowrap; font-weight: 600 }
+th { border-bottom: 2px solid #bbb } td.verdict { white-space: nowrap } a { color: inherit }
+.holds, .fails, .undecided { font-weight: 600 }
 .holds { color: #00704f } .fails { color: #b3261e } .undecided { color: #8a6d00 }
 figure { margin: 1rem 0 } figure svg { width: 100%; height: auto } figure.narrow svg { max-width: 44rem }
 details { margin: 0.5rem 0 } summary { cursor: pointer } .note { color: #555; font-size: 0.9rem }
@@ -28,13 +29,10 @@ NARROW = 600
 
 def page(title: str, results: Sequence[Result], settings: Mapping[str, str]) -> str:
     """Return the page for the results of several experiments."""
-    statements = [statement for result in results for statement in result.statements]
-    counts = Counter(statement.verdict for statement in statements)
     missing = {part: why for result in results for part, why in result.missing.items()}
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{', '.join(f'{verdict}: {count}' for verdict, count in counts.items())}.</p>",
-        _statements(statements) if statements else "",
+        _summary([result for result in results if result.files]),
         _missing(missing),
         *(_section(result) for result in results if result.files),
         "<h2>Settings</h2>",
@@ -47,6 +45,19 @@ def page(title: str, results: Sequence[Result], settings: Mapping[str, str]) -> 
         + "\n".join(filter(None, parts))
         + "\n</body>\n</html>\n"
     )
+
+
+def _summary(results: Sequence[Result]) -> str:
+    """Count verdicts, experiment by experiment."""
+    verdicts = {holds: Statement("", "", "", holds).verdict for holds in MARKS}
+    head = "".join(f"<th>{verdict}</th>" for verdict in ("", *verdicts.values()))
+    rows = []
+    for result in results:
+        counts = Counter(statement.holds for statement in result.statements)
+        cells = "".join(f'<td class="{MARKS[holds]}">{counts[holds] or ""}</td>' for holds in MARKS)
+        link = f'<a href="#{result.experiment.name}">{escape(result.experiment.title)}</a>'
+        rows.append(f"<tr><td>{link}</td>{cells}</tr>")
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
 def _section(result: Result) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,11 +73,7 @@ class Panel:
 
     def missing(self) -> str | None:
         """Return why the panel cannot be run here, or None."""
-        try:
-            _stream(self.stream, 0)
-        except MissingDataError as reason:
-            return str(reason)
-        return None
+        return _missing(self.stream)
 
     @property
     def name(self) -> str:
@@ -93,6 +89,15 @@ class Panel:
 @lru_cache(maxsize=16)  # cells come seed by seed: images are rotated once for all rules
 def _stream(stream_of: Callable[[int], Stream], seed: int) -> Stream:
     return stream_of(seed)
+
+
+@cache  # a download is not tried twice
+def _missing(stream_of: Callable[[int], Stream]) -> str | None:
+    try:
+        _stream(stream_of, 0)
+    except MissingDataError as reason:
+        return str(reason)
+    return None
 
 
 def make_rule(name: str, parameter: float, horizon: int) -> Rule:

@@ -14,7 +14,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import jackknife, per_seed
+from qufur.experiments.evidence import jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import FixedBudget, QuFUR, Rule, Uniform
@@ -74,9 +74,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     overspent = table.filter(table["rule"] == "FixedBudget").select("queries", "budget")
     most = (overspent["queries"] / overspent["budget"]).to_numpy().max()
     ends = [list(STRUCTURES).index(name) for name in ("extreme", "equal")]
-    uniform = jackknife(
-        lambda samples: float(np.divide(*samples.mean(axis=0)[ends, -1])), constants["Uniform"]
-    )
+    uniform = jackknife(ratio, constants["Uniform"][:, ends, -1])
     return [
         *(
             _flatness(source, rule, constants[rule])

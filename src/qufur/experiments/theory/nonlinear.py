@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import Interval, every, jackknife, per_seed
+from qufur.experiments.evidence import Interval, every, jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, plain_ticks, subplots
 from qufur.hypotheses import LinearBall
 from qufur.models import ConfidenceSet, Model, Ridge
@@ -109,7 +109,7 @@ def _judge_ratios(table: pl.DataFrame, rule: str, radius: str) -> Statement:
     return Statement(
         "after Theorem 4",
         f"with {radius} Algorithm 3's regret is at most d = {dim} times Algorithm 1's at equal labels",
-        ", ".join(f"{ratio} times at {share:.0%}" for share, ratio in ratios.items())
+        ", ".join(f"{found} times at {share:.0%}" for share, found in ratios.items())
         or "no labels in common",
         every(ratios[share].within(-math.inf, dim) if share in ratios else None for share in SHARES),
     )
@@ -120,7 +120,7 @@ def regret_ratios(table: pl.DataFrame, rule: str) -> dict[float, Interval]:
     curves = at_equal_labels(table.filter(table["rule"].is_in([ONE, rule])), "regret", SHARES)
     pairs = np.stack([curves[rule], curves[ONE]], axis=-1)
     return {
-        share: jackknife(lambda sample: float(np.divide(*sample.mean(axis=0))), pairs[:, i])
+        share: jackknife(ratio, pairs[:, i])
         for i, share in enumerate(SHARES)
         if np.isfinite(pairs[:, i]).all()
     }
