@@ -66,6 +66,15 @@ def test_a_figure_without_any_data_is_skipped(tmp_path):
     assert "faces.npz is missing." in page("Nothing", [result], {})
 
 
+def test_an_interrupted_run_goes_on_to_the_same_numbers(figure, tmp_path):
+    whole = run_all([figure], seeds=1, out=tmp_path / "whole.jsonl")["small"]
+    text = (tmp_path / "whole.jsonl").read_text()
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text(text[: 2 * len(text) // 3])  # in the middle of a row
+    assert run_all([figure], seeds=1, out=cut)["small"].equals(whole)
+    assert run_all([figure], seeds=1, jobs=2)["small"].equals(whole)
+
+
 def test_quick_runs_are_part_of_the_whole(figure):
     quick = figure.tasks(quick=True)
     keys = {task.key for task in figure.tasks(2)}

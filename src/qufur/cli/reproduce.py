@@ -19,7 +19,7 @@ from qufur.cli.options import Jobs, Json, Out
 from qufur.experiments import PARTS
 from qufur.experiments.base import QUICK_SEEDS
 from qufur.experiments.page import page
-from qufur.experiments.results import Result
+from qufur.experiments.results import Result, skipped
 from qufur.experiments.results import reproduce as reproduce_experiments
 
 Part = Enum("Part", {name: name for name in PARTS}, type=str)  # type: ignore[misc]
@@ -88,18 +88,9 @@ def _print(results: Sequence[Result], report: Path) -> None:
             show.print_table(listing.title, listing.header, listing.rows, [])
     if statements:
         show.print_statements("What the paper says, and what was measured", statements)
-    for reason, parts in _skipped(results).items():
+    for reason, parts in skipped(results).items():
         print(f"Skipped, for want of data: {', '.join(parts)}. {reason}")
     print(f"The report, with figures and tables: {report}")
-
-
-def _skipped(results: Sequence[Result]) -> dict[str, list[str]]:
-    """Return what could not be run, once for each reason."""
-    skipped: dict[str, list[str]] = {}
-    for part, reason in ((part, why) for result in results for part, why in result.missing.items()):
-        names = skipped.setdefault(reason, [])
-        names += [part] * (part not in names)
-    return skipped
 
 
 def _as_json(results: Sequence[Result], settings: dict[str, str], report: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from qufur.experiments.base import Listing, Statement
-from qufur.experiments.results import Result
+from qufur.experiments.results import Result, skipped
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2em auto; padding: 0 1em }
@@ -29,11 +29,10 @@ NARROW = 600
 
 def page(title: str, results: Sequence[Result], settings: Mapping[str, str]) -> str:
     """Return the page for the results of several experiments."""
-    missing = {part: why for result in results for part, why in result.missing.items()}
     parts = [
         f"<h1>{escape(title)}</h1>",
         _summary([result for result in results if result.files]),
-        _missing(missing),
+        _skipped(results),
         *(_section(result) for result in results if result.files),
         "<h2>Settings</h2>",
         _table(("", ""), [(name, value) for name, value in settings.items()]),
@@ -96,9 +95,10 @@ def _listing(listing: Listing) -> str:
     return f"<details><summary>{escape(listing.title)}</summary>{body}</details>"
 
 
-def _missing(missing: Mapping[str, str]) -> str:
-    items = "".join(f"<li>{escape(part)}: {escape(why)}</li>" for part, why in missing.items())
-    return f"<p>Skipped, for want of data:</p><ul>{items}</ul>" if missing else ""
+def _skipped(results: Sequence[Result]) -> str:
+    reasons = skipped(results).items()
+    items = "".join(f"<li>{escape(', '.join(parts))}. {escape(why)}</li>" for why, parts in reasons)
+    return f"<p>Skipped, for want of data:</p><ul>{items}</ul>" if items else ""
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -63,6 +63,15 @@ def reproduce(
     return [finished[i] for i in range(len(parts))]
 
 
+def skipped(results: Sequence[Result]) -> dict[str, list[str]]:
+    """Return what could not be run, once for each reason."""
+    found: dict[str, list[str]] = {}
+    for part, reason in ((part, why) for result in results for part, why in result.missing.items()):
+        parts = found.setdefault(reason, [])
+        parts += [part] * (part not in parts)
+    return found
+
+
 def _finish(part: tuple[int, Experiment, pl.DataFrame, Path]) -> tuple[int, Result]:
     place, experiment, table, out = part
     return place, _result(experiment, table, out)
