@@ -6,10 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from qufur import QuFUR, Ridge
+from qufur.experiments import base
 from qufur.experiments.base import Statement, run_all
 from qufur.experiments.evidence import Interval, jackknife, per_seed, slope
 from qufur.experiments.theory import THEORY, budgets, oracle, subsequences, tradeoff
-from qufur.theory import Structure
+from qufur.streams import LowerBound
+from qufur.sweep import play
+from qufur.theory import Structure, oracle_alpha
 
 
 @pytest.fixture
@@ -134,6 +138,28 @@ def test_per_seed_sorts_its_axes():
 def test_slope_is_that_of_the_mean():
     x = np.array([1.0, 10.0, 100.0])
     assert math.isclose(slope(x, np.array([x**2, 3 * x**2])), 2.0)
+
+
+def test_rows_of_other_code_are_not_taken_over(monkeypatch):
+    before = {task.key for task in oracle.EXPERIMENT.tasks(1)}
+    monkeypatch.setattr(base, "_code", lambda: "other")
+    assert not before & {task.key for task in oracle.EXPERIMENT.tasks(1)}
+
+
+def test_algorithm_2_is_judged_by_its_budget_and_the_others_by_what_they_spent(small):
+    for row in run_all([budgets.EXPERIMENT], seeds=1)["budgets"].iter_rows(named=True):
+        labels = row["budget"] if row["rule"] == "FixedBudget" else row["queries"]
+        order = budgets.STRUCTURES[row["structure"]].root_sum ** 2 / labels
+        assert math.isclose(row["constant"], row["regret"] / order)
+
+
+def test_the_oracles_alpha_is_that_of_the_theory(small):
+    table = run_all([oracle.EXPERIMENT], seeds=1)["oracle"]
+    for row in table.filter(table["rule"] == "QuFUR, oracle's α").iter_rows(named=True):
+        stream = LowerBound(oracle.STRUCTURE.durations, oracle.STRUCTURE.dims, seed=row["seed"])
+        rule = QuFUR(oracle_alpha(oracle.STRUCTURE, row["budget"]))
+        model = Ridge(stream.dim, norm_bound=stream.dim**0.5)
+        assert play(model, rule, stream, row["seed"]).queries == row["queries"]
 
 
 def test_finished_rows_are_not_run_again(small, tmp_path):

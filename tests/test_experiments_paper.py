@@ -2,18 +2,20 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from qufur import PaperAdam, Ridge, Softmax
 from qufur.data import MissingDataError
 from qufur.experiments import PARTS
 from qufur.experiments.base import run_all
 from qufur.experiments.page import page
 from qufur.experiments.paper import fig1, fig2, fig3, realizability
 from qufur.experiments.paper.equal_labels import SHARES, compare
-from qufur.experiments.paper.learners import unit_ridge
+from qufur.experiments.paper.learners import classifier, ranged_ridge, unit_ridge
 from qufur.experiments.paper.panels import NO_LABELS, Panel, figure_of, make_rule
 from qufur.experiments.results import reproduce
 from qufur.streams import HiddenDomains
@@ -46,6 +48,7 @@ def test_all_rules_meet_the_same_streams(figure):
     for row in unlabelled.iter_rows(named=True):
         truth = next(small_stream(row["seed"]).chunks(300)).truth
         assert math.isclose(row["regret"], float((truth**2).sum()))
+    assert (table["error"] * 300 - table["loss"]).abs().max() < 1e-9
     everything = table.filter((table["rule"] == "Uniform") & (table["parameter"] == 1.0))
     greedy = table.filter((table["rule"] == "Greedy") & (table["parameter"] == 1.0))
     assert everything["regret"].to_list() == greedy["regret"].to_list()
@@ -131,6 +134,13 @@ def test_the_synthetic_panel_is_as_the_scripts_had_it():
     }
     assert abs(regret["QuFUR"] / regret["Uniform"] - 0.79) < 0.15
     assert abs(regret["QuFUR"] / regret["Greedy"] - 0.44) < 0.15
+
+
+def test_learners_are_those_of_the_scripts():
+    stream = SimpleNamespace(dim=3, classes=4, largest_norm=7.0, label_range=(1.0, 5.0))
+    assert classifier(stream, 9) == Softmax(3, 4, regularization=7.0, cap=False, training=PaperAdam(seed=9))
+    assert ranged_ridge(stream, 9) == Ridge(3, regularization=7.0, cap=False, label_range=(1.0, 5.0))
+    assert unit_ridge(stream, 9) == Ridge(3, regularization=1.0)
 
 
 def test_rules_by_name():
