@@ -145,6 +145,16 @@ def test_what_was_seen_bounds_the_loss_whatever_the_coins():
     assert told(unlikely, query).interval() == pytest.approx((most, most))
 
 
+def test_ends_that_contradict_each_other_do_not_cross():
+    # A loss that was seen by a miracle speaks for a large total, 200 coins without a query for a small one.
+    p, query = np.append(np.full(200, 0.5), 1e-9), np.arange(201) == 200
+    assert LossEstimate(1.0).intervals(p, query, np.ones(201))[1][-2] < 0.2
+    estimate = LossEstimate(1.0)
+    estimate.update(p, query, np.ones(201))
+    low, high = estimate.interval()
+    assert low == high == 1.0
+
+
 def test_the_lower_end_is_never_above_the_estimate():
     for seed in range(50):
         p, query, loss, largest = some_examples(100, seed)

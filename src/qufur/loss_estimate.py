@@ -118,9 +118,11 @@ class LossEstimate:
 
     @property
     def value(self) -> float:
-        """The unbiased estimate of the mean loss over the covered examples; NaN before the first.
+        """The estimated mean loss over the covered examples: the unbiased total over their number, or NaN.
 
         Where some probabilities are small it can lie above the interval, and even above the largest loss.
+        Where a budget ends the coverage, their number depends on the coins too, and the mean has a bias that
+        fades; the interval allows for that.
         """
         return float(self._sums[2] / self._sums[1]) if self._sums[1] else math.nan
 
