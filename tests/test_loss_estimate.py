@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.refusals import refusal
 
 from qufur import Learner, QuFUR, Ridge, Uniform, run
 from qufur.loss_estimate import _SUMS, LossEstimate
 from qufur.streams import Arrays, HiddenDomains
+
+from .refusals import refusal
 
 LOSS = np.array([0.3, 1.0, 0.0, 0.7, 0.05, 1.0])
 LARGEST = np.array([0.4, 1.0, 1.0, 0.9, 0.1, 1.0])
