@@ -109,12 +109,14 @@ class Plan:
         )
 
     def _notes(self) -> list[str]:
-        range_note = "In brackets: the range from the 5 % to the 95 % quantile of simulated runs."
+        notes = ["In brackets: the range from the 5 % to the 95 % quantile of simulated runs."]
+        if self.spend.mean < 0.95 * self.budget - 1:
+            notes.insert(0, "No α spends this budget: inputs of which nothing is uncertain are not bought.")
         if self.noise is None:
-            return [range_note, "Regret is forecast for Ridge only."]
+            return [*notes, "Regret is forecast for Ridge only."]
         guess = ", a guess: with it the model's λ is best. Give the noise if you know it" * self.guessed
         return [
-            range_note,
+            *notes,
             f"Regret assumes linear labels with noise of deviation {self.noise:.3g}{guess}.",
             f"It assumes a random direction of θ* and ‖θ*‖ = {self.norm:.3g}, for labels mapped to [−1, 1].",
         ]
