@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -26,10 +25,6 @@ class Unlabelled(Stream):
         """Take the other stream's inputs."""
         for chunk in self._stream.chunks(size):
             yield Chunk(chunk.X, np.zeros(len(chunk)), None, chunk.domain)
-
-    def against(self, learner: Any) -> Stream:
-        """Let the other stream look at the learner."""
-        return Unlabelled(self._stream.against(learner))
 
 
 class Drawn(Stream):
@@ -68,11 +63,6 @@ class Drawn(Stream):
         for chunk in self._stream.chunks(size):
             truth = middle + half * (self._model.features(chunk.X) @ self._theta)
             yield replace(chunk, y=truth + self._noise * noise.standard_normal(len(chunk)), truth=truth)
-
-    def against(self, learner: Any) -> Stream:
-        """Let the other stream look at the learner."""
-        met = self._stream.against(learner)
-        return Drawn(met, self._model, self._theta, self._noise, self._seed)
 
 
 def draw_parameters(model: Ridge, stream: Stream, norm: float, seeds: Sequence[int]) -> Floats:

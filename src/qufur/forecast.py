@@ -30,7 +30,7 @@ class Spread:
         return cls(float(values.mean()), float(low), float(high))
 
     def __str__(self) -> str:
-        return f"{self.mean:.3g} ({self.low:.3g}–{self.high:.3g})"
+        return f"{_text(self.mean)} ({_text(self.low)}–{_text(self.high)})"
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,10 @@ class Plan:
             f"Regret assumes linear labels with noise of deviation {self.noise:.3g}{guess}.",
             f"It assumes a random direction of θ* and ‖θ*‖ = {self.norm:.3g}, for labels mapped to [−1, 1].",
         ]
+
+
+def _text(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

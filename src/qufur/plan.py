@@ -51,7 +51,8 @@ def plan(
     model
         A label-free model.
     inputs
-        A stream, whose labels change nothing, or a matrix of one row per example.
+        A stream, whose labels change nothing, or a matrix of one row per example. A stream is played anew for
+        every run: `Arrays.of(stream)` holds one in memory that takes time to read or draw.
     budget
         B, from 1 to the number of examples.
     noise
