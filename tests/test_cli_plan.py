@@ -5,7 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from tests.test_cli import qufur
+
+from .test_cli import qufur
 
 
 @pytest.fixture
