@@ -14,7 +14,7 @@ from qufur.models import (
 )
 from qufur.online_to_batch import Mixture, online_to_batch
 from qufur.plan import plan
-from qufur.rules import DomainOracle, FixedBudget, Greedy, QuFUR, Threshold, Uniform
+from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
 
@@ -33,6 +33,7 @@ __all__ = [
     "KernelRidge",
     "Learner",
     "Mixture",
+    "Paced",
     "PaperAdam",
     "Part",
     "Plan",
