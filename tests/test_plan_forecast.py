@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from qufur import ConfidenceSet, KernelRidge, Learner, QuFUR, Ridge, Softmax, hypotheses, plan, run, streams
+from qufur import (
+    ConfidenceSet,
+    KernelRidge,
+    Learner,
+    QuFUR,
+    Ridge,
+    Softmax,
+    Spread,
+    hypotheses,
+    plan,
+    run,
+    streams,
+)
 from qufur.drawn import Drawn
 
 HiddenDomains = streams.HiddenDomains
@@ -158,6 +170,14 @@ def test_the_rule_keeps_to_the_budget():
     stream = HiddenDomains([60, 60], [4, 2])
     found = plan(Ridge(6), stream, 20, seeds=range(5))
     assert found.rule == QuFUR(found.alpha, budget=20)
+
+
+def test_ranges_hold_one_more_run_in_90_percent():
+    # The deviation of this share is 0.5 %.
+    runs = np.random.default_rng(0).normal(size=(4000, 21))
+    spreads = [Spread.of(row[:20]) for row in runs]
+    inside = [s.low <= one <= s.high for s, one in zip(spreads, runs[:, 20], strict=True)]
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.02)
 
 
 def test_few_rows_have_few_parts():

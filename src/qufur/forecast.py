@@ -13,7 +13,10 @@ from qufur.rules import QuFUR
 
 @dataclass(frozen=True)
 class Spread:
-    """A mean over simulated runs, and the range from their 5 % to their 95 % quantile."""
+    """A mean over simulated runs, and the range that one more run falls into with probability 90 %.
+
+    That takes at least 19 runs; of fewer it is the lowest and the highest value.
+    """
 
     mean: float
     low: float
@@ -24,9 +27,10 @@ class Spread:
         """Return mean and range.
 
         >>> print(Spread.of(np.arange(21.0)))
-        10 (1–19)
+        10 (0.1–19.9)
         """
-        low, high = np.quantile(values, [0.05, 0.95])
+        # These quantiles, at the ranks 0.05 (n + 1) and 0.95 (n + 1), have 90 % between them for every n.
+        low, high = np.quantile(values, [0.05, 0.95], method="weibull")
         return cls(float(values.mean()), float(low), float(high))
 
     def __str__(self) -> str:
@@ -109,7 +113,7 @@ class Plan:
         )
 
     def _notes(self) -> list[str]:
-        notes = ["In brackets: the range from the 5 % to the 95 % quantile of simulated runs."]
+        notes = ["In brackets: the range for one run, with a probability of 90 %."]
         if self.spend.mean < 0.95 * self.budget - 1:
             notes.insert(0, "No α spends this budget: inputs of which nothing is uncertain are not bought.")
         if self.noise is None:
