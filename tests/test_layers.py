@@ -18,7 +18,7 @@ LAYERS = [
     {"lookahead", "loss_estimate", "snapshot", "tasks", "theory", "trace"},
     {"learner"},
     {"run"},
-    {"checks", "online_to_batch", "plan", "sweep"},
+    {"checks", "drawn", "forecast", "online_to_batch", "plan", "sweep"},
     {"budgets", "tradeoff"},
     {"figures"},
     {"experiments"},

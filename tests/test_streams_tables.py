@@ -49,6 +49,15 @@ def complaint(path, target="y", **options):
     return message
 
 
+def test_a_table_without_labels(path):
+    skip = [] if path.suffix == ".npz" else ["y"]
+    stream = Table(path, None, skip=skip, domain="domain")
+    for got, expected in zip(read(stream), (X, np.zeros(103), DOMAIN), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    one = Table(path, None, features=stream.features[:1], skip=skip)
+    np.testing.assert_array_equal(next(one.chunks(200)).X, X[:, :1])
+
+
 @pytest.mark.parametrize("size", [1, 10, 103, 1000])
 def test_every_format_gives_the_same_rows(path, size):
     stream = Table(path, "y", domain="domain")

@@ -1,6 +1,7 @@
 """Learn online from a stream when labels cost money and the domains shift without notice."""
 
 from qufur import hypotheses, streams, theory
+from qufur.forecast import Forecast, Part, Plan, Spread
 from qufur.learner import Answer, Answers, Learner
 from qufur.models import (
     ConfidenceSet,
@@ -12,6 +13,7 @@ from qufur.models import (
     Softmax,
 )
 from qufur.online_to_batch import Mixture, online_to_batch
+from qufur.plan import plan
 from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
@@ -26,21 +28,26 @@ __all__ = [
     "DomainOracle",
     "FisherSoftmax",
     "FixedBudget",
+    "Forecast",
     "Greedy",
     "KernelRidge",
     "Learner",
     "Mixture",
     "Paced",
     "PaperAdam",
+    "Part",
+    "Plan",
     "QuFUR",
     "Ridge",
     "Softmax",
+    "Spread",
     "Threshold",
     "Totals",
     "Trace",
     "Uniform",
     "hypotheses",
     "online_to_batch",
+    "plan",
     "run",
     "streams",
     "theory",

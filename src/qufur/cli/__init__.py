@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from qufur.cli.data import data
+from qufur.cli.plan import plan
 from qufur.cli.reproduce import reproduce
 from qufur.cli.run import run
 
@@ -37,6 +38,7 @@ def qufur(
 
 
 app.command()(run)
+app.command()(plan)
 app.command()(reproduce)
 app.command()(data)
 

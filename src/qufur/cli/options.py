@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+Skip = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column to leave out. May be given several times."),
+]
 Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Seeds of streams and coins to average over.")]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Processes.")]
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where tables and figures go.")]

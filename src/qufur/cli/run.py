@@ -12,18 +12,16 @@ import typer
 
 from qufur.budgets import budget_grid
 from qufur.cli import show
-from qufur.cli.options import Jobs, Json, Out, Seeds
+from qufur.cli.files import as_share, scaled_stream, title
+from qufur.cli.options import Jobs, Json, Out, Seeds, Skip
 from qufur.errors import invalid
 from qufur.figures import style
 from qufur.figures.curves import draw_curves
 from qufur.models import Ridge
 from qufur.rules import Greedy, Threshold
-from qufur.streams import Arrays, HiddenDomains, Scaled, Stream, Table
+from qufur.streams import HiddenDomains, Table
 from qufur.sweep import Grid, ModelOf, StreamOf, sweep
 from qufur.tradeoff import Estimate
-
-MOST_CELLS = 20_000_000
-"""A file of up to so many cells, 160 MB, is read once and kept; a larger one is read anew for every run."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,7 @@ def run(
         Path | None, typer.Argument(help="CSV, Parquet or NPZ file; by default a synthetic stream.")
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.")] = None,
-    skip: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column to leave out. May be given several times."),
-    ] = None,
+    skip: Skip = None,
     domain: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of whole numbers that tells the domains.")
     ] = None,
@@ -68,7 +63,7 @@ def run(
     """
     task = _synthetic() if data is None else _file(data, target, skip or [], domain)
     stream = task.stream(0)
-    budgets = {_as_share(text, stream): text for text in budget or ["5%", "10%", "20%", "30%"]}
+    budgets = {as_share(text, stream, "qufur run"): text for text in budget or ["5%", "10%", "20%", "30%"]}
     grid, left_out = budget_grid(stream, task.model, list(budgets))
     table = sweep(task.stream, task.model, {**grid, **_REFERENCES}, seeds=range(seeds), jobs=jobs)
     table = table.with_columns((pl.col("loss") / pl.col("horizon")).alias("mean squared error"))
@@ -105,29 +100,14 @@ def _file(path: Path, target: str | None, skip: list[str], domain: str | None) -
         raise invalid(
             f"column {target!r}", path.name, "of at least two different labels", f"{low:g} throughout"
         )
-    scaled: Stream = Scaled(table, summary)
-    if table.dim * summary.count <= MOST_CELLS:
-        scaled = Arrays.of(scaled)
+    scaled = scaled_stream(table, summary)
     return Task(
-        f"{path.name}: {summary.count} examples, {table.dim} features",
+        title(table, path.name, summary),
         lambda _: scaled,
         lambda stream: Ridge(stream.dim, intercept=True, label_range=(low, high)),
         "mean squared error",
         (f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file.",),
     )
-
-
-def _as_share(text: str, stream: Stream) -> float:
-    """Return a budget as a share of the stream: 300 counts labels, 0.1 and 10% are shares."""
-    try:
-        share = float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
-        share = share / stream.horizon if text.isdigit() else share
-    except ValueError:
-        share = -1.0
-    if not 0 < share <= 1:
-        allowed = f"1 to {stream.horizon} labels, or a share above 0 and at most 100%"
-        raise invalid("--budget", "qufur run", allowed, repr(text))
-    return share
 
 
 def _write(task: Task, table: pl.DataFrame, out: Path) -> list[str]:

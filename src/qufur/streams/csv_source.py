@@ -38,7 +38,9 @@ class CsvSource(Source):
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Floats]:
         """Convert `size` rows at a time."""
-        wanted = itemgetter(*self.positions(names))
+        places = self.positions(names)
+        # itemgetter of one place returns a bare cell.
+        wanted = itemgetter(*places) if len(places) > 1 else lambda record: (record[places[0]],)
         cells = map(wanted, islice(self._records(), 1, None))
         row = 1
         while block := list(islice(cells, size)):

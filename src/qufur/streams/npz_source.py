@@ -38,6 +38,7 @@ class NpzSource(Source):
         if self._rows == 0:
             raise no_rows(path, "arrays of length 0")
         self.columns = [f"x{j}" for j in range(dim)] + self._members[1:]
+        self.target = "y"
         self.domain, self.truth = (name if name in shapes else None for name in ("domain", "truth"))
 
     def count(self) -> int:

@@ -20,11 +20,12 @@ class Source(ABC):
     ----------
     columns
         Their names, in the order of the file.
-    domain, truth
-        The columns that the format itself sets aside for hidden domains and f*.
+    target, domain, truth
+        The columns that the format itself sets aside for labels, hidden domains and f*.
     """
 
     columns: list[str]
+    target: str | None = None
     domain: str | None = None
     truth: str | None = None
 

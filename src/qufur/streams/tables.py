@@ -34,7 +34,7 @@ class Table(Stream):
         A .csv file with a header line (UTF-8, commas), a .parquet file (needs polars), or an .npz archive of
         arrays X and y, whose columns are called x0, x1, … and y; arrays domain and truth are used if there.
     target
-        The column of labels.
+        The column of labels; None if there is none to read, and every label is 0.
     features
         The columns of x; None takes all but the target, the domain and those to skip.
     skip
@@ -56,7 +56,7 @@ class Table(Stream):
     def __init__(
         self,
         path: str | PathLike[str],
-        target: str,
+        target: str | None,
         *,
         features: Sequence[str] | None = None,
         skip: Sequence[str] = (),
@@ -64,7 +64,7 @@ class Table(Stream):
     ) -> None:
         self._source = _open(Path(path))
         self.target, self.domain = target, domain or self._source.domain
-        aside = (self.target, self.domain, self._source.truth, *skip)
+        aside = (self.target or self._source.target, self.domain, self._source.truth, *skip)
         others = [name for name in self._source.columns if name not in aside]
         self.features = tuple(others if features is None else features)
         self.dim = len(self.features)
@@ -78,12 +78,14 @@ class Table(Stream):
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Read `size` rows at a time."""
         size = as_count(size, "size", "Table.chunks")
-        extras = [name for name in (self._source.truth, self.domain) if name]
+        extras = [name for name in (self.target, self._source.truth, self.domain) if name]
         first = 1
-        for block in self._source.blocks([*self.features, self.target, *extras], size):
-            X, y = np.ascontiguousarray(block[:, : self.dim]), block[:, self.dim].copy()
-            truth = block[:, self.dim + 1].copy() if self._source.truth else None
-            yield Chunk(X, y, truth, self._labels(block[:, -1], first) if self.domain else None)
+        for block in self._source.blocks([*self.features, *extras], size):
+            column = {name: block[:, self.dim + j].copy() for j, name in enumerate(extras)}
+            y = column[self.target] if self.target else np.zeros(len(block))
+            truth = column[self._source.truth] if self._source.truth else None
+            domain = self._labels(column[self.domain], first) if self.domain else None
+            yield Chunk(np.ascontiguousarray(block[:, : self.dim]), y, truth, domain)
             first += len(block)
 
     def summary(self) -> Summary:
@@ -102,7 +104,7 @@ class Table(Stream):
         if len(set(columns)) < len(columns):
             twice = next(name for name in columns if columns.count(name) > 1)
             raise invalid("columns", file, "of different names", f"{twice!r} more than once")
-        for name in (self.target, *self.features, *skip, *filter(None, [self.domain])):
+        for name in (*filter(None, [self.target]), *self.features, *skip, *filter(None, [self.domain])):
             if name not in columns:
                 raise invalid(f"column {name!r}", file, *_nearest(name, columns))
         inputs = set(self.features) - {self.target, self.domain, self._source.truth}

@@ -1,0 +1,99 @@
+"""`qufur plan`: what a budget would buy on the inputs of a file."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from qufur.budgets import labels
+from qufur.cli import show
+from qufur.cli.files import as_share, scaled_stream, title
+from qufur.cli.options import Json, Out, Skip
+from qufur.figures import style
+from qufur.figures.plans import draw_plan
+from qufur.forecast import Plan
+from qufur.models import Ridge
+from qufur.plan import plan as plan_budget
+from qufur.streams import Table
+
+
+def plan(
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet or NPZ file of inputs.")],
+    budget: Annotated[
+        str, typer.Option(metavar="LABELS", help="Labels to buy: a number, or a share such as 10% or 0.1.")
+    ],
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of labels, if there is one; it is not read.")
+    ] = None,
+    skip: Skip = None,
+    domain: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of domains, if there is one; it is not read.")
+    ] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option(metavar="SIGMA", help="Deviation of the labels' noise; by default a guess."),
+    ] = None,
+    norm: Annotated[
+        float, typer.Option(metavar="NORM", help="Norm of the coefficients, for labels mapped to [-1, 1].")
+    ] = 1.0,
+    label_range: Annotated[
+        tuple[float, float],
+        typer.Option(metavar="LOW HIGH", help="Lowest and highest label: the units of noise and regret."),
+    ] = (-1.0, 1.0),
+    parts: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Parts of the stream to count labels in.")
+    ] = 10,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Simulated runs to average over.")] = 20,
+    out: Out = Path("qufur-out"),
+    json: Json = False,
+) -> None:
+    """Say what a label budget would buy, before a label is bought.
+
+    Finds the rule QuFUR(alpha) that spends the budget on these inputs, says when it would buy, and forecasts
+    regret at several budgets. Features are scaled to mean 0 and deviation 1, and an intercept is added.
+    """
+    table = Table(data, None, skip=[*(skip or []), *filter(None, [target, domain])])
+    summary = table.summary()
+    stream = scaled_stream(table, summary)
+    found = plan_budget(
+        Ridge(stream.dim, intercept=True, label_range=label_range),
+        stream,
+        labels(as_share(budget, stream, "qufur plan"), stream),
+        noise=noise,
+        norm=norm,
+        parts=parts,
+        seeds=range(seeds),
+    )
+    heading = title(table, data.name, summary)
+    files = _write(found, heading, out)
+    if json:
+        show.print_json({"stream": heading, **asdict(found), "files": files})
+        return
+    print(heading)
+    print(found)
+    print("Scaling was taken from the whole file.")
+    print(f"Written: {', '.join(files)}")
+
+
+def _write(found: Plan, heading: str, out: Path) -> list[str]:
+    drawn = style.save(draw_plan(found, heading), out, "plan")
+    tables = {
+        "parts": [[p.start, p.stop, *asdict(p.labels).values()] for p in found.parts],
+        "forecast": [
+            [f.budget, f.alpha, f.labels.mean, *(asdict(f.regret).values() if f.regret else ())]
+            for f in found.forecast
+        ],
+    }
+    heads = {
+        "parts": ["start", "stop", "labels", "labels_low", "labels_high"],
+        "forecast": ["budget", "alpha", "labels", "regret", "regret_low", "regret_high"],
+    }
+    paths = {name: out / f"plan-{name}.csv" for name in tables}
+    for name, path in paths.items():
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([heads[name], *tables[name]])
+    return [str(path) for path in (*paths.values(), *drawn)]

@@ -1,0 +1,56 @@
+"""A plan as a figure: labels for each part of the stream, and regret against budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qufur.figures.style import LOOKS, plain_ticks, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from qufur.forecast import Plan, Spread
+
+COLOR = LOOKS["QuFUR"]["color"]
+
+
+def draw_plan(plan: Plan, title: str) -> Figure:
+    """Draw means, with ranges of 90 %."""
+    known = all(forecast.regret for forecast in plan.forecast)
+    figure, panels = subplots(1, 1 + known)
+    _draw_parts(panels[0], plan)
+    if known:
+        _draw_forecast(panels[1], plan)
+    figure.suptitle(title, fontsize="medium")
+    return figure
+
+
+def _draw_parts(panel: Any, plan: Plan) -> None:
+    places = [part.start for part in plan.parts]
+    widths = [part.stop - part.start for part in plan.parts]
+    labels = [part.labels for part in plan.parts]
+    means = [spread.mean for spread in labels]
+    panel.bar(places, means, widths, align="edge", color=COLOR, alpha=0.6, edgecolor="white")
+    middles = [place + width / 2 for place, width in zip(places, widths, strict=True)]
+    panel.errorbar(middles, means, yerr=_bars(labels), fmt="none", ecolor="#333333", elinewidth=1, capsize=2)
+    panel.set(xlabel="example", ylabel="labels", title=f"Labels for each part, {plan.budget} in all")
+
+
+def _draw_forecast(panel: Any, plan: Plan) -> None:
+    budgets = [forecast.budget for forecast in plan.forecast]
+    regret = [forecast.regret for forecast in plan.forecast if forecast.regret]
+    panel.fill_between(
+        budgets, [r.low for r in regret], [r.high for r in regret], color=COLOR, alpha=0.2, lw=0
+    )
+    panel.plot(budgets, [r.mean for r in regret], **LOOKS["QuFUR"], ms=4, lw=1.4)
+    panel.axvline(plan.budget, color="#555555", lw=0.8, ls=":")
+    panel.set(xscale="log", xlabel="labels bought", ylabel="regret", title="Forecast")
+    if min(r.low for r in regret) > 0:
+        panel.set(yscale="log")
+        plain_ticks(panel)
+
+
+def _bars(spreads: list[Spread]) -> list[list[float]]:
+    # The mean of few runs may lie outside their quantiles, and bars have no negative length.
+    below = [max(0.0, spread.mean - spread.low) for spread in spreads]
+    return [below, [max(0.0, spread.high - spread.mean) for spread in spreads]]
