@@ -1,5 +1,5 @@
 """Rules that are given a budget, judged against α tuned in hindsight; not in the paper."""
 
-from qufur.experiments.pacing import known_horizon
+from qufur.experiments.pacing import known_horizon, real
 
-PACING = (known_horizon.EXPERIMENT,)
+PACING = (known_horizon.EXPERIMENT, real.EXPERIMENT)

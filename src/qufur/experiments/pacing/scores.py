@@ -36,19 +36,18 @@ def mean_ratio(samples: Floats) -> float:
     return float(np.exp(np.log(above / below).mean()))
 
 
-def paired(table: pl.DataFrame, rule: str) -> Floats:
+def paired(table: pl.DataFrame, rule: str, reference: str = REFERENCE, measure: str = "regret") -> Floats:
     """Return the samples of a rule beside the reference's, in the settings in which the rule could be had.
 
-    A setting is a stream at a share; axes are seeds, settings, and the two regrets.
+    A setting is a stream at a share; axes are seeds, settings, and the two measurements.
     """
     keys = ["seed", "stream", "share"]
-    regrets = [table.filter(table["rule"] == name).select(*keys, "regret") for name in (rule, REFERENCE)]
-    both = regrets[0].join(regrets[1], on=keys, suffix=" of the reference")
-    settings = both.select(*keys[1:]).unique(maintain_order=True).with_row_index("setting")
-    numbered = both.join(settings, on=keys[1:])
-    return np.stack(
-        [per_seed(numbered, ["setting"], column) for column in ("regret", "regret of the reference")], axis=-1
-    )
+    first, second = (table.filter(table["rule"] == name).select(*keys, measure) for name in (rule, reference))
+    both = first.join(second, on=keys, suffix=" of the reference")
+    settings = both.select("stream", "share").unique(maintain_order=True).with_row_index("setting")
+    numbered = both.join(settings, on=["stream", "share"])
+    columns = (measure, f"{measure} of the reference")
+    return np.stack([per_seed(numbered, ["setting"], column) for column in columns], axis=-1)
 
 
 def of_streams(table: pl.DataFrame, rule: str) -> dict[str, Interval]:
