@@ -125,7 +125,13 @@ def draw(table: pl.DataFrame) -> Figure:
     for axis, (key, panel) in zip(axes, there.items(), strict=False):
         rows = table.filter(table["stream"] == key)
         for rule in NAMES:
-            means = rows.filter(rows["rule"] == rule).group_by("share").mean().sort("share")
+            means = (
+                rows.filter(rows["rule"] == rule)
+                .select("share", "loss")
+                .group_by("share")
+                .mean()
+                .sort("share")
+            )
             axis.plot(means["share"], means["loss"], label=rule, ms=5, lw=1.2, **LOOKS[rule])
         axis.set(title=panel.name, xlabel="share of labels bought", ylabel="mean loss")
     for axis in axes[len(there) :]:
