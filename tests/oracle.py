@@ -21,6 +21,7 @@ class Oracle:
         self.paid = [0] * copies(rule)
         self.spent = 0
         self.asked = 0
+        self.pace = None if type(rule).__name__ != "Paced" else Pace(rule)
 
     @property
     def outstanding(self):
@@ -28,6 +29,8 @@ class Oracle:
 
     @property
     def left(self):
+        if self.pace and self.rule.horizon is None:
+            return math.floor(self.pace.tokens)
         return None if self.rule.budget is None else self.rule.budget - self.spent
 
     def ask(self, x, id=None, domain=None):
@@ -41,6 +44,8 @@ class Oracle:
             self.spent += 1
             for i in payers:
                 self.paid[i] += 1
+        if self.pace:
+            self.pace.note(delta, bool(payers), self.spent)
         return id, prediction, delta, probability, bool(payers)
 
     def tell(self, id, label):
@@ -52,6 +57,8 @@ class Oracle:
         self.spent -= 1
         for i in self.payers.pop(id):
             self.paid[i] -= 1
+        if self.pace:
+            self.pace.tokens = min(self.pace.most, self.pace.tokens + 1)
 
     def learn(self, X, y):
         self.labelled += [(self.features(x), self.scaled(label)) for x, label in zip(X, y, strict=True)]
@@ -94,6 +101,9 @@ class Oracle:
         rule, kind = self.rule, type(self.rule).__name__
         if kind == "FixedBudget":
             return self.decide_copies(delta)
+        if kind == "Paced":
+            p = self.pace.probability(delta) if self.pace.may_buy(self.spent) else 0.0
+            return p, [0] if self.rng.random() < p else []
         active = rule.budget is None or self.paid[0] < rule.budget
         if kind == "Greedy":
             p = 1.0
@@ -125,7 +135,65 @@ class Oracle:
         return 1 - none, payers
 
 
-RULES = ("DomainOracle", "FixedBudget", "Greedy", "QuFUR", "Threshold", "Uniform")
+class Pace:
+    """What `Paced` knows: all uncertainties so far, and α as of the last of its positions."""
+
+    def __init__(self, rule):
+        self.rule, self.deltas = rule, []
+        rate = rule.budget
+        burst = (1000 * rate + 32 if rule.burst is None else rule.burst) if rule.horizon is None else math.inf
+        self.most = self.tokens = burst - 31 * rate
+        self.position = 0
+        self.alpha = self.next_alpha(0)
+
+    def may_buy(self, spent):
+        return self.tokens >= 1 if self.rule.horizon is None else spent < self.rule.budget
+
+    def probability(self, delta):
+        return 1.0 if self.alpha == math.inf else min(1.0, self.alpha * delta)
+
+    def note(self, delta, bought, spent):
+        self.deltas.append(delta)
+        self.tokens -= bought
+        if len(self.deltas) == self.next_position():
+            if self.rule.horizon is None:
+                new = self.rule.budget * (len(self.deltas) - self.position)
+                self.tokens = min(self.most, self.tokens + new)
+            self.position = len(self.deltas)
+            self.alpha = self.next_alpha(spent)
+
+    def next_position(self):
+        """1, 2, 4, 8, 16, 32 and every 32nd from there; where the end is known, the last 32 one by one."""
+        t, T = self.position, self.rule.horizon
+        usual = t + max(1, min(t, 32))
+        if T is None or t >= T:
+            return usual
+        return min(usual, T - 32) if t < T - 32 else t + 1
+
+    def next_alpha(self, spent):
+        if self.rule.horizon is None:
+            return 2 * self.rule.budget * max(1, self.most / 2) ** (self.tokens / self.most)
+        B, T, t = self.rule.budget, self.rule.horizon, self.position
+        left, examples = B - spent, max(T - t, 1)
+        if left >= examples - (self.next_position() - t) + 1:
+            return math.inf
+        falling = 2 * left / examples * max(1, left / 2) ** (1 - spent / B)
+        level = self.level()
+        if level <= 0:
+            return falling
+        n = max(spent, 1)
+        even = left / examples / level
+        alpha = (even * max(1, (B + n) / (2 * n))) ** 0.35 * falling**0.65
+        return max(alpha, 1.05 * even) if examples <= 0.1 * T or left >= examples / 2 else alpha
+
+    def level(self):
+        level, T = 0.0, self.rule.horizon
+        for t, delta in enumerate(self.deltas):
+            level += (1 if t == 0 else max(4 / (t + 4), 1 / (max(T - t, 0) / 2 + 1))) * (delta - level)
+        return level
+
+
+RULES = ("DomainOracle", "FixedBudget", "Greedy", "Paced", "QuFUR", "Threshold", "Uniform")
 
 
 def copies(rule):

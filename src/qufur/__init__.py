@@ -12,7 +12,7 @@ from qufur.models import (
     Softmax,
 )
 from qufur.online_to_batch import Mixture, online_to_batch
-from qufur.rules import DomainOracle, FixedBudget, Greedy, QuFUR, Threshold, Uniform
+from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
 
@@ -30,6 +30,7 @@ __all__ = [
     "KernelRidge",
     "Learner",
     "Mixture",
+    "Paced",
     "PaperAdam",
     "QuFUR",
     "Ridge",

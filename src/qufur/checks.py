@@ -56,7 +56,7 @@ def check_budget(model: Model, rule: Rule) -> None:
     for t in range(HORIZON):
         asked += _ask(learner, stream, t).query
         assert learner.spent == asked == len(learner.outstanding)
-        assert rule.budget is None or asked <= rule.budget, f"{asked} labels on a budget of {rule.budget}"
+        assert rule.limit is None or asked <= rule.limit, f"{asked} labels on a budget of {rule.limit}"
     if asked:
         learner.retract(learner.outstanding[0])
         assert learner.spent == asked - 1

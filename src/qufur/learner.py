@@ -225,7 +225,7 @@ class Learner:
         For loops that know the labels, such as `run`. Every `decide` must be followed by its `finish`.
         """
         self.rule.check_domain(domain)
-        look = self.state.look(X)
+        look = self.state.look(X[: self.spending.ahead])
         self.dim = X.shape[1]
         count = len(look.uncertainty)
         offer = self.spending.offer(count, self.rng, None if domain is None else domain[:count])

@@ -39,12 +39,11 @@ def encode(learner: Learner) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, 
         "dim": learner.dim,
         "state": values,
         "rng": _plain(learner.rng.bit_generator.state),
-        "spent": learner.spending.spent,
+        "spending": learner.spending.save(),
         "next_id": learner.next_id,
         "ids": ids,
     }
     tensors = {f"state.{name}": array for name, array in arrays.items()}
-    tensors["charged"] = learner.spending.charged
     tensors["charges"] = np.array(list(learner.charges.values()), dtype=bool).reshape(
         len(ids), len(learner.spending.charged)
     )
@@ -59,8 +58,7 @@ def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
     learner = kind(model, rule, seed=_generator(header["rng"]))
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     learner.state.restore(header["state"], state)
-    learner.spending.charged = tensors["charged"]
-    learner.spending.spent = header["spent"]
+    learner.spending.restore(header["spending"])
     learner.next_id = header["next_id"]
     learner.dim = header["dim"]
     learner.charges = dict(zip(header["ids"], tensors["charges"], strict=True))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette, told apart with any colour vision.
 LOOKS: dict[str, dict[str, str]] = {
     "QuFUR": {"color": "#0072B2", "marker": "o"},
+    "Paced": {"color": "#D55E00", "marker": "P"},
     "Uniform": {"color": "#E69F00", "marker": "s"},
     "Greedy": {"color": "#009E73", "marker": "^"},
     "Threshold": {"color": "#CC79A7", "marker": "D"},

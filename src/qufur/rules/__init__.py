@@ -4,10 +4,11 @@ from qufur.rules.base import Rule
 from qufur.rules.domain_oracle import DomainOracle
 from qufur.rules.fixed_budget import FixedBudget
 from qufur.rules.greedy import Greedy
+from qufur.rules.paced import Paced
 from qufur.rules.qufur import QuFUR
 from qufur.rules.threshold import Threshold
 from qufur.rules.uniform import Uniform
 
-RULES: tuple[type[Rule], ...] = (QuFUR, FixedBudget, Uniform, Greedy, Threshold, DomainOracle)
+RULES: tuple[type[Rule], ...] = (QuFUR, Paced, FixedBudget, Uniform, Greedy, Threshold, DomainOracle)
 
-__all__ = ["RULES", "DomainOracle", "FixedBudget", "Greedy", "QuFUR", "Rule", "Threshold", "Uniform"]
+__all__ = ["RULES", "DomainOracle", "FixedBudget", "Greedy", "Paced", "QuFUR", "Rule", "Threshold", "Uniform"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,8 @@ class Rule(ABC):
 
     A rule is a description without state: a frozen dataclass whose `probability` is the whole rule. Most
     rules are a single *copy*; one that runs several side by side (`FixedBudget`) gives a row of probabilities
-    for each, and a label is bought when at least one copy that has budget left wants it.
+    for each, and a label is bought when at least one copy that has budget left wants it. A rule that changes
+    as the stream goes on (`Paced`) starts a `Spending` of its own.
 
     `probability` must not fall as the uncertainty rises: the exact block look-ahead rests on it.
     """
@@ -32,13 +33,18 @@ class Rule(ABC):
     """Whether the rule must be told the domain of each example."""
     budget: int | None
 
+    @property
+    def limit(self) -> int | None:
+        """How many labels may be bought in all, or None if there is no such number."""
+        return self.budget
+
     @abstractmethod
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        """Return the query probability of each example, shape (n,) or (copies, n), whatever was spent."""
+        """Return the query probability of each example, shape (n,) or (copies, n), before labels run out."""
 
     def caps(self) -> Floats:
         """Return how many labels each copy may buy."""
-        return np.array([math.inf if self.budget is None else self.budget], dtype=np.float64)
+        return np.array([math.inf if self.limit is None else self.limit], dtype=np.float64)
 
     def check_domain(self, domain: Ints | None) -> None:
         """Refuse domains that the rule cannot use, before anything has changed."""
@@ -73,7 +79,12 @@ def as_budget(budget: int | None, owner: str) -> None:
 
 
 class Spending:
-    """What a rule has spent: all the state it has."""
+    """What a rule has spent: all the state it has.
+
+    A subclass may let the probability depend on what has been seen, but only as of fixed positions of the
+    stream: `ahead` says how far the next one is, and no block goes beyond it. Then decisions do not depend on
+    how the stream is cut into blocks.
+    """
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -84,17 +95,44 @@ class Spending:
     @property
     def left(self) -> int | None:
         """Labels that may still be bought, or None without a budget."""
-        return None if self.rule.budget is None else self.rule.budget - self.spent
+        return None if self.rule.limit is None else self.rule.limit - self.spent
+
+    @property
+    def ahead(self) -> int | None:
+        """How many examples can be decided before the rule changes; None if it never does."""
+        return None
+
+    @property
+    def room(self) -> Floats:
+        """How many labels each copy may buy until the rule changes."""
+        return np.asarray(self.caps - self.charged)
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        """Return the query probability of each example, as the rule stands now."""
+        return self.rule.probability(uncertainty, domain)
 
     def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> Offer:
         """Throw the coins of the next `count` examples: one per copy and example, copy 0 first."""
         coins = rng.random((count, len(self.caps))).T if self.rule.random else None
         return Offer(self, count, coins, domain)
 
+    def book(self, charges: Bools, uncertainty: Floats) -> None:
+        """Take note of examples that were decided: who pays for which, and their uncertainties."""
+        self.charged += charges.sum(axis=1)
+        self.spent += int(charges.any(axis=0).sum())
+
     def refund(self, charge: Bools) -> None:
         """Take back one query that these copies paid for."""
         self.charged -= charge
         self.spent -= 1
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as JSON values."""
+        return {"charged": self.charged.tolist(), "spent": self.spent}
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Take over a state that `save` returned."""
+        self.charged, self.spent = np.array(values["charged"]), values["spent"]
 
 
 class Offer:
@@ -104,7 +142,7 @@ class Offer:
         self._spending = spending
         self._coins = coins
         self._domain = domain
-        self._room = (spending.caps - spending.charged)[:, None]
+        self._room = spending.room[:, None]
         self.charges = np.zeros((len(self._room), count), dtype=bool)
 
     @property
@@ -135,13 +173,12 @@ class Offer:
         """Book the block with the rule and return the probability with which each example was queried."""
         earlier = self.charges.cumsum(axis=1) - self.charges
         p = np.where(earlier < self._room, self._probability(uncertainty, slice(None)), 0.0)
-        self._spending.charged += self.charges.sum(axis=1)
-        self._spending.spent += int(self.query.sum())
+        self._spending.book(self.charges, uncertainty)
         return p[0] if len(p) == 1 else np.asarray(1.0 - np.prod(1.0 - p, axis=0))
 
     def _probability(self, uncertainty: Floats, rows: slice | Ints) -> Floats:
         domain = None if self._domain is None else self._domain[rows]
-        return np.atleast_2d(self._spending.rule.probability(uncertainty, domain))
+        return np.atleast_2d(self._spending.probability(uncertainty, domain))
 
     def _coins_below(self, p: Floats, rows: slice | Ints) -> Bools:
         return np.asarray(p >= 1.0 if self._coins is None else self._coins[:, rows] < p)

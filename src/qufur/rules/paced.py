@@ -1,0 +1,185 @@
+"""A budget that is spent: QuFUR whose α follows the labels and the examples that are left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats, Ints, as_count, as_number, is_whole
+from qufur.errors import invalid
+from qufur.rules.base import Domains, Rule, Spending
+from qufur.rules.pacing import STRETCH, Pacing
+
+TRADING = 0.65
+"""Weight of the α that falls as labels go, against the α that keeps pace with the stream."""
+
+
+@dataclass(frozen=True)
+class Paced(Rule):
+    """Spend a budget over a stream, about as well as QuFUR(α) with the α that hindsight would choose.
+
+    With a budget B and a horizon T: at fixed positions α is set from the labels and examples left, as the
+    geometric mean of two. One keeps pace: it would spend the rest as QuFUR does on a stream of one kind,
+    evenly in √t. The other trades: it falls geometrically from B²/T as labels go, whatever comes. Towards the
+    end what is left is spent evenly, so that the whole budget is. Beyond the horizon nothing is bought that
+    was not left over, and the budget is never exceeded.
+
+    With a rate ρ: labels are tokens that come back at rate ρ, and at most `burst` are kept, so that no window
+    of n examples has more than ρn + burst labels.
+
+    Parameters
+    ----------
+    budget
+        B, an integer of at least 1; or, without a horizon, the rate ρ, a float above 0 and at most 1.
+    horizon
+        T ≥ 1, how many examples will come.
+    burst
+        With a rate: the most labels beyond ρn, above 32ρ + 1; 1000ρ + 32 by default.
+
+    Examples
+    --------
+    >>> from qufur import Learner, Ridge, run, streams
+    >>> stream = streams.HiddenDomains([500, 500], [6, 2], seed=1)
+    >>> run(Learner(Ridge(8), Paced(100, 1000)), stream).queries
+    100
+    """
+
+    budget: Any
+    horizon: int | None = None
+    burst: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.horizon is not None:
+            as_count(self.horizon, "horizon", "Paced")
+            as_count(
+                self.budget, "budget", "Paced", remedy="It counts labels; a rate goes without a horizon."
+            )
+            if self.burst is not None:
+                raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
+            return
+        if is_whole(self.budget) and self.budget != 1:
+            remedy = "Say how many examples will come, or give a rate such as 0.05."
+            raise invalid("horizon", "Paced", "given with a budget", "None", remedy)
+        as_number(self.budget, "rate", "Paced", low=0, high=1)
+        if self.burst is not None:
+            as_number(self.burst, "burst", "Paced", low=STRETCH * self.budget + 1)
+
+    @property
+    def limit(self) -> int | None:
+        return None if self.horizon is None else int(self.budget)
+
+    def start(self) -> Spending:
+        return Bucket(self) if self.horizon is None else Remainder(self)
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        return self.start().probability(uncertainty, domain)
+
+    @classmethod
+    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Paced:
+        return cls(budget, horizon)
+
+    @classmethod
+    def examples(cls, horizon: int) -> Sequence[Paced]:
+        few = max(1, horizon // 10)
+        return [cls(few, horizon), cls(max(1, horizon // 2), 2 * horizon), cls(0.2, burst=10.0)]
+
+
+class Remainder(Pacing):
+    """The pace of a known horizon; `level` is the running level of Δ."""
+
+    def __init__(self, rule: Paced) -> None:
+        self.total, self.horizon = int(rule.budget), rule.horizon or 1
+        self.level = 0.0
+        super().__init__(rule)
+
+    def length(self) -> int:
+        """End a stretch where the last 32 examples begin; those go one by one, so that all is spent."""
+        last = self.horizon - STRETCH
+        if self.seen < last:
+            return min(super().length(), last - self.seen)
+        return 1 if self.seen < self.horizon else STRETCH
+
+    def take_in(self, uncertainty: Floats) -> None:
+        t = self.seen + np.arange(len(uncertainty))
+        left = np.maximum(self.horizon - t, 0)
+        weight = np.where(t == 0, 1.0, np.maximum(4 / (t + 4), 1 / (left / 2 + 1)))
+        kept = np.append(np.cumprod((1 - weight)[::-1])[::-1], 1.0)
+        self.level = float(kept[0] * self.level + (kept[1:] * weight * uncertainty).sum())
+
+    def next_alpha(self) -> float:
+        """Return the mean of the pacing and the trading α; ∞ where every example is needed to spend the rest.
+
+        With r the labels left per example left, n those bought and D̄ the level, the pacing α is
+        r max(1, (B + n)/(2n))/D̄, from n = B√(t/T) on a stream of one kind; the trading one is
+        2r (labels left/2)^(1 − n/B).
+        """
+        bought, left = self.spent, self.total - self.spent
+        examples = max(self.horizon - self.seen, 1)
+        if left >= examples - self.length() + 1:
+            return math.inf
+        rate = left / examples
+        trading = 2 * rate * max(1.0, left / 2) ** (1 - bought / self.total)
+        if self.level <= 0:
+            return float(trading)
+        some = max(bought, 1)
+        pacing = rate * max(1.0, (self.total + some) / (2 * some)) / self.level
+        alpha = pacing ** (1 - TRADING) * trading**TRADING
+        near_the_end = examples <= 0.1 * self.horizon or left >= examples / 2
+        return float(max(alpha, 1.05 * rate / self.level) if near_the_end else alpha)
+
+    def save(self) -> dict[str, Any]:
+        return super().save() | {"level": self.level}
+
+    def restore(self, values: dict[str, Any]) -> None:
+        super().restore(values)
+        self.level = values["level"]
+
+
+class Bucket(Pacing):
+    """Labels as tokens: ρ come with every example, and at most `most` are kept.
+
+    Tokens of a stretch come at its end, so that a window of n examples can meet those of 31 earlier ones:
+    `most` is smaller than the promised burst by what they bring.
+    """
+
+    def __init__(self, rule: Paced) -> None:
+        self.rate = float(rule.budget)
+        burst = 1000 * self.rate + STRETCH if rule.burst is None else rule.burst
+        self.most = burst - (STRETCH - 1) * self.rate
+        self.tokens = self.most
+        super().__init__(rule)
+
+    @property
+    def left(self) -> int:
+        """Labels that may be bought at once."""
+        return int(self.tokens)
+
+    @property
+    def room(self) -> Floats:
+        return np.array([math.floor(self.tokens)], dtype=np.float64)
+
+    def next_alpha(self) -> float:
+        """Return 2ρ (most/2)^(tokens/most): it falls geometrically as tokens go."""
+        return float(2 * self.rate * max(1.0, self.most / 2) ** (self.tokens / self.most))
+
+    def take_in(self, uncertainty: Floats) -> None:
+        self.tokens = min(self.most, self.tokens + self.rate * len(uncertainty))
+
+    def book(self, charges: Bools, uncertainty: Floats) -> None:
+        self.tokens -= int(charges.sum())
+        super().book(charges, uncertainty)
+
+    def refund(self, charge: Bools) -> None:
+        super().refund(charge)
+        self.tokens = min(self.most, self.tokens + 1)
+
+    def save(self) -> dict[str, Any]:
+        return super().save() | {"tokens": self.tokens}
+
+    def restore(self, values: dict[str, Any]) -> None:
+        super().restore(values)
+        self.tokens = values["tokens"]

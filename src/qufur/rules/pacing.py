@@ -1,0 +1,72 @@
+"""Spending that changes its α at fixed positions of the stream."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats, Ints
+from qufur.rules.base import Rule, Spending
+
+STRETCH = 32
+"""Examples between two positions, once the stream is under way."""
+
+
+class Pacing(Spending):
+    """Query with probability min(1, αΔ), with an α that is set anew at fixed positions of the stream.
+
+    The positions are 1, 2, 4, 8, 16, 32, and then every 32nd example. What the examples of a stretch say is
+    taken in at its end, all at once, so that nothing depends on how the stretch was cut into blocks.
+
+    Attributes
+    ----------
+    seen
+        Examples up to the last position.
+    alpha
+        α until the next one; ∞ where every label is bought.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
+        self.seen = 0
+        self._stretch: list[float] = []
+        self.alpha = self.next_alpha()
+
+    @abstractmethod
+    def next_alpha(self) -> float:
+        """Return α for the stretch that begins."""
+
+    def take_in(self, uncertainty: Floats) -> None:
+        """Learn from the uncertainties of the stretch that ends; `seen` is where it began."""
+
+    def length(self) -> int:
+        """Return how many examples the stretch has that begins at `seen`."""
+        return STRETCH if self.seen >= STRETCH else max(1, self.seen)
+
+    @property
+    def ahead(self) -> int:
+        return self.length() - len(self._stretch)
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        if np.isinf(self.alpha):
+            return np.ones(len(uncertainty))
+        return np.minimum(1.0, self.alpha * uncertainty)
+
+    def book(self, charges: Bools, uncertainty: Floats) -> None:
+        super().book(charges, uncertainty)
+        self._stretch += uncertainty.tolist()
+        if self.ahead == 0:
+            self.take_in(np.array(self._stretch))
+            self.seen += len(self._stretch)
+            self._stretch = []
+            self.alpha = self.next_alpha()
+
+    def save(self) -> dict[str, Any]:
+        own = {"seen": self.seen, "stretch": self._stretch, "alpha": self.alpha}
+        return super().save() | own
+
+    def restore(self, values: dict[str, Any]) -> None:
+        super().restore(values)
+        self.seen, self._stretch, self.alpha = (values[name] for name in ("seen", "stretch", "alpha"))
