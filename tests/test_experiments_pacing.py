@@ -134,7 +134,7 @@ def test_every_rule_that_can_be_had_is_run(small):
     table = run_all([known_horizon.EXPERIMENT], seeds=2)["pacing"]
     rows = table.group_by("stream", "share").agg(pl.col("rule").unique())
     ran = {(stream, share): set(rules) for stream, share, rules in rows.rows()}
-    everywhere = {"QuFUR", "Uniform", "Greedy", "Threshold"}
+    everywhere = {"QuFUR", "Paced", "Uniform", "Greedy", "Threshold"}
     # 20 labels are fewer than Algorithm 2 has copies, and duplicates have no domains to tell.
     assert ran == {
         ("homogeneous", 0.05): everywhere | {"DomainOracle"},

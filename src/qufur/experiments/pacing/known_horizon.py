@@ -11,7 +11,7 @@ from qufur.experiments.pacing import scores
 from qufur.experiments.pacing.streams import DESIGN, FAMILIES, model_of
 from qufur.figures.style import LOOKS, subplots
 from qufur.learner import Learner
-from qufur.rules import DomainOracle, FixedBudget, Greedy, QuFUR, Rule, Threshold, Uniform
+from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Rule, Threshold, Uniform
 from qufur.run import run
 from qufur.streams import Stream
 from qufur.tasks import Row
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARES = (0.05, 0.1, 0.2, 0.3)
-RULES: tuple[type[Rule], ...] = (QuFUR, FixedBudget, Uniform, Greedy, Threshold, DomainOracle)
+RULES: tuple[type[Rule], ...] = (QuFUR, Paced, FixedBudget, Uniform, Greedy, Threshold, DomainOracle)
 NAMES = tuple(kind.__name__ for kind in RULES)
 JUDGED = "Paced"
 MOST, WORST = 1.10, 1.6
 BRIEF = ("homogeneous", "iid, short", "interleaved", "five short domains")
+TICKS = (0.5, 1, 2, 5, 10, 20, 50)
 COINS = 1000
 """Added to a seed: coins that are not the numbers that made the stream."""
 
@@ -91,6 +92,7 @@ def draw(table: pl.DataFrame) -> Figure:
         panel.axvline(1.0, color=LOOKS["QuFUR"]["color"], lw=1.0)
         panel.set_yticks(range(len(streams)), streams)
         panel.set(xscale="log", xlabel="regret ÷ that of α tuned in hindsight", title=f"{name} streams")
+        panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
     return figure

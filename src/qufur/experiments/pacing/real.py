@@ -16,7 +16,7 @@ from qufur.experiments.paper.panels import Panel
 from qufur.figures.style import LOOKS, subplots
 from qufur.learner import Learner
 from qufur.models import Model, Softmax
-from qufur.rules import Greedy, QuFUR, Rule, Uniform
+from qufur.rules import Greedy, Paced, QuFUR, Rule, Uniform
 from qufur.run import run
 from qufur.tasks import Row
 from qufur.tradeoff import Estimate
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARES = (0.05, 0.1, 0.2)
-RULES: tuple[type[Rule], ...] = (QuFUR, Uniform, Greedy)
+RULES: tuple[type[Rule], ...] = (QuFUR, Paced, Uniform, Greedy)
 NAMES = tuple(kind.__name__ for kind in RULES)
 MOST = {"Uniform": 1.0, "Greedy": 1.0, "QuFUR": 1.1}
 """The judged rule's loss over that of each rival, at most."""
