@@ -11,7 +11,7 @@ import pytest
 from qufur import QuFUR
 from qufur.data import MissingDataError
 from qufur.experiments.base import run_all
-from qufur.experiments.pacing import known_horizon, real, scores
+from qufur.experiments.pacing import known_horizon, real, scores, unknown_horizon
 from qufur.experiments.pacing.bike import BikeSharing
 from qufur.experiments.pacing.sources import Visits, arrivals, duplicates, power_law, recurring
 from qufur.experiments.pacing.streams import DESIGN, FAMILIES, HELD_OUT, LONG, model_of
@@ -127,6 +127,7 @@ def small(monkeypatch):
         "duplicates": lambda seed: duplicates(400, 20, 6, seed),
     }
     monkeypatch.setattr(known_horizon, "FAMILIES", families)
+    monkeypatch.setattr(unknown_horizon, "FAMILIES", families)
     monkeypatch.setattr(known_horizon, "SHARES", (0.05, 0.2))
 
 
@@ -281,10 +282,31 @@ def test_bikes_are_read_in_order_of_time(monkeypatch, tmp_path):
 def test_hindsight_knows_the_coins():
     stream = HiddenDomains([200, 200], [4, 2])
     for coins in range(5):
-        queries, _ = known_horizon._play(QuFUR, 37, stream, coins)
+        queries, _ = known_horizon.play_kind(QuFUR, 37, stream, coins)
         assert queries == 37
 
 
 def test_rows_are_plain(small):
     cell = known_horizon.cells(1)[0]
     assert json.loads(json.dumps(known_horizon.play(cell)))["budget"] == 20
+
+
+def test_a_rate_is_compared_at_the_labels_that_it_bought(small):
+    table = run_all([unknown_horizon.EXPERIMENT], seeds=2)["pacing-rate"]
+    for _, rows in table.group_by("stream", "share", "seed"):
+        bought = dict(rows.select("rule", "queries").rows())
+        assert set(bought) == set(unknown_horizon.NAMES)
+        assert bought["QuFUR"] == bought["Paced"] >= bought["Uniform"]
+    assert len(unknown_horizon.draw(table).axes) == 2
+    *_, bought = unknown_horizon.listings(table)
+    assert bought.header == ["labels ÷ ρT", "ρ = 5%", "ρ = 20%"]
+    assert [row[0] for row in bought.rows] == ["design", "held-out"]
+
+
+@pytest.mark.parametrize(
+    ("over", "factor", "holds"),
+    [(82.0, 1.05, [True] * 4), (82.1, 1.05, [False] + [True] * 3), (82.0, 1.5, [True] + [False] * 3)],
+)
+def test_a_rate_that_is_exceeded_or_costs_too_much_fails(over, factor, holds):
+    table = doctored(a=factor, b=factor, c=factor).with_columns(over=pl.lit(over))
+    assert [s.holds for s in unknown_horizon.judge(table)] == holds

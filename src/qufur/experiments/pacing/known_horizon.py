@@ -9,7 +9,7 @@ from qufur.budgets import labels, rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
 from qufur.experiments.pacing import scores
 from qufur.experiments.pacing.streams import DESIGN, FAMILIES, model_of
-from qufur.figures.style import LOOKS, subplots
+from qufur.experiments.pacing.strips import draw_strips
 from qufur.learner import Learner
 from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Rule, Threshold, Uniform
 from qufur.run import run
@@ -26,7 +26,6 @@ NAMES = tuple(kind.__name__ for kind in RULES)
 JUDGED = "Paced"
 MOST, WORST = 1.10, 1.6
 BRIEF = ("homogeneous", "iid, short", "interleaved", "five short domains")
-TICKS = (0.5, 1, 2, 5, 10, 20, 50)
 COINS = 1000
 """Added to a seed: coins that are not the numbers that made the stream."""
 
@@ -43,7 +42,7 @@ def play(cell: Cell) -> Row:
     """Run every rule that can be had on one draw of the stream."""
     stream = FAMILIES[cell["stream"]](cell["seed"])
     budget = labels(cell["share"], stream)
-    found = {kind.__name__: _play(kind, budget, stream, COINS + cell["seed"]) for kind in RULES}
+    found = {kind.__name__: play_kind(kind, budget, stream, COINS + cell["seed"]) for kind in RULES}
     ran = {name: totals for name, totals in found.items() if totals}
     queries, regret = (list(column) for column in zip(*ran.values(), strict=True))
     return {
@@ -55,7 +54,7 @@ def play(cell: Cell) -> Row:
     }
 
 
-def _play(kind: type[Rule], budget: int, stream: Stream, coins: int) -> tuple[int, float] | None:
+def play_kind(kind: type[Rule], budget: int, stream: Stream, coins: int) -> tuple[int, float] | None:
     """Return labels bought and regret; None for a rule that needs more labels, or domains that are known."""
     model = model_of(stream)
     try:
@@ -78,24 +77,8 @@ def listings(table: pl.DataFrame) -> list[Listing]:
 
 
 def draw(table: pl.DataFrame) -> Figure:
-    """Draw the ratio on every stream, a marker per rule; design and held-out side by side."""
-    sets = [name for name in ("design", "held-out") if name in table["set"]]
-    figure, panels = subplots(1, len(sets), width=6.4, height=6.0)
-    for panel, name in zip(panels, sets, strict=True):
-        rows = table.filter(table["set"] == name)
-        streams = rows["stream"].unique(maintain_order=True).to_list()[::-1]
-        for rule in (rule for rule in NAMES if rule in rows["rule"] and rule != scores.REFERENCE):
-            ratios = scores.of_streams(rows, rule)
-            places = [streams.index(stream) for stream in ratios]
-            values = [found.value for found in ratios.values()]
-            panel.plot(values, places, ls="none", ms=6, label=rule, **LOOKS[rule])
-        panel.axvline(1.0, color=LOOKS["QuFUR"]["color"], lw=1.0)
-        panel.set_yticks(range(len(streams)), streams)
-        panel.set(xscale="log", xlabel="regret ÷ that of α tuned in hindsight", title=f"{name} streams")
-        panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
-    handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
-    return figure
+    """Draw the ratio on every stream."""
+    return draw_strips(table, NAMES)
 
 
 def in_brief(cell: Cell) -> bool:

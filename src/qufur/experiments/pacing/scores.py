@@ -88,7 +88,7 @@ def judge(table: pl.DataFrame, rule: str, source: str, most: float, worst: float
         return []
     return [
         _spends(table, rule, source),
-        *(_on_average(rows, rule, f"{source}, {name} streams", most) for name, rows in groups(table).items()),
+        *(on_average(rows, rule, f"{source}, {name} streams", most) for name, rows in groups(table).items()),
         *(_at_worst(rows, rule, f"{source}, {name} streams", worst) for name, rows in groups(table).items()),
     ]
 
@@ -105,7 +105,8 @@ def _spends(table: pl.DataFrame, rule: str, source: str) -> Statement:
     )
 
 
-def _on_average(table: pl.DataFrame, rule: str, source: str, most: float) -> Statement:
+def on_average(table: pl.DataFrame, rule: str, source: str, most: float) -> Statement:
+    """Say whether the geometric mean of a rule's ratios is low enough."""
     found = jackknife(mean_ratio, paired(table, rule))
     return Statement(
         source,
@@ -122,7 +123,8 @@ def _at_worst(table: pl.DataFrame, rule: str, source: str, worst: float) -> Stat
     return Statement(
         source,
         f"on no stream is {rule}'s regret above {worst:.1f} times hindsight's, all budgets together",
-        f"at most {ratios[stream]} ({stream}); at one budget {shares[peak, share]:.2f} ({peak}, {share:.0%})",
+        f"at most {_written(ratios[stream])} ± {ratios[stream].high - ratios[stream].value:.2f} ({stream}); "
+        f"at one budget {shares[peak, share]:.2f} ({peak}, {share:.0%})",
         every(found.within(0, worst) for found in ratios.values()),
     )
 
