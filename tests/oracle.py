@@ -150,7 +150,8 @@ class Pace:
         return self.tokens >= 1 if self.rule.horizon is None else spent < self.rule.budget
 
     def probability(self, delta):
-        return 1.0 if self.alpha == math.inf else min(1.0, self.alpha * delta)
+        power = 1.0 if self.rule.horizon is None else 1.5
+        return 1.0 if self.alpha == math.inf else min(1.0, self.alpha * delta**power)
 
     def note(self, delta, bought, spent):
         self.deltas.append(delta)
@@ -179,17 +180,19 @@ class Pace:
             return math.inf
         falling = 2 * left / examples * max(1, left / 2) ** (1 - spent / B)
         level = self.level()
-        if level <= 0:
+        if level <= 0 or left == 0:
             return falling
         n = max(spent, 1)
-        even = left / examples / level
-        alpha = (even * max(1, (B + n) / (2 * n))) ** 0.35 * falling**0.65
-        return max(alpha, 1.05 * even) if examples <= 0.1 * T or left >= examples / 2 else alpha
+        pace = left / examples * max(1, (B**3 - n**3) / (3 * n * n * left)) / level
+        alpha = (pace * falling) ** 0.5
+        if examples <= 0.1 * T or left >= examples / 2:
+            alpha = max(alpha, 1.05 * left / examples / level**0.75)
+        return alpha
 
     def level(self):
         level, T = 0.0, self.rule.horizon
         for t, delta in enumerate(self.deltas):
-            level += (1 if t == 0 else max(4 / (t + 4), 1 / (max(T - t, 0) / 2 + 1))) * (delta - level)
+            level += (1 if t == 0 else max(4 / (t + 4), 1 / (max(T - t, 0) / 2 + 1))) * (delta**2 - level)
         return level
 
 

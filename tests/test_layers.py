@@ -15,7 +15,7 @@ LAYERS = [
     {"errors", "arrays", "classes", "progress"},
     {"data", "hypotheses"},
     {"models", "rules", "streams"},
-    {"lookahead", "snapshot", "tasks", "theory", "trace"},
+    {"lookahead", "loss_estimate", "snapshot", "tasks", "theory", "trace"},
     {"learner"},
     {"run"},
     {"checks", "online_to_batch", "plan", "sweep"},

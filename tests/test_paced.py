@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qufur import Learner, Paced, QuFUR, Ridge, run, streams
-from qufur.rules.paced import TRADING, Bucket, Remainder
+from qufur.rules.paced import Bucket, Remainder
 from qufur.rules.pacing import STRETCH
 
 
@@ -92,13 +92,14 @@ def slow_alpha(delta, bought, budget, horizon):
     level = 0.0
     for t, D in enumerate(delta):
         weight = 1.0 if t == 0 else max(4 / (t + 4), 1 / ((horizon - t) / 2 + 1))
-        level += weight * (D - level)
+        level += weight * (D * D - level)
     left, examples = budget - bought, horizon - len(delta)
     rate, some = left / examples, max(bought, 1)
-    pacing = rate * max(1, (budget + some) / (2 * some)) / level
-    trading = 2 * rate * max(1, left / 2) ** (1 - bought / budget)
-    alpha = pacing ** (1 - TRADING) * trading**TRADING
-    return max(alpha, 1.05 * rate / level) if examples <= 0.1 * horizon or left >= examples / 2 else alpha
+    pace = rate * max(1, (budget**3 - some**3) / (3 * some**2 * left)) / level
+    trade = 2 * rate * max(1, left / 2) ** (1 - bought / budget)
+    alpha = math.sqrt(pace * trade)
+    late = examples <= 0.1 * horizon or left >= examples / 2
+    return max(alpha, 1.05 * rate / level**0.75) if late else alpha
 
 
 @pytest.mark.parametrize("budget", [10, 50, 300])
@@ -106,7 +107,7 @@ def test_alpha_is_as_defined(budget):
     horizon, delta = 640, np.random.default_rng(3).uniform(0.01, 0.3, 640)
     rng, spending, seen = np.random.default_rng(4), Paced(budget, horizon).start(), 0
     while seen < horizon - STRETCH:
-        if seen and not math.isinf(spending.alpha):
+        if seen and spending.left and not math.isinf(spending.alpha):
             expected = slow_alpha(delta[:seen], spending.spent, budget, horizon)
             assert math.isclose(spending.alpha, expected, rel_tol=1e-9)
         part = delta[seen : seen + spending.ahead]

@@ -35,7 +35,7 @@ def test_a_budget_beyond_reach_ends():
 
 def test_grid_of_all_rules():
     grid, left_out = budget_grid(STREAM, lambda stream: MODEL, [0.05, 0.2])
-    assert set(grid) == {"QuFUR", "FixedBudget", "Uniform", "Greedy", "Threshold", "DomainOracle"}
+    assert set(grid) == {"QuFUR", "Paced", "FixedBudget", "Uniform", "Greedy", "Threshold", "DomainOracle"}
     assert grid["FixedBudget"][1] == [0.2]
     assert "at least 26" in left_out["FixedBudget"]
     for rule_of, shares in grid.values():

@@ -14,19 +14,16 @@ from qufur.errors import invalid
 from qufur.rules.base import Domains, Rule, Spending
 from qufur.rules.pacing import STRETCH, Pacing
 
-TRADING = 0.65
-"""Weight of the α that falls as labels go, against the α that keeps pace with the stream."""
-
 
 @dataclass(frozen=True)
 class Paced(Rule):
     """Spend a budget over a stream, about as well as QuFUR(α) with the α that hindsight would choose.
 
-    With a budget B and a horizon T: at fixed positions α is set from the labels and examples left, as the
-    geometric mean of two. One keeps pace: it would spend the rest as QuFUR does on a stream of one kind,
-    evenly in √t. The other trades: it falls geometrically from B²/T as labels go, whatever comes. Towards the
-    end what is left is spent evenly, so that the whole budget is. Beyond the horizon nothing is bought that
-    was not left over, and the budget is never exceeded.
+    With a budget B and a horizon T the probability is the geometric mean of two, set anew at fixed positions
+    from the labels and examples left. One, in proportion to Δ², keeps pace: on a stream of one kind it would
+    just spend the rest. The other, in proportion to Δ, trades: it falls geometrically as labels go, whatever
+    comes, so that something is kept. Towards the end what is left is spent evenly, so that the whole budget
+    is. Beyond the horizon only what is left over is bought, and the budget is never exceeded.
 
     With a rate ρ: labels are tokens that come back at rate ρ, and at most `burst` are kept, so that no window
     of n examples has more than ρn + burst labels.
@@ -89,7 +86,9 @@ class Paced(Rule):
 
 
 class Remainder(Pacing):
-    """The pace of a known horizon; `level` is the running level of Δ."""
+    """The pace of a known horizon; `level` is the running level of Δ²."""
+
+    power = 1.5
 
     def __init__(self, rule: Paced) -> None:
         self.total, self.horizon = int(rule.budget), rule.horizon or 1
@@ -108,28 +107,28 @@ class Remainder(Pacing):
         left = np.maximum(self.horizon - t, 0)
         weight = np.where(t == 0, 1.0, np.maximum(4 / (t + 4), 1 / (left / 2 + 1)))
         kept = np.append(np.cumprod((1 - weight)[::-1])[::-1], 1.0)
-        self.level = float(kept[0] * self.level + (kept[1:] * weight * uncertainty).sum())
+        self.level = float(kept[0] * self.level + (kept[1:] * weight * uncertainty**2).sum())
 
     def next_alpha(self) -> float:
-        """Return the mean of the pacing and the trading α; ∞ where every example is needed to spend the rest.
+        """Return α with αΔ^1.5 = √(pace · trade); ∞ where every example is needed to spend the rest.
 
-        With r the labels left per example left, n those bought and D̄ the level, the pacing α is
-        r max(1, (B + n)/(2n))/D̄, from n = B√(t/T) on a stream of one kind; the trading one is
-        2r (labels left/2)^(1 − n/B).
+        With r labels left per example left, n of B bought, and D̄ the level of Δ²: pace is r φ Δ²/D̄. Were Δ in
+        proportion to 1/n, as on a stream of one kind, the rest would just be spent if r is multiplied by
+        φ = (B³ − n³)/(3n²(B − n)). Trade is 2r (labels left/2)^(1 − n/B) Δ, which starts as B²Δ/T.
         """
         bought, left = self.spent, self.total - self.spent
         examples = max(self.horizon - self.seen, 1)
         if left >= examples - self.length() + 1:
             return math.inf
         rate = left / examples
-        trading = 2 * rate * max(1.0, left / 2) ** (1 - bought / self.total)
-        if self.level <= 0:
-            return float(trading)
+        trade = 2 * rate * max(1.0, left / 2) ** (1 - bought / self.total)
+        if self.level <= 0 or left == 0:
+            return float(trade)
         some = max(bought, 1)
-        pacing = rate * max(1.0, (self.total + some) / (2 * some)) / self.level
-        alpha = pacing ** (1 - TRADING) * trading**TRADING
+        front = max(1.0, (self.total**3 - some**3) / (3 * some**2 * left))
+        alpha = math.sqrt(rate * front / self.level * trade)
         near_the_end = examples <= 0.1 * self.horizon or left >= examples / 2
-        return float(max(alpha, 1.05 * rate / self.level) if near_the_end else alpha)
+        return max(alpha, 1.05 * rate / self.level**0.75) if near_the_end else alpha
 
     def save(self) -> dict[str, Any]:
         return super().save() | {"level": self.level}

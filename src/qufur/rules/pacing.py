@@ -15,18 +15,22 @@ STRETCH = 32
 
 
 class Pacing(Spending):
-    """Query with probability min(1, αΔ), with an α that is set anew at fixed positions of the stream.
+    """Query with probability min(1, αΔ^γ), with an α that is set anew at fixed positions of the stream.
 
     The positions are 1, 2, 4, 8, 16, 32, and then every 32nd example. What the examples of a stretch say is
     taken in at its end, all at once, so that nothing depends on how the stretch was cut into blocks.
 
     Attributes
     ----------
+    power
+        γ.
     seen
         Examples up to the last position.
     alpha
         α until the next one; ∞ where every label is bought.
     """
+
+    power = 1.0
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(rule)
@@ -52,7 +56,7 @@ class Pacing(Spending):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         if np.isinf(self.alpha):
             return np.ones(len(uncertainty))
-        return np.minimum(1.0, self.alpha * uncertainty)
+        return np.minimum(1.0, self.alpha * uncertainty**self.power)
 
     def book(self, charges: Bools, uncertainty: Floats) -> None:
         super().book(charges, uncertainty)
