@@ -121,7 +121,9 @@ def claims_table(names: str) -> str:
 def test_claims_are_those_of_the_last_full_run():
     tables = list(CLAIMS.finditer((DOCS / "results.md").read_text()))
     named = {name for table in tables for name in table["names"].split()}
-    claiming = {experiment.name for part in PARTS.values() for experiment in part} - {"fig2"}
+    # Figure 2 claims nothing, and the page is about the paper, which has no such rule as is paced.
+    silent = {"fig2", *(experiment.name for experiment in PARTS["pacing"])}
+    claiming = {experiment.name for part in PARTS.values() for experiment in part} - silent
     assert named == claiming
     for table in tables:
         assert table["text"] == claims_table(table["names"])

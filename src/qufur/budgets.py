@@ -40,8 +40,10 @@ def labels(share: float, stream: Stream) -> int:
     return max(1, round(share * stream.horizon))
 
 
-def rule_for_budget(kind: type[Rule], budget: int, model: Model, stream: Stream) -> Rule:
+def rule_for_budget(kind: type[Rule], budget: int, model: Model, stream: Stream, *, seed: int = 0) -> Rule:
     """Return a rule of this kind that spends a budget on a stream; α and the like are found on its inputs.
+
+    A learner with this seed then spends all of it; others do on average, capped at it.
 
     >>> from qufur import QuFUR, Ridge, streams
     >>> stream = streams.HiddenDomains([100, 100], [6, 2])
@@ -49,7 +51,7 @@ def rule_for_budget(kind: type[Rule], budget: int, model: Model, stream: Stream)
     QuFUR(alpha=0.79..., power=1.0, budget=40)
     """
     rule: Any = kind.for_budget(budget, stream.horizon, _domains(stream))
-    return rule if isinstance(rule, Rule) else rule(matching_parameter(rule, model, stream))
+    return rule if isinstance(rule, Rule) else rule(matching_parameter(rule, model, stream, seed=seed))
 
 
 def _rule_at(kind: type[Rule], model: ModelOf) -> RuleOf:

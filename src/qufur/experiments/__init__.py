@@ -1,6 +1,7 @@
 """Experiments that check the paper by numbers: what is run, what is drawn, and what it says of each claim."""
 
 from qufur.experiments.base import Experiment
+from qufur.experiments.pacing import PACING
 from qufur.experiments.paper import fig1, fig2, fig3, fig4, libsvm, realizability
 from qufur.experiments.theory import THEORY
 
@@ -14,5 +15,6 @@ PARTS: dict[str, tuple[Experiment, ...]] = {
     # Every sentence of the paper's experiments that numbers can decide.
     "claims": (fig1.EXPERIMENT, fig3.EXPERIMENT, fig4.EXPERIMENT, realizability.EXPERIMENT),
     "theory": THEORY,
+    "pacing": PACING,
 }
 """What `qufur reproduce` can be asked for."""

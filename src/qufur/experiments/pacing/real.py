@@ -1,0 +1,160 @@
+"""Budget rules on real data: loss against that of uniform, greedy and tuned QuFUR at the same labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qufur.budgets import labels, rule_for_budget
+from qufur.experiments.base import Cell, Experiment, Listing, Statement
+from qufur.experiments.evidence import Interval, jackknife
+from qufur.experiments.pacing.bike import BikeSharing
+from qufur.experiments.pacing.known_horizon import COINS, JUDGED
+from qufur.experiments.pacing.scores import mean_ratio, paired
+from qufur.experiments.paper import fig1, libsvm
+from qufur.experiments.paper.learners import ranged_ridge
+from qufur.experiments.paper.panels import Panel
+from qufur.figures.style import LOOKS, subplots
+from qufur.learner import Learner
+from qufur.models import Model, Softmax
+from qufur.rules import Greedy, Paced, QuFUR, Rule, Uniform
+from qufur.run import run
+from qufur.tasks import Row
+from qufur.tradeoff import Estimate
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+SHARES = (0.05, 0.1, 0.2)
+RULES: tuple[type[Rule], ...] = (QuFUR, Paced, Uniform, Greedy)
+NAMES = tuple(kind.__name__ for kind in RULES)
+MOST = {"Uniform": 1.0, "Greedy": 1.0, "QuFUR": 1.1}
+"""The judged rule's loss over that of each rival, at most."""
+
+PANELS = {
+    **{key: fig1.PANELS[key] for key in ("mnist", "portraits", "amazon")},
+    **libsvm.PANELS,
+    "bike": Panel("Bike sharing", BikeSharing, ranged_ridge, ()),
+}
+
+
+def cells(seeds: int) -> list[Cell]:
+    """Return every stream whose data are here, at every share; a cell runs all rules."""
+    return [
+        {"stream": key, "data": panel.provenance(), "share": share, "seed": seed}
+        for key, panel in PANELS.items()
+        if panel.missing() is None
+        for share in SHARES
+        for seed in range(seeds)
+    ]
+
+
+def play(cell: Cell) -> Row:
+    """Run every rule on one order of the data."""
+    panel, seed = PANELS[cell["stream"]], cell["seed"]
+    stream = panel.stream(seed)
+    model, budget = panel.model(stream, seed), labels(cell["share"], stream)
+    found = []
+    for kind in RULES:
+        rule = rule_for_budget(kind, budget, _untrained(model), stream, seed=COINS + seed)
+        found.append(run(Learner(model, rule, seed=COINS + seed), stream).totals)
+    return {
+        "horizon": stream.horizon,
+        "budget": budget,
+        "rule": list(NAMES),
+        "queries": [totals.queries for totals in found],
+        "loss": [totals.loss / totals.examples for totals in found],
+    }
+
+
+def _untrained(model: Model) -> Model:
+    """Return a model of the same Δ that is quick to run: α is found on inputs alone."""
+    return model.raw if isinstance(model, Softmax) else model
+
+
+def missing() -> dict[str, str]:
+    """Return which data are not here, each with the reason."""
+    reasons = {panel.title: panel.missing() for panel in PANELS.values()}
+    return {title: reason for title, reason in reasons.items() if reason is not None}
+
+
+def judge(table: pl.DataFrame) -> list[Statement]:
+    """Compare losses with each rival's, over all data and budgets."""
+    if JUDGED not in table["rule"]:
+        return []
+    return [_statement(table, rival, most) for rival, most in MOST.items()]
+
+
+def _statement(table: pl.DataFrame, rival: str, most: float) -> Statement:
+    samples = paired(table, JUDGED, rival, "loss")
+    found: Interval = jackknife(mean_ratio, samples)
+    each = [mean_ratio(samples[:, [i]]) for i in range(samples.shape[1])]
+    return Statement(
+        "real data",
+        f"the geometric mean of {JUDGED}'s loss ÷ that of {rival} is at most {most:.2f}",
+        f"{found.value:.3f} ± {found.high - found.value:.3f}; {min(each):.2f} to {max(each):.2f} on one set "
+        "at one budget",
+        found.within(0, most),
+    )
+
+
+def listings(table: pl.DataFrame) -> list[Listing]:
+    """Return the mean loss of every rule, a table for each set of data."""
+    return [
+        _list(table.filter(table["stream"] == key), f"{panel.name}: mean loss")
+        for key, panel in PANELS.items()
+        if key in table["stream"]
+    ]
+
+
+def _list(table: pl.DataFrame, title: str) -> Listing:
+    rows = [[rule, *(_mean(table, rule, share) for share in SHARES)] for rule in NAMES]
+    return Listing(title, ["labels bought", *(f"{share:.0%}" for share in SHARES)], rows)
+
+
+def _mean(table: pl.DataFrame, rule: str, share: float) -> str:
+    return str(
+        Estimate.of(table.filter((table["rule"] == rule) & (table["share"] == share))["loss"].to_numpy())
+    )
+
+
+def draw(table: pl.DataFrame) -> Figure:
+    """Draw the mean loss against the share of labels bought, a panel for each set of data."""
+    there = {key: panel for key, panel in PANELS.items() if key in table["stream"]}
+    figure, axes = subplots(-(-len(there) // 3), min(3, len(there)), width=4.6, height=3.7)
+    for axis, (key, panel) in zip(axes, there.items(), strict=False):
+        rows = table.filter(table["stream"] == key)
+        for rule in NAMES:
+            means = (
+                rows.filter(rows["rule"] == rule)
+                .select("share", "loss")
+                .group_by("share")
+                .mean()
+                .sort("share")
+            )
+            axis.plot(means["share"], means["loss"], label=rule, ms=5, lw=1.2, **LOOKS[rule])
+        axis.set(title=panel.name, xlabel="share of labels bought", ylabel="mean loss")
+    for axis in axes[len(there) :]:
+        axis.set_axis_off()
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+    return figure
+
+
+def in_brief(cell: Cell) -> bool:
+    """One budget on the quicker sets does for a first look."""
+    return cell["share"] == SHARES[1] and cell["stream"] in ("amazon", "abalone")
+
+
+EXPERIMENT = Experiment(
+    "pacing-real",
+    "Budget rules on real data",
+    cells,
+    play,
+    draw,
+    judge,
+    seeds=5,
+    in_brief=in_brief,
+    missing=missing,
+    listings=listings,
+)

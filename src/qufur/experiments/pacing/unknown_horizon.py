@@ -1,0 +1,114 @@
+"""A rate instead of a budget: regret against QuFUR with α tuned in hindsight to buy as many labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qufur.arrays import Bools
+from qufur.experiments.base import Cell, Experiment, Listing, Statement
+from qufur.experiments.pacing import scores
+from qufur.experiments.pacing.known_horizon import COINS, cells, in_brief, play_kind
+from qufur.experiments.pacing.streams import FAMILIES, model_of
+from qufur.experiments.pacing.strips import draw_strips
+from qufur.learner import Learner
+from qufur.rules import Paced, QuFUR, Rule, Uniform
+from qufur.run import run
+from qufur.tasks import Row
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+RIVALS: tuple[type[Rule], ...] = (QuFUR, Uniform)
+NAMES = ("QuFUR", "Paced", "Uniform")
+MOST = 1.3
+
+
+def play(cell: Cell) -> Row:
+    """Run Paced at a rate, then the rivals with as many labels as it bought."""
+    stream, coins = FAMILIES[cell["stream"]](cell["seed"]), COINS + cell["seed"]
+    rule = Paced(cell["share"], burst=burst(cell["share"]))
+    trace = run(Learner(model_of(stream), rule, seed=coins), stream)
+    rivals = {kind.__name__: play_kind(kind, trace.queries, stream, coins) for kind in RIVALS}
+    found = {"Paced": (trace.queries, trace.total_regret)} | {
+        name: totals for name, totals in rivals.items() if totals
+    }
+    return {
+        "horizon": stream.horizon,
+        "budget": trace.queries,
+        "over": excess(trace.query, cell["share"]),
+        "rule": list(found),
+        "queries": [queries for queries, _ in found.values()],
+        "regret": [regret for _, regret in found.values()],
+    }
+
+
+def burst(rate: float) -> float:
+    """Return the labels beyond the rate that are allowed: those of a thousand examples and a few."""
+    return 1000 * rate + 32
+
+
+def excess(query: Bools, rate: float) -> float:
+    """Return by how many labels the worst window of a run exceeds its rate.
+
+    >>> excess(np.array([True, False, True, True, False]), 0.5)
+    1.0
+    """
+    walk = np.append(0.0, np.cumsum(query - rate))
+    return float((walk - np.minimum.accumulate(walk)).max())
+
+
+def judge(table: pl.DataFrame) -> list[Statement]:
+    """Say whether every window keeps to the rate, and what not knowing the horizon costs."""
+    over = table["over"].to_numpy() - np.array([burst(rate) for rate in table["share"]])
+    return [
+        Statement(
+            "unknown horizon",
+            "no window of n examples has more than ρn + burst labels",
+            f"{-over.max():.1f} labels fewer at least",
+            bool(over.max() <= 1e-6),  # a sum of thousands of rates is rounded
+        ),
+        *(
+            scores.on_average(rows, "Paced", f"unknown horizon, {name} streams", MOST)
+            for name, rows in scores.groups(table).items()
+        ),
+    ]
+
+
+def listings(table: pl.DataFrame) -> list[Listing]:
+    """Return the rules side by side, and how many labels the rate bought."""
+    paced = table.filter(table["rule"] == "Paced")
+    bought = [
+        [name, *(_bought(rows.filter(rows["share"] == share)) for share in paced["share"].unique().sort())]
+        for name, rows in scores.groups(paced).items()
+    ]
+    header = ["labels ÷ ρT", *(f"ρ = {share:.0%}" for share in paced["share"].unique().sort())]
+    return [
+        scores.list_rules(table, NAMES),
+        scores.list_streams(table, NAMES),
+        Listing("What a rate buys", header, bought),
+    ]
+
+
+def _bought(rows: pl.DataFrame) -> str:
+    queries, share, horizon = (rows[name].to_numpy() for name in ("queries", "share", "horizon"))
+    return f"{np.mean(queries / (share * horizon)):.2f}"
+
+
+def draw(table: pl.DataFrame) -> Figure:
+    """Draw the ratio on every stream."""
+    return draw_strips(table, NAMES)
+
+
+EXPERIMENT = Experiment(
+    "pacing-rate",
+    "A rate of labels against α tuned in hindsight",
+    cells,
+    play,
+    draw,
+    judge,
+    in_brief=in_brief,
+    listings=listings,
+)
