@@ -16,14 +16,14 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.options import Jobs, Json, Out
-from qufur.experiments import PARTS
+from qufur.experiments import OF_THE_PAPER, PARTS
 from qufur.experiments.base import QUICK_SEEDS
 from qufur.experiments.page import page
 from qufur.experiments.results import Result, skipped
 from qufur.experiments.results import reproduce as reproduce_experiments
 
 Part = Enum("Part", {name: name for name in PARTS}, type=str)  # type: ignore[misc]
-Parts = Annotated[list[Part] | None, typer.Argument(help="Which; all of them if none is named.")]
+Parts = Annotated[list[Part] | None, typer.Argument(help="Which; all but pacing if none is named.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Two seeds and coarser grids: a first look.")]
 Seeds = Annotated[
     int | None,
@@ -45,7 +45,7 @@ def reproduce(
     in the folder already are not done again.
     """
     begin = time.perf_counter()
-    names = dict.fromkeys(part.value for part in parts or Part)
+    names = dict.fromkeys([part.value for part in parts] if parts else OF_THE_PAPER)
     experiments = dict.fromkeys(experiment for name in names for experiment in PARTS[name])
     results = reproduce_experiments(list(experiments), out, seeds=seeds, quick=quick, jobs=jobs)
     settings = {

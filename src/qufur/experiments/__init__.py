@@ -18,3 +18,6 @@ PARTS: dict[str, tuple[Experiment, ...]] = {
     "pacing": PACING,
 }
 """What `qufur reproduce` can be asked for."""
+
+OF_THE_PAPER = tuple(name for name in PARTS if name != "pacing")
+"""What it runs if it is asked for nothing."""
