@@ -48,6 +48,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qufur.arrays import Bools, Floats, as_number
+from qufur.coin_bets import costs, gains, largest_bet, root
 from qufur.errors import invalid
 
 # The rates are half octaves around a centre, with weights that fall slowly from it: a prior, which decides
@@ -55,10 +56,7 @@ from qufur.errors import invalid
 # above what the probabilities allow charges every example.
 _OCTAVES = np.arange(-18.0, 18.5, 0.5)
 _LOW_PRIOR, _HIGH_PRIOR = (np.log(w / w.sum()) for w in (1 / (1 + (_OCTAVES / s) ** 2) for s in (3, 1)))
-# How close a factor may come to 0 at the largest loss: at 1, one such loss would void a rate for good.
-_BOLDNESS = 0.98
 _ROUNDING = 1e-9
-_NEWTON_STEPS = 8
 _CHUNK = 4096
 _SUMS = ("examples", "covered", "weighted", "seen", "unseen", "certain")
 
@@ -101,9 +99,7 @@ class LossEstimate:
         self.confidence = _as_share(confidence, "confidence")
         self.typical_probability = _as_share(typical_probability, "typical_probability")
         self._low_rates = 2 * 2.0**_OCTAVES / self.largest_loss
-        self._high_rates = (
-            _largest_bet(np.array(self.typical_probability)) * 2.0**_OCTAVES / self.largest_loss
-        )
+        self._high_rates = largest_bet(np.array(self.typical_probability)) * 2.0**_OCTAVES / self.largest_loss
         self._sums = np.zeros(len(_SUMS) + 2 * len(_OCTAVES))
 
     @property
@@ -204,18 +200,18 @@ class LossEstimate:
             [np.ones(len(p)), covered, weighted, seen, unseen, np.where(certain, seen, 0.0)]
         )
         (rows,) = np.nonzero(covered & ~certain)
-        gains, costs = np.split(terms[1:, len(_SUMS) :], 2, axis=1)
+        low, high = np.split(terms[1:, len(_SUMS) :], 2, axis=1)
         coins = p[rows], query[rows], seen[rows]
-        gains[rows] = _gains(*coins, self._low_rates)
-        costs[rows] = _costs(*coins, largest[rows], self._high_rates)
+        low[rows] = gains(*coins, self._low_rates)
+        high[rows] = costs(*coins, largest[rows], self._high_rates)
         return np.asarray(terms.cumsum(axis=0))
 
     def _ends(self, sums: Floats) -> tuple[Floats, Floats]:
         _, covered, _, seen, unseen, certain = sums[:, : len(_SUMS)].T
-        gains, costs = np.split(sums[:, len(_SUMS) :], 2, axis=1)
+        gained, paid = np.split(sums[:, len(_SUMS) :], 2, axis=1)
         threshold = math.log(2 / (1 - self.confidence))
-        low = certain - _root(_LOW_PRIOR + gains, self._low_rates, threshold)
-        high = certain + _root(_HIGH_PRIOR - costs, self._high_rates, threshold)
+        low = certain - root(_LOW_PRIOR + gained, self._low_rates, threshold)
+        high = certain + root(_HIGH_PRIOR - paid, self._high_rates, threshold)
         low, high = (np.clip(end, seen, seen + unseen) for end in (low, high))
         high = np.maximum(low, high)  # ends that have crossed are both wrong, the rare event that δ allows
         none = covered == 0
@@ -243,53 +239,6 @@ class LossEstimate:
         remedy = "Losses beyond a bound can be estimated as losses capped there: pass minimum(loss, bound)."
         _refuse(asked & outside, given, "loss", "in [0, largest_loss] where the label was queried", remedy)
         return p, asked, np.clip(np.where(asked, given, 0.0), 0.0, largest), largest.astype(np.float64)
-
-
-def _gains(p: Floats, query: Bools, loss: Floats, rates: Floats) -> Floats:
-    """Return what each example, 0 < p < 1, adds to G at each rate.
-
-    1 + (e^a − 1)/p is e^a (1 + (1 − e^−a)(1 − p)/p), which cannot overflow.
-    """
-    gains = np.zeros((len(p), len(rates)))
-    a = rates * loss[query, None]
-    gains[query] = a + np.log1p(-np.expm1(-a) * (1 / p[query, None] - 1))
-    return gains
-
-
-def _costs(p: Floats, query: Bools, loss: Floats, largest: Floats, rates: Floats) -> Floats:
-    """Return what each example, 0 < p < 1, adds to C at each rate.
-
-    1 − (1 − e^−a)/p is e^−a (1 − (e^a − 1)(1 − p)/p), at least 1 − boldness times e^−a at the largest loss.
-    """
-    full = rates * largest[:, None]
-    bet = np.minimum(full, _largest_bet(p)[:, None])
-    costs = full - bet
-    share = np.divide(loss, largest, out=np.zeros_like(loss), where=largest > 0)
-    a = bet[query] * share[query, None]
-    costs[query] += a - np.log1p(-np.expm1(a) * (1 / p[query, None] - 1))
-    return np.asarray(costs)
-
-
-def _largest_bet(p: Floats) -> Floats:
-    """Return the largest λ_i b_i that a probability allows."""
-    return np.asarray(np.log1p(_BOLDNESS * p / (1 - p)))
-
-
-def _root(offsets: Floats, rates: Floats, threshold: float) -> Floats:
-    """Return, for each row, x with log Σ exp(offset + rate x) = threshold, or a little more.
-
-    The left side is convex and rises, and the start is where its largest term alone reaches the threshold, at
-    or above the root. From there Newton's steps fall towards the root without passing it: stopping at any
-    step is valid.
-    """
-    x = ((threshold - offsets) / rates).min(axis=1)
-    for _ in range(_NEWTON_STEPS):
-        exponents = offsets + rates * x[:, None]
-        top = exponents.max(axis=1)
-        terms = np.exp(exponents - top[:, None])
-        total = terms.sum(axis=1)
-        x = x - (top + np.log(total) - threshold) * total / (terms @ rates)
-    return np.asarray(x)
 
 
 def _as_share(value: Any, parameter: str) -> float:
