@@ -76,7 +76,7 @@ def _section(result: Result) -> str:
 def _figure(drawing: str) -> str:
     """Put a drawing into the page; names inside of it must not meet those of other drawings."""
     svg = drawing[drawing.index("<svg") :]
-    width = float(re.search(r'width="([\d.]+)pt"', svg)[1])  # type: ignore[index]
+    width = float(re.findall(r'width="([\d.]+)pt"', svg)[0])
     return f'<figure class="{"narrow" if width <= NARROW else ""}">{svg}</figure>'
 
 

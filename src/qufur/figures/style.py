@@ -46,6 +46,20 @@ def plain_ticks(panel: Any) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
+def subplots_for(count: int, width: float = 4.6, height: float = 3.7) -> tuple[Figure, list[Any]]:
+    """Return a figure with so many panels, three in a row."""
+    figure, panels = subplots(-(-count // 3), min(3, count), width, height)
+    for panel in panels[count:]:
+        panel.set_axis_off()
+    return figure, panels[:count]
+
+
+def share_legend(figure: Figure, panel: Any) -> None:
+    """Put the legend of one panel below all of them."""
+    handles, names = panel.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+
+
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write the figure as PNG and SVG and return the files."""
     folder.mkdir(parents=True, exist_ok=True)

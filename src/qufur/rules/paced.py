@@ -138,6 +138,11 @@ class Remainder(Pacing):
         self.level = values["level"]
 
 
+def usual_burst(rate: float) -> float:
+    """Return the burst allowed unless told otherwise: the labels of a thousand examples, and a few."""
+    return 1000 * rate + STRETCH
+
+
 class Bucket(Pacing):
     """Labels as tokens: ρ come with every example, and at most `most` are kept.
 
@@ -147,7 +152,7 @@ class Bucket(Pacing):
 
     def __init__(self, rule: Paced) -> None:
         self.rate = float(rule.budget)
-        burst = 1000 * self.rate + STRETCH if rule.burst is None else rule.burst
+        burst = usual_burst(self.rate) if rule.burst is None else rule.burst
         self.most = burst - (STRETCH - 1) * self.rate
         self.tokens = self.most
         super().__init__(rule)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from qufur.budgets import labels, rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
 from qufur.experiments.evidence import Interval, jackknife
+from qufur.experiments.on_data import provenance, stream_of, why_missing
 from qufur.experiments.pacing.bike import BikeSharing
 from qufur.experiments.pacing.known_horizon import COINS, JUDGED
 from qufur.experiments.pacing.scores import mean_ratio, paired
 from qufur.experiments.paper import fig1, libsvm
 from qufur.experiments.paper.learners import ranged_ridge
-from qufur.experiments.paper.panels import Panel
-from qufur.figures.style import LOOKS, subplots
+from qufur.experiments.paper.panels import Panel, missing_panels
+from qufur.figures.style import LOOKS, share_legend, subplots_for
 from qufur.learner import Learner
 from qufur.models import Model, Softmax
 from qufur.rules import Greedy, Paced, QuFUR, Rule, Uniform
@@ -41,9 +42,9 @@ PANELS = {
 def cells(seeds: int) -> list[Cell]:
     """Return every stream whose data are here, at every share; a cell runs all rules."""
     return [
-        {"stream": key, "data": panel.provenance(), "share": share, "seed": seed}
+        {"stream": key, "data": provenance(panel.stream), "share": share, "seed": seed}
         for key, panel in PANELS.items()
-        if panel.missing() is None
+        if why_missing(panel.stream) is None
         for share in SHARES
         for seed in range(seeds)
     ]
@@ -52,7 +53,7 @@ def cells(seeds: int) -> list[Cell]:
 def play(cell: Cell) -> Row:
     """Run every rule on one order of the data."""
     panel, seed = PANELS[cell["stream"]], cell["seed"]
-    stream = panel.stream(seed)
+    stream = stream_of(panel.stream, seed)
     model, budget = panel.model(stream, seed), labels(cell["share"], stream)
     found = []
     for kind in RULES:
@@ -74,8 +75,7 @@ def _untrained(model: Model) -> Model:
 
 def missing() -> dict[str, str]:
     """Return which data are not here, each with the reason."""
-    reasons = {panel.title: panel.missing() for panel in PANELS.values()}
-    return {title: reason for title, reason in reasons.items() if reason is not None}
+    return missing_panels(PANELS)
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
@@ -121,8 +121,8 @@ def _mean(table: pl.DataFrame, rule: str, share: float) -> str:
 def draw(table: pl.DataFrame) -> Figure:
     """Draw the mean loss against the share of labels bought, a panel for each set of data."""
     there = {key: panel for key, panel in PANELS.items() if key in table["stream"]}
-    figure, axes = subplots(-(-len(there) // 3), min(3, len(there)), width=4.6, height=3.7)
-    for axis, (key, panel) in zip(axes, there.items(), strict=False):
+    figure, axes = subplots_for(len(there))
+    for axis, (key, panel) in zip(axes, there.items(), strict=True):
         rows = table.filter(table["stream"] == key)
         for rule in NAMES:
             means = (
@@ -134,10 +134,7 @@ def draw(table: pl.DataFrame) -> Figure:
             )
             axis.plot(means["share"], means["loss"], label=rule, ms=5, lw=1.2, **LOOKS[rule])
         axis.set(title=panel.name, xlabel="share of labels bought", ylabel="mean loss")
-    for axis in axes[len(there) :]:
-        axis.set_axis_off()
-    handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+    share_legend(figure, axes[0])
     return figure
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qufur.experiments.pacing.scores import REFERENCE, of_streams
-from qufur.figures.style import LOOKS, subplots
+from qufur.figures.style import LOOKS, share_legend, subplots
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,6 +31,5 @@ def draw_strips(table: pl.DataFrame, rules: Sequence[str]) -> Figure:
         panel.set_yticks(range(len(streams)), streams)
         panel.set(xscale="log", xlabel="regret ÷ that of α tuned in hindsight", title=f"{name} streams")
         panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
-    handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+    share_legend(figure, panels[0])
     return figure

@@ -14,6 +14,7 @@ from qufur.experiments.pacing.streams import FAMILIES, model_of
 from qufur.experiments.pacing.strips import draw_strips
 from qufur.learner import Learner
 from qufur.rules import Paced, QuFUR, Rule, Uniform
+from qufur.rules.paced import usual_burst
 from qufur.run import run
 from qufur.tasks import Row
 
@@ -29,7 +30,7 @@ MOST = 1.3
 def play(cell: Cell) -> Row:
     """Run Paced at a rate, then the rivals with as many labels as it bought."""
     stream, coins = FAMILIES[cell["stream"]](cell["seed"]), COINS + cell["seed"]
-    rule = Paced(cell["share"], burst=burst(cell["share"]))
+    rule = Paced(cell["share"])
     trace = run(Learner(model_of(stream), rule, seed=coins), stream)
     rivals = {kind.__name__: play_kind(kind, trace.queries, stream, coins) for kind in RIVALS}
     found = {"Paced": (trace.queries, trace.total_regret)} | {
@@ -45,11 +46,6 @@ def play(cell: Cell) -> Row:
     }
 
 
-def burst(rate: float) -> float:
-    """Return the labels beyond the rate that are allowed: those of a thousand examples and a few."""
-    return 1000 * rate + 32
-
-
 def excess(query: Bools, rate: float) -> float:
     """Return by how many labels the worst window of a run exceeds its rate.
 
@@ -62,7 +58,7 @@ def excess(query: Bools, rate: float) -> float:
 
 def judge(table: pl.DataFrame) -> list[Statement]:
     """Say whether every window keeps to the rate, and what not knowing the horizon costs."""
-    over = table["over"].to_numpy() - np.array([burst(rate) for rate in table["share"]])
+    over = table["over"].to_numpy() - np.array([usual_burst(rate) for rate in table["share"]])
     return [
         Statement(
             "unknown horizon",

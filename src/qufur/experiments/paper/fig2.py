@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.data import MissingDataError
 from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.on_data import missing_among
 from qufur.figures.style import subplots
 from qufur.streams import Portraits
 from qufur.tasks import Row
@@ -26,11 +26,7 @@ SIDE = 32
 
 def missing() -> dict[str, str]:
     """Return why the figure cannot be made here, if it cannot."""
-    try:
-        Portraits.main()
-    except MissingDataError as reason:
-        return {"Portraits": str(reason)}
-    return {}
+    return missing_among({"Portraits": Portraits.main})
 
 
 def cells(seeds: int) -> list[Cell]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.data import MissingDataError
 from qufur.experiments.base import Cell, Experiment, Statement
 from qufur.experiments.evidence import every, jackknife, per_seed
+from qufur.experiments.on_data import missing_among, provenance, stream_of
 from qufur.experiments.paper.learners import classifier
 from qufur.figures.style import LOOKS, subplots
 from qufur.rules import QuFUR
@@ -36,16 +35,11 @@ MOMENTUM = 0.9
 """Of the exponential average that the published curves are."""
 
 
-@lru_cache(maxsize=4)
-def _stream(seed: int) -> RotatedMNIST:
-    return RotatedMNIST.reversed(seed)
-
-
 def cells(seeds: int) -> list[Cell]:
     """Run three α on the same streams."""
     if missing():
         return []
-    data = _stream(0).provenance
+    data = provenance(RotatedMNIST.reversed)
     return [
         {"data": data, "seed": seed, "alpha": alpha} for seed in range(REPEATS * seeds) for alpha in PUBLISHED
     ]
@@ -53,16 +47,13 @@ def cells(seeds: int) -> list[Cell]:
 
 def missing() -> dict[str, str]:
     """Return why the figure cannot be made here, if it cannot."""
-    try:
-        _stream(0)
-    except MissingDataError as reason:
-        return {"Rotated MNIST 125/250/500": str(reason)}
-    return {}
+    return missing_among({"Rotated MNIST 125/250/500": RotatedMNIST.reversed})
 
 
 def play(cell: Cell) -> Row:
     """Run QuFUR(α) and keep every probability; they come from the inputs, so that nothing needs training."""
-    stream, seed = _stream(cell["seed"]), cell["seed"]
+    seed = cell["seed"]
+    stream = stream_of(RotatedMNIST.reversed, seed)
     records = play_rule(classifier(stream, seed).raw, QuFUR(cell["alpha"]), stream, seed).records
     return {
         "time": list(range(len(records))),

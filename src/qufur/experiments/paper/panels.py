@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.data import MissingDataError
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
+from qufur.experiments.on_data import missing_among, named, provenance, stream_of, why_missing
 from qufur.experiments.paper.equal_labels import compare, list_means
 from qufur.figures.curves import draw_curves
-from qufur.figures.style import subplots
+from qufur.figures.style import share_legend, subplots_for
 from qufur.models import Model
 from qufur.rules import FixedBudget, Greedy, QuFUR, Rule, Threshold, Uniform
 from qufur.streams import Stream
@@ -71,33 +71,10 @@ class Panel:
             NO_LABELS: (0.0,),
         }
 
-    def missing(self) -> str | None:
-        """Return why the panel cannot be run here, or None."""
-        return _missing(self.stream)
-
     @property
     def name(self) -> str:
         """The title, with a word of warning if the data are not the paper's."""
-        stand_in = getattr(_stream(self.stream, 0), "stand_in", False)
-        return f"{self.title} (STAND-IN data)" if stand_in else self.title
-
-    def provenance(self) -> str:
-        """Return where the data come from, in one line."""
-        return str(getattr(_stream(self.stream, 0), "provenance", "drawn from the seed"))
-
-
-@lru_cache(maxsize=16)  # cells come seed by seed: images are rotated once for all rules
-def _stream(stream_of: Callable[[int], Stream], seed: int) -> Stream:
-    return stream_of(seed)
-
-
-@cache  # a download is not tried twice
-def _missing(stream_of: Callable[[int], Stream]) -> str | None:
-    try:
-        _stream(stream_of, 0)
-    except MissingDataError as reason:
-        return str(reason)
-    return None
+        return named(self.title, self.stream)
 
 
 def make_rule(name: str, parameter: float, horizon: int) -> Rule:
@@ -119,9 +96,15 @@ def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -
 
     def cells(seeds: int) -> list[Cell]:
         return [
-            {"panel": key, "data": panel.provenance(), "seed": seed, "rule": rule, "parameter": parameter}
+            {
+                "panel": key,
+                "data": provenance(panel.stream),
+                "seed": seed,
+                "rule": rule,
+                "parameter": parameter,
+            }
             for key, panel in panels.items()
-            if panel.missing() is None
+            if why_missing(panel.stream) is None
             for seed in range(panel.repeats * seeds)
             for rule, parameters in panel.grid.items()
             for parameter in parameters
@@ -144,10 +127,6 @@ def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -
             )
         ]
 
-    def missing() -> dict[str, str]:
-        reasons = {panel.title: panel.missing() for panel in panels.values()}
-        return {title: reason for title, reason in reasons.items() if reason is not None}
-
     def listings(table: pl.DataFrame) -> list[Listing]:
         return [
             list_means(table.filter(table["panel"] == key), measure, f"{panel.name}: {what}")
@@ -165,15 +144,20 @@ def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -
         judge,
         seeds=5,
         in_brief=in_brief,
-        missing=missing,
+        missing=partial(missing_panels, panels),
         listings=listings,
     )
+
+
+def missing_panels(panels: Mapping[str, Panel]) -> dict[str, str]:
+    """Return which panels cannot be run here, each with the reason."""
+    return missing_among({panel.title: panel.stream for panel in panels.values()})
 
 
 def play_panel(panels: Mapping[str, Panel], cell: Cell) -> Row:
     """Run one rule on one stream."""
     panel, seed = panels[cell["panel"]], cell["seed"]
-    stream = _stream(panel.stream, seed)
+    stream = stream_of(panel.stream, seed)
     rule = make_rule(cell["rule"], cell["parameter"], stream.horizon)
     totals = play_rule(panel.model(stream, seed), rule, stream, seed).totals
     return {
@@ -188,8 +172,8 @@ def play_panel(panels: Mapping[str, Panel], cell: Cell) -> Row:
 def draw_panels(panels: Mapping[str, Panel], table: pl.DataFrame) -> Figure:
     """Draw the panels that could be run, three in a row, with one legend for all."""
     there = {key: panel for key, panel in panels.items() if key in table["panel"]}
-    figure, axes = subplots(-(-len(there) // 3), min(3, len(there)), width=4.6, height=3.7)
-    for axis, (key, panel) in zip(axes, there.items(), strict=False):
+    figure, axes = subplots_for(len(there))
+    for axis, (key, panel) in zip(axes, there.items(), strict=True):
         measure, name = next(iter(panel.measures.items()))
         rows = table.filter(table["panel"] == key)
         draw_curves(axis, rows, measure, name, panel.name)
@@ -197,8 +181,5 @@ def draw_panels(panels: Mapping[str, Panel], table: pl.DataFrame) -> Figure:
         axis.axhline(unlabelled, color="0.4", lw=1, ls=":", label="No labels")
         # A rule may buy hardly anything; the curves are about more than 1 % of the stream.
         axis.set_xlim(left=0.01 * rows["horizon"][0])
-    for axis in axes[len(there) :]:
-        axis.set_axis_off()
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    share_legend(figure, axes[0])
     return figure

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.data import MissingDataError
 from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.on_data import missing_among, provenance, stream_of, why_missing
 from qufur.figures.style import LOOKS, subplots
 from qufur.streams import AmazonReviews, Portraits, RotatedMNIST
 from qufur.streams.recorded import Recorded
@@ -30,29 +30,22 @@ PUBLISHED = {"Amazon reviews": 0.62, "Rotated MNIST": 1.0, "Portraits": 0.99}
 
 def missing() -> dict[str, str]:
     """Return which datasets are not here, and why."""
-    reasons = {}
-    for name, stream_of in DATASETS.items():
-        try:
-            stream_of(0)
-        except MissingDataError as reason:
-            reasons[name] = str(reason)
-    return reasons
+    return missing_among(DATASETS)
 
 
 def cells(seeds: int) -> list[Cell]:
     """Fit every dataset, once with its labels and once with shuffled ones."""
-    absent = missing()
     return [
-        {"dataset": name, "data": stream_of(0).provenance, "shuffled": shuffled}
-        for name, stream_of in DATASETS.items()
-        if name not in absent
+        {"dataset": name, "data": provenance(make), "shuffled": shuffled}
+        for name, make in DATASETS.items()
+        if why_missing(make) is None
         for shuffled in (False, True)
     ]
 
 
 def play(cell: Cell) -> Row:
     """Fit one dataset and return how well it is fitted."""
-    stream = DATASETS[cell["dataset"]](0)
+    stream = stream_of(DATASETS[cell["dataset"]], 0)
     y = np.random.default_rng(1).permutation(stream.y) if cell["shuffled"] else stream.y
     fit = accuracy if hasattr(stream, "classes") else mean_squared_error
     return {"examples": stream.horizon, "dim": stream.dim, "fit": fit(stream.X, y)}
