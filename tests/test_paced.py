@@ -62,6 +62,17 @@ def test_a_rate_holds_in_every_window(delta, rate, more, seed):
         assert (labels[n:] - labels[:-n]).max() <= rate * n + burst
 
 
+def test_a_rate_holds_where_tokens_come_in_a_lump():
+    """All tokens are spent at the end of a stretch, and what the whole stretch brings right after it."""
+    delta = np.zeros(256)
+    delta[128 - 9 : 128 + 9] = 1.0
+    rate, burst = 0.25, STRETCH * 0.25 + 1.1
+    query, _ = play(Paced(rate, burst=burst), delta, np.random.default_rng(0))
+    labels = np.append(0, np.cumsum(query))
+    assert query.sum() > 1
+    assert max((labels[n:] - labels[:-n]).max() - rate * n for n in range(1, 257)) <= burst
+
+
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(uncertainties, st.lists(st.integers(1, 299), max_size=20), st.integers(0, 2**32))
 def test_cutting_the_stream_changes_nothing(delta, cuts, seed):
