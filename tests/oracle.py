@@ -110,7 +110,7 @@ class Oracle:
         elif kind == "Threshold":
             p = 1.0 if delta >= rule.level * (1 - 1e-10) else 0.0
         elif kind == "QuFUR":
-            p = min(1.0, (rule.alpha * delta) ** rule.power)
+            p = max(rule.floor, min(1.0, (rule.alpha * delta) ** rule.power))
         elif kind == "Uniform":
             p = rule.rate
         elif kind == "DomainOracle":
@@ -151,7 +151,9 @@ class Pace:
 
     def probability(self, delta):
         power = 1.0 if self.rule.horizon is None else 1.5
-        return 1.0 if self.alpha == math.inf else min(1.0, self.alpha * delta**power)
+        if self.alpha == math.inf:
+            return 1.0
+        return max(self.rule.floor, min(1.0, self.alpha * delta**power))
 
     def note(self, delta, bought, spent):
         self.deltas.append(delta)

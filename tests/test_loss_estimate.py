@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -243,16 +242,6 @@ def misspecified(seed):
     return Arrays(stream.X, np.clip(np.sin(6 * stream.truth) + noise, -1, 1))
 
 
-@dataclass(frozen=True)
-class Floored(QuFUR):
-    """QuFUR(α) that explores: no probability is below the floor."""
-
-    floor: float = 0.0
-
-    def probability(self, uncertainty, domain):
-        return np.maximum(self.floor, super().probability(uncertainty, domain))
-
-
 def played(make, rule, seed):
     """Return the probabilities, queries, losses and their bounds in a run with its own coins and stream."""
     trace = run(Learner(Ridge(5), rule, seed=10_000 + seed), make(seed))
@@ -301,7 +290,7 @@ def test_coverage_at_every_moment(make, budget, rule):
 
 def test_a_floor_narrows_the_interval():
     widths = []
-    for rule in (QuFUR(0.15), Floored(0.15, floor=0.05)):
+    for rule in (QuFUR(0.15), QuFUR(0.15, floor=0.05)):
         ends = [LossEstimate(4.0).intervals(*played(realizable, rule, seed)) for seed in range(20)]
         widths.append(np.mean([high[-1] - low[-1] for low, high in ends]))
     assert widths[1] < 0.9 * widths[0]

@@ -1,5 +1,6 @@
 """Paced: a budget that is spent and never exceeded, and a rate that holds in every window."""
 
+import dataclasses
 import json
 import math
 
@@ -167,6 +168,17 @@ def test_a_stretch_survives_saving(rule, tmp_path):
     assert json.dumps(second.spending.save())
 
 
+@pytest.mark.parametrize("rule", [Paced(60, 600, floor=0.02), Paced(0.1, floor=0.02), QuFUR(0.5, floor=0.02)])
+def test_a_floor_holds_while_labels_are_left(rule):
+    X = np.tile([[1.0, 0.0]], (400, 1))
+    X[200:] = 0  # about which nothing is uncertain
+    learner, without = (Learner(Ridge(2), r, seed=0) for r in (rule, dataclasses.replace(rule, floor=0.0)))
+    probability = learner.ask_many(X).probability
+    assert learner.left != 0
+    assert probability.min() == 0.02
+    assert without.ask_many(X).probability.min() == 0
+
+
 def test_it_spends_more_where_more_is_uncertain():
     stream = streams.HiddenDomains([500, 500], [12, 1], seed=1)
     trace = run(Learner(Ridge(stream.dim), Paced(100, 1000), seed=3), stream)
@@ -198,6 +210,10 @@ def test_it_is_near_the_best_alpha_in_hindsight():
         ((1.5,), {}, "rate of Paced must be"),
         ((0.1,), {"burst": 2.0}, "burst of Paced must be"),
         ((10, 100), {"burst": 50.0}, "given with a rate only"),
+        ((10, 100), {"floor": 0.1}, "floor of Paced must be at least 0 and below 0.1, got 0.1. At the share"),
+        ((0.1,), {"floor": 0.2}, "floor of Paced must be at least 0 and below 0.1"),
+        ((0.1,), {"floor": -0.01}, "floor of Paced must be"),
+        ((0.1,), {"floor": True}, "floor of Paced must be"),
     ],
 )
 def test_bad_descriptions(arguments, options, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -32,6 +33,8 @@ class Rule(ABC):
     told_domain: ClassVar[bool] = False
     """Whether the rule must be told the domain of each example."""
     budget: int | None
+    floor: float = 0.0
+    """The least probability of any example while labels are left: what is never asked is never checked."""
 
     @property
     def limit(self) -> int | None:
@@ -76,6 +79,19 @@ def as_budget(budget: int | None, owner: str) -> None:
         as_count(
             budget, "budget", owner, remedy="It counts labels; a share of the stream is share * horizon."
         )
+
+
+def as_floor(floor: Any, owner: str, share: float) -> None:
+    """Refuse a floor below 0, or one that would spend the share of the stream that is paid for by itself."""
+    real = isinstance(floor, numbers.Real) and not isinstance(floor, bool)
+    if not (real and 0 <= floor < share):
+        allowed = f"at least 0 and below {share:g}"
+        remedy = (
+            ""
+            if share == 1
+            else "At the share of the stream that the budget pays for, nothing is left to choose."
+        )
+        raise invalid("floor", owner, allowed, repr(floor), remedy)
 
 
 class Spending:

@@ -11,7 +11,7 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints, as_count, as_number, is_whole
 from qufur.errors import invalid
-from qufur.rules.base import Domains, Rule, Spending
+from qufur.rules.base import Domains, Rule, Spending, as_floor
 from qufur.rules.pacing import STRETCH, Pacing
 
 
@@ -36,6 +36,9 @@ class Paced(Rule):
         T ≥ 1, how many examples will come.
     burst
         With a rate: the most labels beyond ρn, above 32ρ + 1; 1000ρ + 32 by default.
+    floor
+        In [0, B/T), or in [0, ρ): the probability is at least this while labels are left, so that the error
+        stays measurable where Δ is small.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class Paced(Rule):
     budget: Any
     horizon: int | None = None
     burst: float | None = field(default=None, kw_only=True)
+    floor: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.horizon is not None:
@@ -57,6 +61,7 @@ class Paced(Rule):
             )
             if self.burst is not None:
                 raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
+            as_floor(self.floor, "Paced", self.share)
             return
         if is_whole(self.budget) and self.budget != 1:
             remedy = "Say how many examples will come, or give a rate such as 0.05."
@@ -64,6 +69,12 @@ class Paced(Rule):
         as_number(self.budget, "rate", "Paced", low=0, high=1)
         if self.burst is not None:
             as_number(self.burst, "burst", "Paced", low=STRETCH * self.budget + 1)
+        as_floor(self.floor, "Paced", self.share)
+
+    @property
+    def share(self) -> float:
+        """The share of the stream that is paid for."""
+        return min(1.0, float(self.budget) / (self.horizon or 1))
 
     @property
     def limit(self) -> int | None:
@@ -82,7 +93,7 @@ class Paced(Rule):
     @classmethod
     def examples(cls, horizon: int) -> Sequence[Paced]:
         few = max(1, horizon // 10)
-        return [cls(few, horizon), cls(max(1, horizon // 2), 2 * horizon), cls(0.2, burst=10.0)]
+        return [cls(few, horizon), cls(max(1, horizon // 2), 2 * horizon), cls(0.2, burst=10.0, floor=0.1)]
 
 
 class Remainder(Pacing):

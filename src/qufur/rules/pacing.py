@@ -56,7 +56,7 @@ class Pacing(Spending):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         if np.isinf(self.alpha):
             return np.ones(len(uncertainty))
-        return np.minimum(1.0, self.alpha * uncertainty**self.power)
+        return np.clip(self.alpha * uncertainty**self.power, self.rule.floor, 1.0)
 
     def book(self, charges: Bools, uncertainty: Floats) -> None:
         super().book(charges, uncertainty)

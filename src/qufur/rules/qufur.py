@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
-from qufur.rules.base import Domains, Rule, as_budget
+from qufur.rules.base import Domains, Rule, as_budget, as_floor
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,9 @@ class QuFUR(Rule):
         γ > 0. Beyond the paper: towards ∞ the rule becomes a threshold at Δ = 1/α.
     budget
         Hard cap on the number of labels; None for no cap.
+    floor
+        In [0, 1): the probability is at least this while labels are left. Beyond the paper: it keeps the
+        error measurable where Δ is small.
 
     Examples
     --------
@@ -33,15 +36,17 @@ class QuFUR(Rule):
     alpha: float
     power: float = field(default=1.0, kw_only=True)
     budget: int | None = field(default=None, kw_only=True)
+    floor: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         as_number(self.alpha, "alpha", "QuFUR", low=0)
         as_number(self.power, "power", "QuFUR", low=0)
         as_budget(self.budget, "QuFUR")
+        as_floor(self.floor, "QuFUR", 1.0)
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         p = np.minimum(1.0, self.alpha * uncertainty)
-        return p if self.power == 1.0 else np.asarray(p**self.power)
+        return np.maximum(self.floor, p if self.power == 1.0 else p**self.power)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Callable[[float], Rule]:
@@ -49,4 +54,4 @@ class QuFUR(Rule):
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[QuFUR]:
-        return [cls(1.0), cls(3.0, budget=max(1, horizon // 10)), cls(2.0, power=3.0)]
+        return [cls(1.0), cls(3.0, budget=max(1, horizon // 10)), cls(2.0, power=3.0), cls(0.3, floor=0.1)]
