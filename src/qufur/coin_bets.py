@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats
+from qufur.arrays import Floats
 
 BOLDNESS = 0.98
 """How close a factor may come to 0 at the largest loss: at 1, one such loss would void a rate for good."""
@@ -12,29 +12,41 @@ BOLDNESS = 0.98
 NEWTON_STEPS = 8
 
 
-def gains(p: Floats, query: Bools, loss: Floats, rates: Floats) -> Floats:
-    """Return what each example, 0 < p < 1, adds to G at each rate.
+def gains(p: Floats, loss: Floats, rates: Floats) -> Floats:
+    """Return what each query, 0 < p < 1, adds to G at each rate; other examples add nothing.
 
     1 + (e^a − 1)/p is e^a (1 + (1 − e^−a)(1 − p)/p), which cannot overflow.
     """
-    found = np.zeros((len(p), len(rates)))
-    a = rates * loss[query, None]
-    found[query] = a + np.log1p(-np.expm1(-a) * (1 / p[query, None] - 1))
-    return found
+    a = rates * loss[:, None]
+    return np.asarray(a + np.log1p(-np.expm1(-a) * (1 / p[:, None] - 1)))
 
 
-def costs(p: Floats, query: Bools, loss: Floats, largest: Floats, rates: Floats) -> Floats:
-    """Return what each example, 0 < p < 1, adds to C at each rate.
+def costs(p: Floats, loss: Floats, largest: Floats, rates: Floats) -> Floats:
+    """Return what each query, 0 < p < 1, adds to C at each rate.
 
     1 − (1 − e^−a)/p is e^−a (1 − (e^a − 1)(1 − p)/p), at least 1 − boldness times e^−a at the largest loss.
     """
-    full = rates * largest[:, None]
-    bet = np.minimum(full, largest_bet(p)[:, None])
-    found = full - bet
-    share = np.divide(loss, largest, out=np.zeros_like(loss), where=largest > 0)
-    a = bet[query] * share[query, None]
-    found[query] += a - np.log1p(-np.expm1(a) * (1 / p[query, None] - 1))
-    return np.asarray(found)
+    share = np.divide(loss, largest, out=np.zeros_like(loss), where=largest > 0)[:, None]
+    a = share * np.minimum(rates * largest[:, None], largest_bet(p)[:, None])
+    return np.asarray(excess(p, largest, rates) + a - np.log1p(-np.expm1(a) * (1 / p[:, None] - 1)))
+
+
+def excess(p: Floats, largest: Floats, rates: Floats) -> Floats:
+    """Return λb less the largest bet, where that is above 0: what any example, 0 < p < 1, adds to C."""
+    return np.maximum(0.0, rates * largest[:, None] - largest_bet(p)[:, None])
+
+
+def cost_of_passing(p: Floats, largest: Floats, rates: Floats) -> Floats:
+    """Return the sum of `excess` over examples that were not queried, without a term for every rate.
+
+    The terms above 0 are those of the rates above an example's own, bet/b. So rates are passed from below,
+    with the sums of b and of the bets of the examples whose own rate lies below.
+    """
+    bet = largest_bet(p)
+    own = np.divide(bet, largest, out=np.full_like(bet, np.inf), where=largest > 0)
+    first = rates.searchsorted(own)
+    slope, taken = (np.bincount(first, w, len(rates) + 1)[:-1].cumsum() for w in (largest, bet))
+    return np.asarray(np.maximum(0.0, rates * slope - taken))
 
 
 def largest_bet(p: Floats) -> Floats:

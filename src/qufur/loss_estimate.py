@@ -48,7 +48,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qufur.arrays import Bools, Floats, as_number
-from qufur.coin_bets import costs, gains, largest_bet, root
+from qufur.coin_bets import cost_of_passing, costs, excess, gains, largest_bet, root
 from qufur.errors import invalid
 
 # The rates are half octaves around a centre, with weights that fall slowly from it: a prior, which decides
@@ -139,7 +139,11 @@ class LossEstimate:
         p, asked, seen, largest = self._checked(probability, query, loss, largest_loss)
         for start in range(0, len(p), _CHUNK):
             part = slice(start, start + _CHUNK)
-            self._sums = self._running(p[part], asked[part], seen[part], largest[part])[-1].copy()
+            self._sums = self._sums + self._total(p[part], asked[part], seen[part], largest[part])
+
+    def forgo(self, probability: ArrayLike, largest_loss: ArrayLike | None = None) -> None:
+        """Take in queries whose labels will never come: their losses may have been anything."""
+        self._sums = self._sums + self._unknown(probability, largest_loss)
 
     def interval(
         self, outstanding: ArrayLike = (), largest_loss: ArrayLike | None = None
@@ -154,11 +158,7 @@ class LossEstimate:
         largest_loss
             A bound for each of their losses; by default the one for all.
         """
-        p = np.atleast_1d(np.asarray(outstanding, dtype=np.float64))
-        query, none = np.ones(len(p), dtype=bool), np.zeros(len(p))
-        p, query, least, most = self._checked(p, query, none, largest_loss)
-        low, _ = self._ends(self._running(p, query, least, most)[-1:])
-        _, high = self._ends(self._running(p, query, most, most)[-1:])
+        low, high = self._ends((self._sums + self._unknown(outstanding, largest_loss))[None])
         return low.item(), high.item()
 
     def intervals(
@@ -166,7 +166,7 @@ class LossEstimate:
     ) -> tuple[Floats, Floats]:
         """Return the lower and the upper ends as they would be after each of some further examples."""
         columns = self._checked(probability, query, loss, largest_loss)
-        return self._ends(self._running(*columns)[1:])
+        return self._ends(self._running(*columns))
 
     def state(self) -> dict[str, Any]:
         """Return everything as values for JSON; `from_state` goes on from there bit for bit."""
@@ -188,23 +188,41 @@ class LossEstimate:
         estimate._sums = sums
         return estimate
 
-    def _running(self, p: Floats, query: Bools, loss: Floats, largest: Floats) -> Floats:
-        """Return the sums before and after each example; added one by one, so that blocks change no bit."""
-        covered, certain = p > 0, p == 1
-        seen = np.where(query, loss, 0.0)
-        weighted = seen / np.where(covered, p, 1.0)
-        unseen = np.where(covered & ~query, largest, 0.0)
-        terms = np.zeros((len(p) + 1, len(self._sums)))
-        terms[0] = self._sums
-        terms[1:, : len(_SUMS)] = np.column_stack(
-            [np.ones(len(p)), covered, weighted, seen, unseen, np.where(certain, seen, 0.0)]
+    def _total(self, p: Floats, query: Bools, loss: Floats, largest: Floats) -> Floats:
+        """Return what examples add to the sums; most were not queried, and those take a few operations."""
+        coins, passed = (p > 0) & (p < 1) & query, (p > 0) & ~query
+        bets = p[coins], loss[coins]
+        return np.concatenate(
+            [
+                _plain_sums(p, query, loss, largest).sum(axis=0),
+                gains(*bets, self._low_rates).sum(axis=0),
+                costs(*bets, largest[coins], self._high_rates).sum(axis=0)
+                + cost_of_passing(p[passed], largest[passed], self._high_rates),
+            ]
         )
-        (rows,) = np.nonzero(covered & ~certain)
-        low, high = np.split(terms[1:, len(_SUMS) :], 2, axis=1)
-        coins = p[rows], query[rows], seen[rows]
-        low[rows] = gains(*coins, self._low_rates)
-        high[rows] = costs(*coins, largest[rows], self._high_rates)
-        return np.asarray(terms.cumsum(axis=0))
+
+    def _unknown(self, probability: ArrayLike, largest_loss: ArrayLike | None) -> Floats:
+        """Return what queries add whose losses are unknown: they count as 0 below and as b above."""
+        p = np.atleast_1d(np.asarray(probability, dtype=np.float64))
+        asked = np.ones(len(p), dtype=bool)
+        p, asked, none, largest = self._checked(p, asked, np.zeros(len(p)), largest_loss)
+        plain, coins = _plain_sums(p, asked, none, largest).sum(axis=0), p < 1
+        plain[_SUMS.index("unseen")] = largest.sum()
+        paid = costs(p[coins], largest[coins], largest[coins], self._high_rates).sum(axis=0)
+        certain = self._high_rates * largest[~coins].sum()  # moves the upper end by just that
+        return np.concatenate([plain, np.zeros(len(_OCTAVES)), paid + certain])
+
+    def _running(self, p: Floats, query: Bools, loss: Floats, largest: Floats) -> Floats:
+        """Return the sums after each example."""
+        terms = np.zeros((len(p), len(self._sums)))
+        terms[:, : len(_SUMS)] = _plain_sums(p, query, loss, largest)
+        low, high = np.split(terms[:, len(_SUMS) :], 2, axis=1)
+        (coins,) = np.nonzero((p > 0) & (p < 1) & query)
+        (passed,) = np.nonzero((p > 0) & ~query)
+        low[coins] = gains(p[coins], loss[coins], self._low_rates)
+        high[coins] = costs(p[coins], loss[coins], largest[coins], self._high_rates)
+        high[passed] = excess(p[passed], largest[passed], self._high_rates)
+        return np.asarray(self._sums + terms.cumsum(axis=0))
 
     def _ends(self, sums: Floats) -> tuple[Floats, Floats]:
         _, covered, _, seen, unseen, certain = sums[:, : len(_SUMS)].T
@@ -239,6 +257,14 @@ class LossEstimate:
         remedy = "Losses beyond a bound can be estimated as losses capped there: pass minimum(loss, bound)."
         _refuse(asked & outside, given, "loss", "in [0, largest_loss] where the label was queried", remedy)
         return p, asked, np.clip(np.where(asked, given, 0.0), 0.0, largest), largest.astype(np.float64)
+
+
+def _plain_sums(p: Floats, query: Bools, loss: Floats, largest: Floats) -> Floats:
+    """Return what each example adds to the sums that are not bets; losses not seen are 0."""
+    covered = p > 0
+    weighted = loss / np.where(covered, p, 1.0)
+    unseen = np.where(covered & ~query, largest, 0.0)
+    return np.column_stack([np.ones(len(p)), covered, weighted, loss, unseen, np.where(p == 1, loss, 0.0)])
 
 
 def _as_share(value: Any, parameter: str) -> float:
