@@ -1,8 +1,9 @@
 """Learn online from a stream when labels cost money and the domains shift without notice."""
 
 from qufur import hypotheses, streams, theory
+from qufur.answer import Answer, Answers
 from qufur.forecast import Forecast, Part, Plan, Spread
-from qufur.learner import Answer, Answers, Learner
+from qufur.learner import Learner
 from qufur.models import (
     ConfidenceSet,
     Converged,

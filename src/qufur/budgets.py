@@ -48,7 +48,7 @@ def rule_for_budget(kind: type[Rule], budget: int, model: Model, stream: Stream,
     >>> from qufur import QuFUR, Ridge, streams
     >>> stream = streams.HiddenDomains([100, 100], [6, 2])
     >>> rule_for_budget(QuFUR, 40, Ridge(stream.dim), stream)
-    QuFUR(alpha=0.79..., power=1.0, budget=40)
+    QuFUR(alpha=0.79..., power=1.0, budget=40, floor=0.0)
     """
     rule: Any = kind.for_budget(budget, stream.horizon, _domains(stream))
     return rule if isinstance(rule, Rule) else rule(matching_parameter(rule, model, stream, seed=seed))

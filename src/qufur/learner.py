@@ -4,55 +4,29 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from qufur import snapshot
+from qufur.answer import Answer, Answers, Circumstances, answer
 from qufur.arrays import Bools, Floats, Ints, as_inputs, as_labels, is_whole
 from qufur.errors import invalid
+from qufur.ledger import Ledger
 from qufur.lookahead import BlockSize, Effort, decide
 from qufur.models.base import NO_ARRIVALS, Arrivals, Id, Lookahead, Model
 from qufur.rules.base import Rule
 
 
-class Answer(NamedTuple):
-    """What a learner says about one input.
-
-    `query` is whether the label is wanted; `probability` is the chance with which it was going to be.
-    """
-
-    id: Id
-    prediction: float
-    uncertainty: float
-    probability: float
-    query: bool
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What a learner says about a batch of inputs: `Answer`s as columns, and iterable as rows."""
-
-    id: Sequence[Id]
-    prediction: Floats
-    uncertainty: Floats
-    probability: Floats
-    query: Bools
-
-    def __len__(self) -> int:
-        return len(self.id)
-
-    def __iter__(self) -> Iterator[Answer]:
-        columns = (self.prediction, self.uncertainty, self.probability, self.query)
-        return map(Answer._make, zip(self.id, *(column.tolist() for column in columns), strict=True))
-
-
 @dataclass(frozen=True)
 class Block:
-    """Consecutive inputs whose queries are decided and whose predictions wait for `Learner.finish`."""
+    """Consecutive inputs whose queries are decided and whose predictions wait for `Learner.finish`.
+
+    `spent` and `left` are labels bought and left before it.
+    """
 
     look: Lookahead
     effort: Effort
@@ -61,9 +35,16 @@ class Block:
     probability: Floats
     queried: Sequence[Id]
     charges: Bools
+    spent: int
+    left: int | None
 
     def __len__(self) -> int:
         return len(self.query)
+
+    @property
+    def earlier(self) -> Ints:
+        """How many queries of the block come before each row."""
+        return np.asarray(self.query.cumsum() - self.query)
 
 
 class Learner:
@@ -104,6 +85,7 @@ class Learner:
         self.dim = model.dim
         self.next_id = 0
         self.charges: dict[Id, Bools] = {}
+        self.ledger = Ledger(model, min(rule.floor or rule.share or 0.05, 0.9))
 
     def ask(self, x: ArrayLike, *, id: Id | None = None, domain: int | None = None) -> Answer:
         """Predict on one input and decide whether its label is wanted.
@@ -124,7 +106,9 @@ class Learner:
         block = self.decide(row, ids, self._as_domain(None if domain is None else [domain], 1))
         prediction = self.finish(block, NO_ARRIVALS)
         columns = (prediction, block.uncertainty, block.probability, block.query)
-        return Answer._make([ids[0], *(column.item() for column in columns)])
+        size = self.model.sizes(row)
+        case = Circumstances(self.model, None if size is None else size.item(), block.spent, block.left)
+        return answer([ids[0], *(column.item() for column in columns)], case)
 
     def ask_many(
         self, X: ArrayLike, *, ids: Sequence[Id] | None = None, domain: ArrayLike | None = None
@@ -143,16 +127,18 @@ class Learner:
             blocks.append(block)
             size.update(block.effort)
             start += len(block)
-        if not blocks:
-            empty = np.empty(0)
-            return Answers([], empty, empty, empty, np.empty(0, dtype=bool))
+        spent = _chained([block.spent + block.earlier for block in blocks], int)
+        left = _chained([block.left - block.earlier for block in blocks if block.left is not None], int)
         return Answers(
             names,
-            np.concatenate(predictions),
-            *(
-                np.concatenate([getattr(block, column) for block in blocks])
-                for column in ("uncertainty", "probability", "query")
-            ),
+            _chained(predictions, float),
+            _chained([block.uncertainty for block in blocks], float),
+            _chained([block.probability for block in blocks], float),
+            _chained([block.query for block in blocks], bool),
+            self.model,
+            self.model.sizes(rows),
+            spent,
+            left if len(left) == len(rows) else None,
         )
 
     def tell(self, id: Id, label: float) -> None:
@@ -166,6 +152,7 @@ class Learner:
         self.model.check_labels(y)
         if len(ids):
             self.state.label(ids, y)
+        self.ledger.tell(ids, y)
         for id in ids:
             del self.charges[id]
 
@@ -173,6 +160,7 @@ class Learner:
         """Say that the label of an outstanding query will never come; its cost is refunded."""
         self._check_outstanding([id])
         self.state.retract(id)
+        self.ledger.retract(id)
         self.spending.refund(self.charges.pop(id))
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> None:
@@ -228,6 +216,7 @@ class Learner:
         look = self.state.look(X[: self.spending.ahead])
         self.dim = X.shape[1]
         count = len(look.uncertainty)
+        spent, left = self.spending.spent, self.spending.left
         offer = self.spending.offer(count, self.rng, None if domain is None else domain[:count])
         effort = decide(look, offer)
         probability = offer.close(look.uncertainty)
@@ -239,12 +228,19 @@ class Learner:
         else:
             queried = [ids[row] for row in rows.tolist()]
             self.next_id = _beyond(ids[:count], self.next_id)
-        return Block(look, effort, query, look.uncertainty, probability, queried, offer.charges[:, rows].T)
+        charges = offer.charges[:, rows].T
+        return Block(look, effort, query, look.uncertainty, probability, queried, charges, spent, left)
 
     def finish(self, block: Block, arrivals: Arrivals) -> Floats:
         """Return the predictions of a decided block as labels arrive, and move on to its end."""
         prediction = block.look.finish(block.queried, arrivals)
-        if arrivals.ids is not block.queried:  # otherwise all is paid for and answered
+        columns = prediction, block.uncertainty, block.probability, block.query
+        if arrivals.ids is block.queried:  # all is paid for and answered
+            self.ledger.decided(*columns, ())
+            self.ledger.answer(prediction[block.query], block.probability[block.query], arrivals.labels)
+        else:
+            self.ledger.decided(*columns, block.queried)
+            self.ledger.tell(arrivals.ids, arrivals.labels)
             self.charges.update(zip(block.queried, block.charges, strict=True))
             for id in arrivals.ids:
                 del self.charges[id]
@@ -280,6 +276,10 @@ class Learner:
             few = ", ".join(map(repr, list(self.charges)[:5])) or "none"
             raise invalid("id", "Learner", "outstanding", repr(odd[0]), f"Outstanding: {few}.")
         _check_distinct(ids)
+
+
+def _chained(parts: Sequence[np.ndarray[Any, Any]], kind: type) -> Any:
+    return np.concatenate([np.empty(0, dtype=kind), *parts])
 
 
 def _beyond(ids: Sequence[Id], next_id: int) -> int:

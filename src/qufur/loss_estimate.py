@@ -138,8 +138,25 @@ class LossEstimate:
         """
         p, asked, seen, largest = self._checked(probability, query, loss, largest_loss)
         for start in range(0, len(p), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            self._sums = self._sums + self._total(p[part], asked[part], seen[part], largest[part])
+            rows = start + asked[start : start + _CHUNK].nonzero()[0]
+            self.saw(p[rows], seen[rows], largest[rows])
+        self.passed(p[~asked], largest[~asked])
+
+    def saw(self, p: Floats, loss: Floats, largest: Floats) -> None:
+        """Take in queries, their losses and bounds, known to be right."""
+        coins = p < 1
+        plain = [len(p), len(p), (loss / p).sum(), loss.sum(), 0.0, loss[~coins].sum()]
+        low = gains(p[coins], loss[coins], self._low_rates).sum(axis=0)
+        high = costs(p[coins], loss[coins], largest[coins], self._high_rates).sum(axis=0)
+        self._sums = self._sums + np.concatenate([plain, low, high])
+
+    def passed(self, p: Floats, largest: Floats) -> None:
+        """Take in examples that were not queried and the bounds of their losses, known to be right."""
+        covered = p > 0
+        bounds = largest[covered]
+        plain = [len(p), len(bounds), 0.0, 0.0, bounds.sum(), 0.0]
+        high = cost_of_passing(p[covered], bounds, self._high_rates)
+        self._sums = self._sums + np.concatenate([plain, np.zeros(len(_OCTAVES)), high])
 
     def forgo(self, probability: ArrayLike, largest_loss: ArrayLike | None = None) -> None:
         """Take in queries whose labels will never come: their losses may have been anything."""
@@ -188,37 +205,26 @@ class LossEstimate:
         estimate._sums = sums
         return estimate
 
-    def _total(self, p: Floats, query: Bools, loss: Floats, largest: Floats) -> Floats:
-        """Return what examples add to the sums; most were not queried, and those take a few operations."""
-        coins, passed = (p > 0) & (p < 1) & query, (p > 0) & ~query
-        bets = p[coins], loss[coins]
-        return np.concatenate(
-            [
-                _plain_sums(p, query, loss, largest).sum(axis=0),
-                gains(*bets, self._low_rates).sum(axis=0),
-                costs(*bets, largest[coins], self._high_rates).sum(axis=0)
-                + cost_of_passing(p[passed], largest[passed], self._high_rates),
-            ]
-        )
-
     def _unknown(self, probability: ArrayLike, largest_loss: ArrayLike | None) -> Floats:
         """Return what queries add whose losses are unknown: they count as 0 below and as b above."""
         p = np.atleast_1d(np.asarray(probability, dtype=np.float64))
-        asked = np.ones(len(p), dtype=bool)
-        p, asked, none, largest = self._checked(p, asked, np.zeros(len(p)), largest_loss)
-        plain, coins = _plain_sums(p, asked, none, largest).sum(axis=0), p < 1
-        plain[_SUMS.index("unseen")] = largest.sum()
-        paid = costs(p[coins], largest[coins], largest[coins], self._high_rates).sum(axis=0)
+        columns = p, np.ones(len(p), dtype=bool), np.zeros(len(p)), largest_loss
+        p, _, _, largest = self._checked(*columns)
+        coins = p < 1
+        plain = [len(p), len(p), 0.0, 0.0, largest.sum(), 0.0]
+        high = costs(p[coins], largest[coins], largest[coins], self._high_rates).sum(axis=0)
         certain = self._high_rates * largest[~coins].sum()  # moves the upper end by just that
-        return np.concatenate([plain, np.zeros(len(_OCTAVES)), paid + certain])
+        return np.concatenate([plain, np.zeros(len(_OCTAVES)), high + certain])
 
     def _running(self, p: Floats, query: Bools, loss: Floats, largest: Floats) -> Floats:
         """Return the sums after each example."""
+        covered, certain = p > 0, p == 1
+        unseen = np.where(covered & ~query, largest, 0.0)
+        plain = [np.ones(len(p)), covered, loss / np.where(covered, p, 1.0), loss, unseen, certain * loss]
         terms = np.zeros((len(p), len(self._sums)))
-        terms[:, : len(_SUMS)] = _plain_sums(p, query, loss, largest)
+        terms[:, : len(_SUMS)] = np.column_stack(plain)
         low, high = np.split(terms[:, len(_SUMS) :], 2, axis=1)
-        (coins,) = np.nonzero((p > 0) & (p < 1) & query)
-        (passed,) = np.nonzero((p > 0) & ~query)
+        coins, passed = covered & ~certain & query, covered & ~query
         low[coins] = gains(p[coins], loss[coins], self._low_rates)
         high[coins] = costs(p[coins], loss[coins], largest[coins], self._high_rates)
         high[passed] = excess(p[passed], largest[passed], self._high_rates)
@@ -257,14 +263,6 @@ class LossEstimate:
         remedy = "Losses beyond a bound can be estimated as losses capped there: pass minimum(loss, bound)."
         _refuse(asked & outside, given, "loss", "in [0, largest_loss] where the label was queried", remedy)
         return p, asked, np.clip(np.where(asked, given, 0.0), 0.0, largest), largest.astype(np.float64)
-
-
-def _plain_sums(p: Floats, query: Bools, loss: Floats, largest: Floats) -> Floats:
-    """Return what each example adds to the sums that are not bets; losses not seen are 0."""
-    covered = p > 0
-    weighted = loss / np.where(covered, p, 1.0)
-    unseen = np.where(covered & ~query, largest, 0.0)
-    return np.column_stack([np.ones(len(p)), covered, weighted, loss, unseen, np.where(p == 1, loss, 0.0)])
 
 
 def _as_share(value: Any, parameter: str) -> float:

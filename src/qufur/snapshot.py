@@ -31,6 +31,7 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
 def encode(learner: Learner) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
     """Return everything that decides how the learner goes on, as JSON values and named arrays."""
     values, arrays = learner.state.save()
+    noted, columns = learner.ledger.save()
     ids = list(learner.charges)
     header = {
         "version": VERSION,
@@ -40,10 +41,12 @@ def encode(learner: Learner) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, 
         "state": values,
         "rng": _plain(learner.rng.bit_generator.state),
         "spending": learner.spending.save(),
+        "ledger": noted,
         "next_id": learner.next_id,
         "ids": ids,
     }
     tensors = {f"state.{name}": array for name, array in arrays.items()}
+    tensors |= {f"ledger.{name}": array for name, array in columns.items()}
     tensors["charges"] = np.array(list(learner.charges.values()), dtype=bool).reshape(
         len(ids), len(learner.spending.charged)
     )
@@ -56,8 +59,8 @@ def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
     header, tensors = _read(path)
     model, rule = _build(header["model"], Model), _build(header["rule"], Rule)
     learner = kind(model, rule, seed=_generator(header["rng"]))
-    state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
-    learner.state.restore(header["state"], state)
+    learner.state.restore(header["state"], _under("state.", tensors))
+    learner.ledger.restore(header["ledger"], _under("ledger.", tensors))
     learner.spending.restore(header["spending"])
     learner.next_id = header["next_id"]
     learner.dim = header["dim"]
@@ -77,6 +80,10 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nd
         received = f"version {header['version']}"
         raise invalid("path", "Learner.load", f"of version {VERSION}", received, "Update qufur to read it.")
     return header, tensors
+
+
+def _under(prefix: str, tensors: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    return {name.removeprefix(prefix): a for name, a in tensors.items() if name.startswith(prefix)}
 
 
 def _describe(part: Any, arguments: dict[str, Any]) -> dict[str, Any]:

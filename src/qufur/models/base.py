@@ -59,6 +59,27 @@ class Model(ABC):
         """Return the loss of each prediction, in the user's units."""
 
     @property
+    @abstractmethod
+    def loss_scale(self) -> float:
+        """The largest loss of a prediction in range, for a label in range."""
+
+    def largest_loss(self, prediction: Floats) -> Floats:
+        """Return the largest loss that each prediction may turn out to have, for labels in range."""
+        return np.full(len(prediction), self.loss_scale)
+
+    def sizes(self, X: Floats) -> Floats | None:
+        """Return ‖x‖² of each row as Δ sees it, or None where Δ does not compare with that."""
+        return None
+
+    def outside(self, size: float, uncertainty: float) -> float:
+        """Return how much of an input lies outside what has been asked; at least so much if Δ is capped."""
+        return 1.0
+
+    def capped(self, uncertainty: float) -> bool:
+        """Return whether Δ would be larger if it were not capped."""
+        return False
+
+    @property
     def order_free(self) -> bool:
         """Whether what is learned does not depend on the order in which labels arrive."""
         return True

@@ -66,6 +66,9 @@ class KernelRidge(LeastSquares):
         """Return the rows as they are."""
         return X
 
+    def sizes(self, X: Floats) -> Floats:
+        return np.asarray(self.kernel.diag(X), dtype=np.float64)
+
     def posterior(self) -> KernelGram:
         return KernelGram(self.kernel, self.penalty)
 

@@ -43,6 +43,10 @@ class LeastSquares(Regression):
         """Return the rows as the posterior takes them."""
 
     @abstractmethod
+    def sizes(self, X: Floats) -> Floats:
+        """Return ‖x‖² of each row, in the space that is linear."""
+
+    @abstractmethod
     def posterior(self) -> Posterior:
         """Return least squares before any row."""
 
@@ -52,8 +56,19 @@ class LeastSquares(Regression):
 
     def delta(self, variance: Floats) -> Floats:
         """Return Δ for ‖x‖² in M⁻¹."""
-        level = max(1.0, self.noise) ** 2
-        return level * (np.minimum(1.0, variance) if self.cap else variance)
+        return self.level * (np.minimum(1.0, variance) if self.cap else variance)
+
+    @property
+    def level(self) -> float:
+        """η̃²."""
+        return max(1.0, self.noise) ** 2
+
+    def outside(self, size: float, uncertainty: float) -> float:
+        """Return λ‖x‖² in M⁻¹ over ‖x‖²: 1 if no query has anything in common with x, near 0 if many do."""
+        return min(1.0, self.penalty * uncertainty / (self.level * size)) if size > 0 else 0.0
+
+    def capped(self, uncertainty: float) -> bool:
+        return self.cap and uncertainty >= self.level
 
 
 def check_uncertainty(model: Any) -> None:

@@ -47,6 +47,15 @@ class Regression(Model):
         """Return the squared loss."""
         return (prediction - label) ** 2
 
+    @property
+    def loss_scale(self) -> float:
+        low, high = self.label_range
+        return (high - low) ** 2
+
+    def largest_loss(self, prediction: Floats) -> Floats:
+        low, high = self.label_range
+        return np.maximum(abs(prediction - low), abs(high - prediction)) ** 2
+
 
 def as_flag(value: Any, parameter: str, owner: str) -> None:
     """Refuse what is neither True nor False."""

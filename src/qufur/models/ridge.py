@@ -64,6 +64,9 @@ class Ridge(LeastSquares):
         """Return the rows with the constant appended, if there is an intercept."""
         return np.column_stack([X, np.ones(len(X))]) if self.intercept else X
 
+    def sizes(self, X: Floats) -> Floats:
+        return np.asarray(np.einsum("ij,ij->i", X, X) + self.intercept)
+
     def posterior(self) -> Gram:
         return Gram(self.dim + self.intercept, self.penalty)
 

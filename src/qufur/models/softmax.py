@@ -98,6 +98,19 @@ class Softmax(Model):
         return np.asarray(prediction != label, dtype=np.float64)
 
     @property
+    def loss_scale(self) -> float:
+        return 1.0
+
+    def sizes(self, X: Floats) -> Floats | None:
+        return self.raw.sizes(X)
+
+    def outside(self, size: float, uncertainty: float) -> float:
+        return self.raw.outside(size, uncertainty)
+
+    def capped(self, uncertainty: float) -> bool:
+        return self.raw.capped(uncertainty)
+
+    @property
     def order_free(self) -> bool:
         """Whether what is learned does not depend on the order in which labels arrive."""
         return self.training.order_free
@@ -142,6 +155,9 @@ class FisherSoftmax(Softmax):
 
     label_free = False
     monotone = False
+
+    def sizes(self, X: Floats) -> None:
+        return None
 
     def start(self) -> State:
         """Return the state of a learner that has seen nothing."""

@@ -37,6 +37,11 @@ class Rule(ABC):
     """The least probability of any example while labels are left: what is never asked is never checked."""
 
     @property
+    def share(self) -> float | None:
+        """The share of a stream that the rule means to label, where it says so."""
+        return None
+
+    @property
     def limit(self) -> int | None:
         """How many labels may be bought in all, or None if there is no such number."""
         return self.budget

@@ -53,6 +53,10 @@ class FixedBudget(Rule):
         # T³ ≤ 2^k in whole numbers: a logarithm rounded up could add a copy at powers of two.
         return (self.horizon**3 - 1).bit_length() + 1
 
+    @property
+    def share(self) -> float:
+        return min(1.0, self.budget / self.horizon)
+
     def caps(self) -> Floats:
         return np.full(self.copies, float(self.budget // self.copies))
 

@@ -73,7 +73,6 @@ class Paced(Rule):
 
     @property
     def share(self) -> float:
-        """The share of the stream that is paid for."""
         return min(1.0, float(self.budget) / (self.horizon or 1))
 
     @property

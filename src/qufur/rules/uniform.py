@@ -38,6 +38,10 @@ class Uniform(Rule):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.full(len(uncertainty), float(self.rate))
 
+    @property
+    def share(self) -> float:
+        return float(self.rate)
+
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Uniform:
         return cls(min(1.0, budget / horizon), budget=budget)

@@ -1,0 +1,110 @@
+"""What a learner answers: one input, or a batch as columns; and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from qufur.arrays import Bools, Floats, Ints
+from qufur.models.base import Id, Model
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a decision was made from, besides the uncertainty.
+
+    Attributes
+    ----------
+    model
+        It knows how uncertainty compares with the size of an input.
+    size
+        ‖x‖² of the input as the model sees it, or None where Δ does not compare with that.
+    spent, left
+        Labels bought before, and labels that were left; None without a budget.
+    """
+
+    model: Model
+    size: float | None
+    spent: int
+    left: int | None
+
+    def novelty(self, uncertainty: float) -> str:
+        """Return how much of the input lies outside what has been asked, in words."""
+        if self.size is None:
+            return ""
+        share = self.model.outside(self.size, uncertainty)
+        least = "at least " if self.model.capped(uncertainty) and share < 1 else ""
+        return f", {least}{100 * share:.0f} % of the input is new"
+
+
+class _Fields(NamedTuple):
+    id: Id
+    prediction: float
+    uncertainty: float
+    probability: float
+    query: bool
+
+
+class Answer(_Fields):
+    """What a learner says about one input.
+
+    `query` is whether the label is wanted; `probability` is the chance with which it was going to be; `why`
+    says how that came about.
+    """
+
+    circumstances: Circumstances
+
+    @property
+    def why(self) -> str:
+        """The decision in one line: uncertainty, probability, what is new about the input, and the budget.
+
+        >>> from qufur import Learner, QuFUR, Ridge
+        >>> Learner(Ridge(2), QuFUR(0.5, budget=9), seed=1).ask([1.0, 0.0]).why
+        'not asked: uncertainty 1, probability 0.5, 100 % of the input is new; 0 labels bought, 9 left'
+        """
+        case = self.circumstances
+        chance = f"uncertainty {self.uncertainty:.3g}, probability {self.probability:.3g}"
+        bought = f"{case.spent} label{'s' * (case.spent != 1)} bought"
+        budget = bought if case.left is None else f"{bought}, {case.left} left"
+        decision = "asked" if self.query else "not asked"
+        return f"{decision}: {chance}{case.novelty(self.uncertainty)}; {budget}"
+
+
+def answer(fields: Sequence[Id | float | bool], circumstances: Circumstances) -> Answer:
+    """Return an answer; what led to it is not among its fields, so that they unpack into five."""
+    made = Answer._make(fields)
+    made.circumstances = circumstances
+    return made
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a learner says about a batch of inputs: `Answer`s as columns, and iterable as rows.
+
+    Attributes
+    ----------
+    size, spent, left
+        As in `Circumstances`, for each row.
+    """
+
+    id: Sequence[Id]
+    prediction: Floats
+    uncertainty: Floats
+    probability: Floats
+    query: Bools
+    model: Model
+    size: Floats | None
+    spent: Ints
+    left: Ints | None
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def __iter__(self) -> Iterator[Answer]:
+        columns = (self.prediction, self.uncertainty, self.probability, self.query)
+        rows = zip(self.id, *(column.tolist() for column in columns), strict=True)
+        none = [None] * len(self)
+        size, left = (none if column is None else column.tolist() for column in (self.size, self.left))
+        for row, *case in zip(rows, size, self.spent.tolist(), left, strict=True):
+            yield answer(row, Circumstances(self.model, *case))

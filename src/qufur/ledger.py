@@ -1,0 +1,148 @@
+"""What became of every decision: the losses that are known, those that are not yet, and those never."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats
+from qufur.loss_estimate import LossEstimate
+from qufur.models.base import Id, Model
+
+ROWS = 512
+"""Examples that are taken in together: one by one would be dear."""
+
+_NUMBERS = ("examples", "answered", "retracted", "beyond", "uncertainty", "loss_seen")
+
+
+class Ledger:
+    """Follows each example from its decision to its loss, for the loss over all examples.
+
+    Predictions count as they were when the example came, whenever its label comes.
+
+    Attributes
+    ----------
+    examples, answered, retracted
+        How many examples were decided, and how many queries were answered or taken back.
+    beyond
+        Labels so far outside the label range that their loss counts as the largest one in range.
+    uncertainty, loss_seen
+        Sums: of Δ over all examples, and of the losses that were seen.
+    open
+        Prediction and probability of the queries that are outstanding.
+    """
+
+    def __init__(self, model: Model, typical_probability: float) -> None:
+        self._model = model
+        self._estimate = LossEstimate(model.loss_scale, typical_probability=typical_probability)
+        self.examples = self.answered = self.retracted = self.beyond = 0
+        self.uncertainty = self.loss_seen = 0.0
+        self.open: dict[Id, tuple[float, float]] = {}
+        self._passed = Buffer(2)
+        self._seen = Buffer(3)
+
+    def decided(
+        self, prediction: Floats, uncertainty: Floats, probability: Floats, query: Bools, ids: Sequence[Id]
+    ) -> None:
+        """Take note of examples in the order of the stream; `ids` name the queries that stay open."""
+        self.examples += len(query)
+        self.uncertainty += float(uncertainty.sum())
+        if ids:
+            asked = zip(prediction[query].tolist(), probability[query].tolist(), strict=True)
+            self.open.update(zip(ids, asked, strict=True))
+        passed = ~query
+        for rows in self._passed.write(prediction[passed], probability[passed]):
+            self._take_in_passed(self._estimate, rows)
+
+    def answer(self, prediction: Floats, probability: Floats, labels: Floats) -> None:
+        """Take note of the labels of queries that are not open."""
+        loss, most = self._model.loss(prediction, labels), self._model.largest_loss(prediction)
+        self.answered += len(labels)
+        self.beyond += int((loss > most).sum())
+        self.loss_seen += float(loss.sum())
+        for rows in self._seen.write(prediction, probability, np.minimum(loss, most)):
+            self._take_in_seen(self._estimate, rows)
+
+    def tell(self, ids: Sequence[Id], labels: Floats) -> None:
+        """Take note of the labels of open queries."""
+        if ids:
+            prediction, probability = np.array([self.open.pop(id) for id in ids]).T
+            self.answer(prediction, probability, labels)
+
+    def retract(self, id: Id) -> None:
+        """Take note that a label will never come."""
+        prediction, probability = self.open.pop(id)
+        self.retracted += 1
+        self._estimate.forgo([probability], self._model.largest_loss(np.array([prediction])))
+
+    def estimate(self) -> LossEstimate:
+        """Return the estimate of the loss, the latest examples included."""
+        estimate = LossEstimate.from_state(self._estimate.state())
+        self._take_in_passed(estimate, self._passed.rows)
+        self._take_in_seen(estimate, self._seen.rows)
+        return estimate
+
+    def interval(self) -> tuple[float, float]:
+        """Return the ends of the estimate's interval; what is outstanding may turn out to be anything."""
+        prediction, probability = self._opened().T
+        return self.estimate().interval(probability, self._model.largest_loss(prediction))
+
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return everything as values for JSON and named arrays."""
+        values = {name: getattr(self, name) for name in _NUMBERS}
+        arrays = {"open": self._opened(), "passed": self._passed.rows, "seen": self._seen.rows}
+        return values | {"estimate": self._estimate.state(), "open": list(self.open)}, arrays
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Take over what `save` returned."""
+        for name in _NUMBERS:
+            setattr(self, name, values[name])
+        self._estimate = LossEstimate.from_state(values["estimate"])
+        self.open = {
+            id: (row[0], row[1]) for id, row in zip(values["open"], arrays["open"].tolist(), strict=True)
+        }
+        self._passed.rows, self._seen.rows = arrays["passed"], arrays["seen"]
+
+    def _opened(self) -> Floats:
+        return np.array(list(self.open.values()), dtype=np.float64).reshape(-1, 2)
+
+    def _take_in_passed(self, estimate: LossEstimate, rows: Floats) -> None:
+        prediction, probability = rows.T
+        estimate.passed(probability, self._model.largest_loss(prediction))
+
+    def _take_in_seen(self, estimate: LossEstimate, rows: Floats) -> None:
+        prediction, probability, loss = rows.T
+        estimate.saw(probability, loss, self._model.largest_loss(prediction))
+
+
+class Buffer:
+    """Rows that wait until `ROWS` of them are there, wherever blocks end: then no bit depends on blocks."""
+
+    def __init__(self, width: int) -> None:
+        self._rows = np.empty((ROWS, width))
+        self._count = 0
+
+    @property
+    def rows(self) -> Floats:
+        """The rows that wait."""
+        return self._rows[: self._count]
+
+    @rows.setter
+    def rows(self, rows: Floats) -> None:
+        self._count = len(rows)
+        self._rows[: self._count] = rows
+
+    def write(self, *columns: Floats) -> Iterator[Floats]:
+        """Add rows; yield those that waited whenever there are enough, to be used at once."""
+        start, end = 0, len(columns[0])
+        while start < end:
+            part = slice(start, start + ROWS - self._count)
+            count = min(end, part.stop) - start
+            for place, column in zip(self._rows[self._count : self._count + count].T, columns, strict=True):
+                place[:] = column[part]
+            start, self._count = start + count, self._count + count
+            if self._count == ROWS:
+                yield self._rows
+                self._count = 0
