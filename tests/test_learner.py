@@ -57,6 +57,7 @@ def test_an_int_and_its_text_are_two_ids():
     assert learner.outstanding == (1,)
 
 
+@settings(deadline=None)
 @given(ids=st.lists(st.none() | st.integers(-5, 60) | st.sampled_from("abc"), max_size=30))
 def test_default_ids_never_collide(ids):
     learner, used = buys_all(1), set()

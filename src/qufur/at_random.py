@@ -1,0 +1,36 @@
+"""What would be uncertain if the same number of labels had been bought at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.models.base import NO_ARRIVALS, Model
+
+BLOCK = 256
+
+
+def summed_uncertainty(model: Model, X: Floats, labels: int, seed: int) -> float:
+    """Return Σ Δ over a stream of which so many examples, drawn without replacement, are labelled.
+
+    Labels do not matter to a model whose Δ is label-free: none is told.
+
+    >>> from qufur import Ridge
+    >>> [summed_uncertainty(Ridge(1), np.ones((4, 1)), labels, seed=0) for labels in (0, 4)]
+    [4.0, 2.083333333333333]
+    """
+    chosen = np.zeros(len(X), dtype=bool)
+    chosen[np.random.default_rng(seed).choice(len(X), labels, replace=False)] = True
+    state, total, start = model.start(), 0.0, 0
+    while start < len(X):
+        part = slice(start, start + BLOCK)
+        look = state.look(X[part])
+        rows = chosen[start : start + len(look.uncertainty)].nonzero()[0]
+        if len(rows):
+            look.consider(rows)
+            look.given(np.ones(len(rows), dtype=bool))
+            look.settle()
+        total += float(look.uncertainty.sum())
+        look.finish((start + rows).tolist(), NO_ARRIVALS)
+        start += len(look.uncertainty)
+    return total

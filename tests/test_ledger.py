@@ -1,0 +1,84 @@
+"""The ledger: every decision is followed to its loss, whenever and however that comes."""
+
+import numpy as np
+import pytest
+
+from qufur import Learner, Paced, QuFUR, Ridge, Softmax, Threshold, run, streams
+from qufur.ledger import ROWS, Buffer
+from qufur.loss_estimate import LossEstimate
+
+STREAM = streams.Arrays.of(streams.HiddenDomains([700, 900], [6, 3], noise=0.6, seed=1))
+MODELS = [Ridge(9, label_range=(-0.8, 1.0)), Ridge(9, clip=False, regularization=1e-3), Softmax(9, 3)]
+
+
+def slow_estimate(model, answers, labels, gone, typical):
+    """Feed an estimate with one example at a time, as the documentation of `LossEstimate` has it."""
+    low, high = getattr(model, "label_range", (0.0, 1.0))
+    estimate = LossEstimate((high - low) ** 2, typical_probability=typical)
+    for id, prediction, _, probability, query in answers:
+        most = 1.0 if isinstance(model, Softmax) else max(abs(prediction - low), abs(high - prediction)) ** 2
+        if id in gone:
+            estimate.forgo([probability], [most])
+        elif not query or id in labels:
+            loss = 0.0 if not query else loss_of(model, prediction, labels[id])
+            estimate.update([probability], [query], [min(loss, most)], [most])
+    return estimate
+
+
+def loss_of(model, prediction, label):
+    return float(prediction != label) if isinstance(model, Softmax) else (prediction - label) ** 2
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_late_labels_count_for_the_prediction_that_was_made(model, tmp_path):
+    rng = np.random.default_rng(0)
+    y = model.example_labels(STREAM.y)
+    learner, answers, labels, gone = Learner(model, QuFUR(2.0, floor=0.1), seed=5), [], {}, set()
+    for t in range(1200):
+        answers.append(learner.ask(STREAM.X[t]))
+        if learner.outstanding and rng.random() < 0.1:
+            id = learner.outstanding[rng.integers(len(learner.outstanding))]
+            if rng.random() < 0.2:
+                learner.retract(id)
+                gone.add(id)
+            else:
+                learner.tell(id, y[id])
+                labels[id] = y[id]
+        if t == 777:
+            learner.save(tmp_path / "learner")
+            learner = Learner.load(tmp_path / "learner")
+    ledger, slow = learner.ledger, slow_estimate(model, answers, labels, gone, 0.1)
+    assert len(ledger.open) > 5
+    assert len(gone) > 5
+    np.testing.assert_allclose(ledger.estimate().state()["sums"], slow.state()["sums"], rtol=1e-9, atol=1e-9)
+    waiting = [(a.prediction, a.probability) for a in answers if a.id in learner.outstanding]
+    assert sorted(ledger.open.values()) == sorted(waiting)
+    prediction, probability = np.array(list(ledger.open.values())).T
+    assert ledger.interval() == ledger.estimate().interval(probability, model.largest_loss(prediction))
+    assert (ledger.examples, ledger.answered, ledger.retracted) == (1200, len(labels), len(gone))
+    losses = [loss_of(model, answers[id].prediction, label) for id, label in labels.items()]
+    assert ledger.loss_seen == pytest.approx(sum(losses))
+    assert ledger.uncertainty == pytest.approx(sum(a.uncertainty for a in answers))
+
+
+@pytest.mark.parametrize("delay", [0, 30])
+@pytest.mark.parametrize("rule", [QuFUR(1.0), Paced(200, 1600), Threshold(0.2)], ids=str)
+def test_blocks_and_single_questions_give_the_same_ledger(rule, delay):
+    ledgers = []
+    for block in (1, 50, None):
+        learner = Learner(MODELS[0], rule, seed=2)
+        run(learner, STREAM, block=block, delay=delay)
+        ledgers.append(learner.ledger)
+    for ledger in ledgers[1:]:
+        sums, expected = (one.estimate().state()["sums"] for one in (ledger, ledgers[0]))
+        np.testing.assert_allclose(sums, expected, rtol=1e-8, atol=1e-8)
+        assert ledger.beyond == ledgers[0].beyond > 0
+
+
+def test_a_buffer_hands_on_every_row_once():
+    buffer, found = Buffer(2), []
+    rows = np.arange(2.0 * (3 * ROWS + 7)).reshape(-1, 2)
+    for part in np.split(rows, [1, 5, ROWS, ROWS + 3, 3 * ROWS + 2]):
+        found += [full.copy() for full in buffer.write(*part.T)]
+    assert [len(full) for full in found] == [ROWS] * 3
+    np.testing.assert_array_equal(np.concatenate([*found, buffer.rows]), rows)
