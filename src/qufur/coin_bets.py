@@ -4,6 +4,7 @@ Sums of logarithms need absolute accuracy only, so exp and log do, which are fas
 """
 
 from __future__ import annotations
+
 import numpy as np
 
 from qufur.arrays import Floats
