@@ -15,7 +15,7 @@ LAYERS = [
     {"errors", "arrays", "classes", "progress"},
     {"data", "hypotheses"},
     {"models", "rules", "streams"},
-    {"lookahead", "coin_bets", "loss_estimate", "snapshot", "tasks", "theory", "trace"},
+    {"lookahead", "coin_bets", "loss_estimate", "shift_signal", "snapshot", "tasks", "theory", "trace"},
     {"learner"},
     {"run"},
     {"checks", "drawn", "forecast", "online_to_batch", "plan", "sweep"},
