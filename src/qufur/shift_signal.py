@@ -164,7 +164,11 @@ def _summary(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _checked(uncertainty: ArrayLike) -> list[float]:
-    array = np.atleast_1d(np.asarray(uncertainty, dtype=np.float64))
+    try:
+        array = np.atleast_1d(np.asarray(uncertainty, dtype=np.float64))
+    except (TypeError, ValueError):
+        received = f"{type(uncertainty).__name__} values"
+        raise invalid("uncertainty", "ShiftSignal", "a vector or one number", received) from None
     if array.ndim != 1:
         raise invalid("uncertainty", "ShiftSignal", "a vector or one number", f"shape {array.shape}")
     values: list[float] = array.tolist()

@@ -108,7 +108,7 @@ EXPERIMENT = Experiment(
     play,
     draw,
     judge,
-    seeds=10,
+    seeds=5,
     in_brief=in_brief,
     missing=missing,
     listings=listings,
