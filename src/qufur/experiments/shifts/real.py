@@ -47,11 +47,13 @@ def missing() -> dict[str, str]:
 
 def judge(table: pl.DataFrame) -> list[Statement]:
     """Say whether the signal is of any use here, and whether it is quiet where rows come in random order."""
-    domains = table.filter(table["beginnings"] > 0) if len(table) else table
-    return [
-        *([_finds(domains)] if len(domains) else []),
-        *([_is_quiet(mixed)] if len(mixed := table.filter(table["beginnings"] == 0)) else []),
-    ]
+    if table.is_empty():
+        return []
+    parts = (
+        (_finds, table.filter(table["beginnings"] > 0)),
+        (_is_quiet, table.filter(table["beginnings"] == 0)),
+    )
+    return [judged(rows) for judged, rows in parts if len(rows)]
 
 
 def _finds(table: pl.DataFrame) -> Statement:
@@ -85,8 +87,8 @@ def listings(table: pl.DataFrame) -> list[Listing]:
 
 
 def draw(table: pl.DataFrame) -> Figure:
-    """Draw the share of the beginnings that is found with each rule, a panel for each set with domains."""
-    there = [key for key in PANELS if table.filter(table["stream"] == key)["beginnings"].sum()]
+    """Draw the share of the beginnings that is found with each rule; sets without any have no bars."""
+    there = [key for key in PANELS if key in table["stream"]]
     figure, axes = subplots_for(len(there))
     for axis, key in zip(axes, there, strict=True):
         rows = table.filter(table["stream"] == key)
