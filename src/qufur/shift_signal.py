@@ -22,7 +22,7 @@ zeros lies below all others.
 *Choice.* Made on the design streams of `experiments.pacing` without the adversary, and on eight whose inputs
 differ in norm, two or three seeds of each, with nine rules; figures on others are in docs/shifts.md. There it
 finds within 50 examples 100 and 94 % of the beginnings at which Δ rises by half, with at most 0.07 false
-alarms per 1000 examples: the best of 432 settings of its constants, which held-out streams alone can judge.
+alarms per 1000 examples: one of the best of 864 settings, which held-out streams alone can judge.
 Also tried on the same streams, with fewer settings:
 
 - the same sum without noise, on (m − m̄)/(m + m̄) for the blocks' mean Δ: 100 and 82 % with 10 false alarms per
