@@ -23,7 +23,9 @@ from qufur.experiments.results import Result, skipped
 from qufur.experiments.results import reproduce as reproduce_experiments
 
 Part = Enum("Part", {name: name for name in PARTS}, type=str)  # type: ignore[misc]
-Parts = Annotated[list[Part] | None, typer.Argument(help="Which; all but pacing if none is named.")]
+Parts = Annotated[
+    list[Part] | None, typer.Argument(help="Which; all but pacing and shifts if none is named.")
+]
 Quick = Annotated[bool, typer.Option("--quick", help="Two seeds and coarser grids: a first look.")]
 Seeds = Annotated[
     int | None,

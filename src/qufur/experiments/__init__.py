@@ -3,6 +3,7 @@
 from qufur.experiments.base import Experiment
 from qufur.experiments.pacing import PACING
 from qufur.experiments.paper import fig1, fig2, fig3, fig4, libsvm, realizability
+from qufur.experiments.shifts import SHIFTS
 from qufur.experiments.theory import THEORY
 
 PARTS: dict[str, tuple[Experiment, ...]] = {
@@ -16,8 +17,9 @@ PARTS: dict[str, tuple[Experiment, ...]] = {
     "claims": (fig1.EXPERIMENT, fig3.EXPERIMENT, fig4.EXPERIMENT, realizability.EXPERIMENT),
     "theory": THEORY,
     "pacing": PACING,
+    "shifts": SHIFTS,
 }
 """What `qufur reproduce` can be asked for."""
 
-OF_THE_PAPER = tuple(name for name in PARTS if name != "pacing")
+OF_THE_PAPER = tuple(name for name in PARTS if name not in ("pacing", "shifts"))
 """What it runs if it is asked for nothing."""

@@ -1,0 +1,5 @@
+"""What the signal of shifts finds, and when it is wrong; not in the paper."""
+
+from qufur.experiments.shifts import real, synthetic
+
+SHIFTS = (synthetic.EXPERIMENT, real.EXPERIMENT)
