@@ -10,6 +10,7 @@ import numpy as np
 from qufur.arrays import Bools, Floats
 from qufur.loss_estimate import LossEstimate
 from qufur.models.base import Id, Model
+from qufur.shift_signal import ShiftSignal
 
 ROWS = 512
 """Examples that are taken in together: one by one would be dear."""
@@ -32,6 +33,8 @@ class Ledger:
         Sums: of Δ over all examples, and of the losses that were seen.
     open
         Prediction and probability of the queries that are outstanding.
+    shifts
+        The signal of new domains.
     """
 
     def __init__(self, model: Model, typical_probability: float) -> None:
@@ -40,6 +43,7 @@ class Ledger:
         self.examples = self.answered = self.retracted = self.beyond = 0
         self.uncertainty = self.loss_seen = 0.0
         self.open: dict[Id, tuple[float, float]] = {}
+        self.shifts = ShiftSignal()
         self._passed = Buffer(2)
         self._seen = Buffer(3)
 
@@ -49,6 +53,7 @@ class Ledger:
         """Take note of examples in the order of the stream; `ids` name the queries that stay open."""
         self.examples += len(query)
         self.uncertainty += float(uncertainty.sum())
+        self.shifts.update(uncertainty.item() if len(uncertainty) == 1 else uncertainty)
         if ids:
             asked = zip(prediction[query].tolist(), probability[query].tolist(), strict=True)
             self.open.update(zip(ids, asked, strict=True))
@@ -93,13 +98,15 @@ class Ledger:
         """Return everything as values for JSON and named arrays."""
         values = {name: getattr(self, name) for name in _NUMBERS}
         arrays = {"open": self._opened(), "passed": self._passed.rows, "seen": self._seen.rows}
-        return values | {"estimate": self._estimate.state(), "open": list(self.open)}, arrays
+        parts = {"estimate": self._estimate.state(), "shifts": self.shifts.state()}
+        return values | parts | {"open": list(self.open)}, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over what `save` returned."""
         for name in _NUMBERS:
             setattr(self, name, values[name])
         self._estimate = LossEstimate.from_state(values["estimate"])
+        self.shifts = ShiftSignal.from_state(values["shifts"])
         self.open = {
             id: (row[0], row[1]) for id, row in zip(values["open"], arrays["open"].tolist(), strict=True)
         }
