@@ -1,0 +1,97 @@
+"""Tests of whether a label's error could have been foreseen, valid at all times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qufur.arrays import Floats
+
+DRIFT, BEND, SKEW, BIAS = range(4)
+
+
+class MisfitTests:
+    """Four bets, each placed before a label comes, on the sign of its error.
+
+    Let e be a label's error in its own spread √(1 + q), and w a weight known before the label. If the model
+    fits, w·e is as often above 0 as below, so with S = Σ w e and V = Σ w² e² and whatever the noise, even
+    one that changes, exp(aS − a²V/2) is a supermartingale for every a (de la Peña 1999). Mixed over
+    a ~ N(0, 1/r),
+
+        E = √(r / (V + r)) · exp(S² / (2 (V + r)))
+
+    exceeds 1/δ at *any* time with probability at most δ. The weights:
+
+    * drift: Σ e_j ⟨x_j, x⟩ over the 16 labels before: recent errors predict this one. Only S > 0 counts;
+    * bend: ŷ² less its mean so far, and skew: ŷ³ less its part along ŷ: errors are a function of ŷ;
+    * bias: 1: labels lie to one side.
+
+    Each is damped by (1 + 10 q)⁻², since a model that is still learning in direction x errs there
+    systematically, and divided by its root mean square so far, as e is: then V is about the number of labels,
+    and r = 30 suits some hundred to thousand of them.
+
+    Attributes
+    ----------
+    peak
+        log E at its highest so far, one per test.
+    sums
+        S of each test: its sign says to which side errors went.
+    """
+
+    window = 16
+    mixture = 30.0
+
+    def __init__(self) -> None:
+        self.count = 0.0
+        self.moments = np.zeros(3)  # Σ e², Σ ŷ², Σ ŷ⁴
+        self.weights = np.zeros(4)  # Σ w²
+        self.sums = np.zeros(4)
+        self.variances = np.zeros(4)
+        self.peak = np.zeros(4)
+
+    def update(self, error: Floats, spread: Floats, predicted: Floats, drift: Floats) -> None:
+        """Bet on some labels in turn: e, √(1 + q), ŷ and the drift weight of each."""
+        count = self.count + np.arange(1, len(error) + 1)
+        before = self.moments[0]
+        moments = _running(self.moments, np.array([error, predicted, predicted**2]) ** 2)
+        w = _weights(predicted, drift, moments[1] / count, moments[2] / count) * (10 * spread**2 - 9) ** -2.0
+        scale = _running(self.weights, w**2) / count
+        noise = np.append(before, moments[0, :-1]) / np.maximum(count - 1, 1)
+        z = w * error / np.sqrt(np.where(scale * noise > 0, scale * noise, np.inf))
+        S, V = _running(self.sums, z), _running(self.variances, z**2) + self.mixture
+        log = (np.log(self.mixture / V) + S**2 / V) / 2
+        log[DRIFT, S[DRIFT] < 0] = 0.0
+        self.peak = np.maximum(self.peak, log.max(axis=1, initial=0.0))
+        self.count += len(error)
+
+    def copy(self) -> MisfitTests:
+        """Return an independent copy."""
+        return self.restored(self.array().copy())
+
+    def array(self) -> Floats:
+        """Return everything the tests remember."""
+        parts = [np.array([self.count]), self.moments, self.weights, self.sums, self.variances, self.peak]
+        return np.concatenate(parts)
+
+    @classmethod
+    def restored(cls, array: Floats) -> MisfitTests:
+        """Return what `array` described."""
+        tests = cls()
+        count, tests.moments, tests.weights, tests.sums, tests.variances, tests.peak = np.split(
+            array, [1, 4, 8, 12, 16]
+        )
+        tests.count = float(count[0])
+        return tests
+
+
+def _weights(predicted: Floats, drift: Floats, second: Floats, fourth: Floats) -> Floats:
+    """Return the weights before damping, one row per test, from the means of ŷ² and ŷ⁴ so far."""
+    square = predicted**2
+    along = np.divide(fourth, second, out=np.zeros_like(second), where=second > 0)
+    return np.array([drift, square - second, predicted * (square - along), np.ones_like(drift)])
+
+
+def _running(total: Floats, terms: Floats) -> Floats:
+    """Return the running sums of each row from `total` on, and move `total` to their end."""
+    sums = np.cumsum(np.column_stack([total, terms]), axis=1)
+    total[:] = sums[:, -1]
+    return np.asarray(sums[:, 1:])
