@@ -15,8 +15,8 @@ class Innovations:
     """n and Σ y² of the labels, and tests of their errors e = (y − ŷ)/√(1 + q), told by the labels before.
 
     If y = ⟨θ, x⟩ + noise with θ ~ N(0, τ²I) and λ = σ²/τ², the errors are independent N(0, σ²). They do not
-    depend on the blocks in which labels came. Some 32 labels are collected and tested together, which makes
-    their cost that of copying a row; memory O(d).
+    depend on the blocks in which labels came. The tests take up to 512 labels together, so that a label
+    costs two products of length d, a copy of its row, and little else; memory O(d).
 
     Attributes
     ----------
@@ -33,22 +33,26 @@ class Innovations:
     (1.0, 0.25, 1.0)
     """
 
-    collected_at_once = 32
+    collected_at_once = 512  # a multiple of the rows kept, as those are of a stretch
+    rows_at_once = 64
 
     def __init__(self, dim: int) -> None:
         self.count = self.squares = 0.0
         self.tests = MisfitTests()
-        room = self.collected_at_once + MisfitTests.window
-        self._rows = np.empty((room, dim))
-        self._labels = np.empty((3, room))  # e, √(1 + q), y
-        self._old = self._filled = 0
+        self._labels = np.zeros((4, self.collected_at_once))  # e, √(1 + q), y, drift
+        self._rows = np.zeros((self.rows_at_once, dim))
+        self._pull = np.zeros(dim)  # Σ e x over the stretch before these rows
+        self._filled = 0
 
     def note(self, rows: Update, y: Floats, error: Floats) -> None:
         """Take note of labels and their errors, `Update.surprise`; none where they are not at hand."""
         self.count += len(y)
         self.squares += float(y @ y)
-        if len(error):
-            self._collect(rows.X, np.array([error, rows.L.diagonal(), y]))
+        start, spread = 0, rows.L.diagonal()
+        while start < len(error):
+            part = slice(start, start + self.rows_at_once - self._filled % self.rows_at_once)
+            self._collect(rows.X[part], error[part], spread[part], y[part])
+            start = part.stop
 
     def fade(self, factor: float) -> None:
         """Let the labels so far weigh less in n and Σ y²; the tests are of predictions, and go on."""
@@ -57,61 +61,62 @@ class Innovations:
 
     def tested(self) -> MisfitTests:
         """Return the tests with all labels in them, without changing anything."""
-        tests = self.tests.copy()
-        self._test(tests)
+        tests, labels = self.tests.copy(), self._labels.copy()
+        first = self._filled - self._filled % self.rows_at_once
+        self._drift(labels[:, first : first + self.rows_at_once])
+        _test(tests, labels[:, : self._filled])
         return tests
 
     def copy(self) -> Innovations:
         """Return an independent copy."""
-        return self.restored(self.arrays())
+        return self.restored({name: array.copy() for name, array in self.arrays().items()})
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything remembered."""
         return {
-            "innovations.rows": self._rows[: self._filled],
-            "innovations.labels": self._labels[:, : self._filled],
+            "innovations.labels": self._labels,
+            "innovations.rows": self._rows,
+            "innovations.pull": self._pull,
             "innovations.tests": self.tests.array(),
-            "innovations.counters": np.array([self.count, self.squares, self._old]),
+            "innovations.counters": np.array([self.count, self.squares, self._filled]),
         }
 
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> Innovations:
-        """Return what `arrays` described; they are copied."""
-        rows, labels = arrays["innovations.rows"], arrays["innovations.labels"]
-        innovations = cls(rows.shape[1])
-        innovations._rows[: len(rows)], innovations._labels[:, : len(rows)] = rows, labels
-        innovations._filled = len(rows)
-        innovations.count, innovations.squares, old = arrays["innovations.counters"].tolist()
-        innovations._old = int(old)
-        innovations.tests = MisfitTests.restored(arrays["innovations.tests"].copy())
+        """Return what `arrays` described."""
+        innovations = object.__new__(cls)
+        innovations._labels, innovations._rows = arrays["innovations.labels"], arrays["innovations.rows"]
+        innovations._pull = arrays["innovations.pull"]
+        innovations.count, innovations.squares, filled = arrays["innovations.counters"].tolist()
+        innovations._filled = int(filled)
+        innovations.tests = MisfitTests.restored(arrays["innovations.tests"])
         return innovations
 
-    def _collect(self, X: Floats, labels: Floats) -> None:
-        start = 0
-        while start < len(X):
-            stop = min(len(X), start + len(self._rows) - self._filled)
-            end = self._filled + stop - start
-            self._rows[self._filled : end] = X[start:stop]
-            self._labels[:, self._filled : end] = labels[:, start:stop]
-            self._filled, start = end, stop
-            if end == len(self._rows):
-                self._test(self.tests)
-                self._keep_recent()
+    def _collect(self, X: Floats, error: Floats, spread: Floats, y: Floats) -> None:
+        """Take labels that there is room for; where there is no more, find their drift, and test."""
+        start, stop = self._filled, self._filled + len(X)
+        here = self._labels[:, start:stop]
+        here[0], here[1], here[2] = error, spread, y
+        at = start % self.rows_at_once
+        self._rows[at : at + len(X)] = X
+        if stop % self.rows_at_once == 0:
+            self._pull = self._drift(self._labels[:, stop - self.rows_at_once : stop])
+        if stop == self.collected_at_once:
+            _test(self.tests, self._labels)
+        self._filled = stop % self.collected_at_once
 
-    def _test(self, tests: MisfitTests) -> None:
-        error, spread, y = self._labels[:, self._old : self._filled]
-        tests.update(error, spread, y - spread * error, self._drift())
+    def _drift(self, labels: Floats) -> Floats:
+        """Write the drift of the rows kept beside their labels; return Σ e x over their last stretch.
 
-    def _drift(self) -> Floats:
-        """Return Σ e_j ⟨x_j, x⟩ over the window before each new row, from running sums of e_j x_j."""
-        X, i = self._rows[: self._filled], np.arange(self._old, self._filled)
-        sums = np.zeros((len(X) + 1, X.shape[1]))
-        np.cumsum(self._labels[0, : self._filled, None] * X, axis=0, out=sums[1:])
-        recent = sums[i] - sums[np.maximum(i - MisfitTests.window, 0)]
-        return np.asarray(np.einsum("ij,ij->i", recent, X[i]))
+        A row's drift depends on earlier stretches alone, so rows that are yet to come do no harm.
+        """
+        X = self._rows.reshape(-1, MisfitTests.stretch, len(self._pull))
+        pulls = labels[0].reshape(len(X), 1, -1) @ X
+        before = np.concatenate([self._pull[None], pulls[:-1, 0]])
+        labels[3] = (X @ before[:, :, None]).ravel()
+        return np.asarray(pulls[-1, 0])
 
-    def _keep_recent(self) -> None:
-        keep = slice(self._filled - MisfitTests.window, self._filled)
-        self._rows[: MisfitTests.window] = self._rows[keep]
-        self._labels[:, : MisfitTests.window] = self._labels[:, keep]
-        self._old = self._filled = MisfitTests.window
+
+def _test(tests: MisfitTests, labels: Floats) -> None:
+    error, spread, y, drift = labels
+    tests.update(error, spread, y - spread * error, drift)

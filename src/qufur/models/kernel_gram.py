@@ -120,11 +120,11 @@ class KernelGram:
         return tests
 
     def _drift(self, error: Floats) -> Floats:
-        """Return Σ e_j k(x_j, x) over the window before each row; LLᵀ is K but for its diagonal."""
-        window, drift = MisfitTests.window, np.empty(len(error))
-        for i, row in enumerate(self.L):
-            recent = slice(max(i - window, 0), i)
-            drift[i] = error[recent] @ (self.L[recent, :i] @ row[:i])
+        """Return Σ e_j k(x_j, x) over the stretch before each row's; LLᵀ is K but for its diagonal."""
+        stretch, drift = MisfitTests.stretch, np.zeros(len(error))
+        for start in range(stretch, len(error), stretch):
+            before, here = slice(start - stretch, start), slice(start, start + stretch)
+            drift[here] = self.L[here, :start] @ (error[before] @ self.L[before, :start])
         return drift
 
     def add(self, X: Floats, y: Floats | None = None) -> None:

@@ -21,13 +21,15 @@ class MisfitTests:
 
     exceeds 1/δ at *any* time with probability at most δ. The weights:
 
-    * drift: Σ e_j ⟨x_j, x⟩ over the 16 labels before: recent errors predict this one. Only S > 0 counts;
+    * drift: Σ e_j ⟨x_j, x⟩ over the stretch of 16 labels before that of x: recent errors predict this one.
+      Only S > 0 counts;
     * bend: ŷ² less its mean so far, and skew: ŷ³ less its part along ŷ: errors are a function of ŷ;
     * bias: 1: labels lie to one side.
 
     Each is damped by (1 + 10 q)⁻², since a model that is still learning in direction x errs there
-    systematically, and divided by its root mean square so far, as e is: then V is about the number of labels,
-    and r = 30 suits some hundred to thousand of them.
+    systematically, and divided by its root mean square before the stretch, as e is: then V is about the
+    number of labels, and r = 30 suits some hundred to thousand of them. E is looked at whenever a stretch is
+    full, and at the end.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class MisfitTests:
         S of each test: its sign says to which side errors went.
     """
 
-    window = 16
+    stretch = 16
     mixture = 30.0
 
     def __init__(self) -> None:
@@ -49,15 +51,18 @@ class MisfitTests:
         self.peak = np.zeros(4)
 
     def update(self, error: Floats, spread: Floats, predicted: Floats, drift: Floats) -> None:
-        """Bet on some labels in turn: e, √(1 + q), ŷ and the drift weight of each."""
-        count = self.count + np.arange(1, len(error) + 1)
-        before = self.moments[0]
-        moments = _running(self.moments, np.array([error, predicted, predicted**2]) ** 2)
-        w = _weights(predicted, drift, moments[1] / count, moments[2] / count) * (10 * spread**2 - 9) ** -2.0
-        scale = _running(self.weights, w**2) / count
-        noise = np.append(before, moments[0, :-1]) / np.maximum(count - 1, 1)
-        z = w * error / np.sqrt(np.where(scale * noise > 0, scale * noise, np.inf))
-        S, V = _running(self.sums, z), _running(self.variances, z**2) + self.mixture
+        """Bet on labels from the start of a stretch on: e, √(1 + q), ŷ and the drift weight of each."""
+        e, spread, y, drift = (_stretches(values) for values in (error, spread, predicted, drift))
+        # Means are those before a stretch, over labels that came in full stretches.
+        count = np.maximum(self.count + self.stretch * np.arange(len(e)), 1.0)
+        square = y**2
+        noise, second, fourth = _before(self.moments, _squares(np.array([e, y, square]))) / count
+        w = _weights(y, square, drift, second[:, None], fourth[:, None]) / (10 * spread**2 - 9) ** 2
+        scale = _before(self.weights, _squares(w)) / count * noise
+        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        w *= e
+        S = _running(self.sums, w.sum(axis=2) * np.sqrt(inverse))
+        V = _running(self.variances, _squares(w) * inverse) + self.mixture
         log = (np.log(self.mixture / V) + S**2 / V) / 2
         log[DRIFT, S[DRIFT] < 0] = 0.0
         self.peak = np.maximum(self.peak, log.max(axis=1, initial=0.0))
@@ -83,15 +88,30 @@ class MisfitTests:
         return tests
 
 
-def _weights(predicted: Floats, drift: Floats, second: Floats, fourth: Floats) -> Floats:
-    """Return the weights before damping, one row per test, from the means of ŷ² and ŷ⁴ so far."""
-    square = predicted**2
+def _weights(y: Floats, square: Floats, drift: Floats, second: Floats, fourth: Floats) -> Floats:
+    """Return the weights before damping, one row per test, from ŷ, ŷ² and the means of ŷ² and ŷ⁴ before."""
     along = np.divide(fourth, second, out=np.zeros_like(second), where=second > 0)
-    return np.array([drift, square - second, predicted * (square - along), np.ones_like(drift)])
+    return np.array([drift, square - second, y * (square - along), np.ones_like(y)])
+
+
+def _stretches(values: Floats) -> Floats:
+    """Return one row per stretch; where labels are missing from the last, e = 0 makes no bet."""
+    whole = -(-len(values) // MisfitTests.stretch) * MisfitTests.stretch
+    padded = values if len(values) == whole else np.append(values, np.zeros(whole - len(values)))
+    return padded.reshape(-1, MisfitTests.stretch)
+
+
+def _squares(rows: Floats) -> Floats:
+    return np.asarray(np.einsum("ijk,ijk->ij", rows, rows))
 
 
 def _running(total: Floats, terms: Floats) -> Floats:
     """Return the running sums of each row from `total` on, and move `total` to their end."""
-    sums = np.cumsum(np.column_stack([total, terms]), axis=1)
-    total[:] = sums[:, -1]
-    return np.asarray(sums[:, 1:])
+    sums = total[:, None] + np.cumsum(terms, axis=1)
+    total[:] += terms.sum(axis=1)
+    return np.asarray(sums)
+
+
+def _before(total: Floats, terms: Floats) -> Floats:
+    """Return the running sums before each term."""
+    return _running(total, terms) - terms
