@@ -27,7 +27,7 @@ class MisfitTests:
     * bias: 1: labels lie to one side.
 
     Each is damped by (1 + 10 q)⁻², since a model that is still learning in direction x errs there
-    systematically, and divided by its root mean square before the stretch, as e is: then V is about the
+    systematically, divided by its root mean square before the stretch, as e is, and kept within ±3: V is about the
     number of labels, and r = 30 suits some hundred to thousand of them. E is looked at whenever a stretch is
     full, and at the end.
 
@@ -58,11 +58,11 @@ class MisfitTests:
         square = y**2
         noise, second, fourth = _before(self.moments, _squares(np.array([e, y, square]))) / count
         w = _weights(y, square, drift, second[:, None], fourth[:, None]) / (10 * spread**2 - 9) ** 2
-        scale = _before(self.weights, _squares(w)) / count * noise
-        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        w *= e
-        S = _running(self.sums, w.sum(axis=2) * np.sqrt(inverse))
-        V = _running(self.variances, _squares(w) * inverse) + self.mixture
+        scale = _before(self.weights, _squares(w)) / count
+        # Early weights are tiny: without a bound the first ones of full size would outweigh all others.
+        z = np.clip(w * _inverse_root(scale)[:, :, None], -3.0, 3.0) * (e * _inverse_root(noise)[:, None])
+        S = _running(self.sums, z.sum(axis=2))
+        V = _running(self.variances, _squares(z)) + self.mixture
         log = (np.log(self.mixture / V) + S**2 / V) / 2
         log[DRIFT, S[DRIFT] < 0] = 0.0
         self.peak = np.maximum(self.peak, log.max(axis=1, initial=0.0))
@@ -99,6 +99,10 @@ def _stretches(values: Floats) -> Floats:
     whole = -(-len(values) // MisfitTests.stretch) * MisfitTests.stretch
     padded = values if len(values) == whole else np.append(values, np.zeros(whole - len(values)))
     return padded.reshape(-1, MisfitTests.stretch)
+
+
+def _inverse_root(scale: Floats) -> Floats:
+    return np.divide(1.0, np.sqrt(scale), out=np.zeros_like(scale), where=scale > 0)
 
 
 def _squares(rows: Floats) -> Floats:
