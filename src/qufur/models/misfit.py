@@ -27,9 +27,9 @@ class MisfitTests:
     * bias: 1: labels lie to one side.
 
     Each is damped by (1 + 10 q)⁻², since a model that is still learning in direction x errs there
-    systematically, divided by its root mean square before the stretch, as e is, and kept within ±3: V is about the
-    number of labels, and r = 30 suits some hundred to thousand of them. E is looked at whenever a stretch is
-    full, and at the end.
+    systematically, divided by its root mean square before the stretch, as e is, and kept within ±3: V is
+    about the number of labels, and r = 30 suits some hundred to thousand of them. E is looked at whenever a
+    stretch is full, and at the end.
 
     Attributes
     ----------
