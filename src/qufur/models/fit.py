@@ -27,6 +27,31 @@ class Fit:
         λ as it is, and λ = σ²/τ² as the labels have it, for the next run; None where they do not say.
     misfit
         A sentence for each way in which the model was seen not to fit.
+
+    Notes
+    -----
+    It takes O(d³), or O(n³) with a kernel. How often `misfit` spoke, in % of 40 runs with so many labels chosen
+    by `Uniform`, d = 10 and σ = 0.1, at the right λ and at ten times that:
+
+    ========================================  ===  ===  ====  ===========
+    target                                    100  300  1000  1000, λ·10
+    ========================================  ===  ===  ====  ===========
+    turns by 90° over the stream               32  100   100           80
+    turns by 360°                              12  100   100          100
+    jumps by 90° once, halfway                  0   88   100          100
+    tanh(3⟨θ, x⟩)                              75  100   100          100
+    3⟨θ, x⟩², no intercept                     85  100   100          100
+    3⟨θ, x⟩², with intercept                    2   20    62           60
+    |⟨θ, x⟩|, no intercept                    100  100   100          100
+    |⟨θ, x⟩|, with intercept                    5   57    92           85
+    ⟨θ, x⟩², x not centred, with intercept     28  100   100          100
+    an intercept that the model lacks         100  100   100          100
+    a θ for each of 5 domains, in sequence      0   95   100           95
+    a θ for each of 5 domains, mixed            0    2    15           25
+    ========================================  ===  ===  ====  ===========
+
+    Where the model fits, it spoke in 14 of 2100 runs (0.7 %): seven settings of `HiddenDomains`, five kinds of
+    noise, λ right and off by 10 both ways, three rules, with and without delays; never at the right λ.
     """
 
     labels: float
