@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
+from qufur.models.fit import Fit
 
 Id = int | str
 
@@ -143,6 +144,10 @@ class State(ABC):
     @abstractmethod
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not asked for."""
+
+    def fit(self) -> Fit | None:
+        """Return what the labels so far say about the model; None where it has no residuals to judge by."""
+        return None
 
     @abstractmethod
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:

@@ -152,7 +152,7 @@ class ConfidenceState(State):
         self._spread: Any = None
 
     @property
-    def fit(self) -> Floats:
+    def fitted(self) -> Floats:
         """f̂, from the labelled data."""
         if self._fit is None:
             X, y = _matrix(self.X, self.model.hypotheses.dim), np.array(self.y)
@@ -162,7 +162,7 @@ class ConfidenceState(State):
 
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
-        return self.model.unscaled(self.model.hypotheses.predict(self.fit, X))
+        return self.model.unscaled(self.model.hypotheses.predict(self.fitted, X))
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
@@ -170,7 +170,7 @@ class ConfidenceState(State):
             queried = _matrix([*self.X, *self.pending.values()], self.model.hypotheses.dim)
             queried = queried[np.lexsort(queried.T)]
             beta = self.model.beta(len(queried))
-            self._spread = self.model.hypotheses.confidence_set(queried, self.fit, beta)
+            self._spread = self.model.hypotheses.confidence_set(queried, self.fitted, beta)
         spread: Floats = self._spread(X)
         return (np.minimum(spread, WIDEST) if self.model.cap else spread) ** 2
 
@@ -194,7 +194,7 @@ class ConfidenceState(State):
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not asked for."""
-        self.model.hypotheses.predict(self.fit, X)  # inputs outside the domain of 𝓕 are refused here
+        self.model.hypotheses.predict(self.fitted, X)  # inputs outside the domain of 𝓕 are refused here
         self._keep([row.copy() for row in X], labels)
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:

@@ -37,9 +37,15 @@ class FactorGram:
         """Return X M⁻¹."""
         return np.asarray(blas.dtrsm(1.0, self.R, self._half_solve(X)).T)
 
-    def absorb(self, rows: Update, y: Floats) -> None:
-        """Add rows with labels y."""
+    def absorb(self, rows: Update, y: Floats) -> Floats:
+        """Add rows with labels y; how far each was off is not known."""
         self.rotate_in(rows.X, y)
+        return y[:0]
+
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Return the eigenvalues of M, and the squares of Σ x y = Rᵀz along their vectors."""
+        U, s, _ = np.linalg.svd(np.triu(self.R))
+        return s**2, (s * (self.z @ U)) ** 2
 
     def rotate_in(self, X: Floats, y: Floats) -> None:
         """Add rows that need no preparation."""

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, Ints
+from qufur.models.evidence import Evidence
 from qufur.models.factor import FactorGram
+from qufur.models.innovations import Innovations
 from qufur.models.inverse import InverseGram
 from qufur.models.low_rank import LowRankGram
+from qufur.models.misfit import MisfitTests
 from qufur.models.update import Update, cholesky_of_sum
 from qufur.models.view import View
 
@@ -32,6 +35,7 @@ class Gram:
 
     def __init__(self, dim: int, regularization: float) -> None:
         self.form: Form = LowRankGram(dim, regularization)
+        self.innovations = Innovations(dim)
 
     @property
     def coef(self) -> Floats:
@@ -75,9 +79,8 @@ class Gram:
 
     def add(self, X: Floats, y: Floats | None = None) -> None:
         """Add the rows of X with labels y, or rows of which only M needs to know."""
-        y = np.zeros(len(X)) if y is None else y
         for part in pieces(len(X)):
-            self.absorb(self.update(X[part]), y[part])
+            self.absorb(self.update(X[part]), None if y is None else y[part])
 
     def update(self, X: Floats) -> Update:
         """Prepare rows for `absorb`; they must be few, since their covariances are kept."""
@@ -87,32 +90,46 @@ class Gram:
         W = self.solve(X)
         return Update(X, W, cholesky_of_sum(W @ X.T))
 
-    def absorb(self, rows: Update, y: Floats | None = None) -> None:
-        """Add rows that were looked ahead to."""
-        if len(rows):
-            self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
+    def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
+        """Add rows that were looked ahead to; return how far each label was off, unless `is_delicate`."""
+        if not len(rows):
+            return np.empty(0)
+        surprise = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
+        if y is not None:
+            self.innovations.note(rows, y, surprise)
         if isinstance(self.form, LowRankGram) and self.form.is_full:
             self.form = self.form.inverted()
+        return surprise
+
+    def evidence(self, regularization: float) -> Evidence:
+        """Return what the labels say about noise and λ; `regularization` is the λ in M."""
+        values, energies = self.form.spectrum()
+        labels = self.innovations
+        return Evidence.of(labels.count, labels.squares, values - regularization, energies)
+
+    def tested(self) -> MisfitTests:
+        """Return the tests of the labels' errors."""
+        return self.innovations.tested()
 
     def copy(self) -> Gram:
         """Return an independent copy."""
-        return self._with(self.form.copy())
+        return self._with(self.form.copy(), self.innovations.copy())
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything the state consists of."""
-        return self.form.arrays()
+        return self.form.arrays() | self.innovations.arrays()
 
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> Gram:
         """Return what `arrays` described."""
         marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
-        return cls._with(kind.restored(arrays))
+        return cls._with(kind.restored(arrays), Innovations.restored(arrays))
 
     @classmethod
-    def _with(cls, form: Form) -> Gram:
+    def _with(cls, form: Form, innovations: Innovations) -> Gram:
         gram = object.__new__(cls)
-        gram.form = form
+        gram.form, gram.innovations = form, innovations
         return gram
 
 

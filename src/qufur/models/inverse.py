@@ -68,11 +68,12 @@ class InverseGram:
             return np.stack([self._solve_one(x) for x in X])
         return np.asarray(blas.dsymm(1.0, self.inverse, X.T).T)
 
-    def absorb(self, rows: Update, y: Floats) -> None:
-        """Add rows with labels y."""
+    def absorb(self, rows: Update, y: Floats) -> Floats:
+        """Add rows with labels y; return how far each was off, in its own spread."""
         self.moment += y @ rows.X
         Z = rows.whitened()
-        self.coef += rows.surprise(y - rows.X @ self.coef) @ Z
+        surprise = rows.surprise(y - rows.X @ self.coef)
+        self.coef += surprise @ Z
         if len(Z) == 1:
             blas.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
         else:
@@ -82,6 +83,13 @@ class InverseGram:
         self.since_refresh += len(rows)
         if self.since_refresh >= max(256, 16 * len(self.coef)):
             self._refresh()
+        return surprise
+
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
+        gram = blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)
+        values, vectors = np.linalg.eigh(gram, UPLO="U")
+        return values, (self.moment @ vectors) ** 2
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where the inverse is not."""

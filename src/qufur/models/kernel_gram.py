@@ -9,7 +9,9 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints
 from qufur.errors import invalid
+from qufur.models.evidence import Evidence
 from qufur.models.gram import pieces
+from qufur.models.misfit import MisfitTests
 from qufur.models.update import Update, cholesky_of_sum, forward
 from qufur.models.view import View
 
@@ -86,10 +88,10 @@ class KernelGram:
         """Return (k(a, x) − ⟨V_a, V_x⟩)/λ."""
         return np.asarray((self.kernel(A, X) - V_A.T @ V) / self.regularization)
 
-    def absorb(self, rows: Update, y: Floats | None = None) -> None:
-        """Add rows with labels y, or rows of which only M needs to know."""
+    def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
+        """Add rows with labels y, or rows that only M needs to know; return how far each label was off."""
         if not len(rows):
-            return
+            return np.empty(0)
         if not np.isfinite(rows.L).all() or (rows.L.diagonal() <= 0).any():
             raise _not_positive_definite(self.kernel)
         old, new = len(self.w), len(self.w) + len(rows)
@@ -98,9 +100,32 @@ class KernelGram:
         L[old:, :old] = rows.W
         L[old:, old:] = np.sqrt(self.regularization) * np.tril(rows.L)
         labels = np.zeros(len(rows)) if y is None else y
-        surprise = rows.surprise(labels - rows.W @ self.w) / np.sqrt(self.regularization)
+        surprise = rows.surprise(labels - rows.W @ self.w)
         self.rows = np.concatenate([self.rows.reshape(old, rows.X.shape[1]), rows.X])
-        self.L, self.w = L, np.concatenate([self.w, surprise])
+        self.L, self.w = L, np.concatenate([self.w, surprise / np.sqrt(self.regularization)])
+        return surprise
+
+    def evidence(self, regularization: float) -> Evidence:
+        """Return what the labels y = Lw say about noise and λ; `regularization` is the λ in M."""
+        values, vectors = np.linalg.eigh(self.L @ self.L.T)
+        y, eigenvalues = self.L @ self.w, values - regularization
+        return Evidence.of(len(y), float(y @ y), eigenvalues, eigenvalues * (y @ vectors) ** 2)
+
+    def tested(self) -> MisfitTests:
+        """Return the tests of the labels' errors, which are √λ w: all of them are still here."""
+        root = np.sqrt(self.regularization)
+        error, spread = root * self.w, self.L.diagonal() / root
+        tests = MisfitTests()
+        tests.update(error, spread, self.L @ self.w - spread * error, self._drift(error))
+        return tests
+
+    def _drift(self, error: Floats) -> Floats:
+        """Return Σ e_j k(x_j, x) over the stretch before each row's; LLᵀ is K but for its diagonal."""
+        stretch, drift = MisfitTests.stretch, np.zeros(len(error))
+        for start in range(stretch, len(error), stretch):
+            before, here = slice(start - stretch, start), slice(start, start + stretch)
+            drift[here] = self.L[here, :start] @ (error[before] @ self.L[before, :start])
+        return drift
 
     def add(self, X: Floats, y: Floats | None = None) -> None:
         """Add rows that nobody looked ahead to."""

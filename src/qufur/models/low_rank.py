@@ -60,12 +60,19 @@ class LowRankGram:
         """Return X M⁻¹."""
         return np.asarray((X - (X @ self.basis.T) @ self.basis) / self.regularization)
 
-    def absorb(self, rows: Update, y: Floats) -> None:
-        """Add rows with labels y."""
+    def absorb(self, rows: Update, y: Floats) -> Floats:
+        """Add rows with labels y; return how far each was off, in its own spread."""
         self.moment += y @ rows.X
         Z = rows.whitened()
-        self.coef += rows.surprise(y - rows.X @ self.coef) @ Z
+        surprise = rows.surprise(y - rows.X @ self.coef)
+        self.coef += surprise @ Z
         self._append(rows.X, np.sqrt(self.regularization) * Z)
+        return surprise
+
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Return the eigenvalues of M above λ, and the squares of Σ x y along their vectors."""
+        _, s, vectors = np.linalg.svd(self.rows, full_matrices=False)
+        return s**2 + self.regularization, (vectors @ self.moment) ** 2
 
     def inverted(self) -> InverseGram:
         """Return the same matrix through its inverse."""

@@ -65,8 +65,7 @@ class RidgeLook(Lookahead):
         if self._all_answered_at_once(ids, arrivals):
             scores = self._view.scores()
             if len(ids):
-                scores += self._queries.surprise(y - scores[self._chosen]) @ self._V
-                state.labelled.absorb(self._queries, y)
+                scores += state.labelled.absorb(self._queries, y) @ self._V
         else:
             state.fork()
             state.await_labels(ids, self._queries.X)
@@ -104,8 +103,7 @@ def play(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> F
         update = gram.update(rows[part])
         gain = forward(update.L, gram.covariance(update, X))
         gain[before[part, None] > np.arange(len(X))] = 0.0
-        scores += update.surprise(y[part] - gram.scores(rows[part])) @ gain
-        gram.absorb(update, y[part])
+        scores += gram.absorb(update, y[part]) @ gain
     return np.asarray(scores)
 
 

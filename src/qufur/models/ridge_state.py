@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.models.base import Id, Lookahead, OneRow, State
+from qufur.models.fit import Fit, judge
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.view import Posterior
 
@@ -89,6 +90,12 @@ class RidgeState(State):
         self.labelled.add(rows, y)
         if self.labelled is not self.queried:
             self.queried.add(rows)
+
+    def fit(self) -> Fit:
+        """Return what the labels so far say about the model."""
+        (low, high), penalty = self.model.label_range, self.model.penalty
+        evidence, tests = self.labelled.evidence(penalty), self.labelled.tested()
+        return judge(evidence, tests, penalty, unit=(high - low) / 2)
 
     def await_labels(self, ids: Sequence[Id], rows: Floats) -> None:
         """Take ids among the pending ones; rows are copied, since callers may write over theirs."""

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from qufur.arrays import Floats, Ints
+from qufur.models.evidence import Evidence
+from qufur.models.misfit import MisfitTests
 from qufur.models.update import Update
 
 
@@ -69,11 +71,20 @@ class Posterior(Protocol):
     def covariance(self, rows: Update, X: Floats) -> Floats:
         """Return the covariances of rows about to be absorbed with those of X."""
 
-    def absorb(self, rows: Update, y: Floats | None = None) -> None:
-        """Add rows with labels y, or rows of which only M needs to know."""
+    def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
+        """Add rows with labels y, or rows of which only M needs to know.
+
+        Returns how far each label was off, in its own spread, unless the posterior is delicate.
+        """
 
     def add(self, X: Floats, y: Floats | None = None) -> None:
         """Add rows that nobody looked ahead to."""
+
+    def evidence(self, regularization: float) -> Evidence:
+        """Return what the labels say about noise and λ; `regularization` is the λ in M."""
+
+    def tested(self) -> MisfitTests:
+        """Return the tests of the labels' errors."""
 
     def copy(self) -> Any:
         """Return an independent copy."""

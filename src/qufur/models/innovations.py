@@ -1,0 +1,122 @@
+"""The one-step-ahead errors of a linear model's labels, as they come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.models.misfit import MisfitTests
+from qufur.models.update import Update
+
+
+class Innovations:
+    """n and Σ y² of the labels, and tests of their errors e = (y − ŷ)/√(1 + q), told by the labels before.
+
+    If y = ⟨θ, x⟩ + noise with θ ~ N(0, τ²I) and λ = σ²/τ², the errors are independent N(0, σ²). They do not
+    depend on the blocks in which labels came. The tests take up to 512 labels together, so that a label
+    costs two products of length d, a copy of its row, and little else; memory O(d).
+
+    Attributes
+    ----------
+    count, squares
+        n and Σ y². Labels absorbed where single errors are not at hand (`FactorGram`) are counted here, and
+        left out of the tests.
+
+    Examples
+    --------
+    >>> innovations = Innovations(2)
+    >>> X, y = np.array([[1.0, 0.0]]), np.array([0.5])
+    >>> innovations.note(Update(X, X, np.array([[2.0]])), y, np.array([0.25]))
+    >>> innovations.count, innovations.squares, innovations.tested().count
+    (1.0, 0.25, 1.0)
+    """
+
+    collected_at_once = 512  # a multiple of the rows kept, as those are of a stretch
+    rows_at_once = 64
+
+    def __init__(self, dim: int) -> None:
+        self.count = self.squares = 0.0
+        self.tests = MisfitTests()
+        self._labels = np.zeros((4, self.collected_at_once))  # e, √(1 + q), y, drift
+        self._rows = np.zeros((self.rows_at_once, dim))
+        self._pull = np.zeros(dim)  # Σ e x over the stretch before these rows
+        self._filled = 0
+
+    def note(self, rows: Update, y: Floats, error: Floats) -> None:
+        """Take note of labels and their errors, `Update.surprise`; none where they are not at hand."""
+        self.count += len(y)
+        self.squares += float(y @ y)
+        start, spread = 0, rows.L.diagonal()
+        while start < len(error):
+            part = slice(start, start + self.rows_at_once - self._filled % self.rows_at_once)
+            self._collect(rows.X[part], error[part], spread[part], y[part])
+            start = part.stop
+
+    def fade(self, factor: float) -> None:
+        """Let the labels so far weigh less in n and Σ y²; the tests are of predictions, and go on."""
+        self.count *= factor
+        self.squares *= factor
+
+    def tested(self) -> MisfitTests:
+        """Return the tests with all labels in them, without changing anything."""
+        tests, labels = self.tests.copy(), self._labels.copy()
+        first = self._filled - self._filled % self.rows_at_once
+        self._drift(labels[:, first : first + self.rows_at_once])
+        _test(tests, labels[:, : self._filled])
+        return tests
+
+    def copy(self) -> Innovations:
+        """Return an independent copy."""
+        return self.restored({name: array.copy() for name, array in self.arrays().items()})
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return everything remembered."""
+        return {
+            "innovations.labels": self._labels,
+            "innovations.rows": self._rows,
+            "innovations.pull": self._pull,
+            "innovations.tests": self.tests.array(),
+            "innovations.counters": np.array([self.count, self.squares, self._filled]),
+        }
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> Innovations:
+        """Return what `arrays` described."""
+        innovations = object.__new__(cls)
+        innovations._labels, innovations._rows = arrays["innovations.labels"], arrays["innovations.rows"]
+        innovations._pull = arrays["innovations.pull"]
+        innovations.count, innovations.squares, filled = arrays["innovations.counters"].tolist()
+        innovations._filled = int(filled)
+        innovations.tests = MisfitTests.restored(arrays["innovations.tests"])
+        return innovations
+
+    def _collect(self, X: Floats, error: Floats, spread: Floats, y: Floats) -> None:
+        """Take labels that there is room for; where there is no more, find their drift, and test."""
+        start, stop = self._filled, self._filled + len(X)
+        here = self._labels[:, start:stop]
+        here[0], here[1], here[2] = error, spread, y
+        at = start % self.rows_at_once
+        self._rows[at : at + len(X)] = X
+        if stop % self.rows_at_once == 0:
+            self._pull = self._drift(self._labels[:, stop - self.rows_at_once : stop])
+        if stop == self.collected_at_once:
+            _test(self.tests, self._labels)
+        self._filled = stop % self.collected_at_once
+
+    def _drift(self, labels: Floats) -> Floats:
+        """Write the drift of the rows kept beside their labels; return Σ e x over their last stretch.
+
+        A row's drift depends on earlier stretches alone, so rows that are yet to come do no harm.
+        """
+        X = self._rows.reshape(-1, MisfitTests.stretch, len(self._pull))
+        pulls = labels[0].reshape(len(X), 1, -1) @ X
+        before = np.concatenate([self._pull[None], pulls[:-1, 0]])
+        labels[3] = (X @ before[:, :, None]).ravel()
+        return np.asarray(pulls[-1, 0])
+
+
+def _test(tests: MisfitTests, labels: Floats) -> None:
+    error, spread, y, drift = labels
+    tests.update(error, spread, y - spread * error, drift)
