@@ -94,6 +94,10 @@ class Gram:
         if isinstance(self.form, LowRankGram) and self.form.is_full:
             self.form = self.form.inverted()
 
+    def fade(self, factor: float, regularization: float) -> None:
+        """Let every row count γ times as much: M − λI and Σ x y shrink by γ. O(d³), or O(k²d) while young."""
+        self.form.fade(factor, regularization)
+
     def copy(self) -> Gram:
         """Return an independent copy."""
         return self._with(self.form.copy())
