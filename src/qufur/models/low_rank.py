@@ -72,15 +72,17 @@ class LowRankGram:
     def fade(self, factor: float, regularization: float) -> None:
         """Turn M into γM + (1 − γ)λI: rows shrink by √γ, and those that no longer change a digit are dropped.
 
-        θ̂ = γ M'⁻¹Mθ̂ = θ̂ − (1 − γ)λ M'⁻¹θ̂ with M' the new matrix, which takes no large differences.
+        With the new M and B, θ̂ becomes θ̂ − (1 − γ)λ M⁻¹θ̂ = γθ̂ + (1 − γ)BᵀBθ̂: no large differences.
         """
         rows = math.sqrt(factor) * self.rows
         self._rows = rows[np.einsum("ij,ij->i", rows, rows) > self.negligible * regularization]
         self._count = len(self._rows)
         L = cholesky_of_sum(self.rows @ self.rows.T / regularization)
         self._basis = forward(L, self.rows) / math.sqrt(regularization)
-        shrink(self.moment, factor)
-        self.coef -= (1 - factor) * (self.coef - (self.basis @ self.coef) @ self.basis)
+        taken = (self.basis @ self.coef) @ self.basis
+        for array in (self.moment, self.coef):
+            shrink(array, factor)
+        self.coef += (1 - factor) * taken
 
     def inverted(self) -> InverseGram:
         """Return the same matrix through its inverse."""
