@@ -21,7 +21,7 @@ class FadingState(RidgeState):
 
     A row queried before the last k of these fadings has weight γ^k from then on, whenever its label comes:
     row and label enter times the root of it. A fading costs O(d³), so it is done 16 times per half-life and
-    not at every example; a weight is then off by 4 % at most. `learn` takes no place in the stream: what it
+    not at every example; a weight is then off by less than 5 %. `learn` takes no place in the stream: what it
     brings counts fully, and fades from then on.
 
     >>> from qufur.models import Ridge
