@@ -15,8 +15,9 @@ class Oracle:
 
     def __init__(self, model, rule, rng):
         self.model, self.rule, self.rng = model, rule, rng
-        self.labelled = []  # (features, label in [-1, 1])
+        self.labelled = []  # (features, label in [-1, 1], place in the stream)
         self.pending = {}  # id -> features
+        self.places = {}  # id -> place
         self.payers = {}  # id -> the copies that paid
         self.paid = [0] * copies(rule)
         self.spent = 0
@@ -40,6 +41,7 @@ class Oracle:
         self.asked += 1
         if payers:
             self.pending[id] = self.features(x)
+            self.places[id] = self.asked - 1
             self.payers[id] = payers
             self.spent += 1
             for i in payers:
@@ -49,7 +51,7 @@ class Oracle:
         return id, prediction, delta, probability, bool(payers)
 
     def tell(self, id, label):
-        self.labelled.append((self.pending.pop(id), self.scaled(label)))
+        self.labelled.append((self.pending.pop(id), self.scaled(label), self.places[id]))
         del self.payers[id]
 
     def retract(self, id):
@@ -61,7 +63,15 @@ class Oracle:
             self.pace.tokens = min(self.pace.most, self.pace.tokens + 1)
 
     def learn(self, X, y):
-        self.labelled += [(self.features(x), self.scaled(label)) for x, label in zip(X, y, strict=True)]
+        for x, label in zip(X, y, strict=True):
+            self.labelled.append((self.features(x), self.scaled(label), self.asked))
+
+    def weight(self, place):
+        """Return 2^(−age/half_life), with the age counted in whole steps from the start of the stream."""
+        if self.model.half_life is None:
+            return 1.0
+        step = max(1, self.model.half_life // 16)
+        return 0.5 ** ((self.asked // step - place // step) * step / self.model.half_life)
 
     def features(self, x):
         return np.append(x, 1.0) if self.model.intercept else np.array(x, dtype=float)
@@ -75,15 +85,15 @@ class Oracle:
         penalty = 1 / model.norm_bound**2 if model.regularization is None else model.regularization
         M = penalty * np.eye(model.dim + model.intercept)
         if rows:
-            X = np.array(rows)
-            M += X.T @ X
+            X = np.array([row for row, _ in rows])
+            M += X.T @ (np.array([[self.weight(place)] for _, place in rows]) * X)
         return M
 
     def prediction(self, x):
-        rows = [row for row, _ in self.labelled]
+        rows = [(row, place) for row, _, place in self.labelled]
         moment = np.zeros(self.model.dim + self.model.intercept)
-        for row, label in self.labelled:
-            moment += label * row
+        for row, label, place in self.labelled:
+            moment += self.weight(place) * label * row
         score = float(np.linalg.solve(self.matrix(rows), moment) @ self.features(x))
         if self.model.clip:
             score = min(1.0, max(-1.0, score))
@@ -91,7 +101,8 @@ class Oracle:
         return low + (score + 1) * (high - low) / 2
 
     def uncertainty(self, x):
-        rows = [row for row, _ in self.labelled] + list(self.pending.values())
+        rows = [(row, place) for row, _, place in self.labelled]
+        rows += [(row, self.places[id]) for id, row in self.pending.items()]
         x = self.features(x)
         q = float(x @ np.linalg.solve(self.matrix(rows), x))
         return max(1.0, self.model.noise) ** 2 * (min(1.0, q) if self.model.cap else q)

@@ -134,6 +134,10 @@ RANGE = "label_range of Ridge must be two finite numbers (low, high) with low < 
             for r in ((5, 1), (1, 1), (NAN, 1), (0, INF), (1, 2, 3), (1,), None, 5)
         ],
         ({"label_range": ("a", "b")}, RANGE.format(("a", "b"))),
+        *[
+            ({"half_life": h}, f"half_life of Ridge {BUDGET.format(repr(h))} None never forgets.")
+            for h in (0, -1, 1.5, 16.0, True, NAN, INF, "16")
+        ],
     ],
 )
 def test_ridge_refuses(options, message):

@@ -56,6 +56,7 @@ ridges = st.builds(
     clip=st.booleans(),
     intercept=st.booleans(),
     label_range=st.sampled_from([(-1.0, 1.0), (1, 5), (-300.0, -100.0)]),
+    half_life=st.none() | st.integers(1, 100),
 )
 rules = st.one_of(
     st.builds(QuFUR, alphas, power=st.sampled_from([1.0, 0.5, 3.0]), budget=budgets),

@@ -93,8 +93,7 @@ def check_late_labels(model: Model, rule: Rule) -> None:
     half = queried[::2]
     for id in reversed(half):
         late.tell(id, stream.y[id])
-    only = Learner(model, rule)
-    only.learn(stream.X[half], stream.y[half])
+    only = _taught(model, rule, stream, half)
     _assert_alike(late.predict(stream.X), only.predict(stream.X))
     for id in queried[1::2]:
         late.tell(id, stream.y[id])
@@ -116,8 +115,7 @@ def check_retract(model: Model, rule: Rule) -> None:
     assert list(learner.outstanding) == waiting
     assert learner.spent == len(told) + len(waiting)
     learner.tell_many(waiting, stream.y[waiting])
-    only = Learner(model, rule)
-    only.learn(stream.X[told + waiting], stream.y[told + waiting])
+    only = _taught(model, rule, stream, told + waiting)
     if model.order_free:
         _assert_alike(learner.predict(stream.X), only.predict(stream.X))
     if model.label_free:
@@ -166,12 +164,12 @@ def check_numbers(model: Model, rule: Rule) -> None:
     stream = shifting_stream(model)
     decades = 6 if model.any_norm else 1
     X = stream.X * 10.0 ** rng.uniform(-decades, decades, (HORIZON, 1))
-    learner, at_once = Learner(model, rule), Learner(model, rule)
-    trace = run(learner, Arrays(X, stream.y, domain=stream.domain))
+    spread = Arrays(X, stream.y, domain=stream.domain)
+    learner, trace = _played(model, rule, spread)
     for column in (trace.prediction, trace.uncertainty, trace.probability):
         assert np.isfinite(column).all()
     assert (trace.uncertainty >= 0).all()
-    at_once.learn(X[trace.query], stream.y[trace.query])
+    at_once = _taught(model, rule, spread, np.flatnonzero(trace.query).tolist())
     np.testing.assert_allclose(learner.predict(X), at_once.predict(X), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(learner.uncertainty(X), at_once.uncertainty(X), rtol=1e-6)
 
@@ -245,6 +243,19 @@ def _outstanding(learner: Learner) -> list[int]:
 def _played(model: Model, rule: Rule, stream: Arrays, **options: Any) -> tuple[Learner, Any]:
     learner = Learner(model, rule)
     return learner, run(learner, stream, **options)
+
+
+def _taught(model: Model, rule: Rule, stream: Arrays, rows: list[int]) -> Learner:
+    """Return a learner that got these labels for free: all at once, or each in its place if that matters."""
+    learner = Learner(model, rule)
+    if not model.forgets:
+        learner.learn(stream.X[rows], stream.y[rows])
+        return learner
+    for t in range(HORIZON):
+        if t in rows:
+            learner.learn(stream.X[t], stream.y[t])
+        learner.state.advance(1)
+    return learner
 
 
 def _assert_same_run(one: tuple[Learner, Any], other: tuple[Learner, Any]) -> None:

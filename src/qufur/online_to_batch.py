@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qufur.arrays import Floats, as_inputs, as_labels
+from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Model
 from qufur.streams import Stream
@@ -60,7 +61,8 @@ class Mixture:
 def online_to_batch(learner: Learner, stream: Stream) -> Mixture:
     """Play a stream one by one, labels at once, and keep every predictor on the way.
 
-    Memory is O(Qd) for a linear model, and O(Q) states for others.
+    Memory is O(Qd) for a linear model, and O(Q) states for others. A model that forgets is refused: on iid
+    data, which this is for, nothing moves, and on a target that moves the average of all predictors is off.
 
     Examples
     --------
@@ -70,6 +72,9 @@ def online_to_batch(learner: Learner, stream: Stream) -> Mixture:
     >>> len(mixture.predictors), mixture.weights.sum().round(6).item()
     (40, 1.0)
     """
+    if learner.model.forgets:
+        remedy = "Use learner.predict for the target as it is now."
+        raise invalid("model", "online_to_batch", "one that does not forget", repr(learner.model), remedy)
     predictors, served = [learner.state.predictor()], [0]
     for chunk in stream.against(learner).chunks(4096):
         for t, (x, y) in enumerate(zip(chunk.X, chunk.y, strict=True)):

@@ -85,6 +85,11 @@ class Model(ABC):
         """Whether what is learned does not depend on the order in which labels arrive."""
         return True
 
+    @property
+    def forgets(self) -> bool:
+        """Whether what was learned counts less as the stream goes on, so that its place in it matters."""
+        return False
+
     def check_labels(self, labels: Floats) -> None:  # noqa: B027  (most models learn any number)
         """Refuse labels that cannot be learned, before anything has changed; finite ones arrive here."""
 
@@ -148,6 +153,9 @@ class State(ABC):
     def fit(self) -> Fit | None:
         """Return what the labels so far say about the model; None where it has no residuals to judge by."""
         return None
+
+    def advance(self, count: int) -> None:  # noqa: B027  (most states know no time)
+        """Note that so many examples were decided; look-aheads say so as they finish."""
 
     @abstractmethod
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -215,4 +223,5 @@ class OneRow(Lookahead):
             self._state.query(ids, self._X)
         if arrivals.ids:
             self._state.label(arrivals.ids, arrivals.labels)
+        self._state.advance(1)
         return prediction

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from qufur.arrays import Floats
-from qufur.models.update import Update
+from qufur.models.update import Update, shrink
 
 
 class FactorGram:
@@ -55,6 +56,12 @@ class FactorGram:
         self.R, V, T, _ = lapack.dtpqrt(0, width, self.R, X, overwrite_a=1)
         z, _, _ = lapack.dtpmqrt(0, V, T, self.z[:, None], y[:, None], trans="T")
         self.z = z[:, 0]
+
+    def fade(self, factor: float, regularization: float) -> None:
+        """Turn M into γM + (1 − γ)λI, whose root is that of γM with √((1 − γ)λ) I rotated in."""
+        for array in (self.R, self.z):
+            shrink(array, math.sqrt(factor))
+        self.rotate_in(math.sqrt((1 - factor) * regularization) * np.eye(len(self.z)), np.zeros(len(self.z)))
 
     def copy(self) -> FactorGram:
         """Return an independent copy."""

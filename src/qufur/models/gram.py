@@ -111,6 +111,11 @@ class Gram:
         """Return the tests of the labels' errors."""
         return self.innovations.tested()
 
+    def fade(self, factor: float, regularization: float) -> None:
+        """Let every row count γ times as much: M − λI and Σ x y shrink by γ. O(d³), or O(k²d) while young."""
+        self.form.fade(factor, regularization)
+        self.innovations.fade(factor)
+
     def copy(self) -> Gram:
         """Return an independent copy."""
         return self._with(self.form.copy(), self.innovations.copy())

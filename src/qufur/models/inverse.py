@@ -10,7 +10,7 @@ from scipy.linalg import blas, lapack
 
 from qufur.arrays import Floats
 from qufur.models.factor import FactorGram
-from qufur.models.update import Update
+from qufur.models.update import Update, shrink
 
 
 class InverseGram:
@@ -43,7 +43,8 @@ class InverseGram:
     def risk(self, X: Floats) -> float:
         """Return a bound, up to a factor d, on the condition number of M with all of X in it."""
         new = float(np.vdot(X, X))
-        # M⁻¹ only falls, so its old trace bounds it; only where that does not do is a new one taken.
+        # M⁻¹ only falls until `fade`, so its old trace bounds it; only where that does not do is a new one
+        # taken.
         if (self._squares + new) * self._spread > self.worst_condition:
             self._spread = float(np.trace(self.inverse)) / len(self.coef)
         if (self._squares + new) * self._spread > self.worst_condition:
@@ -90,6 +91,15 @@ class InverseGram:
         gram = blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)
         values, vectors = np.linalg.eigh(gram, UPLO="U")
         return values, (self.moment @ vectors) ** 2
+
+    def fade(self, factor: float, regularization: float) -> None:
+        """Turn M into γM + (1 − γ)λI, and compute M⁻¹ anew from it."""
+        self._merge()
+        for array in (self.gram, self.moment):
+            shrink(array, factor)
+        self.gram.flat[:: len(self.coef) + 1] += (1 - factor) * regularization
+        self._squares, self._spread = float(np.trace(self.gram)), math.inf  # M⁻¹ has risen
+        self._refresh()
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where the inverse is not."""

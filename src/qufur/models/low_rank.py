@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.linalg import blas
 from qufur.arrays import Floats
 from qufur.models.factor import FactorGram
 from qufur.models.inverse import InverseGram
-from qufur.models.update import Update
+from qufur.models.update import Update, cholesky_of_sum, forward, shrink
 
 
 class LowRankGram:
@@ -21,6 +22,7 @@ class LowRankGram:
     """
 
     worst_condition = 1e8
+    negligible = 1e-20
 
     def __init__(self, dim: int, regularization: float) -> None:
         self.regularization = regularization
@@ -73,6 +75,21 @@ class LowRankGram:
         """Return the eigenvalues of M above λ, and the squares of Σ x y along their vectors."""
         _, s, vectors = np.linalg.svd(self.rows, full_matrices=False)
         return s**2 + self.regularization, (vectors @ self.moment) ** 2
+
+    def fade(self, factor: float, regularization: float) -> None:
+        """Turn M into γM + (1 − γ)λI: rows shrink by √γ, and those that no longer change a digit are dropped.
+
+        With the new M and B, θ̂ becomes θ̂ − (1 − γ)λ M⁻¹θ̂ = γθ̂ + (1 − γ)BᵀBθ̂: no large differences.
+        """
+        rows = math.sqrt(factor) * self.rows
+        self._rows = rows[np.einsum("ij,ij->i", rows, rows) > self.negligible * regularization]
+        self._count = len(self._rows)
+        L = cholesky_of_sum(self.rows @ self.rows.T / regularization)
+        self._basis = forward(L, self.rows) / math.sqrt(regularization)
+        taken = (self.basis @ self.coef) @ self.basis
+        for array in (self.moment, self.coef):
+            shrink(array, factor)
+        self.coef += (1 - factor) * taken
 
     def inverted(self) -> InverseGram:
         """Return the same matrix through its inverse."""

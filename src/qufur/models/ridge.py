@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, as_count
+from qufur.models.fading import FadingState
 from qufur.models.gram import Gram
 from qufur.models.least_squares import LeastSquares
 from qufur.models.regression import as_flag
@@ -41,6 +42,9 @@ class Ridge(LeastSquares):
         Whether a constant 1 is appended to every input; it is regularised like the rest.
     label_range
         The user's (lowest, highest) label, mapped to [−1, 1] inside. Noise may carry labels beyond it.
+    half_life
+        An integer of at least 1: after so many examples of the stream a label, and the query for it, count
+        half; for a θ* that moves. None never forgets. `FadingState` says how.
 
     Examples
     --------
@@ -54,11 +58,19 @@ class Ridge(LeastSquares):
 
     dim: int
     intercept: bool = field(default=False, kw_only=True)
+    half_life: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         as_count(self.dim, "dim", "Ridge")
         as_flag(self.intercept, "intercept", "Ridge")
+        if self.half_life is not None:
+            as_count(self.half_life, "half_life", "Ridge", remedy="None never forgets.")
+
+    @property
+    def forgets(self) -> bool:
+        """Whether there is a half-life."""
+        return self.half_life is not None
 
     def features(self, X: Floats) -> Floats:
         """Return the rows with the constant appended, if there is an intercept."""
@@ -74,7 +86,7 @@ class Ridge(LeastSquares):
         return Gram.restored(arrays)
 
     def start(self) -> RidgeState:
-        return RidgeState(self)
+        return RidgeState(self) if self.half_life is None else FadingState(self, self.half_life)
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Ridge]:
@@ -82,4 +94,5 @@ class Ridge(LeastSquares):
             cls(dim),
             cls(dim, regularization=0.1, cap=False, clip=False, noise=2.0),
             cls(dim, intercept=True, label_range=(1, 5), norm_bound=3.0),
+            cls(dim, regularization=0.2, half_life=100),
         ]

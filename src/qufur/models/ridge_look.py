@@ -61,17 +61,20 @@ class RidgeLook(Lookahead):
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
-        state, y = self._state, self._state.model.scaled(arrivals.labels)
+        state = self._state
         if self._all_answered_at_once(ids, arrivals):
             scores = self._view.scores()
             if len(ids):
+                y = state.model.scaled(arrivals.labels)
                 scores += state.labelled.absorb(self._queries, y) @ self._V
         else:
             state.fork()
             state.await_labels(ids, self._queries.X)
-            scores = play(state.labelled, self._view.X, state.rows_of(arrivals.ids), y, arrivals.before)
+            rows, y = state.evidence(arrivals.ids, arrivals.labels)
+            scores = play(state.labelled, self._view.X, rows, y, arrivals.before)
             state.queried.absorb(self._queries)
             state.drop(arrivals.ids)
+        state.advance(len(self._view.X))
         return state.model.unscaled(scores)
 
     def _all_answered_at_once(self, ids: Sequence[Id], arrivals: Arrivals) -> bool:

@@ -70,8 +70,7 @@ class RidgeState(State):
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""
-        rows, y = self.rows_of(ids), self.model.scaled(labels)
-        self.labelled.add(rows, y)
+        self.labelled.add(*self.evidence(ids, labels))
         if self.labelled is not self.queried:
             self.queried.add(self.rows_of([id for id in ids if id in self.fresh]))
         self.drop(ids)
@@ -119,7 +118,7 @@ class RidgeState(State):
         arrays = {f"labelled.{name}": array for name, array in self.labelled.arrays().items()}
         if self.queried is not self.labelled:
             arrays |= {f"queried.{name}": array for name, array in self.queried.arrays().items()}
-        arrays["pending"] = self.rows_of(list(self.pending))
+        arrays["pending"] = _as_matrix(list(self.pending.values()))
         return {"pending": list(self.pending), "fresh": self.fresh}, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -134,11 +133,19 @@ class RidgeState(State):
         self.fresh = list(values["fresh"])
 
     def rows_of(self, ids: Sequence[Id]) -> Floats:
-        """Return pending inputs as a matrix."""
-        return np.array([self.pending[id] for id in ids]).reshape(len(ids), -1 if ids else 0)
+        """Return pending inputs as a matrix, as they enter M."""
+        return _as_matrix([self.pending[id] for id in ids])
+
+    def evidence(self, ids: Sequence[Id], labels: Floats) -> tuple[Floats, Floats]:
+        """Return pending inputs and their labels, as they enter M and Σ x y."""
+        return self.rows_of(ids), self.model.scaled(labels)
 
     def _absorb_fresh(self) -> None:
         if self.fresh:
             self.fork()
             self.queried.add(self.rows_of(self.fresh))
             self.fresh = []
+
+
+def _as_matrix(rows: Sequence[Floats]) -> Floats:
+    return np.array(rows).reshape(len(rows), -1 if rows else 0)
