@@ -30,8 +30,8 @@ class Fit:
 
     Notes
     -----
-    It takes O(d³), or O(n³) with a kernel. How often `misfit` spoke, in % of 40 runs with so many labels chosen
-    by `Uniform`, d = 10 and σ = 0.1, at the right λ and at ten times that:
+    It takes O(d³), or O(n³) with a kernel. How often `misfit` spoke, in % of 40 runs with so many labels,
+    chosen by `Uniform`, d = 10 and σ = 0.1, at the right λ and at ten times that:
 
     ========================================  ===  ===  ====  ===========
     target                                    100  300  1000  1000, λ·10
@@ -50,8 +50,8 @@ class Fit:
     a θ for each of 5 domains, mixed            0    2    15           25
     ========================================  ===  ===  ====  ===========
 
-    Where the model fits, it spoke in 14 of 2100 runs (0.7 %): seven settings of `HiddenDomains`, five kinds of
-    noise, λ right and off by 10 both ways, three rules, with and without delays; never at the right λ.
+    Where the model fits, it spoke in 14 of 2100 runs (0.7 %): seven settings of `HiddenDomains`, five kinds
+    of noise, λ right and off by 10 both ways, three rules, with and without delays; never at the right λ.
     """
 
     labels: float
