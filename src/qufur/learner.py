@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qufur import snapshot
+from qufur import report, snapshot
 from qufur.answer import Answer, Answers, Circumstances, answer
 from qufur.arrays import Bools, Floats, Ints, as_inputs, as_labels, is_whole
 from qufur.errors import invalid
 from qufur.ledger import Ledger
 from qufur.lookahead import BlockSize, Effort, decide
 from qufur.models.base import NO_ARRIVALS, Arrivals, Id, Lookahead, Model
+from qufur.report import Report
 from qufur.rules.base import Rule
 
 
@@ -193,6 +194,28 @@ class Learner:
     def left(self) -> int | None:
         """Labels that may still be bought, or None without a budget."""
         return self.spending.left
+
+    def report(self, inputs: ArrayLike | None = None) -> Report:
+        """Say how it is going: the loss over all examples, noise, fit and shifts. It changes nothing.
+
+        Parameters
+        ----------
+        inputs
+            The inputs asked about so far, for a comparison with labels bought at random; the learner does not
+            keep them.
+
+        Examples
+        --------
+        >>> from qufur import Paced, Ridge, run, streams
+        >>> stream = streams.HiddenDomains([500, 500], [4, 2], seed=1)
+        >>> learner = Learner(Ridge(6), Paced(200, 1000, floor=0.05))
+        >>> trace = run(learner, stream)
+        >>> low, high = learner.report().interval
+        >>> bool(low < trace.loss.mean() < high)
+        True
+        """
+        X = None if inputs is None else as_inputs(inputs, self.dim, "Learner")
+        return report.report(self, X)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole learner to a file, random generator and outstanding queries included."""

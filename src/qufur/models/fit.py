@@ -75,7 +75,8 @@ def _misfit(tests: MisfitTests, slow: bool) -> tuple[str, ...]:
     if peak[DRIFT] > ALARM and not slow:
         found.append(
             f"Recent errors predict the next ones ({_odds(peak[DRIFT])}): the target may be moving, or differ"
-            " from one part of the stream to the next; let the model forget, or tell the parts apart."
+            " from one part of the stream to the next; let the model forget (half_life), or tell the parts"
+            " apart."
         )
     elif (bend := max(peak[BEND], peak[SKEW])) > ALARM:
         found.append(

@@ -1,0 +1,176 @@
+"""The truth about the error: what `Learner.report` says, and how it prints."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qufur.arrays import Floats
+from qufur.at_random import summed_uncertainty
+from qufur.errors import invalid
+from qufur.models.evidence import Evidence
+from qufur.models.fit import Fit
+
+if TYPE_CHECKING:
+    from qufur.learner import Learner
+
+COPIES = 5
+_WIDTH, _INDENT = 100, 14
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a learner is doing, as far as anyone can know.
+
+    Attributes
+    ----------
+    examples, labels, outstanding, retracted, left
+        Examples answered; labels bought, those of them that have not come, queries taken back, and labels
+        left, or None without a budget.
+    loss, interval, confidence
+        The mean loss over the covered examples, estimated from the labelled ones, NaN before the first; the
+        interval contains the truth at all moments together with this probability.
+    covered
+        The share of the examples that had a chance to be labelled, which is what `loss` is about.
+    labelled_loss
+        The mean loss of the labelled examples alone, which is no estimate of the loss over all.
+    beyond
+        Labels outside the label range by so much that their loss counts as the largest one in range.
+    uncertainty
+        Σ Δ over the examples.
+    uncertainty_at_random
+        What Σ Δ would be for copies of the model that buy as many labels at random; empty unless the inputs
+        were given.
+    fit
+        What the labels say about noise, λ and whether the model fits; None for models without residuals.
+    shifts
+        Where new domains seem to begin.
+    """
+
+    examples: int
+    labels: int
+    outstanding: int
+    retracted: int
+    left: int | None
+    loss: float
+    interval: tuple[float, float]
+    confidence: float
+    covered: float
+    labelled_loss: float
+    beyond: int
+    uncertainty: float
+    uncertainty_at_random: tuple[float, ...]
+    fit: Fit | None
+    shifts: tuple[int, ...]
+
+    @property
+    def saved(self) -> float | None:
+        """How much lower Σ Δ is than with labels bought at random, as a share; None if that is not known."""
+        if not self.uncertainty_at_random:
+            return None
+        mean = sum(self.uncertainty_at_random) / len(self.uncertainty_at_random)
+        return 1 - self.uncertainty / mean if mean else 0.0
+
+    def __str__(self) -> str:
+        return "\n".join(
+            textwrap.fill(text, _WIDTH, initial_indent=f"{name:{_INDENT}}", subsequent_indent=" " * _INDENT)
+            for name, sentences in _sections(self)
+            for name, text in zip([name] + [""] * len(sentences), sentences, strict=False)
+        )
+
+
+def report(learner: Learner, X: Floats | None) -> Report:
+    """Return the report of a learner; X are the inputs it was asked about, for the copies at random."""
+    ledger = learner.ledger
+    estimate = ledger.estimate()
+    answered = ledger.answered
+    return Report(
+        ledger.examples,
+        learner.spent,
+        len(ledger.open),
+        ledger.retracted,
+        learner.left,
+        estimate.value,
+        ledger.interval(),
+        estimate.confidence,
+        estimate.covered,
+        ledger.loss_seen / answered if answered else math.nan,
+        ledger.beyond,
+        ledger.uncertainty,
+        () if X is None else _at_random(learner, X),
+        learner.state.fit(),
+        tuple(ledger.shifts.times),
+    )
+
+
+def _at_random(learner: Learner, X: Floats) -> tuple[float, ...]:
+    if not learner.model.label_free:
+        name = type(learner.model).__name__
+        raise invalid("inputs", "Learner.report", f"left out: Δ of {name} depends on labels", "inputs")
+    if len(X) != learner.ledger.examples:
+        allowed = f"the {learner.ledger.examples} that the learner was asked about"
+        raise invalid("inputs", "Learner.report", allowed, f"{len(X)} rows")
+    return tuple(summed_uncertainty(learner.model, X, learner.spent, seed) for seed in range(COPIES))
+
+
+def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "labels", [_labels(found)]
+    yield "mean loss", list(_loss(found))
+    yield "random?", list(_against_random(found))
+    if found.fit is not None:
+        yield "noise", [_noise(found.fit)]
+        yield "λ", [_penalty(found.fit)]
+        yield "fit", found.fit.misfit or [_fits(found.fit)]
+    yield "new domains", [", ".join(map(str, found.shifts)) or "none seems to have begun"]
+
+
+def _labels(found: Report) -> str:
+    left = "no budget" if found.left is None else f"{found.left} left"
+    taken_back = f", {found.retracted} taken back" if found.retracted else ""
+    return f"{found.labels} of {found.examples} examples, {found.outstanding} outstanding{taken_back}; {left}"
+
+
+def _loss(found: Report) -> Iterator[str]:
+    if not found.covered > 0:
+        yield "unknown: no example had a chance to be labelled"
+        return
+    low, high = found.interval
+    confidence = f"at all times with {100 * found.confidence:g} % confidence"
+    yield f"{found.loss:.3g}, in [{low:.3g}, {high:.3g}] {confidence}"
+    if found.covered < 1:
+        rest = f"{100 * (1 - found.covered):.2g} % of the examples"
+        yield f"nothing is known of {rest}: they had no chance of a label"
+    if not math.isnan(found.labelled_loss):
+        yield f"{found.labelled_loss:.3g} on the labelled examples alone, which is not the loss over all"
+    if found.beyond:
+        yield f"{found.beyond} labels are so far out of range that they count with the largest loss in it"
+
+
+def _against_random(found: Report) -> Iterator[str]:
+    if found.saved is None:
+        yield "give the inputs, report(X), to compare with labels bought at random"
+        return
+    least, most = min(found.uncertainty_at_random), max(found.uncertainty_at_random)
+    share = f"{100 * abs(found.saved):.0f} % {'less' if found.saved >= 0 else 'more'}"
+    yield f"summed uncertainty {found.uncertainty:.4g}, {share} than with {found.labels} labels at random"
+    yield f"(copies have {least:.4g} to {most:.4g}; this trusts the model: uncertainty is not error)"
+
+
+def _noise(fit: Fit) -> str:
+    if fit.noise is None:
+        return "the labels do not say"
+    return f"{fit.noise:.3g}, the standard deviation of labels about what can be learned"
+
+
+def _penalty(fit: Fit) -> str:
+    if fit.suggested is None:
+        return f"{fit.regularization:.3g}; the labels do not say what would be better"
+    return f"{fit.regularization:.3g}; for the next run the labels suggest σ²/τ² = {fit.suggested:.3g}"
+
+
+def _fits(fit: Fit) -> str:
+    few = fit.labels < Evidence.fewest
+    return "too few labels to say" if few else "nothing speaks against the model"
