@@ -86,7 +86,8 @@ class Learner:
         self.dim = model.dim
         self.next_id = 0
         self.charges: dict[Id, Bools] = {}
-        self.ledger = Ledger(model, min(rule.floor or rule.share or 0.05, 0.9))
+        # Rules that choose have most of their probabilities below the mean.
+        self.ledger = Ledger(model, max(rule.floor, (rule.share or 0.1) / 2))
 
     def ask(self, x: ArrayLike, *, id: Id | None = None, domain: int | None = None) -> Answer:
         """Predict on one input and decide whether its label is wanted.
