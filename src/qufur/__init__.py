@@ -15,6 +15,7 @@ from qufur.models import (
 )
 from qufur.online_to_batch import Mixture, online_to_batch
 from qufur.plan import plan
+from qufur.report import Report
 from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
@@ -39,6 +40,7 @@ __all__ = [
     "Part",
     "Plan",
     "QuFUR",
+    "Report",
     "Ridge",
     "Softmax",
     "Spread",
