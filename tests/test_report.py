@@ -69,6 +69,14 @@ def test_before_anything_happened():
     assert Learner(Ridge(2), QuFUR(1.0)).report(np.empty((0, 2))).saved == 0.0
 
 
+def test_a_stream_longer_than_the_rule_was_told():
+    learner, _ = played(Paced(50, 1000))
+    assert learner.spent == 50
+    assert "goes on beyond the 1000 examples that the rule was told of" in str(learner.report())
+    within, _ = played(Paced(50, 1200))
+    assert "beyond" not in str(within.report())
+
+
 def test_what_had_no_chance_is_not_covered():
     learner, trace = played(Threshold(0.2))
     report = learner.report()

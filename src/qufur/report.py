@@ -30,6 +30,8 @@ class Report:
     examples, labels, outstanding, retracted, left
         Examples answered; labels bought, those of them that have not come, queries taken back, and labels
         left, or None without a budget.
+    horizon
+        How many examples the rule was told would come, if it was.
     loss, interval, confidence
         The mean loss over the covered examples, estimated from the labelled ones, NaN before the first; the
         interval contains the truth at all moments together with this probability.
@@ -55,6 +57,7 @@ class Report:
     outstanding: int
     retracted: int
     left: int | None
+    horizon: int | None
     loss: float
     interval: tuple[float, float]
     confidence: float
@@ -93,6 +96,7 @@ def report(learner: Learner, X: Floats | None) -> Report:
         len(ledger.open),
         ledger.retracted,
         learner.left,
+        learner.rule.horizon,
         estimate.value,
         ledger.interval(),
         estimate.confidence,
@@ -117,7 +121,7 @@ def _at_random(learner: Learner, X: Floats) -> tuple[float, ...]:
 
 
 def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
-    yield "labels", [_labels(found)]
+    yield "labels", list(_labels(found))
     yield "mean loss", list(_loss(found))
     yield "random?", list(_against_random(found))
     if found.fit is not None:
@@ -127,10 +131,12 @@ def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
     yield "new domains", [", ".join(map(str, found.shifts)) or "none seems to have begun"]
 
 
-def _labels(found: Report) -> str:
+def _labels(found: Report) -> Iterator[str]:
     left = "no budget" if found.left is None else f"{found.left} left"
     taken_back = f", {found.retracted} taken back" if found.retracted else ""
-    return f"{found.labels} of {found.examples} examples, {found.outstanding} outstanding{taken_back}; {left}"
+    yield f"{found.labels} of {found.examples} examples, {found.outstanding} outstanding{taken_back}; {left}"
+    if found.horizon is not None and found.examples > found.horizon:
+        yield f"the stream goes on beyond the {found.horizon} examples that the rule was told of"
 
 
 def _loss(found: Report) -> Iterator[str]:
