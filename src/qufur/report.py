@@ -96,7 +96,7 @@ def report(learner: Learner, X: Floats | None) -> Report:
         len(ledger.open),
         ledger.retracted,
         learner.left,
-        learner.rule.horizon,
+        getattr(learner.rule, "horizon", None),
         estimate.value,
         ledger.interval(),
         estimate.confidence,

@@ -33,8 +33,6 @@ class Rule(ABC):
     told_domain: ClassVar[bool] = False
     """Whether the rule must be told the domain of each example."""
     budget: int | None
-    horizon: int | None = None
-    """How many examples will come, if the rule is told."""
     floor: float = 0.0
     """The least probability of any example while labels are left: what is never asked is never checked."""
 
