@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from qufur.arrays import Bools, Floats
 from qufur.errors import invalid
-from qufur.faces.sklearn.estimator import StreamEstimator
+from qufur.faces.sklearn.estimator import ROWS, StreamEstimator
 from qufur.models import Converged, Softmax
 from qufur.models.softmax_state import SoftmaxState
 
@@ -73,7 +73,7 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> QuFURClassifier:
         """Start anew and replay the rows in order; only labels that are bought are looked at."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validate_data(self, X, y, **ROWS)
         check_classification_targets(y)
         self._name_classes(y)
         self._start(X, len(X))
@@ -81,7 +81,7 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> QuFURClassifier:
         """Go on with the next rows; the first call must name the classes."""
-        X, y = validate_data(self, X, y, dtype=np.float64, reset=self._is_new)
+        X, y = validate_data(self, X, y, **ROWS, reset=self._is_new)
         check_classification_targets(y)
         self._meet_classes(classes)
         if self._is_new:

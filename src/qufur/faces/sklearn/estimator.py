@@ -19,6 +19,9 @@ from qufur.models.regression import as_flag
 from qufur.run import run
 from qufur.streams import Arrays
 
+ROWS = {"dtype": np.float64, "order": "C"}
+"""How rows are taken in: sums must not round differently for a data frame, which is stored by columns."""
+
 
 class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator over a learner. `QuFURRegressor` describes parameters and attributes."""
@@ -43,7 +46,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         mask
             One bool per row of X.
         """
-        X = validate_data(self, X, dtype=np.float64, reset=self._is_new)
+        X = validate_data(self, X, **ROWS, reset=self._is_new)
         if self._is_new:
             self._start(X, None)
         first = self.learner_.next_id
@@ -116,4 +119,4 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _known(self, X: Any) -> Floats:
         """Return rows to predict for, as the model takes them."""
         check_is_fitted(self, "learner_")
-        return self._inputs(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._inputs(validate_data(self, X, **ROWS, reset=False))

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from qufur.arrays import Floats
-from qufur.faces.sklearn.estimator import StreamEstimator
+from qufur.faces.sklearn.estimator import ROWS, StreamEstimator
 from qufur.faces.sklearn.free_intercept import scores_and_variances
 from qufur.models import Ridge
 from qufur.models.gram import Gram
@@ -93,13 +93,13 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> QuFURRegressor:
         """Start anew and replay the rows in order; only labels that are bought are looked at."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = validate_data(self, X, y, **ROWS, y_numeric=True)
         self._start(X, len(X))
         return cast(QuFURRegressor, self._replay(X, y))
 
     def partial_fit(self, X: Any, y: Any) -> QuFURRegressor:
         """Go on with the next rows, within the budget that the learner started with."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=self._is_new)
+        X, y = validate_data(self, X, y, **ROWS, y_numeric=True, reset=self._is_new)
         if self._is_new:
             self._start(X, None)
         return cast(QuFURRegressor, self._replay(X, y))
