@@ -241,6 +241,19 @@ def test_the_deviation_has_a_free_intercept_and_the_users_units(unit):
     assert 0.07 < model.learner_.state.fit().noise / unit < 0.14
 
 
+@pytest.mark.parametrize("mean", [10.0**power for power in range(9)])
+def test_the_deviation_is_right_or_absent(mean):
+    X, y = regression(mean=mean)
+    model = QuFURRegressor(budget=100, random_state=2).fit(X, y)
+    ranged = clone(model).set_params(label_range=(mean - 50, mean + 50)).fit(X, y)
+    expected = ranged.predict(X, return_std=True)[1]
+    std = model.predict(X, return_std=True)[1]
+    assert np.isnan(std).all() == (mean > 5e3)
+    if mean < 5e3:
+        np.testing.assert_allclose(std, expected, rtol=0.1)
+    assert 0.08 < ranged.learner_.state.fit().noise < 0.12
+
+
 def test_a_label_range_clips():
     X, y = regression()
     model = QuFURRegressor(label_range=(990.0, 991.0)).fit(X, y)

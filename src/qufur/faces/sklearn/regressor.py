@@ -15,6 +15,9 @@ from qufur.models import Ridge
 from qufur.models.gram import Gram
 from qufur.models.ridge_state import RidgeState
 
+FARTHEST = 2e4
+"""The largest intercept in units of σ̂: the least λ that `Fit` tries leaves 10⁻⁵ of it among the errors."""
+
 
 class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     """Ridge regression that buys its labels one by one, within a budget.
@@ -114,15 +117,15 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         return_std
             Whether to return σ̂√q as well, the standard deviation of the learned function at x in the user's
             units: q = ‖x‖² in M⁻¹ and σ̂ is `learner_.state.fit().noise`. The noise of a label comes on top.
-            It supposes that the model fits. NaN while too few labels leave σ̂ open.
+            It supposes that the model fits. NaN where the labels leave σ̂ open: while they are few, and where
+            they lie so far from 0 that σ̂ drowns in it. A `label_range` mends that.
         """
         rows, state = self._known(X), cast(RidgeState, self.learner_.state)
         model = cast(Ridge, state.model)
         scores, variances = scores_and_variances(model, cast(Gram, state.labelled), rows)
         if not return_std:
             return model.unscaled(scores)
-        noise = state.fit().noise
-        return model.unscaled(scores), (np.nan if noise is None else noise) * np.sqrt(variances)
+        return model.unscaled(scores), _noise(state) * np.sqrt(variances)
 
     def __sklearn_tags__(self) -> Any:
         # scikit-learn's checks take any `alpha` for a penalty, and set it to 0.01: that buys hardly a label.
@@ -141,3 +144,11 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     def _encoded(self, y: Any) -> Any:
         return y
+
+
+def _noise(state: RidgeState) -> float:
+    """Return σ̂ in the user's units, or NaN where it is not to be trusted."""
+    model, noise = cast(Ridge, state.model), state.fit().noise
+    low, high = model.label_range
+    offset = model.intercept * abs(cast(Gram, state.labelled).coef[-1]) * (high - low) / 2
+    return np.nan if noise is None or offset > FARTHEST * noise else noise
