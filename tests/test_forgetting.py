@@ -287,3 +287,14 @@ def test_it_follows_a_target_that_turns():
 def test_it_costs_something_on_a_target_that_stands_still():
     """Over 60 seeds log ratio is 0.98 ± 0.22: outside these ends for one seed in 60,000, were it normal."""
     assert 1.05 < regret_ratio(0.0, seed=0) < 7
+
+
+def test_the_fit_weighs_labels_as_the_model_does():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(400, 3))
+    y = X @ [0.2, -0.1, 0.3] + np.where(np.arange(400) < 200, 0.5, 0.1) * rng.normal(size=400)
+    learner = Learner(Ridge(3, half_life=32), Uniform(1.0))
+    run(learner, Arrays(X, y))
+    fit = learner.report().fit
+    assert fit.labels == pytest.approx(sum(2 ** (-k / 16) * 2 for k in range(1, 201)))
+    assert 0.07 < fit.noise < 0.14  # the noise of late: that of the first half is forgotten
