@@ -130,6 +130,23 @@ def test_bad_input_to_the_strategy_changes_nothing():
     assert fingerprint(strategy) == before
 
 
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"budget": 0.0}, ValueError),
+        ({"budget": 1}, TypeError),  # which might mean one label
+        ({"budget_manager": 0.5}, TypeError),
+        ({"budget_manager": PacedBudgetManager}, TypeError),
+        ({"regularization": 0.0}, ValueError),
+        ({"intercept": "yes"}, ValueError),
+        ({"random_state": "state"}, ValueError),
+    ],
+)
+def test_bad_options_of_the_strategy_are_refused_when_used(options, kind):
+    with pytest.raises(kind):
+        StreamQuFUR(**options).query(inputs(5))
+
+
 # The budget manager
 
 
@@ -220,6 +237,20 @@ def test_bad_options_are_refused_when_used(options, kind):
     with pytest.raises(kind):
         manager.query_by_utility(np.array([0.5]))
     assert not hasattr(manager, "spending_")
+
+
+@pytest.mark.parametrize("bad", [0, "all", [-1], [2], [0.0], [True], [[0]], [np.nan], np.array([2**64 - 1])])
+def test_bad_indices_are_refused_and_change_nothing(bad):
+    manager = PacedBudgetManager(random_state=0)
+    manager.update([[0], [1]], [], np.array([0.2, 0.8]))
+    before = fingerprint(manager)
+    with pytest.raises(
+        IndexError, match="queried_indices of PacedBudgetManager must be integers from 0 to 1"
+    ):
+        manager.update([[0], [1]], bad, np.array([0.2, 0.8]))
+    with pytest.raises(TypeError):
+        manager.update(None, [0], np.array([0.2, 0.8]))
+    assert fingerprint(manager) == before
 
 
 @pytest.mark.parametrize("utilities", [[0.1], "high", 0.5])

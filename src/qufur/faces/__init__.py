@@ -1,1 +1,1 @@
-"""The learner under the interfaces of other libraries, each of which comes with an extra of its own."""
+"""The learner as other libraries know estimators; each face is a module to import by its name."""

@@ -17,7 +17,7 @@ from qufur.rules.base import Spending
 
 try:
     from skactiveml.base import BudgetManager, SingleAnnotatorStreamQueryStrategy
-    from skactiveml.utils import call_func, check_budget_manager
+    from skactiveml.utils import call_func, check_budget_manager, check_type
     from sklearn.utils import check_random_state
 except ImportError:
     raise missing_extra("scikit-activeml", "activeml", "qufur.faces.skactiveml") from None
@@ -172,7 +172,8 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
 
     def _start(self, candidates: ArrayLike, return_utilities: bool) -> Floats:
         new = not hasattr(self, "state_")
-        X, _ = self._validate_data(candidates, return_utilities, reset=new, dtype=np.float64)
+        check_type(self.budget_manager, "budget_manager", BudgetManager, type(None))
+        X, _ = self._validate_data(candidates, return_utilities, reset=new)
         if new:
             model = Ridge(X.shape[1], regularization=self.regularization, intercept=self.intercept)
             options = {"random_state": self.random_state}
@@ -180,7 +181,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
                 self.budget, self.budget_manager, PacedBudgetManager, options
             )
             self.state_ = model.start()
-        return np.ascontiguousarray(X)
+        return np.ascontiguousarray(X, dtype=np.float64)
 
 
 def _play(
