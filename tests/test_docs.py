@@ -187,7 +187,8 @@ def _resolve(name: str) -> object:
     if rest and inspect.isfunction(found):  # the function `sweep` may hide its module
         found = sys.modules[f"qufur.{first}"]
     for part in rest:
-        found = getattr(found, part)
+        submodule = inspect.ismodule(found) and not hasattr(found, part)
+        found = importlib.import_module(f"{found.__name__}.{part}") if submodule else getattr(found, part)
     return found
 
 

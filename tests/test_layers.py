@@ -19,11 +19,11 @@ LAYERS = [
     {"answer", "at_random", "ledger", "lookahead", "report", "snapshot", "tasks", "theory", "trace"},
     {"learner"},
     {"run"},
+    {"faces"},
     {"checks", "drawn", "forecast", "online_to_batch", "plan", "sweep"},
     {"budgets", "tradeoff"},
     {"figures"},
     {"experiments"},
-    {"faces"},
     {"cli"},
     {"__init__", "__main__"},
 ]
