@@ -106,7 +106,10 @@ def test_a_classifier_gets_columns_and_classes():
     late, early = Learner(Softmax(4, 2), QuFUR(2.0)), Learner(Softmax(6, 3), QuFUR(2.0))
     play(late, X[:30, :4], classes[:30])
     play(early, X[:30], classes[:30])
+    before = late.state.probabilities(X[:, :4])
     widened(late, Softmax(6, 3))
+    after = late.state.probabilities(X)[:, :2]  # a new class takes its share from all others alike
+    np.testing.assert_allclose(after / after.sum(axis=1, keepdims=True), before, rtol=1e-12)
     for learner in (late, early):
         learner.tell(learner.outstanding[0], classes[learner.outstanding[0]])
         learner.learn(X[30:], classes[30:])
