@@ -63,7 +63,7 @@ class QuFURRegressor(_Queries, base.Regressor):
         λ > 0. Features should be scaled.
     label_range
         The (lowest, highest) label: predictions are clipped to it, and shrink to its middle. None does not
-        clip, and shrinks to 0; `learner.report` then takes errors above 2 for 2.
+        clip, and shrinks to 0; the interval of `learner.report` is then for labels in [−1, 1] only.
     intercept
         Whether there is one; it is regularised like the rest.
     seed
