@@ -66,7 +66,7 @@ def test_an_upward_import_would_be_caught(tmp_path):
 
 def test_importing_the_library_imports_no_tools():
     heavy = ["joblib", "matplotlib", "polars", "pooch", "requests", "rich", "scipy.ndimage", "scipy.optimize"]
-    heavy += ["sklearn", "torch", "transformers", "typer"]
+    heavy += ["river", "skactiveml", "sklearn", "torch", "transformers", "typer"]
     code = f"import qufur, sys; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

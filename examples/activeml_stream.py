@@ -1,0 +1,47 @@
+"""scikit-activeml: choose the labels of a stream whose domain shifts, for a regressor of another library.
+
+The stream is the example of the paper's introduction: a few inputs of many dimensions, then many of one. The
+error is the mean squared one of predictions as examples come, against the truth.
+"""
+
+import numpy as np
+from skactiveml.stream import StreamRandomSampling
+from sklearn.linear_model import Ridge
+
+from qufur import streams
+from qufur.faces.skactiveml import PacedBudgetManager, StreamQuFUR
+
+SEEDS = range(2)
+SHARE, HORIZON = 0.05, 1000
+
+
+def qufur(seed):
+    """Return our strategy with our budget manager."""
+    manager = PacedBudgetManager(budget=SHARE, horizon=HORIZON, random_state=seed)
+    return StreamQuFUR(regularization=0.1, intercept=False, budget_manager=manager)
+
+
+def at_random(seed):
+    """Return theirs."""
+    return StreamRandomSampling(budget=SHARE, random_state=seed)
+
+
+def play(strategy, seed):
+    """Return the number of labels bought, and the error."""
+    (chunk,) = streams.HiddenDomains.introduction(9, HORIZON, seed=seed).chunks(HORIZON)
+    bought, predictions, model = [], np.zeros(HORIZON), None
+    for i in range(HORIZON):
+        x = chunk.X[i : i + 1]
+        predictions[i] = 0.0 if model is None else model.predict(x)[0]
+        queried = strategy.query(x)
+        strategy.update(x, queried)
+        if len(queried):
+            bought.append(i)
+            model = Ridge(alpha=0.1, fit_intercept=False).fit(chunk.X[bought], chunk.y[bought])
+    return len(bought), np.mean((predictions - chunk.truth) ** 2)
+
+
+print(f"{'strategy':<16}{'labels':>8}{'error':>9}")
+for make in (qufur, at_random):
+    labels, error = np.mean([play(make(seed), seed) for seed in SEEDS], axis=0)
+    print(f"{make.__name__:<16}{labels:>8.1f}{error:>9.4f}")

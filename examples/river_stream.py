@@ -1,0 +1,29 @@
+"""river: a stream over dicts whose domain shifts, 50 labels of 1000; mean squared error against the truth.
+
+The stream is the example of the paper's introduction: a few inputs of many dimensions, then many of one.
+"""
+
+from river import metrics
+
+from qufur import Paced, Uniform, streams
+from qufur.faces.river import QuFURRegressor
+
+SEEDS = range(3)
+RULES = {"paced by uncertainty": Paced(50, 1000), "at random": Uniform(0.05), "all labels": Uniform(1.0)}
+
+
+def play(rule, seed):
+    """Return the number of labels bought, and the error."""
+    model, error = QuFURRegressor(rule=rule, regularization=0.1, intercept=False, seed=seed), metrics.MSE()
+    for chunk in streams.HiddenDomains.introduction(9, 1000, seed=seed).chunks(1):
+        x = {f"feature {i}": value for i, value in enumerate(chunk.X[0].tolist())}
+        error.update(chunk.truth[0], model.predict_one(x))
+        if model.query_one(x):
+            model.learn_one(x, chunk.y[0])
+    return model.learner.spent, error.get()
+
+
+print(f"{'labels':<22}{'bought':>8}{'error':>9}")
+for name, rule in RULES.items():
+    labels, errors = zip(*(play(rule, seed) for seed in SEEDS), strict=True)
+    print(f"{name:<22}{sum(labels) / len(labels):>8.1f}{sum(errors) / len(errors):>9.4f}")
