@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from qufur.errors import invalid
@@ -65,6 +66,11 @@ def bad_cell(file: str, column: str, row: int, cell: Any, allowed: str, remedy: 
     >>> print(bad_cell("days.csv", "wind", 7, None, "a number in every row", "Fill it."))
     column 'wind' of days.csv must be a number in every row, got an empty cell in row 7. Fill it.
     """
+    return invalid(f"column {column!r}", file, allowed, f"{shown(cell)} in row {row}", remedy)
+
+
+def shown(cell: Any) -> str:
+    """Return a cell in a few words on one line."""
+    cell = cell.tolist() if isinstance(cell, np.generic | np.ndarray) else cell
     empty = cell is None or (isinstance(cell, float) and math.isnan(cell))
-    shown = "an empty cell" if empty else " ".join(reprlib.repr(cell).split())
-    return invalid(f"column {column!r}", file, allowed, f"{shown} in row {row}", remedy)
+    return "an empty cell" if empty else " ".join(reprlib.repr(cell).split())

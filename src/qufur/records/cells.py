@@ -1,7 +1,7 @@
 """One reading of cells, whatever the format of the table.
 
-Missing is None, NaN, blank text, and the text nan or NaN. A number is a finite number or text that reads as
-one; true and false are text.
+Missing is None, NaN, blank text, and the text nan, NaN or NaT. A number is a finite number or text that
+reads as one; true and false are text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from qufur.arrays import Bools, Floats
 from qufur.records.batch import Column
 
-_BLANK = frozenset(["", "nan", "NaN"])
+_BLANK = frozenset(["", "nan", "NaN", "NaT"])
 _SCALARS = frozenset([str, int, float, type(None)])
 
 

@@ -33,7 +33,7 @@ def read(path: str | PathLike[str], size: int = 4096) -> Iterator[Batch]:
     Parameters
     ----------
     path
-        A .csv file with a header line, .jsonl or .ndjson with one object per line (UTF-8; gzipped as .csv.gz),
+        A .csv file with a header line, .jsonl or .ndjson with one object per line (UTF-8; also .csv.gz),
         a .parquet file (needs polars), or an .npz archive of vectors and matrices with one row per example.
     size
         Number of rows of a batch; the last may be smaller.

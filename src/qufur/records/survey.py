@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from qufur.errors import invalid
-from qufur.records.batch import Batch, Column, bad_cell
+from qufur.records.batch import Batch, Column, bad_cell, shown
 from qufur.records.cells import (
     category,
     first_bad,
@@ -131,11 +131,9 @@ class Survey:
         return Categorical(self.name, tuple(sorted(self._categories)), bool(self._missing))
 
     def _too_many(self) -> ValueError:
-        remedy = "Skip the column: ids, dates and free text are no inputs."
+        allowed, received = f"at most {MOST_CATEGORIES} categories", "more"
         if self._odd:
-            allowed = f"numbers, or at most {MOST_CATEGORIES} categories"
-            return bad_cell(
-                self.file, self.name, *self._odd, allowed, f"There are more; {remedy[0].lower()}{remedy[1:]}"
-            )
-        allowed = f"at most {MOST_CATEGORIES} categories"
-        return invalid(f"column {self.name!r}", self.file, allowed, "more", remedy)
+            row, cell = self._odd
+            allowed, received = f"numbers, or {allowed}", f"more, such as {shown(cell)} in row {row}"
+        remedy = "Skip the column: ids, dates and free text are no inputs."
+        return invalid(f"column {self.name!r}", self.file, allowed, received, remedy)
