@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import math
+import sys
 import tracemalloc
 
 import numpy as np
@@ -211,6 +212,20 @@ def test_parquet_types(tmp_path):
         )
 
 
+def test_parquet_in_several_slices(tmp_path, monkeypatch):
+    monkeypatch.setattr("qufur.records.parquet_rows._CELLS", 12 * len(TABLE))
+    batches = list(read(save(tmp_path, TABLE, "parquet"), 5))
+    assert [batch.first for batch in batches] == list(range(1, N + 1, 5))
+    assert contents(batches)["flight"] == TABLE["flight"]
+
+
+def test_parquet_needs_polars(tmp_path, monkeypatch):
+    path = save(tmp_path, TABLE, "parquet")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match=r"qufur\[tables\]"):
+        next(read(path))
+
+
 def test_npz_in_fortran_order_with_dates(tmp_path):
     days = np.array(["2011-01-01", "NaT", "2011-01-03"], "datetime64[D]")
     np.savez(tmp_path / "t.npz", days=days, X=np.asfortranarray(np.arange(6.0).reshape(3, 2)))
@@ -313,6 +328,11 @@ def test_a_hundred_categories_are_enough():
     assert Encoding.of([Batch({"a": list(range(200))})]).dim == 1
 
 
+def test_text_that_only_python_reads_as_a_number():
+    assert Encoding.of([Batch({"a": ["2021_03", "2021_04"]})]).names == ["a=2021_03", "a=2021_04"]
+    assert Encoding.of([Batch({"a": ["Nan", "1"]})]).names == ["a=1", "a=Nan"]
+
+
 def test_large_means_keep_their_digits():
     values = 1e9 + RNG.normal(size=50)
     X = Encoding.of([Batch({"a": values[:20]}), Batch({"a": values[20:]}, 21)]).encode(Batch({"a": values}))
@@ -396,7 +416,7 @@ COLUMNS = [
         "Skip the column: ids, dates and free text are no inputs.",
     ),
     (
-        of("a,b\n1,1\n2,1\n,1\n"),
+        of("a,b\n1,1\n2,1\n,1\n4,1\n,1\n"),
         "column 'a' of t.csv must be without missing cells, got an empty cell in row 3. "
         "Fill it, drop the row, skip the column, or impute.",
     ),
