@@ -15,7 +15,7 @@ LAYERS = [
     {"errors", "arrays", "classes", "progress"},
     {"data", "hypotheses"},
     {"models", "rules", "streams"},
-    {"coin_bets", "loss_estimate", "shift_signal"},
+    {"coin_bets", "loss_estimate", "records", "shift_signal"},
     {"answer", "at_random", "ledger", "lookahead", "report", "snapshot", "tasks", "theory", "trace"},
     {"learner"},
     {"run"},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -51,19 +51,9 @@ class CsvSource(Source):
         # A byte that is not UTF-8 matters in a number only, and is complained about there.
         with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             try:
-                yield from self._checked(csv.reader(file))
+                yield from even(csv.reader(file), self.path)
             except csv.Error as error:
                 raise unreadable(self.path, "CSV", error) from None
-
-    def _checked(self, records: Iterator[list[str]]) -> Iterator[list[str]]:
-        width = 0
-        for row, cells in enumerate(filter(None, records)):
-            width = width or len(cells)
-            if len(cells) != width:
-                remedy = "Check its commas and quotes."
-                allowed = f"{width} fields wide like the header"
-                raise invalid(f"row {row}", self.path.name, allowed, f"{len(cells)} fields", remedy)
-            yield cells
 
     def _floats(self, block: list[tuple[str, ...]], names: Sequence[str], first: int) -> Floats:
         try:
@@ -81,6 +71,18 @@ class CsvSource(Source):
             for name, cell in zip(names, record, strict=True)
         )
         return next(bad_cell(self.path, *place) for place in cells if not _is_finite(place[-1]))
+
+
+def even(records: Iterable[list[str]], path: Path) -> Iterator[list[str]]:
+    """Yield the records that are not blank, and complain at one that is not as wide as the header."""
+    width = 0
+    for row, cells in enumerate(filter(None, records)):
+        width = width or len(cells)
+        if len(cells) != width:
+            remedy = "Check its commas and quotes."
+            allowed = f"{width} fields wide like the header"
+            raise invalid(f"row {row}", path.name, allowed, f"{len(cells)} fields", remedy)
+        yield cells
 
 
 def _is_finite(cell: str) -> bool:

@@ -48,8 +48,8 @@ class NpzSource(Source):
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Floats]:
         """Read `size` rows of every array at a time."""
         wanted = self.positions(names)
-        parts = zip(*(self._parts(name, size) for name in self._members), strict=True)
-        for first, part in zip(range(1, self._rows + 1, size), parts, strict=True):
+        arrays = zip(*(parts(self.path, name, size) for name in self._members), strict=True)
+        for first, part in zip(range(1, self._rows + 1, size), arrays, strict=True):
             block = np.column_stack(part)[:, wanted].astype(np.float64)
             if odd := first_odd(block):
                 raise bad_cell(self.path, names[odd[1]], first + odd[0], block[odd].item())
@@ -67,23 +67,26 @@ class NpzSource(Source):
 
     def _shape(self, name: str) -> tuple[int, ...]:
         with ZipFile(self.path) as archive, archive.open(f"{name}.npy") as file:
-            shape, _, dtype = _header(file)
+            shape, _, dtype = header(file)
         if dtype.kind not in "biuf" or (name == "X" and len(shape) != 2):
             allowed = "a numeric matrix (T, d)" if name == "X" else "a numeric vector (T,)"
             raise invalid(f"array {name}", self.path.name, allowed, f"{dtype} values of shape {shape}")
         return shape
 
-    def _parts(self, name: str, size: int) -> Iterator[NDArray[Any]]:
-        with ZipFile(self.path) as archive, archive.open(f"{name}.npy") as file:
-            shape, by_column, dtype = _header(file)
-            if by_column:
-                whole = np.frombuffer(file.read(), dtype).reshape(shape, order="F")
-                yield from (whole[i : i + size] for i in range(0, len(whole), size))
-            row_bytes = math.prod(shape[1:]) * dtype.itemsize
-            while data := file.read(size * row_bytes):
-                yield np.frombuffer(data, dtype).reshape(-1, *shape[1:])
+
+def parts(path: Path, name: str, size: int) -> Iterator[NDArray[Any]]:
+    """Yield `size` rows of an array in an archive at a time."""
+    with ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
+        shape, by_column, dtype = header(file)
+        if by_column:
+            whole = np.frombuffer(file.read(), dtype).reshape(shape, order="F")
+            yield from (whole[i : i + size] for i in range(0, len(whole), size))
+        row_bytes = math.prod(shape[1:]) * dtype.itemsize
+        while data := file.read(size * row_bytes):
+            yield np.frombuffer(data, dtype).reshape(-1, *shape[1:])
 
 
-def _header(file: IO[bytes]) -> Header:
+def header(file: IO[bytes]) -> Header:
+    """Return the shape, whether the array lies column by column, and the type of what follows."""
     version = npy.read_magic(file)
     return npy.read_array_header_1_0(file) if version == (1, 0) else npy.read_array_header_2_0(file)

@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.streams.base import Chunk
+from qufur.streams.moments import Moments
 
 
 @dataclass(frozen=True)
@@ -33,26 +34,15 @@ class Summary:
 
     @classmethod
     def of(cls, chunks: Iterable[Chunk]) -> Summary:
-        """Merge the moments of the chunks by Chan's formula, O(d) memory.
-
-        The first row is subtracted from all: a column that is constant then has deviation exactly 0, and
-        a small spread around a large value keeps its digits.
+        """Merge the moments of the chunks, O(d) memory.
 
         >>> import numpy as np
         >>> summary = Summary.of([Chunk(np.array([[1.0], [2.0]]), np.ones(2)), Chunk(np.eye(1), np.zeros(1))])
         >>> summary.count, summary.mean.round(4).item(), summary.std.round(4).item()
         (3, 1.3333, 0.4714)
         """
-        count, low, high = 0, np.inf, -np.inf
+        moments, low, high = Moments(), np.inf, -np.inf
         for chunk in chunks:
-            if not count:
-                origin = chunk.X[0].copy()
-                mean, squares = np.zeros_like(origin), np.zeros_like(origin)
-            X = chunk.X - origin
-            step = X.mean(axis=0) - mean
-            share = len(X) / (count + len(X))
-            squares += ((X - X.mean(axis=0)) ** 2).sum(axis=0) + step**2 * count * share
-            mean += step * share
-            count += len(X)
+            moments.add(chunk.X)
             low, high = min(low, chunk.y.min()), max(high, chunk.y.max())
-        return cls(count, origin + mean, np.sqrt(squares / count), float(low), float(high))
+        return cls(moments.count, moments.mean, moments.std, float(low), float(high))

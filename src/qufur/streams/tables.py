@@ -106,7 +106,7 @@ class Table(Stream):
             raise invalid("columns", file, "of different names", f"{twice!r} more than once")
         for name in (*filter(None, [self.target]), *self.features, *skip, *filter(None, [self.domain])):
             if name not in columns:
-                raise invalid(f"column {name!r}", file, *_nearest(name, columns))
+                raise invalid(f"column {name!r}", file, *nearest(name, columns))
         inputs = set(self.features) - {self.target, self.domain, self._source.truth}
         if not inputs or len(inputs) < self.dim:
             allowed = "one or more different columns that are neither target nor domain"
@@ -124,7 +124,8 @@ def _open(path: Path) -> Source:
     return source(path)
 
 
-def _nearest(name: str, columns: list[str]) -> tuple[str, str, str]:
+def nearest(name: str, columns: list[str]) -> tuple[str, str, str]:
+    """Return what a name may be, what it is, and what may have been meant by it."""
     shown = ", ".join(map(repr, columns[:20])) + (f", … ({len(columns)} in all)" if len(columns) > 20 else "")
     close = difflib.get_close_matches(name, columns, n=1)
     return f"one of {shown}", "no such column", f"Did you mean {close[0]!r}?" if close else ""

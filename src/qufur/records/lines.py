@@ -1,0 +1,53 @@
+"""The lines of a text file, gzipped or not."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from qufur.errors import invalid
+
+
+def lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, with their ends."""
+    try:
+        with _open(path, "rt", encoding="utf-8-sig", newline="") as file:
+            yield from file
+    except UnicodeDecodeError:
+        remedy = "Save it as UTF-8."
+        raise invalid("text", path.name, "UTF-8", f"other bytes in line {_first_odd(path)}", remedy) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise unreadable(path, "gzip", error) from None
+
+
+def unreadable(path: Path, format: str, error: Exception) -> ValueError:
+    """Build the error for a file that is not what its ending says, in one line whatever the reader said."""
+    reason = str(error).partition("\n")[0]
+    return invalid("content", path.name, f"a readable {format} file", f"an error ({reason})")
+
+
+def no_rows(path: Path) -> ValueError:
+    """Build the error for a file without rows."""
+    return invalid("content", path.name, "at least one row", "none")
+
+
+def _open(path: Path, mode: str, **options: Any) -> IO[Any]:
+    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    file: IO[Any] = opener(path, mode, **options)
+    return file
+
+
+def _first_odd(path: Path) -> int:
+    with _open(path, "rb") as file:
+        return next(number for number, line in enumerate(file, 1) if not _decodes(line))
+
+
+def _decodes(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,65 @@
+"""NumPy archives, read without unpacking them into memory."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+from numpy.typing import NDArray
+
+from qufur.errors import invalid
+from qufur.records.batch import Batch, Column
+from qufur.records.cells import clean
+from qufur.records.lines import no_rows, unreadable
+from qufur.streams.npz_source import header, parts
+
+
+def npz_batches(path: Path, size: int) -> Iterator[Batch]:
+    """Yield the rows of all vectors and matrices; a matrix such as X is an embedding."""
+    try:
+        yield from _batches(path, size)
+    except (BadZipFile, zlib.error, EOFError) as error:
+        raise unreadable(path, "NPZ", error) from None
+
+
+def _batches(path: Path, size: int) -> Iterator[Batch]:
+    shapes = _shapes(path)
+    rows = shapes.get("X", next(iter(shapes.values()), (0,)))[0]
+    if not rows:
+        raise no_rows(path)
+    for name, shape in shapes.items():
+        if shape[0] != rows:
+            raise invalid(f"array {name!r}", path.name, f"of {rows} rows like the others", f"shape {shape}")
+    arrays = zip(*(parts(path, name, size) for name in shapes), strict=True)
+    for first, part in zip(range(1, rows + 1, size), arrays, strict=True):
+        yield Batch(dict(zip(shapes, map(_column, part), strict=True)), first, path.name)
+
+
+def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    with ZipFile(path) as archive:
+        found = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        headers = {name: _header(archive, name, path) for name in found}
+    return {name: shape for name, (shape, kind) in headers.items() if _is_column(shape, kind)}
+
+
+def _header(archive: ZipFile, name: str, path: Path) -> tuple[tuple[int, ...], str]:
+    with archive.open(f"{name}.npy") as file:
+        try:
+            shape, _, dtype = header(file)
+        except (ValueError, OSError) as error:
+            raise unreadable(path, "NPZ", error) from None
+    return shape, dtype.kind
+
+
+def _is_column(shape: tuple[int, ...], kind: str) -> bool:
+    return (len(shape) == 1 and kind in "biufUM") or (len(shape) == 2 and shape[1] > 0 and kind in "biuf")
+
+
+def _column(array: NDArray[Any]) -> Column:
+    if array.ndim == 2 or array.dtype.kind in "iuf":
+        return array
+    cells = array.astype(str) if array.dtype.kind == "M" else array
+    return [clean(cell) for cell in cells.tolist()]
