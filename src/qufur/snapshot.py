@@ -76,7 +76,7 @@ def encode(learner: Learner) -> Content:
 def decode(kind: type[Learner], content: Content) -> Learner:
     """Return the learner that `encode` described."""
     header, tensors = content
-    if header["version"] != VERSION:
+    if not is_whole(header["version"]) or header["version"] != VERSION:
         raise invalid("version", "the file", str(VERSION), repr(header["version"]))
     model, rule = _build(header["model"], Model), _build(header["rule"], Rule)
     learner = kind(model, rule, seed=_generator(header["rng"]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Floats, check_shapes
+from qufur.errors import invalid
 from qufur.models.base import Id, Lookahead, OneRow, State
 from qufur.models.fit import Fit, judge
 from qufur.models.ridge_look import RidgeLook
@@ -134,6 +135,8 @@ class RidgeState(State):
             check_shapes(arrays, {"pending": "nd"}, d=row.size)
         self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self.fresh = list(values["fresh"])
+        if not self.pending.keys() >= set(self.fresh):
+            raise invalid("fresh", "a saved state", "among its pending ids", self.fresh)
 
     def rows_of(self, ids: Sequence[Id]) -> Floats:
         """Return pending inputs as a matrix, as they enter M."""
