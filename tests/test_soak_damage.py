@@ -87,6 +87,14 @@ def rewrite(raw, header):
     raw[:end] = len(text).to_bytes(8, "little") + text
 
 
+def damaged(rng, whole, damage):
+    """Return the bytes with this damage; blocks of zeros swapped for another are none."""
+    raw = bytearray(whole)
+    while raw == whole:
+        damage(rng, raw)
+    return raw
+
+
 DAMAGES = (flip_bits, cut_off, swap_blocks, insert, remove, blank, edit_header, edit_values, move_arrays)
 
 
@@ -99,9 +107,7 @@ def test_damaged_files(tmp_path, model, rule):
     learner.save(file)
     whole, refused, equal = file.read_bytes(), 0, 0
     for i in range(times(100_000 // len(KINDS))):
-        raw = bytearray(whole)
-        DAMAGES[i % len(DAMAGES)](rng, raw)
-        file.write_bytes(raw)
+        file.write_bytes(damaged(rng, whole, DAMAGES[i % len(DAMAGES)]))
         try:
             loaded = Learner.load(file)
         except ValueError as error:
