@@ -10,7 +10,7 @@ test: check
 	$(BIN)/pytest -n auto
 
 soak: $(VENV)/.dev
-	QUFUR_SOAK=1 $(BIN)/pytest -n auto -s tests/test_soak_calls.py tests/test_soak_kills.py \
+	QUFUR_SOAK=1 $(BIN)/pytest -n auto -rP tests/test_soak_calls.py tests/test_soak_kills.py \
 		tests/test_soak_damage.py tests/test_stored.py
 
 check: $(VENV)/.dev
