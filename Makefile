@@ -1,13 +1,17 @@
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test check docs bench clean
+.PHONY: run test soak check docs bench clean
 
 run: $(VENV)/.run
 	$(BIN)/qufur reproduce --quick
 
 test: check
 	$(BIN)/pytest -n auto
+
+soak: $(VENV)/.dev
+	QUFUR_SOAK=1 $(BIN)/pytest -n auto -rP tests/test_soak_calls.py tests/test_soak_kills.py \
+		tests/test_soak_damage.py tests/test_stored.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -141,6 +141,16 @@ def test_what_was_certain_to_be_labelled_is_known():
     assert math.isclose(estimate.value, LOSS.mean())
 
 
+def test_what_was_almost_certain_to_be_labelled_is_known_too():
+    for p in (1 - 2.0**-53, 1 - 2.0**-52, 1 - 1e-12):
+        estimate = LossEstimate(4.0)
+        estimate.saw(np.array([p, p]), np.array([4.0, 1.0]), np.array([4.0, 4.0]))
+        assert np.isfinite(estimate.state()["sums"]).all()
+        estimate.forgo([p])
+        low, high = estimate.interval()
+        assert 0 <= low <= high <= 4
+
+
 def test_what_was_seen_bounds_the_loss_whatever_the_coins():
     query = np.array([True, False, True, False, False, False])
     least, most = 0.3 / 6, (0.3 + 0.0 + 1.0 + 0.9 + 0.1 + 1.0) / 6

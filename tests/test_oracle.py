@@ -75,18 +75,15 @@ rules = st.one_of(
 )
 which = st.integers(0, 100)
 label = st.floats(-2, 2)
-calls = st.lists(
-    st.one_of(
-        st.tuples(st.just("ask")),
-        st.tuples(st.just("ask_many"), st.integers(0, 12)),
-        st.tuples(st.just("tell"), which, label),
-        st.tuples(st.just("tell_many"), which, label),
-        st.tuples(st.just("retract"), which),
-        st.tuples(st.just("learn"), st.integers(0, 4)),
-    ),
-    min_size=1,
-    max_size=25,
+call = st.one_of(
+    st.tuples(st.just("ask")),
+    st.tuples(st.just("ask_many"), st.integers(0, 12)),
+    st.tuples(st.just("tell"), which, label),
+    st.tuples(st.just("tell_many"), which, label),
+    st.tuples(st.just("retract"), which),
+    st.tuples(st.just("learn"), st.integers(0, 4)),
 )
+calls = st.lists(call, min_size=1, max_size=25)
 
 
 class _Horizon:

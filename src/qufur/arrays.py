@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from qufur.errors import invalid
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+Axes = dict[str, Sequence[str | int]]
+"""Names of arrays, and the lengths of their axes; the same letter stands for the same length."""
 
 
 def as_inputs(X: ArrayLike, dim: int | None, owner: str) -> Floats:
@@ -79,6 +81,22 @@ def as_domains(
         received = f"{len(T)} durations and {len(d)} dims"
         raise invalid("durations and dims", owner, "as many, at least one", received)
     return T, d
+
+
+def check_shapes(arrays: Mapping[str, NDArray[Any]], axes: Axes, **lengths: int) -> None:
+    """Refuse arrays of a saved state that do not fit together: axes of the same letter are equally long.
+
+    >>> check_shapes({"X": np.ones((3, 2)), "y": np.ones(4)}, {"X": "nd", "y": "n"})
+    Traceback (most recent call last):
+    ValueError: y of a saved state must be of shape (3,), got (4,).
+    """
+    for name, letters in axes.items():
+        shape = arrays[name].shape
+        new = {letter: n for letter, n in zip(letters, shape, strict=False) if isinstance(letter, str)}
+        lengths = new | lengths
+        wanted = tuple(lengths.get(a, a) if isinstance(a, str) else a for a in letters)
+        if shape != wanted:
+            raise invalid(name, "a saved state", f"of shape {wanted}", shape)
 
 
 def _as_float(values: ArrayLike, parameter: str, owner: str, allowed: str) -> Floats:

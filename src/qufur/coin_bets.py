@@ -31,7 +31,9 @@ def costs(p: Floats, loss: Floats, largest: Floats, rates: Floats) -> Floats:
     """
     share = np.divide(loss, largest, out=np.zeros_like(loss), where=largest > 0)[:, None]
     a = share * np.minimum(rates * largest[:, None], largest_bet(p)[:, None])
-    return np.asarray(excess(p, largest, rates) + a - np.log(1 - (np.exp(a) - 1) * (1 / p[:, None] - 1)))
+    # Not 1/p − 1, which next to p = 1 has no digit right: the logarithm would be of a negative number.
+    odds = ((1 - p) / p)[:, None]
+    return np.asarray(excess(p, largest, rates) + a - np.log(1 - (np.exp(a) - 1) * odds))
 
 
 def excess(p: Floats, largest: Floats, rates: Floats) -> Floats:

@@ -219,12 +219,18 @@ class Learner:
         return report.report(self, X)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole learner to a file, random generator and outstanding queries included."""
+        """Write the whole learner to a file, random generator and outstanding queries included.
+
+        The file is replaced as a whole: a crash leaves the old one.
+        """
         snapshot.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Learner:
-        """Read a learner back; it goes on bit for bit as if it had not stopped."""
+        """Read a learner back; it goes on bit for bit as if it had not stopped.
+
+        Files that `save` did not write, or that changed since, are refused with a `ValueError`.
+        """
         return snapshot.load(cls, path)
 
     def block_size(self, fixed: int | None = None) -> BlockSize:

@@ -1,34 +1,53 @@
-"""A learner as a file: named arrays in safetensors, the rest as JSON in its header. Never pickle."""
+"""A learner as JSON values and named arrays, and back; a file says what to build, never how."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
+from qufur import state_file
+from qufur.arrays import is_whole
 from qufur.classes import class_named
 from qufur.errors import invalid
 from qufur.models import Model
 from qufur.rules import Rule
+from qufur.state_file import Tensors, refused
+from qufur.stored import Content, check_form, check_kept, check_value
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
 
 VERSION = 1
+GENERATORS = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 
 
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:
-    """Write everything that decides how the learner goes on."""
-    header, tensors = encode(learner)
-    save_file(tensors, os.fspath(path), metadata={"qufur": json.dumps(header)})
+    """Write everything that decides how the learner goes on, in place of what was there, or not at all."""
+    name = type(learner.rng.bit_generator).__name__
+    if name not in GENERATORS:
+        remedy = "Use another generator to save the learner."
+        raise invalid("seed", "Learner.save", f"a generator over one of {sorted(GENERATORS)}", name, remedy)
+    state_file.write(path, *encode(learner))
 
 
-def encode(learner: Learner) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
+    """Read a learner back; what is not the file of a learner is refused."""
+    content = state_file.read(path)
+    version: Any = content[0].get("version")
+    if is_whole(version) and version > VERSION:
+        raise refused(path, f"is of version {version}, after {VERSION}", "Update qufur to read it.")
+    try:
+        return decode(kind, content)
+    except Exception as error:  # content from elsewhere can be wrong in any way
+        reason = " ".join(f"{type(error).__name__}: {error}".removeprefix("ValueError: ").split())
+        remedy = "Load another file, or see that all of the learner's classes are imported."
+        raise refused(path, f"holds no such learner ({reason})", remedy) from None
+
+
+def encode(learner: Learner) -> Content:
     """Return everything that decides how the learner goes on, as JSON values and named arrays."""
     values, arrays = learner.state.save()
     noted, columns = learner.ledger.save()
@@ -54,35 +73,36 @@ def encode(learner: Learner) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, 
     return header, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
 
-def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
-    """Read a learner back."""
-    header, tensors = _read(path)
+def decode(kind: type[Learner], content: Content) -> Learner:
+    """Return the learner that `encode` described."""
+    header, tensors = content
+    if not is_whole(header["version"]) or header["version"] != VERSION:
+        raise invalid("version", "the file", str(VERSION), repr(header["version"]))
     model, rule = _build(header["model"], Model), _build(header["rule"], Rule)
     learner = kind(model, rule, seed=_generator(header["rng"]))
+    check_form(content, encode(learner))
     learner.state.restore(header["state"], _under("state.", tensors))
     learner.ledger.restore(header["ledger"], _under("ledger.", tensors))
     learner.spending.restore(header["spending"])
     learner.next_id = header["next_id"]
     learner.dim = header["dim"]
     learner.charges = dict(zip(header["ids"], tensors["charges"], strict=True))
+    _check_agreement(learner)
+    check_kept(content, encode(learner))
     return learner
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-    try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            header = json.loads((file.metadata() or {})["qufur"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-        received = f"{os.fspath(path)!r} ({type(error).__name__})"
-        raise invalid("path", "Learner.load", "a file that Learner.save wrote", received) from None
-    if header["version"] > VERSION:
-        received = f"version {header['version']}"
-        raise invalid("path", "Learner.load", f"of version {VERSION}", received, "Update qufur to read it.")
-    return header, tensors
+def _check_agreement(learner: Learner) -> None:
+    ids = learner.charges.keys()
+    sound = all(isinstance(id, str) or is_whole(id) for id in ids)
+    if not (sound and ids == learner.state.pending.keys() == learner.ledger.open.keys()):
+        raise invalid("ids", "the file", "the outstanding queries", "others in another place")
+    dim, known = learner.dim, learner.model.dim
+    if known not in (None, dim) or not (dim is None or is_whole(dim)):
+        raise invalid("dim", "the file", "what the model has" if known else "an integer", dim)
 
 
-def _under(prefix: str, tensors: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+def _under(prefix: str, tensors: Tensors) -> Tensors:
     return {name.removeprefix(prefix): a for name, a in tensors.items() if name.startswith(prefix)}
 
 
@@ -106,6 +126,15 @@ def _plain(value: Any) -> Any:
 
 
 def _generator(state: dict[str, Any]) -> np.random.Generator:
-    bits = getattr(np.random, state["bit_generator"])()
+    name = state["bit_generator"]
+    if name not in GENERATORS:
+        raise invalid("rng", "the file", f"one of {sorted(GENERATORS)}", repr(name))
+    bits = getattr(np.random, name)()
+    check_value("rng", state, _plain(bits.state))
+    # NumPy takes any position in the words that were drawn, and would read the memory beyond them.
+    for place, words in ((state["state"].get("pos"), "key"), (state.get("buffer_pos"), "buffer")):
+        most = len((state | state["state"]).get(words, ()))
+        if place is not None and not 0 <= place <= most:
+            raise invalid("rng", "the file", f"at a position from 0 to {most}", place)
     bits.state = state
     return np.random.Generator(bits)

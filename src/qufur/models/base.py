@@ -159,7 +159,10 @@ class State(ABC):
 
     @abstractmethod
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """Return the state as JSON values and named arrays."""
+        """Return the state as JSON values and named arrays.
+
+        Values have the keys and types of a fresh state; lists and axes that are empty there may grow.
+        """
 
     @abstractmethod
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:

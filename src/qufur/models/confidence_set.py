@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, as_noise, as_number
+from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes
 from qufur.errors import invalid
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
 from qufur.hypotheses.radius import squared_radius
@@ -206,6 +206,7 @@ class ConfidenceState(State):
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over a state that `save` returned."""
+        check_shapes(arrays, {"X": "nd", "y": "n", "pending": "md"}, d=self.model.hypotheses.dim)
         self.X, self.y = list(arrays["X"]), arrays["y"].tolist()
         self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self._fit = self._spread = None

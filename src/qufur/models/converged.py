@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qufur.arrays import Floats, Ints, as_count, as_number
+from qufur.arrays import Floats, Ints, as_count, as_number, check_shapes
 from qufur.models.newton import step_through_examples, step_through_gram
 from qufur.models.training import Trainer, Training
 
@@ -110,6 +110,8 @@ class NewtonTrainer(Trainer):
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state that `arrays` returned."""
         super().restore(arrays)
+        if "gram" in arrays:
+            check_shapes(arrays, {"gram": "nn"}, n=len(self._X))
         self._gram = arrays.get("gram")
 
     def predict(self, X: Floats) -> Floats:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from qufur.arrays import Floats
+from qufur.arrays import Axes, Floats
 from qufur.models.update import Update, shrink
 
 
@@ -19,6 +19,8 @@ class FactorGram:
     relative error of cond(R) = √cond(M), where every form that stores M or its inverse loses cond(M).
     It costs several times more per update, so it is used only where conditioning asks for it.
     """
+
+    axes: ClassVar[Axes] = {"R": "dd", "z": "d"}
 
     def __init__(self, R: Floats, z: Floats) -> None:
         self.R = np.asfortranarray(R)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints
+from qufur.arrays import Floats, Ints, check_shapes
 from qufur.models.evidence import Evidence
 from qufur.models.factor import FactorGram
 from qufur.models.innovations import Innovations
@@ -125,10 +125,11 @@ class Gram:
         return self.form.arrays() | self.innovations.arrays()
 
     @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> Gram:
-        """Return what `arrays` described."""
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> Gram:
+        """Return what `arrays` described, for rows of length `dim`."""
         marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
+        check_shapes(arrays, kind.axes | Innovations.axes, d=dim)
         return cls._with(kind.restored(arrays), Innovations.restored(arrays))
 
     @classmethod

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Axes, Floats
 from qufur.models.misfit import MisfitTests
 from qufur.models.update import Update
 
@@ -35,6 +35,13 @@ class Innovations:
 
     collected_at_once = 512  # a multiple of the rows kept, as those are of a stretch
     rows_at_once = 64
+    axes: ClassVar[Axes] = {
+        "innovations.labels": (4, collected_at_once),
+        "innovations.rows": (rows_at_once, "d"),
+        "innovations.pull": "d",
+        "innovations.tests": (20,),
+        "innovations.counters": (3,),
+    }
 
     def __init__(self, dim: int) -> None:
         self.count = self.squares = 0.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from qufur.arrays import Floats
+from qufur.arrays import Axes, Floats
 from qufur.models.factor import FactorGram
 from qufur.models.update import Update, shrink
 
@@ -25,6 +25,14 @@ class InverseGram:
 
     worst_condition = 1e6
     collected_at_once = 64
+    axes: ClassVar[Axes] = {
+        "gram": "dd",
+        "inverse": "dd",
+        "moment": "d",
+        "coef": "d",
+        "recent": "nd",
+        "counters": (2,),
+    }
 
     def __init__(self, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> None:
         self.gram, self.inverse = np.asfortranarray(gram), np.asfortranarray(inverse)

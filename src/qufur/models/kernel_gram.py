@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints
+from qufur.arrays import Floats, Ints, check_shapes
 from qufur.errors import invalid
 from qufur.models.evidence import Evidence
 from qufur.models.gram import pieces
@@ -145,6 +145,7 @@ class KernelGram:
         cls, kernel: Kernel, regularization: float, arrays: dict[str, np.ndarray[Any, Any]]
     ) -> KernelGram:
         """Return what `arrays` described."""
+        check_shapes(arrays, {"w": "n", "L": "nn", "rows": "nd"})
         gram = cls(kernel, regularization)
         gram.rows, gram.w = arrays["rows"], arrays["w"]
         gram.L = np.asfortranarray(arrays["L"])

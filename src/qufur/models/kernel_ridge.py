@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count
+from qufur.arrays import Floats, as_count, check_shapes
 from qufur.errors import invalid
 from qufur.models.kernel_gram import Kernel, KernelGram
 from qufur.models.kernels import build_kernel, describe_kernel
@@ -73,6 +73,8 @@ class KernelRidge(LeastSquares):
         return KernelGram(self.kernel, self.penalty)
 
     def restored(self, arrays: dict[str, np.ndarray[Any, Any]]) -> KernelGram:
+        if self.dim is not None and len(arrays["rows"]):
+            check_shapes(arrays, {"rows": "nd"}, d=self.dim)
         return KernelGram.restored(self.kernel, self.penalty, arrays)
 
     def start(self) -> RidgeState:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas
 
-from qufur.arrays import Floats
+from qufur.arrays import Axes, Floats
 from qufur.models.factor import FactorGram
 from qufur.models.inverse import InverseGram
 from qufur.models.update import Update, cholesky_of_sum, forward, shrink
@@ -23,6 +23,7 @@ class LowRankGram:
 
     worst_condition = 1e8
     negligible = 1e-20
+    axes: ClassVar[Axes] = {"rows": "kd", "basis": "kd", "moment": "d", "coef": "d", "regularization": (1,)}
 
     def __init__(self, dim: int, regularization: float) -> None:
         self.regularization = regularization

@@ -83,7 +83,7 @@ class Ridge(LeastSquares):
         return Gram(self.dim + self.intercept, self.penalty)
 
     def restored(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Gram:
-        return Gram.restored(arrays)
+        return Gram.restored(arrays, self.dim + self.intercept)
 
     def start(self) -> RidgeState:
         return RidgeState(self) if self.half_life is None else FadingState(self, self.half_life)

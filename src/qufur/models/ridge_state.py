@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Floats, check_shapes
+from qufur.errors import invalid
 from qufur.models.base import Id, Lookahead, OneRow, State
 from qufur.models.fit import Fit, judge
 from qufur.models.ridge_look import RidgeLook
@@ -129,8 +130,13 @@ class RidgeState(State):
             parts.setdefault(part, {})[rest] = array
         self.labelled = self.model.restored(parts["labelled"])
         self.queried = self.model.restored(parts["queried"]) if "queried" in parts else self.labelled
+        if self.model.dim is not None and len(arrays["pending"]):
+            row = self.model.features(np.zeros((1, self.model.dim)))
+            check_shapes(arrays, {"pending": "nd"}, d=row.size)
         self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self.fresh = list(values["fresh"])
+        if not self.pending.keys() >= set(self.fresh):
+            raise invalid("fresh", "a saved state", "among its pending ids", self.fresh)
 
     def rows_of(self, ids: Sequence[Id]) -> Floats:
         """Return pending inputs as a matrix, as they enter M."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Floats, check_shapes
 from qufur.models.base import Id, Lookahead, OneRow, State
 from qufur.models.information import Information, InformationOfFew, InformationOfMany
 
@@ -68,6 +68,7 @@ class FisherState(State):
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over a state that `save` returned."""
+        check_shapes(arrays, {"pending": "nd"}, d=self.model.dim)
         self.trainer.restore(arrays)
         self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self._information = None

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from qufur.arrays import Floats, Ints
+from qufur.arrays import Floats, Ints, check_shapes
 
 
 class Training(ABC):
@@ -81,5 +81,6 @@ class Trainer(ABC):
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state that `arrays` returned."""
+        check_shapes(arrays, {"weights": "kd", "X": "nd", "Y": "nk"})
         self.weights, self._X, self._Y = (arrays[name] for name in ("weights", "X", "Y"))
         self._count = len(self._X)

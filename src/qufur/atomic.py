@@ -1,0 +1,73 @@
+"""Files that are replaced as a whole: after a crash there is the old one or the new one, not a half."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+LEFTOVER_AGE = 600.0
+"""Seconds after which a temporary file is taken for one that a crash left behind: a save takes far less."""
+
+
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Make `content` the content of a file, all of it or nothing.
+
+    It is written to a temporary file beside it, forced to the disk, and renamed. A link stays a link, and an
+    existing file keeps its permissions. What earlier crashes left behind is removed.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     replace_file(Path(folder, "a"), b"1")
+    ...     replace_file(Path(folder, "a"), b"2")
+    ...     Path(folder, "a").read_bytes(), len(os.listdir(folder))
+    (b'2', 1)
+    """
+    target = Path(os.path.realpath(path))
+    _remove_leftovers(target)
+    with _temporary(target) as part:
+        _write(part, content)
+        if target.exists():
+            part.chmod(target.stat().st_mode & 0o7777)
+        os.replace(part, target)
+    _force(target.parent)
+
+
+@contextlib.contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    """Yield a new name beside the target, and leave nothing there."""
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _force(folder: Path) -> None:
+    """Force the new name to the disk, where folders can be opened: not on Windows."""
+    if os.name != "nt":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _remove_leftovers(target: Path) -> None:
+    before = time.time() - LEFTOVER_AGE
+    start = f".{target.name}."
+    for path in target.parent.glob(".*.part"):
+        if path.name.startswith(start) and len(path.name) == len(start) + len(".part") + 16:
+            with contextlib.suppress(OSError):  # another process may be faster, or own it
+                if path.stat().st_mtime < before:
+                    path.unlink()

@@ -1,0 +1,98 @@
+"""The file of a learner: JSON values and named arrays in safetensors, under a digest. Never pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any, BinaryIO
+
+import numpy as np
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from qufur.atomic import replace_file
+from qufur.errors import invalid
+
+Tensors = dict[str, np.ndarray[Any, Any]]
+LONGEST_HEADER = 100_000_000
+"""Bytes of header that safetensors accepts."""
+
+
+def write(path: str | os.PathLike[str], header: dict[str, Any], tensors: Tensors) -> None:
+    """Write a file whole or not at all."""
+    _check_place(path)
+    text = json.dumps({"digest": digest(header, tensors), **header})
+    replace_file(path, save_tensors(tensors, metadata={"qufur": text}))
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
+    """Return what `write` wrote; anything else is refused.
+
+    The digest is looked at before the content, whatever the version: a newer file has the same kind.
+    """
+    header, raw = _open(os.fspath(path))
+    try:
+        tensors = {name: np.require(a, requirements="W") for name, a in load_tensors(raw).items()}
+        known = header.pop("digest")
+        found = digest(header, tensors)
+    except Exception:  # whatever is wrong with bytes from elsewhere, they are not what was written
+        raise refused(path, "is damaged", "Load an earlier copy.") from None
+    if known != found:
+        raise refused(path, "is damaged", "Load an earlier copy.")
+    return header, tensors
+
+
+def digest(header: dict[str, Any], tensors: Tensors) -> str:
+    """Return BLAKE2b of the values as sorted JSON, and of name, type, shape and bytes of each array.
+
+    >>> one, other = digest({"a": 1, "b": 2}, {}), digest({"b": 2, "a": 1}, {})
+    >>> one == other, len(one)
+    (True, 64)
+    """
+    values = json.dumps(header, sort_keys=True).encode()
+    found = hashlib.blake2b(b"%d:" % len(values) + values, digest_size=32)
+    for name, array in sorted(tensors.items()):
+        found.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
+def refused(path: str | os.PathLike[str], why: str, remedy: str) -> ValueError:
+    """Build the complaint about a file that cannot be loaded."""
+    received = f"{os.fspath(path)!r}, which {why}"
+    return invalid("path", "Learner.load", "a file that Learner.save wrote", received, remedy)
+
+
+def _open(path: str) -> tuple[dict[str, Any], bytes]:
+    """Return the values and all bytes of a file; large ones of another kind are not read to their end."""
+    try:
+        with open(path, "rb") as file:
+            top = _top(path, file)
+            return _values(path, top[8:]), top + file.read()
+    except OSError as error:
+        reasons = {FileNotFoundError: "does not exist", IsADirectoryError: "is a folder"}
+        why = reasons.get(type(error), f"cannot be read ({error.strerror})")
+        raise refused(path, "is a folder" if os.path.isdir(path) else why, "Check the path.") from None
+
+
+def _top(path: str, file: BinaryIO) -> bytes:
+    size = file.read(8)
+    if not size:
+        raise refused(path, "is empty", "Load an earlier copy.")
+    return size + file.read(min(int.from_bytes(size, "little"), LONGEST_HEADER))
+
+
+def _values(path: str, text: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(json.loads(text)["__metadata__"]["qufur"])
+        return dict(values.items())
+    except Exception:  # any bytes may stand here
+        why = "is of another kind, or damaged at its start"
+        raise refused(path, why, "Check the path, or load an earlier copy.") from None
+
+
+def _check_place(path: str | os.PathLike[str]) -> None:
+    name = os.fspath(path)
+    if os.path.isdir(name) or not os.path.isdir(os.path.dirname(os.path.realpath(name))):
+        raise invalid("path", "Learner.save", "a file in a folder that exists", repr(name))

@@ -1,0 +1,89 @@
+"""Any sequence of calls, with saves, loads and crashes among them, against the slow implementation."""
+
+import copy
+import os
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from qufur import Learner
+
+from .soak import times
+from .test_oracle import Pair, call, ridges, rules
+
+CRASHES = ("write", "fsync", "replace")
+files = st.one_of(
+    st.tuples(st.just("save")),
+    st.tuples(st.just("load")),
+    st.tuples(st.just("crash"), st.sampled_from(CRASHES)),
+)
+sequences = st.lists(call | files, min_size=1, max_size=25)
+
+
+class Crash(BaseException):
+    """Not even an `Exception`: nothing may take it for an error to recover from."""
+
+
+def crashing(moment):
+    """Return a patch with which a save stops there."""
+
+    def half(path, content):
+        path.write_bytes(content[: len(content) // 2])
+        raise Crash
+
+    if moment == "write":
+        return mock.patch("qufur.atomic._write", half)
+    return mock.patch(f"os.{moment}", side_effect=Crash)
+
+
+class SavedPair(Pair):
+    """A `Pair` with a file; loading takes the slow learner back to the moment of the last save."""
+
+    def __init__(self, model, rule, seed, file):
+        super().__init__(model, rule, seed)
+        self.file = file
+        self.saved = None
+
+    def save(self):
+        self.learner.save(self.file)
+        self.saved = copy.deepcopy((self.oracle, self.inputs, self.seen))
+
+    def load(self):
+        if self.saved:
+            self.learner = Learner.load(self.file)
+            self.oracle, self.inputs, self.seen = copy.deepcopy(self.saved)
+
+    def crash(self, moment):
+        with crashing(moment), pytest.raises(Crash):
+            self.learner.save(self.file)
+        assert os.listdir(self.file.parent) == ([self.file.name] if self.saved else [])
+        self.load()
+
+    def check(self):
+        super().check()
+        limit = self.learner.rule.limit
+        assert limit is None or self.learner.spent <= limit
+
+
+@settings(
+    max_examples=times(10_000),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(model=ridges, rule=rules, calls=sequences, seed=st.integers(0, 2**32))
+def test_any_sequence_of_calls_and_files(tmp_path, model, rule, calls, seed):
+    for path in tmp_path.iterdir():
+        path.unlink()
+    pair = SavedPair(model, rule, seed, tmp_path / "learner")
+    for name, *arguments in calls:
+        getattr(pair, name)(*arguments)
+        pair.check()
+    pair.save()
+    again = Learner.load(pair.file)
+    rows = np.array(pair.seen[:4])
+    np.testing.assert_array_equal(again.predict(rows), pair.learner.predict(rows))
