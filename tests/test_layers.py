@@ -18,7 +18,7 @@ LAYERS = [
     {"coin_bets", "loss_estimate", "records", "shift_signal"},
     {"answer", "at_random", "ledger", "lookahead", "report", "snapshot", "tasks", "theory", "trace"},
     {"learner"},
-    {"run"},
+    {"run", "workbook"},
     {"faces"},
     {"checks", "drawn", "forecast", "online_to_batch", "plan", "sweep"},
     {"budgets", "tradeoff"},

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 LEFTOVER_AGE = 600.0
 """Seconds after which a temporary file is taken for one that a crash left behind: a save takes far less."""
@@ -16,9 +17,6 @@ LEFTOVER_AGE = 600.0
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Make `content` the content of a file, all of it or nothing.
 
-    It is written to a temporary file beside it, forced to the disk, and renamed. A link stays a link, and an
-    existing file keeps its permissions. What earlier crashes left behind is removed.
-
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     replace_file(Path(folder, "a"), b"1")
@@ -26,10 +24,24 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     ...     Path(folder, "a").read_bytes(), len(os.listdir(folder))
     (b'2', 1)
     """
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Yield a file to write to; it takes the place of another when all is well, and is gone if not.
+
+    It is a temporary file beside the other, forced to the disk, and renamed. A link stays a link, and an
+    existing file keeps its permissions. What earlier crashes left behind is removed.
+    """
     target = Path(os.path.realpath(path))
     _remove_leftovers(target)
     with _temporary(target) as part:
-        _write(part, content)
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         if target.exists():
             part.chmod(target.stat().st_mode & 0o7777)
         os.replace(part, target)
@@ -44,13 +56,6 @@ def _temporary(target: Path) -> Iterator[Path]:
         yield part
     finally:
         part.unlink(missing_ok=True)
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _force(folder: Path) -> None:

@@ -123,7 +123,8 @@ def _at_random(learner: Learner, X: Floats) -> tuple[float, ...]:
 def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
     yield "labels", list(_labels(found))
     yield "mean loss", list(_loss(found))
-    yield "random?", list(_against_random(found))
+    if found.saved is not None:
+        yield "random?", list(_against_random(found, found.saved))
     if found.fit is not None:
         yield "noise", [_noise(found.fit)]
         yield "λ", [_penalty(found.fit)]
@@ -155,12 +156,9 @@ def _loss(found: Report) -> Iterator[str]:
         yield f"{found.beyond} labels are so far out of range that they count with the largest loss in it"
 
 
-def _against_random(found: Report) -> Iterator[str]:
-    if found.saved is None:
-        yield "give the inputs, report(X), to compare with labels bought at random"
-        return
+def _against_random(found: Report, saved: float) -> Iterator[str]:
     least, most = min(found.uncertainty_at_random), max(found.uncertainty_at_random)
-    share = f"{100 * abs(found.saved):.0f} % {'less' if found.saved >= 0 else 'more'}"
+    share = f"{100 * abs(saved):.0f} % {'less' if saved >= 0 else 'more'}"
     yield f"summed uncertainty {found.uncertainty:.4g}, {share} than with {found.labels} labels at random"
     yield f"(copies have {least:.4g} to {most:.4g}; this trusts the model: uncertainty is not error)"
 

@@ -8,10 +8,14 @@ from typing import Annotated
 
 import typer
 
+from qufur.cli.ask import ask
 from qufur.cli.data import data
 from qufur.cli.plan import plan
+from qufur.cli.predict import predict
 from qufur.cli.reproduce import reproduce
 from qufur.cli.run import run
+from qufur.cli.status import status
+from qufur.cli.tell import tell
 
 app = typer.Typer(
     name="qufur",
@@ -39,6 +43,10 @@ def qufur(
 
 app.command()(run)
 app.command()(plan)
+app.command()(ask)
+app.command()(tell)
+app.command()(status)
+app.command()(predict)
 app.command()(reproduce)
 app.command()(data)
 

@@ -1,0 +1,172 @@
+"""`qufur ask`: which labels of a table are worth buying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qufur.cli import show
+from qufur.cli.options import Json, Skip
+from qufur.cli.workbooks import State, digest_of, locked, table
+from qufur.errors import invalid
+from qufur.learner import Learner
+from qufur.models import Ridge
+from qufur.records import Batch, Encoding, read
+from qufur.rules import Paced
+from qufur.workbook import Workbook
+
+
+def ask(
+    data: Annotated[Path, typer.Argument(help="CSV, JSON-lines, Parquet or NPZ file of rows to predict.")],
+    state: State,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of the rows to label.")],
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="LABELS", help="First: labels to buy in all, or a rate such as 5%."),
+    ] = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="ROWS", help="First: rows the budget is for; by default this table's."),
+    ] = None,
+    label_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="First: the lowest and the highest label."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="First: the column of labels; 'label' by default.")
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="First: the column that names rows; by default their number."),
+    ] = None,
+    skip: Skip = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="First: column of codes. May be given several times."),
+    ] = None,
+    embedding: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="First: column of lists of numbers.")
+    ] = None,
+    impute: Annotated[bool, typer.Option(help="First: let cells be missing.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Predict on the rows of a table and say which labels are worth buying.
+
+    The first call starts the work: it fixes the budget and how rows become inputs, and makes the state file.
+    Fill in the labels of the rows written to --out, and give them to `qufur tell`.
+    """
+    first = {
+        "--budget": budget,
+        "--horizon": horizon,
+        "--label-range": label_range,
+        "--target": target,
+        "--id": id,
+        "--skip": skip,
+        "--categorical": categorical,
+        "--embedding": embedding,
+        "--impute": impute or None,
+        "--seed": seed,
+    }
+    with locked(state):
+        book = _continued(state, first) if state.exists() else _started(data, first)
+        book.note_table(digest_of(data), data.name)
+        before = book.rows
+        wanted = _write(book, data, out)
+        book.save(state)  # last: until then the same call makes the same file again
+    _print(book, book.rows - before, wanted, out, json)
+
+
+def _continued(state: Path, first: dict[str, Any]) -> Workbook:
+    for name, value in first.items():
+        if value is not None:
+            remedy = "It is fixed by the first table."
+            raise invalid(name, "qufur ask", "left out once the state file is there", repr(value), remedy)
+    return Workbook.load(state)
+
+
+def _started(data: Path, first: dict[str, Any]) -> Workbook:
+    for name in ("--budget", "--label-range"):
+        if first[name] is None:
+            raise invalid(name, "qufur ask", "given for the first table", "none")
+    target, rows = first["--target"] or "label", _Rows(data)
+    encoding = Encoding.of(
+        rows,
+        skip=first["--skip"] or (),
+        id=first["--id"],
+        target=target if target in rows.columns else None,
+        categorical=first["--categorical"] or (),
+        embedding=first["--embedding"],
+        impute=bool(first["--impute"]),
+    )
+    rule = _rule(first["--budget"], first["--horizon"] or rows.count)
+    model = Ridge(encoding.dim, intercept=True, label_range=first["--label-range"])
+    return Workbook(Learner(model, rule, seed=first["--seed"] or 0), encoding, first["--id"], target)
+
+
+class _Rows:
+    """The batches of a table, counted as they go by."""
+
+    def __init__(self, data: Path) -> None:
+        batches = read(data)
+        head = next(batches)
+        self.columns = head.columns
+        self.count = 0
+        self._batches = chain([head], batches)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self._batches:
+            self.count += len(batch)
+            yield batch
+
+
+def _rule(text: str, horizon: int) -> Paced:
+    try:
+        if text.endswith("%"):
+            return Paced(float(text.removesuffix("%")) / 100)
+        return Paced(int(text), horizon)
+    except ValueError:
+        allowed = "a number of labels of at least 1, or a rate such as 5%"
+        raise invalid("--budget", "qufur ask", allowed, repr(text)) from None
+
+
+def _write(book: Workbook, data: Path, out: Path) -> int:
+    """Write the rows to label with what a person needs to label them; return how many."""
+    rows, own = _Rows(data), (book.id or "row", "prediction", book.target)
+    shown = [name for name, column in rows.columns.items() if name not in own and not _is_embedding(column)]
+    with table(out, [own[0], *shown, *own[1:]]) as written:
+        return sum(_write_batch(book, batch, shown, written) for batch in rows)
+
+
+def _write_batch(book: Workbook, batch: Batch, shown: list[str], rows: Any) -> int:
+    answers = book.ask(batch)
+    places = answers.query.nonzero()[0].tolist()
+    for place in places:
+        cells = [batch.columns[name][place] for name in shown]
+        rows.writerow([answers.id[place], *cells, f"{answers.prediction[place]:.6g}", ""])
+    return len(places)
+
+
+def _is_embedding(column: Any) -> bool:
+    return getattr(column, "ndim", 1) > 1 or isinstance(column[0], list)
+
+
+def _print(book: Workbook, rows: int, wanted: int, out: Path, json: bool) -> None:
+    learner = book.learner
+    if json:
+        show.print_json(
+            {"rows": rows, "wanted": wanted, "left": learner.left, "outstanding": len(learner.outstanding)}
+        )
+        return
+    print(f"{rows} rows, {wanted} labels wanted: written to {out}.")
+    print(
+        f"{learner.spent} labels bought in all, {learner.left} left, {len(learner.outstanding)} outstanding."
+    )
+    if wanted:
+        print(f"Fill in the column {book.target!r} and give the file to `qufur tell`.")

@@ -1,0 +1,24 @@
+"""`qufur status`: how the work is going."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from qufur.cli import show
+from qufur.cli.options import Json
+from qufur.cli.workbooks import State, opened
+
+
+def status(state: State, json: Json = False) -> None:
+    """Show budget, outstanding labels, the estimated error and where new domains seem to begin."""
+    book = opened(state)
+    report = book.learner.report()
+    if json:
+        show.print_json(asdict(report) | {"outstanding_ids": list(book.learner.outstanding)})
+        return
+    print(f"{state}: {book.rows} rows, {book.encoding.dim} inputs, labels in column {book.target!r}\n")
+    print(report)
+    waiting = book.learner.outstanding
+    if waiting:
+        few = ", ".join(map(str, waiting[:10])) + (", …" if len(waiting) > 10 else "")
+        print(f"{'outstanding':14}{few}")

@@ -1,0 +1,45 @@
+"""`qufur tell`: labels that came."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from qufur.cli import show
+from qufur.cli.options import Json
+from qufur.cli.workbooks import State, locked, opened
+from qufur.records import ids, labels, read
+
+
+def tell(
+    data: Annotated[
+        Path, typer.Argument(help="File with ids and labels; rows without a label are left out.")
+    ],
+    state: State,
+    json: Json = False,
+) -> None:
+    """Learn the labels that a table brings.
+
+    It needs the column of ids that `qufur ask` wrote, and the column of labels. The same label may come
+    twice. If one row is wrong, none is learned.
+    """
+    with locked(state):
+        book = opened(state)
+        names, values, blank = [], [np.empty(0)], 0
+        for batch in read(data):
+            places, found = labels(batch, book.target, skip_blank=True)
+            called = ids(batch, book.id or "row")
+            names += [called[place] for place in places.tolist()]
+            values.append(found)
+            blank += len(batch) - len(places)
+        told = book.tell(names, np.concatenate(values), data.name)
+        book.save(state)
+    left = len(book.learner.outstanding)
+    if json:
+        show.print_json({"new": told.new, "known": told.known, "blank": blank, "outstanding": left})
+        return
+    print(f"{told.new} labels learned, {told.known} known before, {blank} rows without a label.")
+    print(f"{left} labels are outstanding.")

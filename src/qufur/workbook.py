@@ -1,0 +1,131 @@
+"""A learner at work on a person's tables: how rows become inputs, what they are called, which labels came."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qufur import snapshot, state_file
+from qufur.answer import Answers
+from qufur.arrays import Floats
+from qufur.errors import invalid
+from qufur.learner import Learner
+from qufur.models.base import Id
+from qufur.records import Batch, Encoding, ids
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Told:
+    """How many labels were new, and how many had come before."""
+
+    new: int
+    known: int
+
+
+@dataclass
+class Workbook:
+    """A learner, and all that must stay the same from one table to the next.
+
+    Attributes
+    ----------
+    learner
+        What has been learned and bought.
+    encoding
+        How a row becomes an input; fixed by the first table.
+    id
+        The column that names the rows; None if rows are numbered, through all tables.
+    target
+        The column of labels.
+    told
+        The labels that came, by id.
+    rows
+        How many rows were asked about.
+    tables
+        Digests of the tables asked about.
+    """
+
+    learner: Learner
+    encoding: Encoding
+    id: str | None
+    target: str
+    told: dict[Id, float] = field(default_factory=dict)
+    rows: int = 0
+    tables: list[str] = field(default_factory=list)
+
+    def note_table(self, digest: str, file: str) -> None:
+        """Take note of a table that is going to be asked about; the same one a second time is refused."""
+        if digest in self.tables:
+            remedy = "Its rows would count twice; `qufur predict` predicts on them again."
+            raise invalid("table", file, "one that was not asked about before", "the same again", remedy)
+        self.tables.append(digest)
+
+    def ask(self, batch: Batch) -> Answers:
+        """Answer the rows of a table; their labels come later."""
+        names = self.names(batch)
+        again = [name for name in names if name in self.told]
+        if again:
+            remedy = "Ask about rows that are new, or name another column of ids."
+            raise invalid(
+                "id", batch.file, "of a row that is new", f"{again[0]!r}, which has a label", remedy
+            )
+        answers = self.learner.ask_many(self.encoding.encode(batch), ids=names)
+        self.rows += len(batch)
+        return answers
+
+    def names(self, batch: Batch) -> list[Id]:
+        """Return what the rows are called: by a column, or by numbers that go on from the last table."""
+        return ids(batch, self.id) if self.id else list(range(self.rows + 1, self.rows + 1 + len(batch)))
+
+    def tell(self, names: Sequence[Id], labels: Floats, file: str) -> Told:
+        """Learn labels; the same label twice is one, and nothing is learned if one of them is wrong."""
+        wanted = dict(zip(names, labels.tolist(), strict=True))
+        if len(wanted) < len(names):
+            twice = next(name for place, name in enumerate(names) if name in names[:place])
+            raise invalid("id", file, "there once", f"{twice!r} more than once")
+        new = {name: label for name, label in wanted.items() if name not in self.told}
+        for name in new:
+            if name not in self.learner.charges:
+                remedy = "Labels are taken for rows that were asked for."
+                raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
+        for name in wanted.keys() - new.keys():
+            if wanted[name] != self.told[name]:
+                received = f"{wanted[name]:g} for {name!r}, which has {self.told[name]:g}"
+                raise invalid("label", file, "the one that came before", received)
+        self.learner.tell_many(list(new), np.array(list(new.values())))
+        self.told |= new
+        return Told(len(new), len(wanted) - len(new))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, in place of what was there, or not at all."""
+        header, tensors = snapshot.encode(self.learner)
+        own: dict[str, Any] = {
+            "encoding": self.encoding.state(),
+            "id": self.id,
+            "target": self.target,
+            "told": list(self.told),
+            "rows": self.rows,
+            "tables": self.tables,
+        }
+        tensors |= {"workbook.labels": np.array(list(self.told.values()), dtype=np.float64)}
+        state_file.write(path, {"version": VERSION, "workbook": own, "learner": header}, tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Workbook:
+        """Read it back; what is not the file of a workbook is refused."""
+        header, tensors = state_file.read(path)
+        try:
+            own = header["workbook"]
+            labels = tensors.pop("workbook.labels").tolist()
+            learner = snapshot.decode(Learner, (header["learner"], tensors))
+            told = dict(zip(own["told"], labels, strict=True))
+            encoding = Encoding.from_state(own["encoding"])
+            return cls(learner, encoding, own["id"], own["target"], told, own["rows"], own["tables"])
+        except Exception:  # content from elsewhere can be wrong in any way
+            received = f"{os.fspath(path)!r}, which is of another kind or version"
+            raise invalid("path", "Workbook.load", "a file of `qufur ask`", received) from None

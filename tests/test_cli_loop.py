@@ -1,0 +1,264 @@
+"""`qufur ask`, `tell`, `status` and `predict`: a table, an annotator and one state file."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from filelock import FileLock
+
+from qufur import Learner, Paced, Ridge
+from qufur.snapshot import encode
+from qufur.workbook import Workbook
+
+from .test_cli import qufur
+
+RNG = np.random.default_rng(5)
+WIND, SKY = RNG.normal(size=400).round(4), RNG.integers(0, 3, 400)
+DELAY = (30 + 5 * WIND + 8 * SKY + RNG.normal(size=400)).round(3)
+START = ["--budget", 40, "--label-range", 0, 60, "--id", "flight", "--target", "delay"]
+
+
+def write(path, rows, with_delay=False):
+    """Write flights as a user would; the sky is a word."""
+    names = ["flight", "wind", "sky", *["delay"] * with_delay]
+    lines = [
+        [f"LH{t}", WIND[t], ("clear", "cloudy", "storm")[SKY[t]], *[DELAY[t]] * with_delay] for t in rows
+    ]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([names, *lines])
+    return path
+
+
+def filled(path, labels=None):
+    """Fill in the labels, as an annotator would, and return the file."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row["delay"] = DELAY[int(row["flight"][2:])] if labels is None else labels.get(row["flight"], "")
+    done = path.with_name("labels.csv")
+    with done.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return done
+
+
+@pytest.fixture
+def work(monkeypatch, capsys, tmp_path):
+    """Return a function that runs a command on the state file and returns its exit code and output."""
+
+    def command(name, *arguments):
+        code = qufur(monkeypatch, name, *arguments, "--state", tmp_path / "s.qufur")
+        text = capsys.readouterr()
+        assert "Traceback" not in text.err
+        return code, text.out + text.err
+
+    return command
+
+
+def asked(work, tmp_path, *options):
+    out = tmp_path / "to_label.csv"
+    code, text = work("ask", write(tmp_path / "may.csv", range(300)), "-o", out, *START, *options)
+    assert code == 0, text
+    return out, text
+
+
+def test_the_loop(work, tmp_path):
+    out, text = asked(work, tmp_path)
+    assert text.splitlines()[0].startswith("300 rows, 40 labels wanted: written to ")
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["flight", "wind", "sky", "prediction", "delay"]
+    assert {row["delay"] for row in rows} == {""}
+    assert len(rows) == 40
+    code, text = work("tell", filled(out))
+    assert (code, text.splitlines()[0]) == (0, "40 labels learned, 0 known before, 0 rows without a label.")
+    code, text = work("status")
+    assert code == 0
+    assert "40 of 300 examples, 0 outstanding; 0 left" in text
+    predicted = tmp_path / "predicted.csv"
+    code, text = work("predict", write(tmp_path / "june.csv", range(300, 400)), "-o", predicted)
+    assert code == 0
+    with predicted.open(newline="") as file:
+        found = {row["flight"]: float(row["prediction"]) for row in csv.DictReader(file)}
+    errors = [found[f"LH{t}"] - DELAY[t] for t in range(300, 400)]
+    assert np.sqrt(np.mean(np.square(errors))) < 2.0
+
+
+def test_it_is_the_learner(work, tmp_path):
+    """The same queries and predictions as a learner fed by hand: scaled wind, the sky one-hot."""
+    out, _ = asked(work, tmp_path, "--seed", 3)
+    wind = WIND[:300]
+    X = np.column_stack([(wind - wind.mean()) / wind.std(), *(SKY[:300] == k for k in range(3))])
+    learner = Learner(Ridge(4, intercept=True, label_range=(0, 60)), Paced(40, 300), seed=3)
+    answers = learner.ask_many(X)
+    with out.open(newline="") as file:
+        names = [row["flight"] for row in csv.DictReader(file)]
+    assert names == [f"LH{t}" for t in np.flatnonzero(answers.query)]
+    work("tell", filled(out))
+    places = np.flatnonzero(answers.query).tolist()
+    learner.tell_many(places, DELAY[places])
+    book = Workbook.load(tmp_path / "s.qufur")
+    np.testing.assert_allclose(book.learner.predict(X), learner.predict(X), rtol=1e-9)
+
+
+def test_telling_twice_is_telling_once(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    work("tell", filled(out))
+    before = encode(Workbook.load(tmp_path / "s.qufur").learner)
+    code, text = work("tell", filled(out))
+    assert (code, text.splitlines()[0]) == (0, "0 labels learned, 40 known before, 0 rows without a label.")
+    after = encode(Workbook.load(tmp_path / "s.qufur").learner)
+    assert before[0] == after[0]
+    np.testing.assert_array_equal(before[1]["ledger.seen"], after[1]["ledger.seen"])
+
+
+def test_labels_may_come_bit_by_bit(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    with out.open(newline="") as file:
+        first = next(csv.DictReader(file))["flight"]
+    code, text = work("tell", filled(out, {first: 31.5}))
+    assert (code, text.splitlines()[0]) == (0, "1 labels learned, 0 known before, 39 rows without a label.")
+    assert "39 outstanding" in work("status")[1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("flight,delay\nLH0,30\nnobody,4\n", "id of labels.csv must be outstanding, got 'nobody'"),
+        ("flight,delay\nLH0,30\nLH0,30\n", "id of labels.csv must be there once, got 'LH0' more than once"),
+        (
+            "flight,delay\nLH0,late\n",
+            "column 'delay' of labels.csv must be finite numbers, got 'late' in row 1",
+        ),
+        ("flight,late\nLH0,3\n", "column 'delay' of labels.csv must be one of"),
+        ("delay\n3\n", "column 'flight' of labels.csv must be one of"),
+    ],
+)
+def test_a_bad_row_leaves_everything_as_it_was(work, tmp_path, lines, message):
+    asked(work, tmp_path)
+    state = (tmp_path / "s.qufur").read_bytes()
+    (tmp_path / "labels.csv").write_text(lines)
+    code, text = work("tell", tmp_path / "labels.csv")
+    assert code == 2
+    assert message in text
+    assert len(text.splitlines()) == 1
+    assert (tmp_path / "s.qufur").read_bytes() == state
+
+
+def test_another_label_for_the_same_row_is_refused(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    work("tell", filled(out, {"LH0": 30.0}))
+    code, text = work("tell", filled(out, {"LH0": 31.0}))
+    assert code == 2
+    assert "the one that came before, got 31 for 'LH0', which has 30" in text
+
+
+def test_a_bad_table_leaves_everything_as_it_was(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    state, to_label = (tmp_path / "s.qufur").read_bytes(), out.read_bytes()
+    june = tmp_path / "june.csv"
+    june.write_text("flight,wind,sky\nLH300,1,clear\nLH301,strong,clear\n")
+    code, text = work("ask", june, "-o", out)
+    assert code == 2
+    assert "column 'wind' of june.csv must be" in text
+    assert "'strong' in row 2" in text
+    assert ((tmp_path / "s.qufur").read_bytes(), out.read_bytes()) == (state, to_label)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_more_tables_go_on_with_the_budget(work, tmp_path):
+    out, _ = asked(work, tmp_path, "--horizon", 400)
+    spent = Workbook.load(tmp_path / "s.qufur").learner.spent
+    assert spent < 40
+    code, text = work("ask", write(tmp_path / "june.csv", range(300, 400), with_delay=True), "-o", out)
+    assert code == 0
+    assert "40 labels bought in all, 0 left" in text
+
+
+def test_the_same_table_again_is_refused(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    state = (tmp_path / "s.qufur").read_bytes()
+    code, text = work("ask", tmp_path / "may.csv", "-o", out)
+    assert code == 2
+    assert "`qufur predict` predicts on them again" in text
+    assert (tmp_path / "s.qufur").read_bytes() == state
+
+
+def test_a_crash_before_the_state_is_saved_can_be_repeated(work, tmp_path, monkeypatch):
+    out, may = tmp_path / "to_label.csv", write(tmp_path / "may.csv", range(300))
+    with monkeypatch.context() as broken:
+        broken.setattr(Workbook, "save", lambda self, path: (_ for _ in ()).throw(OSError("disk full")))
+        assert work("ask", may, "-o", out, *START)[0] == 2
+    first = out.read_bytes()
+    assert not (tmp_path / "s.qufur").exists()
+    assert work("ask", may, "-o", out, *START)[0] == 0
+    assert out.read_bytes() == first
+
+
+def test_rows_without_ids_are_numbered_through_all_tables(work, tmp_path):
+    out, options = tmp_path / "to_label.csv", ["--budget", "100%", "--label-range", 0, 1]
+    for part, name in enumerate(("a.csv", "b.csv")):
+        (tmp_path / name).write_text(f"wind\n{part}\n5\n")
+        assert work("ask", tmp_path / name, "-o", out, *options)[0] == 0
+        options = []
+    assert out.read_text().splitlines() == ["row,wind,prediction,label", "3,1,0.5,", "4,5,0.5,"]
+    (tmp_path / "labels.csv").write_text("row,label\n4,0.25\n1,1\n")
+    assert "2 labels learned" in work("tell", tmp_path / "labels.csv")[1]
+
+
+def test_for_machines(work, tmp_path):
+    out = tmp_path / "to_label.csv"
+    _, text = work("ask", write(tmp_path / "may.csv", range(300)), "-o", out, *START, "--json")
+    assert json.loads(text) == {"rows": 300, "wanted": 40, "left": 0, "outstanding": 40}
+    _, text = work("tell", filled(out), "--json")
+    assert json.loads(text) == {"new": 40, "known": 0, "blank": 0, "outstanding": 0}
+    _, text = work("status", "--json")
+    assert json.loads(text)["examples"] == 300
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--label-range", 0, 60], "--budget of qufur ask must be given for the first table"),
+        (["--budget", 5], "--label-range of qufur ask must be given for the first table"),
+        (
+            ["--budget", "many", "--label-range", 0, 60],
+            "a number of labels of at least 1, or a rate such as 5%",
+        ),
+        (["--budget", "0", "--label-range", 0, 60], "a number of labels of at least 1, or a rate such as 5%"),
+        (["--budget", "200%", "--label-range", 0, 60], "a number of labels of at least 1"),
+        (["--budget", 5, "--label-range", 9, 6], "label_range of Ridge must be two finite numbers"),
+        (["--budget", 5, "--label-range", 0, 60, "--id", "fligth"], "Did you mean 'flight'?"),
+    ],
+)
+def test_a_start_that_does_not_work(work, tmp_path, options, message):
+    code, text = work("ask", write(tmp_path / "may.csv", range(30)), "-o", tmp_path / "out.csv", *options)
+    assert code == 2
+    assert message in text
+    assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
+
+
+def test_what_is_fixed_cannot_be_said_again(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    code, text = work("ask", write(tmp_path / "june.csv", range(300, 310)), "-o", out, "--budget", 50)
+    assert code == 2
+    assert "--budget of qufur ask must be left out once the state file is there" in text
+
+
+def test_two_processes_cannot_work_on_one_file(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    with FileLock(tmp_path / "s.qufur.lock"):
+        code, text = work("tell", filled(out))
+    assert code == 2
+    assert "which another process uses. Wait until it is done." in text
+
+
+def test_files_of_another_kind_are_refused(work, tmp_path):
+    Learner(Ridge(2), Paced(2, 5)).save(tmp_path / "s.qufur")
+    code, text = work("status")
+    assert code == 2
+    assert "must be a file of `qufur ask`" in text
+    (tmp_path / "s.qufur").unlink()
+    assert "`qufur ask` makes one." in work("status")[1]
