@@ -1,5 +1,6 @@
 """Any sequence of calls, with saves, loads and crashes among them, against the slow implementation."""
 
+import contextlib
 import copy
 import os
 from unittest import mock
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qufur import Learner
+from qufur.atomic import replacing
 
 from .soak import times
 from .test_oracle import Pair, call, ridges, rules
@@ -30,12 +32,18 @@ class Crash(BaseException):
 def crashing(moment):
     """Return a patch with which a save stops there."""
 
-    def half(path, content):
-        path.write_bytes(content[: len(content) // 2])
-        raise Crash
+    @contextlib.contextmanager
+    def half(path):
+        with replacing(path) as file:
+
+            def write(content):
+                file.write(content[: len(content) // 2])
+                raise Crash
+
+            yield mock.Mock(write=write)
 
     if moment == "write":
-        return mock.patch("qufur.atomic._write", half)
+        return mock.patch("qufur.atomic.replacing", half)
     return mock.patch(f"os.{moment}", side_effect=Crash)
 
 
