@@ -103,6 +103,20 @@ def test_it_is_the_learner(work, tmp_path):
     np.testing.assert_allclose(book.learner.predict(X), learner.predict(X), rtol=1e-9)
 
 
+def test_labels_in_the_first_table_are_no_inputs(work, tmp_path):
+    out = tmp_path / "to_label.csv"
+    may = write(tmp_path / "may.csv", range(300), with_delay=True)
+    assert work("ask", may, "-o", out, *START)[0] == 0
+    assert Workbook.load(tmp_path / "s.qufur").encoding.names == [
+        "wind",
+        "sky=clear",
+        "sky=cloudy",
+        "sky=storm",
+    ]
+    with out.open(newline="") as file:
+        assert {row["delay"] for row in csv.DictReader(file)} == {""}
+
+
 def test_telling_twice_is_telling_once(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out))
@@ -206,6 +220,7 @@ def test_rows_without_ids_are_numbered_through_all_tables(work, tmp_path):
     assert out.read_text().splitlines() == ["row,wind,prediction,label", "3,1,0.5,", "4,5,0.5,"]
     (tmp_path / "labels.csv").write_text("row,label\n4,0.25\n1,1\n")
     assert "2 labels learned" in work("tell", tmp_path / "labels.csv")[1]
+    assert Workbook.load(tmp_path / "s.qufur").told == {4: 0.25, 1: 1.0}
 
 
 def test_for_machines(work, tmp_path):
