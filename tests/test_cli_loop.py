@@ -169,6 +169,28 @@ def test_another_label_for_the_same_row_is_refused(work, tmp_path):
     assert "the one that came before, got 31 for 'LH0', which has 30" in text
 
 
+@pytest.mark.parametrize("rest", [True, False], ids=["while labels are outstanding", "when all are there"])
+def test_a_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest):
+    out, _ = asked(work, tmp_path)
+    learner = Workbook.load(tmp_path / "s.qufur").learner
+    right = {name: DELAY[int(name[2:])] for name in learner.outstanding[: 20 if rest else None]}
+    wrong = right | dict.fromkeys(list(right)[3:6], 70.0)  # out of range
+    work("tell", filled(out, wrong))
+    code, text = work("tell", filled(out, right), "--replace")
+    assert code == 0
+    assert "3 labels were replaced." in text
+    book = Workbook.load(tmp_path / "s.qufur")
+    learner.tell_many(list(right), np.array(list(right.values())))
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    np.testing.assert_allclose(book.learner.predict(X), learner.predict(X), rtol=1e-9)
+    found, expected = book.learner.report(), learner.report()
+    assert found.interval == pytest.approx(expected.interval)
+    assert found.loss == pytest.approx(expected.loss)
+    assert found.labelled_loss == pytest.approx(expected.labelled_loss)
+    assert (found.beyond, found.fit.noise) == (0, pytest.approx(expected.fit.noise))
+    assert "0 labels learned" in work("tell", filled(out, right))[1]
+
+
 def test_a_bad_table_leaves_everything_as_it_was(work, tmp_path):
     out, _ = asked(work, tmp_path)
     state, to_label = (tmp_path / "s.qufur").read_bytes(), out.read_bytes()
@@ -220,7 +242,8 @@ def test_rows_without_ids_are_numbered_through_all_tables(work, tmp_path):
     assert out.read_text().splitlines() == ["row,wind,prediction,label", "3,1,0.5,", "4,5,0.5,"]
     (tmp_path / "labels.csv").write_text("row,label\n4,0.25\n1,1\n")
     assert "2 labels learned" in work("tell", tmp_path / "labels.csv")[1]
-    assert Workbook.load(tmp_path / "s.qufur").told == {4: 0.25, 1: 1.0}
+    told = Workbook.load(tmp_path / "s.qufur").told
+    assert {name: record.label for name, record in told.items()} == {4: 0.25, 1: 1.0}
 
 
 def test_for_machines(work, tmp_path):
@@ -228,7 +251,7 @@ def test_for_machines(work, tmp_path):
     _, text = work("ask", write(tmp_path / "may.csv", range(300)), "-o", out, *START, "--json")
     assert json.loads(text) == {"rows": 300, "wanted": 40, "left": 0, "outstanding": 40}
     _, text = work("tell", filled(out), "--json")
-    assert json.loads(text) == {"new": 40, "known": 0, "blank": 0, "outstanding": 0}
+    assert json.loads(text) == {"new": 40, "known": 0, "replaced": 0, "blank": 0, "outstanding": 0}
     _, text = work("status", "--json")
     assert json.loads(text)["examples"] == 300
 

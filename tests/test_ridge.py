@@ -340,3 +340,26 @@ def test_telling_many_labels_at_once_takes_memory_for_the_rows_only():
     learner = Learner(Ridge(4), Uniform(1.0))
     learner.ask_many(X)
     assert peak(lambda: learner.tell_many(learner.outstanding, X[:, 0])) < 20 * X.nbytes
+
+
+@pytest.mark.parametrize(
+    ("rows", "scale"), [(3, 1.0), (40, 1.0), (40, 1e6)], ids=["young", "inverse", "factor"]
+)
+def test_a_label_can_be_corrected_in_every_form(rows, scale):
+    rng = np.random.default_rng(7)
+    X, y = (
+        rng.normal(size=(rows, 8)) * np.where(np.arange(rows) % 2, 1.0, scale)[:, None],
+        rng.normal(size=rows),
+    )
+    wrong = y + np.where(np.arange(rows) == 2, 5.0, 0.0)
+    gram, right = Gram(8, 0.5), Gram(8, 0.5)
+    gram.add(X, wrong)
+    right.add(X, y)
+    assert type(gram.form).__name__ == {3: "LowRankGram", 40: "InverseGram"}[rows] or scale > 1
+    assert gram.is_delicate == (scale > 1)
+    gram.correct(X[2], wrong[2], y[2])
+    np.testing.assert_allclose(gram.coef, right.coef, rtol=1e-7, atol=1e-12)
+    gram.add(X[:1], y[:1])  # and goes on as if nothing had been
+    right.add(X[:1], y[:1])
+    np.testing.assert_allclose(gram.coef, right.coef, rtol=1e-7, atol=1e-12)
+    assert gram.innovations.squares == pytest.approx(right.innovations.squares)

@@ -76,6 +76,16 @@ class Ledger:
             prediction, probability = np.array([self.open.pop(id) for id in ids]).T
             self.answer(prediction, probability, labels)
 
+    def correct(self, prediction: float, probability: float, old: float, new: float) -> None:
+        """Take note that the label of an answered query was another one."""
+        at = np.array([prediction])
+        most = self._model.largest_loss(at)
+        before, after = (self._model.loss(at, np.array([label])) for label in (old, new))
+        self.beyond += int((after > most).sum()) - int((before > most).sum())
+        self.loss_seen += (after - before).item()
+        p = np.array([probability])
+        self._estimate.replace(p, np.minimum(before, most), np.minimum(after, most), most)
+
     def retract(self, id: Id) -> None:
         """Take note that a label will never come."""
         prediction, probability = self.open.pop(id)

@@ -150,6 +150,14 @@ class LossEstimate:
         high = costs(p[coins], loss[coins], largest[coins], self._high_rates).sum(axis=0)
         self._sums = self._sums + np.concatenate([plain, low, high])
 
+    def replace(self, p: Floats, old: Floats, new: Floats, largest: Floats) -> None:
+        """Let queries that were taken in have had other losses."""
+        start = self._sums
+        self.saw(p, new, largest)
+        with_new, self._sums = self._sums, start
+        self.saw(p, old, largest)
+        self._sums = start + (with_new - self._sums)
+
     def passed(self, p: Floats, largest: Floats) -> None:
         """Take in examples that were not queried and the bounds of their losses, known to be right."""
         covered = p > 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from qufur.arrays import Floats
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models.base import Id
+from qufur.models.gram import Gram
+from qufur.models.ridge_state import RidgeState
 from qufur.records import Batch, Encoding, ids
 
 VERSION = 1
@@ -22,10 +25,29 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Told:
-    """How many labels were new, and how many had come before."""
+    """How many labels were new, how many had come before, and how many of those were replaced."""
 
     new: int
     known: int
+    replaced: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """A label that came, and what is needed to replace it.
+
+    Attributes
+    ----------
+    label, prediction, probability
+        In the user's units; the others are those of the decision.
+    row
+        The input as the model takes it.
+    """
+
+    label: float
+    prediction: float
+    probability: float
+    row: Floats
 
 
 @dataclass
@@ -43,7 +65,7 @@ class Workbook:
     target
         The column of labels.
     told
-        The labels that came, by id.
+        The labels that came, by id, with what is needed to replace them.
     rows
         How many rows were asked about.
     tables
@@ -54,7 +76,7 @@ class Workbook:
     encoding: Encoding
     id: str | None
     target: str
-    told: dict[Id, float] = field(default_factory=dict)
+    told: dict[Id, Record] = field(default_factory=dict)
     rows: int = 0
     tables: list[str] = field(default_factory=list)
 
@@ -82,24 +104,41 @@ class Workbook:
         """Return what the rows are called: by a column, or by numbers that go on from the last table."""
         return ids(batch, self.id) if self.id else list(range(self.rows + 1, self.rows + 1 + len(batch)))
 
-    def tell(self, names: Sequence[Id], labels: Floats, file: str) -> Told:
-        """Learn labels; the same label twice is one, and nothing is learned if one of them is wrong."""
+    def tell(self, names: Sequence[Id], labels: Floats, file: str, *, replace: bool = False) -> Told:
+        """Learn labels; the same label twice is one, and nothing is learned if one of them is wrong.
+
+        With `replace`, another label for a row that has one takes its place, as if it had been told at once.
+        """
         wanted = dict(zip(names, labels.tolist(), strict=True))
         if len(wanted) < len(names):
             twice = next(name for place, name in enumerate(names) if name in names[:place])
             raise invalid("id", file, "there once", f"{twice!r} more than once")
-        new = {name: label for name, label in wanted.items() if name not in self.told}
+        new = [name for name in wanted if name not in self.told]
+        other = [name for name in wanted if name in self.told and wanted[name] != self.told[name].label]
         for name in new:
             if name not in self.learner.charges:
                 remedy = "Labels are taken for rows that were asked for."
                 raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
-        for name in wanted.keys() - new.keys():
-            if wanted[name] != self.told[name]:
-                received = f"{wanted[name]:g} for {name!r}, which has {self.told[name]:g}"
-                raise invalid("label", file, "the one that came before", received)
-        self.learner.tell_many(list(new), np.array(list(new.values())))
-        self.told |= new
-        return Told(len(new), len(wanted) - len(new))
+        if other and not replace:
+            received = f"{wanted[other[0]]:g} for {other[0]!r}, which has {self.told[other[0]].label:g}"
+            raise invalid("label", file, "the one that came before", received, "--replace takes the new one.")
+        self._learn({name: wanted[name] for name in new})
+        for name in other:
+            self._replace(name, wanted[name])
+        return Told(len(new), len(wanted) - len(new), len(other))
+
+    def _learn(self, labels: dict[Id, float]) -> None:
+        open, rows = self.learner.ledger.open, self.learner.state.pending
+        records = {name: Record(label, *open[name], rows[name]) for name, label in labels.items()}
+        self.learner.tell_many(list(labels), np.array(list(labels.values())))
+        self.told |= records
+
+    def _replace(self, name: Id, label: float) -> None:
+        record, state = self.told[name], cast(RidgeState, self.learner.state)
+        old, new = state.model.scaled(np.array([record.label, label])).tolist()
+        cast(Gram, state.labelled).correct(record.row, old, new)
+        self.learner.ledger.correct(record.prediction, record.probability, record.label, label)
+        self.told[name] = dataclasses.replace(record, label=label)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in place of what was there, or not at all."""
@@ -112,7 +151,12 @@ class Workbook:
             "rows": self.rows,
             "tables": self.tables,
         }
-        tensors |= {"workbook.labels": np.array(list(self.told.values()), dtype=np.float64)}
+        records = self.told.values()
+        numbers = [[record.label, record.prediction, record.probability] for record in records]
+        tensors |= {
+            "workbook.numbers": np.array(numbers, dtype=np.float64).reshape(-1, 3),
+            "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
+        }
         state_file.write(path, {"version": VERSION, "workbook": own, "learner": header}, tensors)
 
     @classmethod
@@ -121,9 +165,13 @@ class Workbook:
         header, tensors = state_file.read(path)
         try:
             own = header["workbook"]
-            labels = tensors.pop("workbook.labels").tolist()
+            numbers, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
             learner = snapshot.decode(Learner, (header["learner"], tensors))
-            told = dict(zip(own["told"], labels, strict=True))
+            records = [
+                Record(label, prediction, probability, row)
+                for (label, prediction, probability), row in zip(numbers.tolist(), rows, strict=True)
+            ]
+            told = dict(zip(own["told"], records, strict=True))
             encoding = Encoding.from_state(own["encoding"])
             return cls(learner, encoding, own["id"], own["target"], told, own["rows"], own["tables"])
         except Exception:  # content from elsewhere can be wrong in any way

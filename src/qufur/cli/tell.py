@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,9 @@ def tell(
         Path, typer.Argument(help="File with ids and labels; rows without a label are left out.")
     ],
     state: State,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Let other labels take the place of those that came before.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Learn the labels that a table brings.
@@ -35,11 +39,13 @@ def tell(
             names += [called[place] for place in places.tolist()]
             values.append(found)
             blank += len(batch) - len(places)
-        told = book.tell(names, np.concatenate(values), data.name)
+        told = book.tell(names, np.concatenate(values), data.name, replace=replace)
         book.save(state)
     left = len(book.learner.outstanding)
     if json:
-        show.print_json({"new": told.new, "known": told.known, "blank": blank, "outstanding": left})
+        show.print_json(asdict(told) | {"blank": blank, "outstanding": left})
         return
     print(f"{told.new} labels learned, {told.known} known before, {blank} rows without a label.")
+    if told.replaced:
+        print(f"{told.replaced} labels were replaced.")
     print(f"{left} labels are outstanding.")

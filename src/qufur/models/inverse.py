@@ -94,6 +94,11 @@ class InverseGram:
             self._refresh()
         return surprise
 
+    def correct(self, x: Floats, change: float) -> None:
+        """Change the label of a row that was absorbed."""
+        self.moment += change * x
+        self.coef += change * self.solve(x[None])[0]
+
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
         gram = blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)
