@@ -16,7 +16,7 @@ LAYERS = [
     {"data", "hypotheses"},
     {"models", "rules", "streams"},
     {"coin_bets", "loss_estimate", "records", "shift_signal"},
-    {"answer", "at_random", "ledger", "lookahead", "report", "snapshot", "tasks", "theory", "trace"},
+    {"answer", "at_random", "ids", "ledger", "lookahead", "report", "snapshot", "tasks", "theory", "trace"},
     {"learner"},
     {"run", "workbook"},
     {"faces"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from qufur import report, snapshot
 from qufur.answer import Answer, Answers, Circumstances, answer
 from qufur.arrays import Bools, Floats, Ints, as_inputs, as_labels, is_whole
 from qufur.errors import invalid
+from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.ledger import Ledger
 from qufur.lookahead import BlockSize, Effort, decide
 from qufur.models.base import NO_ARRIVALS, Arrivals, Id, Lookahead, Model
@@ -104,7 +104,7 @@ class Learner:
         row = as_inputs(x, self.dim, "Learner")
         if len(row) != 1:
             raise invalid("x", "Learner", "one input", f"{len(row)} rows", "Use ask_many for a batch.")
-        ids = self._as_ids(None if id is None else [id], 1)
+        ids = as_ids(None if id is None else [id], 1, self.next_id, self.charges)
         block = self.decide(row, ids, self._as_domain(None if domain is None else [domain], 1))
         prediction = self.finish(block, NO_ARRIVALS)
         columns = (prediction, block.uncertainty, block.probability, block.query)
@@ -117,7 +117,8 @@ class Learner:
     ) -> Answers:
         """Answer a batch of inputs whose labels come later: the same as `ask` one by one, but in blocks."""
         rows = as_inputs(X, self.dim, "Learner")
-        names, domains = self._as_ids(ids, len(rows)), self._as_domain(domain, len(rows))
+        names = as_ids(ids, len(rows), self.next_id, self.charges)
+        domains = self._as_domain(domain, len(rows))
         if len(rows):
             self.rule.check_domain(domains)
         predictions, blocks = [], []
@@ -150,7 +151,7 @@ class Learner:
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
         """Give the labels of several outstanding queries at once."""
         y = as_labels(labels, len(ids), "Learner")
-        self._check_outstanding(ids)
+        check_outstanding(ids, self.charges)
         self.model.check_labels(y)
         if len(ids):
             self.state.label(ids, y)
@@ -160,7 +161,7 @@ class Learner:
 
     def retract(self, id: Id) -> None:
         """Say that the label of an outstanding query will never come; its cost is refunded."""
-        self._check_outstanding([id])
+        check_outstanding([id], self.charges)
         self.state.retract(id)
         self.ledger.retract(id)
         self.spending.refund(self.charges.pop(id))
@@ -257,7 +258,7 @@ class Learner:
             self.next_id += count
         else:
             queried = [ids[row] for row in rows.tolist()]
-            self.next_id = _beyond(ids[:count], self.next_id)
+            self.next_id = beyond(ids[:count], self.next_id)
         charges = offer.charges[:, rows].T
         return Block(look, effort, query, look.uncertainty, probability, queried, charges, spent, left)
 
@@ -276,21 +277,6 @@ class Learner:
                 del self.charges[id]
         return prediction
 
-    def _as_ids(self, ids: Sequence[Id] | None, count: int) -> Sequence[Id]:
-        if ids is None:
-            return range(self.next_id, self.next_id + count)
-        ids = [int(id) if isinstance(id, np.integer) else id for id in ids]
-        if len(ids) != count:
-            raise invalid("ids", "Learner", f"{count} ids, one per input", len(ids))
-        for id in ids:
-            if not _is_id(id):
-                raise invalid("id", "Learner", "an int or a str", repr(id))
-        _check_distinct(ids)
-        taken = [id for id in ids if id in self.charges]
-        if taken:
-            raise invalid("id", "Learner", "new while its label is outstanding", repr(taken[0]))
-        return ids
-
     def _as_domain(self, domain: ArrayLike | None, count: int) -> Ints | None:
         if domain is None:
             return None
@@ -300,30 +286,6 @@ class Learner:
             raise invalid("domain", "Learner", f"{count} integers, one per input", received)
         return domains.astype(np.int64)
 
-    def _check_outstanding(self, ids: Sequence[Id]) -> None:
-        odd = [id for id in ids if not _is_id(id) or id not in self.charges]
-        if odd:
-            few = ", ".join(map(repr, list(self.charges)[:5])) or "none"
-            raise invalid("id", "Learner", "outstanding", repr(odd[0]), f"Outstanding: {few}.")
-        _check_distinct(ids)
-
 
 def _chained(parts: Sequence[np.ndarray[Any, Any]], kind: type) -> Any:
     return np.concatenate([np.empty(0, dtype=kind), *parts])
-
-
-def _beyond(ids: Sequence[Id], next_id: int) -> int:
-    """Return the first number above all ids so far: numbers given out by default must never be taken."""
-    if isinstance(ids, range):
-        return max(next_id, ids.stop)
-    return max([next_id, *(id + 1 for id in ids if isinstance(id, int))])
-
-
-def _is_id(id: object) -> bool:
-    return isinstance(id, str) or is_whole(id)
-
-
-def _check_distinct(ids: Sequence[Id]) -> None:
-    twice = [id for id, times in Counter(ids).items() if times > 1]
-    if twice:
-        raise invalid("ids", "Learner", "distinct", f"{twice[0]!r} more than once")

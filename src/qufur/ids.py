@@ -1,0 +1,60 @@
+"""What examples are called: numbers by default, or what the user says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import is_whole
+from qufur.errors import invalid
+from qufur.models.base import Id
+
+
+def as_ids(ids: Sequence[Any] | None, count: int, next_id: int, taken: Collection[Id]) -> Sequence[Id]:
+    """Return a name for each of some examples, checked; numbers from the next one on if none are given."""
+    if ids is None:
+        return range(next_id, next_id + count)
+    ids = [int(id) if isinstance(id, np.integer) else id for id in ids]
+    if len(ids) != count:
+        raise invalid("ids", "Learner", f"{count} ids, one per input", len(ids))
+    for id in ids:
+        if not _is_id(id):
+            raise invalid("id", "Learner", "an int or a str", repr(id))
+    _check_distinct(ids)
+    again = [id for id in ids if id in taken]
+    if again:
+        raise invalid("id", "Learner", "new while its label is outstanding", repr(again[0]))
+    return ids
+
+
+def check_outstanding(ids: Sequence[Any], outstanding: Collection[Id]) -> None:
+    """Refuse ids of which one is not outstanding, or there twice."""
+    odd = [id for id in ids if not _is_id(id) or id not in outstanding]
+    if odd:
+        few = ", ".join(map(repr, list(outstanding)[:5])) or "none"
+        raise invalid("id", "Learner", "outstanding", repr(odd[0]), f"Outstanding: {few}.")
+    _check_distinct(ids)
+
+
+def beyond(ids: Sequence[Id], next_id: int) -> int:
+    """Return the first number above all ids so far: numbers given out by default must never be taken.
+
+    >>> beyond(["a", 7], 3), beyond(range(3), 5)
+    (8, 5)
+    """
+    if isinstance(ids, range):
+        return max(next_id, ids.stop)
+    return max([next_id, *(id + 1 for id in ids if isinstance(id, int))])
+
+
+def _is_id(id: object) -> bool:
+    return isinstance(id, str) or is_whole(id)
+
+
+def _check_distinct(ids: Sequence[Id]) -> None:
+    twice = [id for id, times in Counter(ids).items() if times > 1]
+    if twice:
+        raise invalid("ids", "Learner", "distinct", f"{twice[0]!r} more than once")
