@@ -99,6 +99,11 @@ def check_shapes(arrays: Mapping[str, NDArray[Any]], axes: Axes, **lengths: int)
             raise invalid(name, "a saved state", f"of shape {wanted}", shape)
 
 
+def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose name begins so, by the rest of their name."""
+    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+
+
 def _as_float(values: ArrayLike, parameter: str, owner: str, allowed: str) -> Floats:
     if hasattr(values, "toarray"):
         remedy = f"Pass {parameter}.toarray()."

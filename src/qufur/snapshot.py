@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur import state_file
-from qufur.arrays import is_whole
+from qufur.arrays import is_whole, under
 from qufur.classes import class_named
 from qufur.errors import invalid
 from qufur.models import Model
 from qufur.rules import Rule
-from qufur.state_file import Tensors, refused
+from qufur.state_file import refused
 from qufur.stored import Content, check_form, check_kept, check_value
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def decode(kind: type[Learner], content: Content) -> Learner:
     model, rule = _build(header["model"], Model), _build(header["rule"], Rule)
     learner = kind(model, rule, seed=_generator(header["rng"]))
     check_form(content, encode(learner))
-    learner.state.restore(header["state"], _under("state.", tensors))
-    learner.ledger.restore(header["ledger"], _under("ledger.", tensors))
+    learner.state.restore(header["state"], under("state.", tensors))
+    learner.ledger.restore(header["ledger"], under("ledger.", tensors))
     learner.spending.restore(header["spending"])
     learner.next_id = header["next_id"]
     learner.dim = header["dim"]
@@ -100,10 +100,6 @@ def _check_agreement(learner: Learner) -> None:
     dim, known = learner.dim, learner.model.dim
     if known not in (None, dim) or not (dim is None or is_whole(dim)):
         raise invalid("dim", "the file", "what the model has" if known else "an integer", dim)
-
-
-def _under(prefix: str, tensors: Tensors) -> Tensors:
-    return {name.removeprefix(prefix): a for name, a in tensors.items() if name.startswith(prefix)}
 
 
 def _describe(part: Any, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, Ints
+from qufur.arrays import Bools, Floats, Ints, under
 from qufur.models.base import Arrivals, Id, Lookahead, State
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class SoftmaxState(State):
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over a state that `save` returned."""
-        self.inputs.restore(values, _under("inputs.", arrays))
-        self.trainer.restore(_under("trainer.", arrays))
+        self.inputs.restore(values, under("inputs.", arrays))
+        self.trainer.restore(under("trainer.", arrays))
         self.pending = self.inputs.pending
 
 
@@ -118,7 +118,3 @@ class SoftmaxLook(Lookahead):
             start = stop
         predictions[start:] = trainer.predict(self._X[start:])
         return predictions
-
-
-def _under(prefix: str, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
