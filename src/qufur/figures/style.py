@@ -33,6 +33,7 @@ def subplots(rows: int, columns: int, width: float = 5.4, height: float = 4.0) -
     for panel in panels:
         panel.spines[["top", "right"]].set_visible(False)
         panel.grid(alpha=0.25, linewidth=0.6)
+        panel.set_axisbelow(True)
     return figure, panels
 
 
