@@ -5,10 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from qufur import QuFUR, Ridge, Threshold, checks
-from qufur.lookahead import decide
-from qufur.models.base import Lookahead
-from qufur.rules.base import Spending
+from qufur import QuFUR, Ridge, checks
+from qufur.rules.spending import Spending
 
 
 @pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
@@ -53,27 +51,3 @@ class ReadsGlobalRandomness(QuFUR):
 def test_wrong_rules_are_caught(rule, broken):
     with pytest.raises(AssertionError):
         broken(Ridge(4), rule)
-
-
-class LooksBack(Lookahead):
-    """A broken look-ahead: two rows that each want to query only if the other does not."""
-
-    uncertainty = np.ones(2)
-
-    def consider(self, rows):
-        pass
-
-    def given(self, chosen):
-        return np.where(chosen[::-1], 0.0, 1.0)
-
-    def settle(self):
-        pass
-
-    def finish(self, ids, arrivals):
-        return np.zeros(2)
-
-
-def test_a_look_ahead_that_looks_back_does_not_run_forever():
-    offer = Threshold(0.5).start().offer(2, np.random.default_rng(0), None)
-    with pytest.raises(RuntimeError, match="LooksBack lets Δ of a row depend on later rows"):
-        decide(LooksBack(), offer)

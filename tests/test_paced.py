@@ -22,8 +22,9 @@ def play(rule, uncertainty, rng, cuts=()):
         stop = min(next(end for end in ends if end > start), start + spending.ahead)
         part = uncertainty[start:stop]
         offer = spending.offer(len(part), rng, None)
-        rows = np.arange(len(part))
-        offer.charge(rows, offer.charges_for(part, rows))
+        for row in range(len(part)):
+            if part[row] > offer.lowest[row]:
+                offer.buy(row, part[row])
         offer.close(part)
         query.append(offer.query)
         start = stop
@@ -124,8 +125,9 @@ def test_alpha_is_as_defined(budget):
             assert math.isclose(spending.alpha, expected, rel_tol=1e-9)
         part = delta[seen : seen + spending.ahead]
         offer = spending.offer(len(part), rng, None)
-        rows = np.arange(len(part))
-        offer.charge(rows, offer.charges_for(part, rows))
+        for row in range(len(part)):
+            if part[row] > offer.lowest[row]:
+                offer.buy(row, part[row])
         offer.close(part)
         seen += len(part)
 

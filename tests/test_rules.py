@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
-from qufur.rules import RULES
+from qufur.rules import RULES, Rule
 from qufur.rules.domain_oracle import domain_rates
+from qufur.rules.levels import LARGEST_COIN, bisected
 from qufur.streams import Arrays
 
 DELTA = np.array([0.0, 0.05, 0.25, 0.5, 3.0])
@@ -48,13 +49,19 @@ def test_a_threshold_takes_ties_and_what_rounding_made_of_them():
 # Coins
 
 
+def buy(offer, deltas):
+    """Buy what is wanted, one example after the other."""
+    for row, delta in enumerate(deltas):
+        if delta > offer.lowest[row]:
+            offer.buy(row, delta)
+
+
 def offers(rule, deltas, rng, domain=None):
     """Offer examples one by one to a fresh rule; return what it spent, its probabilities and its queries."""
     spending, probabilities, queries = rule.start(), [], []
     for delta in np.asarray(deltas)[:, None]:
         offer = spending.offer(1, rng, domain)
-        row = np.array([0])
-        offer.charge(row, offer.charges_for(delta, row))
+        buy(offer, delta)
         queries.append(bool(offer.query[0]))
         probabilities.append(float(offer.close(delta)[0]))
     return spending, np.array(probabilities), np.array(queries)
@@ -212,9 +219,8 @@ def test_a_block_counts_a_copy_that_runs_out_inside_it():
     rule = FixedBudget(8, 2)  # two labels per copy
     blocks, spending = rule.start(), None
     offer = blocks.offer(6, np.random.default_rng(1), None)
-    rows = np.arange(6)
     delta = np.array([0.3, 1.0, 0.5, 2.0, 0.1, 1.0])
-    offer.charge(rows, offer.charges_for(delta, rows))
+    buy(offer, delta)
     together = offer.close(delta)
     spending, one_by_one, query = offers(rule, delta, np.random.default_rng(1))
     np.testing.assert_array_equal(offer.query, query)
@@ -397,3 +403,29 @@ def test_probability_does_not_fall_as_uncertainty_rises(kind):
         p = np.atleast_2d(rule.probability(delta, domain))
         assert ((p >= 0) & (p <= 1)).all()
         assert (np.diff(p, axis=1) >= 0).all()
+
+
+# Levels
+
+
+@pytest.mark.parametrize("rule", [rule for kind in RULES for rule in kind.examples(1000)], ids=repr)
+def test_levels_are_where_the_probability_passes_the_coin(rule):
+    """Each rule's own formula against the bisection that knows nothing but `probability`."""
+    rng, spending = np.random.default_rng(8), rule.start()
+    shape = len(rule.caps()), 200
+    coins = rng.random(shape) if rule.random else np.full(shape, LARGEST_COIN)
+    domain = rng.integers(0, 2, shape[1])
+    levels = np.broadcast_to(spending.levels(coins, domain), shape)
+    slow = bisected(lambda delta: spending.probability(delta, domain), coins)
+    np.testing.assert_array_equal(levels == -1.0, slow == -1.0)
+    np.testing.assert_allclose(levels, slow, rtol=1e-12)
+
+
+def test_a_rule_that_gives_its_probability_only_makes_the_same_queries():
+    class Bare(QuFUR):
+        levels = Rule.levels
+
+    X = np.random.default_rng(0).standard_normal((300, 5))
+    stream = Arrays(X, X[:, 0])
+    fast, slow = (run(Learner(Ridge(5), kind(0.8, floor=0.05)), stream) for kind in (QuFUR, Bare))
+    np.testing.assert_array_equal(fast.query, slow.query)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Bools, Floats
 from qufur.models.base import NO_ARRIVALS, Model
 
 BLOCK = 256
@@ -26,11 +26,18 @@ def summed_uncertainty(model: Model, X: Floats, labels: int, seed: int) -> float
         part = slice(start, start + BLOCK)
         look = state.look(X[part])
         rows = chosen[start : start + len(look.uncertainty)].nonzero()[0]
-        if len(rows):
-            look.consider(rows)
-            look.given(np.ones(len(rows), dtype=bool))
-            look.settle()
+        look.decide(_Chosen(chosen[start : start + len(look.uncertainty)]))
         total += float(look.uncertainty.sum())
         look.finish((start + rows).tolist(), NO_ARRIVALS)
         start += len(look.uncertainty)
     return total
+
+
+class _Chosen:
+    """Terms on which the chosen rows are bought, and no others."""
+
+    def __init__(self, chosen: Bools) -> None:
+        self.lowest = np.where(chosen, -1.0, np.inf)
+
+    def buy(self, row: int, uncertainty: float) -> bool:
+        return False

@@ -16,7 +16,7 @@ from qufur.arrays import Bools, Floats, Ints, as_inputs, as_labels, is_whole
 from qufur.errors import invalid
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.ledger import Ledger
-from qufur.lookahead import BlockSize, Effort, decide
+from qufur.lookahead import BlockSize, Effort
 from qufur.models.base import NO_ARRIVALS, Arrivals, Id, Lookahead, Model
 from qufur.report import Report
 from qufur.rules.base import Rule
@@ -249,10 +249,10 @@ class Learner:
         count = len(look.uncertainty)
         spent, left = self.spending.spent, self.spending.left
         offer = self.spending.offer(count, self.rng, None if domain is None else domain[:count])
-        effort = decide(look, offer)
+        candidates = look.decide(offer)
         probability = offer.close(look.uncertainty)
-        query = offer.query
-        (rows,) = query.nonzero()
+        query, rows = offer.query, look.queried
+        effort = Effort(count, candidates, len(rows))
         if ids is None:
             queried: Sequence[Id] = (self.next_id + rows).tolist()
             self.next_id += count

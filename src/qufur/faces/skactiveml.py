@@ -13,7 +13,7 @@ from qufur.errors import invalid, missing_extra
 from qufur.models import Ridge
 from qufur.models.base import State
 from qufur.rules import Paced
-from qufur.rules.base import Spending
+from qufur.rules.spending import Spending
 
 try:
     from skactiveml.base import BudgetManager, SingleAnnotatorStreamQueryStrategy
@@ -204,8 +204,9 @@ def _pay(spending: Spending, rng: np.random.Generator, utility: float, paid: boo
     """Move on by one sample, and decide unless it is known whether it was queried."""
     known = np.array([max(0.0, np.nan_to_num(utility))])
     offer = spending.offer(1, rng, None)
-    query = bool(offer.may_query(known)[0] and not np.isnan(utility)) if paid is None else paid
-    offer.charge(np.array([0]), np.array([[query]]))
+    query = bool(known[0] > offer.lowest[0] and not np.isnan(utility)) if paid is None else paid
+    if query:
+        offer.buy(0, np.inf)
     offer.close(known)
     return query
 

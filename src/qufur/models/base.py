@@ -7,11 +7,11 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, Ints
+from qufur.arrays import Floats, Ints
 from qufur.models.fit import Fit
 
 Id = int | str
@@ -169,29 +169,35 @@ class State(ABC):
         """Take over a state that `save` returned."""
 
 
+class Terms(Protocol):
+    """On what terms the labels of a block are bought."""
+
+    @property
+    def lowest(self) -> Floats:
+        """For each row the Δ above which its label is wanted, as things stand."""
+
+    def buy(self, row: int, uncertainty: float) -> bool:
+        """Buy a label that is wanted; return whether `lowest` has changed for rows to come."""
+
+
 class Lookahead(ABC):
     """A block of upcoming inputs: first its queries are found, then it is absorbed as a whole.
 
     Attributes
     ----------
     uncertainty
-        Δ of each row: until `settle` as if no row of the block were queried, from then on given the block's
+        Δ of each row: until `decide` as if no row of the block were queried, from then on given the block's
         queries before it.
+    queried
+        The rows that are queried, once that is decided.
     """
 
     uncertainty: Floats
+    queried: Ints = np.empty(0, dtype=np.int64)
 
     @abstractmethod
-    def consider(self, rows: Ints) -> None:
-        """Take these rows as the only ones that may be queried."""
-
-    @abstractmethod
-    def given(self, chosen: Bools) -> Floats:
-        """Return Δ of each considered row if the chosen ones among them are queried."""
-
-    @abstractmethod
-    def settle(self) -> None:
-        """Make the rows last chosen the block's queries."""
+    def decide(self, terms: Terms) -> int:
+        """Decide each row as if it had come alone; return how many of them had to be looked into."""
 
     @abstractmethod
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
@@ -209,15 +215,13 @@ class OneRow(Lookahead):
         self._X = X
         self.uncertainty = state.uncertainty(X)
 
-    def consider(self, rows: Ints) -> None:
-        """There is only one row to consider."""
-
-    def given(self, chosen: Bools) -> Floats:
-        """Return Δ of the row, which does not depend on whether it is queried itself."""
-        return self.uncertainty
-
-    def settle(self) -> None:
-        """There are no later rows to adjust."""
+    def decide(self, terms: Terms) -> int:
+        """Buy the label if it is wanted."""
+        uncertainty = self.uncertainty.item()
+        if uncertainty > terms.lowest.item():
+            terms.buy(0, uncertainty)
+            self.queried = np.zeros(1, dtype=np.int64)
+        return 1
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the prediction, then ask for the label if it is wanted, then learn what arrived."""

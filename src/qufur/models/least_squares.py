@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +57,12 @@ class LeastSquares(Regression):
 
     def delta(self, variance: Floats) -> Floats:
         """Return Δ for ‖x‖² in M⁻¹."""
-        return self.level * (np.minimum(1.0, variance) if self.cap else variance)
+        return self.level * np.minimum(self.most, variance)
+
+    @property
+    def most(self) -> float:
+        """The variance at which Δ is capped."""
+        return 1.0 if self.cap else math.inf
 
     @property
     def level(self) -> float:

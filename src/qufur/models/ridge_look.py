@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, Ints
-from qufur.models.base import Arrivals, Id, Lookahead
+from qufur.arrays import Floats, Ints
+from qufur.models.base import Arrivals, Id, Lookahead, Terms
 from qufur.models.gram import pieces
-from qufur.models.update import Update, cholesky_of_sum, forward
+from qufur.models.turns import Turns
+from qufur.models.update import Update, forward
 from qufur.models.view import Posterior, View
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ class RidgeLook(Lookahead):
 
     Let K be the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L the Cholesky factor of I + K
     among the queries. The rows of V = L⁻¹K are what each query, one after the other, takes off: with the
-    first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx². Where x is the i-th query itself,
-    V_ji is L_ij, which saves the division.
+    first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx².
     """
 
     largest_variance = 1e6
@@ -32,32 +32,37 @@ class RidgeLook(Lookahead):
         self._state = state
         self._view = view
         self.uncertainty = state.model.delta(view.variance)
-        self._chosen = np.empty(0, dtype=np.int64)
         self._queries = Update.bare(view.X[:0])
 
-    def consider(self, rows: Ints) -> None:
-        """Compute the covariances of the rows that may be queried, among themselves."""
-        self._rows = rows
-        self._among = self._view.among(rows)
+    def decide(self, terms: Terms) -> int:
+        """Go through the rows that would be queried if no other were: Δ only falls, so no other row is."""
+        rows = (self.uncertainty > terms.lowest).nonzero()[0]
+        if len(rows):
+            turns = Turns(self._view.among(rows))
+            self._go_through(rows, turns, terms)
+            if turns.chosen:
+                self._settle(rows, *turns.factor())
+        return len(rows)
 
-    def given(self, chosen: Bools) -> Floats:
-        """Return Δ of each considered row if the chosen ones among them are queried."""
-        self._chosen, others = chosen.nonzero()[0], (~chosen).nonzero()[0]
-        K = self._among[self._chosen]
-        self._L = cholesky_of_sum(K[:, self._chosen])
-        taken = np.empty(len(chosen))
-        taken[self._chosen] = np.einsum("ij,ij->i", self._L, self._L) - self._L.diagonal() ** 2
-        if len(others):
-            taken[others] = _squares(self._taken_off(K[:, others], others))
-        return self._delta(self._view.variance[self._rows] - taken)
+    def _go_through(self, rows: Ints, turns: Turns, terms: Terms) -> None:
+        model = self._state.model
+        level, most = model.level, model.most  # Δ of one number at a time, as `model.delta` has it of many
+        lowest = terms.lowest[rows].tolist()
+        for place, row in enumerate(rows.tolist()):
+            uncertainty = level * min(most, turns.variance(place))
+            if uncertainty > lowest[place]:
+                turns.query(place)
+                if terms.buy(row, uncertainty):
+                    lowest = terms.lowest[rows].tolist()
 
-    def settle(self) -> None:
-        """Make the rows last chosen the block's queries."""
-        self._queries = self._view.update(self._chosen, self._L)
-        K = self._view.toward_all(self._chosen)
-        self._chosen = self._rows[self._chosen]
-        self._V = self._taken_off(K, np.arange(len(self._view.X)))
-        self.uncertainty = self._delta(self._view.variance - _squares(self._V))
+    def _settle(self, rows: Ints, chosen: Ints, L: Floats) -> None:
+        self._queries = self._view.update(chosen, L)
+        K = self._view.toward_all(chosen)
+        self.queried = rows[chosen]
+        self._V = forward(L, K)
+        self._V[self.queried[:, None] >= np.arange(len(self._view.X))] = 0.0  # a query comes after these
+        variance = self._view.variance - np.einsum("ij,ij->j", self._V, self._V)
+        self.uncertainty = self._state.model.delta(np.maximum(variance, 0.0))
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
@@ -81,16 +86,7 @@ class RidgeLook(Lookahead):
         # Then one matrix serves queries and labels, and V serves variances and predictions.
         state = self._state
         same = not state.pending and len(ids) == len(arrivals.ids) and not state.labelled.is_delicate
-        return same and np.array_equal(arrivals.before, self._chosen + 1) and list(ids) == list(arrivals.ids)
-
-    def _taken_off(self, K: Floats, rows: Ints) -> Floats:
-        """Return V for some rows, zero where the query comes after the row."""
-        V = forward(self._L, K)
-        V[self._chosen[:, None] >= rows] = 0.0
-        return V
-
-    def _delta(self, variance: Floats) -> Floats:
-        return self._state.model.delta(np.maximum(variance, 0.0))
+        return same and np.array_equal(arrivals.before, self.queried + 1) and list(ids) == list(arrivals.ids)
 
 
 def play(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
@@ -108,10 +104,6 @@ def play(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> F
         gain[before[part, None] > np.arange(len(X))] = 0.0
         scores += gram.absorb(update, y[part]) @ gain
     return np.asarray(scores)
-
-
-def _squares(V: Floats) -> Floats:
-    return np.asarray(np.einsum("ij,ij->j", V, V))
 
 
 def _play_in_turn(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:

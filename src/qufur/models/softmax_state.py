@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, Ints, under
-from qufur.models.base import Arrivals, Id, Lookahead, State
+from qufur.arrays import Floats, Ints, under
+from qufur.models.base import Arrivals, Id, Lookahead, State, Terms
 
 if TYPE_CHECKING:
     from qufur.models.softmax import Softmax
@@ -83,28 +83,18 @@ class SoftmaxLook(Lookahead):
         self._state = state
         self._look = look
         self._X = X[: len(look.uncertainty)]
-        self._queried = np.empty(0, dtype=np.int64)
         self.uncertainty = look.uncertainty
 
-    def consider(self, rows: Ints) -> None:
-        """Take these rows as the only ones that may be queried."""
-        self._rows = rows
-        self._look.consider(rows)
-
-    def given(self, chosen: Bools) -> Floats:
-        """Return Δ of each considered row if the chosen ones among them are queried."""
-        self._queried = self._rows[chosen]
-        return self._look.given(chosen)
-
-    def settle(self) -> None:
-        """Make the rows last chosen the block's queries."""
-        self._look.settle()
-        self.uncertainty = self._look.uncertainty
+    def decide(self, terms: Terms) -> int:
+        """Let the linear learner decide."""
+        candidates = self._look.decide(terms)
+        self.uncertainty, self.queried = self._look.uncertainty, self._look.queried
+        return candidates
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, training at each arrival."""
         classes = arrivals.labels.astype(np.int64)
-        waiting = self._state.pending | dict(zip(ids, self._X[self._queried], strict=True))
+        waiting = self._state.pending | dict(zip(ids, self._X[self.queried], strict=True))
         rows = np.array([waiting[id] for id in arrivals.ids]).reshape(len(classes), self._X.shape[1])
         unlabelled = Arrivals(arrivals.ids, np.zeros(len(classes)), arrivals.before)
         self._look.finish(ids, unlabelled)

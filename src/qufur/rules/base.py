@@ -1,4 +1,4 @@
-"""What a rule is, and the one place where coins are thrown and budgets kept."""
+"""What a rule is."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, Ints, as_count
+from qufur.arrays import Floats, Ints, as_count
 from qufur.errors import invalid
+from qufur.rules.levels import bisected
+from qufur.rules.spending import Spending
 
 Domains = tuple[Sequence[int], Sequence[int]]
 """T_u and d_u of every domain."""
@@ -49,6 +51,14 @@ class Rule(ABC):
     @abstractmethod
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         """Return the query probability of each example, shape (n,) or (copies, n), before labels run out."""
+
+    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+        """Return the Δ above which each coin, of shape (copies, n), lies below the query probability.
+
+        It is where decisions come from: −1 where the label is wanted whatever Δ is, ∞ where it never is. This
+        one inverts `probability` by bisection, which is right for every rule and slow; rules know better.
+        """
+        return bisected(lambda uncertainty: self.probability(uncertainty, domain), coins)
 
     def caps(self) -> Floats:
         """Return how many labels each copy may buy."""
@@ -97,109 +107,3 @@ def as_floor(floor: Any, owner: str, share: float) -> None:
             else "At the share of the stream that the budget pays for, nothing is left to choose."
         )
         raise invalid("floor", owner, allowed, repr(floor), remedy)
-
-
-class Spending:
-    """What a rule has spent: all the state it has.
-
-    A subclass may let the probability depend on what has been seen, but only as of fixed positions of the
-    stream: `ahead` says how far the next one is, and no block goes beyond it. Then decisions do not depend on
-    how the stream is cut into blocks.
-    """
-
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-        self.caps = rule.caps()
-        self.charged = np.zeros(len(self.caps))
-        self.spent = 0
-
-    @property
-    def left(self) -> int | None:
-        """Labels that may still be bought, or None without a budget."""
-        return None if self.rule.limit is None else self.rule.limit - self.spent
-
-    @property
-    def ahead(self) -> int | None:
-        """How many examples can be decided before the rule changes; None if it never does."""
-        return None
-
-    @property
-    def room(self) -> Floats:
-        """How many labels each copy may buy until the rule changes."""
-        return np.asarray(self.caps - self.charged)
-
-    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        """Return the query probability of each example, as the rule stands now."""
-        return self.rule.probability(uncertainty, domain)
-
-    def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> Offer:
-        """Throw the coins of the next `count` examples: one per copy and example, copy 0 first."""
-        coins = rng.random((count, len(self.caps))).T if self.rule.random else None
-        return Offer(self, count, coins, domain)
-
-    def book(self, charges: Bools, uncertainty: Floats) -> None:
-        """Take note of examples that were decided: who pays for which, and their uncertainties."""
-        self.charged += charges.sum(axis=1)
-        self.spent += int(charges.any(axis=0).sum())
-
-    def refund(self, charge: Bools) -> None:
-        """Take back one query that these copies paid for."""
-        self.charged -= charge
-        self.spent -= 1
-
-    def save(self) -> dict[str, Any]:
-        """Return the state as JSON values."""
-        return {"charged": self.charged.tolist(), "spent": self.spent}
-
-    def restore(self, values: dict[str, Any]) -> None:
-        """Take over a state that `save` returned."""
-        self.charged, self.spent = np.array(values["charged"]), values["spent"]
-
-
-class Offer:
-    """The coins of a block of upcoming examples, and what is decided about them."""
-
-    def __init__(self, spending: Spending, count: int, coins: Floats | None, domain: Ints | None) -> None:
-        self._spending = spending
-        self._coins = coins
-        self._domain = domain
-        self._room = spending.room[:, None]
-        self.charges = np.zeros((len(self._room), count), dtype=bool)
-
-    @property
-    def query(self) -> Bools:
-        """Which examples are queried."""
-        return np.asarray(self.charges.any(axis=0))
-
-    def may_query(self, uncertainty: Floats) -> Bools:
-        """Return which examples a copy with labels left would query, whatever the others do.
-
-        With upper bounds of the uncertainties these contain every query: what is bought on the way only
-        takes copies out.
-        """
-        wants = self._coins_below(self._probability(uncertainty, slice(None)), slice(None))
-        return np.asarray((wants & (self._room > 0)).any(axis=0))
-
-    def charges_for(self, uncertainty: Floats, rows: Ints) -> Bools:
-        """Return which copies pay for each of these rows, the only ones that may query."""
-        wants = self._coins_below(self._probability(uncertainty, rows), rows)
-        earlier = wants.cumsum(axis=1) - wants
-        return np.asarray(wants & (earlier < self._room))
-
-    def charge(self, rows: Ints, charges: Bools) -> None:
-        """Make these the charges of the block."""
-        self.charges[:, rows] = charges
-
-    def close(self, uncertainty: Floats) -> Floats:
-        """Book the block with the rule and return the probability with which each example was queried."""
-        earlier = self.charges.cumsum(axis=1) - self.charges
-        p = np.where(earlier < self._room, self._probability(uncertainty, slice(None)), 0.0)
-        self._spending.book(self.charges, uncertainty)
-        return p[0] if len(p) == 1 else np.asarray(1.0 - np.prod(1.0 - p, axis=0))
-
-    def _probability(self, uncertainty: Floats, rows: slice | Ints) -> Floats:
-        domain = None if self._domain is None else self._domain[rows]
-        return np.atleast_2d(self._spending.probability(uncertainty, domain))
-
-    def _coins_below(self, p: Floats, rows: slice | Ints) -> Bools:
-        return np.asarray(p >= 1.0 if self._coins is None else self._coins[:, rows] < p)

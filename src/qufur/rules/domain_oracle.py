@@ -11,6 +11,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints, as_count, as_domains
 from qufur.errors import invalid
 from qufur.rules.base import Domains, Rule
+from qufur.rules.levels import ALWAYS, NEVER
 
 
 def domain_rates(durations: Sequence[int], dims: Sequence[int], budget: int) -> Floats:
@@ -80,6 +81,9 @@ class DomainOracle(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return self.rates[domain]
+
+    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+        return np.where(coins < self.rates[domain], ALWAYS, NEVER)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> DomainOracle:

@@ -68,6 +68,9 @@ class FixedBudget(Rule):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.minimum(1.0, np.multiply.outer(self.alphas, uncertainty))
 
+    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+        return np.asarray(coins / self.alphas[:, None])
+
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> FixedBudget:
         return cls(budget, horizon)

@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count
 from qufur.rules.base import Domains, Rule
+from qufur.rules.levels import ALWAYS
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Greedy(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.ones(len(uncertainty))
+
+    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+        return np.full(coins.shape, ALWAYS)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Greedy:

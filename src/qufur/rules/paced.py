@@ -11,8 +11,9 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints, as_count, as_number, is_whole
 from qufur.errors import invalid
-from qufur.rules.base import Domains, Rule, Spending, as_floor
+from qufur.rules.base import Domains, Rule, as_floor
 from qufur.rules.pacing import STRETCH, Pacing
+from qufur.rules.spending import Spending
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
-from qufur.rules.base import Rule, Spending
+from qufur.rules.base import Rule
+from qufur.rules.levels import ALWAYS, reached
+from qufur.rules.spending import Spending
 
 STRETCH = 32
 """Examples between two positions, once the stream is under way."""
@@ -57,6 +60,11 @@ class Pacing(Spending):
         if np.isinf(self.alpha):
             return np.ones(len(uncertainty))
         return np.clip(self.alpha * uncertainty**self.power, self.rule.floor, 1.0)
+
+    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+        if self.alpha == math.inf:
+            return np.full(coins.shape, ALWAYS)
+        return reached(coins, self.alpha ** (1 / self.power), self.power, self.rule.floor)
 
     def book(self, charges: Bools, uncertainty: Floats) -> None:
         super().book(charges, uncertainty)

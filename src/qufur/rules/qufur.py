@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
 from qufur.rules.base import Domains, Rule, as_budget, as_floor
+from qufur.rules.levels import reached
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,9 @@ class QuFUR(Rule):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         p = np.minimum(1.0, self.alpha * uncertainty)
         return np.maximum(self.floor, p if self.power == 1.0 else p**self.power)
+
+    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+        return reached(coins, self.alpha, self.power, self.floor)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Callable[[float], Rule]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
 from qufur.rules.base import Domains, Rule, as_budget
+from qufur.rules.levels import ALWAYS
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,9 @@ class Threshold(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.where(uncertainty >= self.level * (1 - 1e-10), 1.0, 0.0)
+
+    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+        return np.full(coins.shape, math.nextafter(self.level * (1 - 1e-10), ALWAYS))
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Callable[[float], Rule]:

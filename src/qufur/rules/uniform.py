@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
 from qufur.rules.base import Domains, Rule, as_budget
+from qufur.rules.levels import ALWAYS, NEVER
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class Uniform(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.full(len(uncertainty), float(self.rate))
+
+    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+        return np.where(coins < self.rate, ALWAYS, NEVER)
 
     @property
     def share(self) -> float:

@@ -1,0 +1,47 @@
+"""Rows that are queried one after the other, as their covariances see it."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import blas
+
+from qufur.arrays import Floats, Ints
+
+
+class Turns:
+    """Covariances G of some rows, of which the first are queried or not before the next has its turn.
+
+    A query of row i takes g gᵀ/(1 + g_i) off G, with g its column. This is a Cholesky factorisation of
+    I + G that leaves out the rows that are not queried: the columns g/√(1 + g_i) of the others are its L.
+
+    >>> turns = Turns(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    >>> turns.query(0)
+    >>> turns.variance(1)
+    0.5
+    """
+
+    def __init__(self, G: Floats) -> None:
+        self._G = G.T  # symmetric, and now in the order of BLAS: its lower triangle is kept up to date
+        self._columns: list[Floats] = []
+        self.chosen: list[int] = []
+
+    def variance(self, place: int) -> float:
+        """Return the variance of a row after the queries so far, all of them before it."""
+        return max(0.0, self._G.item(place, place))
+
+    def query(self, place: int) -> None:
+        """Query a row."""
+        # Above the diagonal the column is stale: what it changes there belongs to rows that had their turn.
+        column = self._G[:, place].copy()
+        blas.dsyr(-1.0 / (1.0 + self.variance(place)), column, lower=1, a=self._G, overwrite_a=1)
+        self._columns.append(column)
+        self.chosen.append(place)
+
+    def factor(self) -> tuple[Ints, Floats]:
+        """Return the rows queried, and L; only its lower triangle means anything."""
+        chosen = np.array(self.chosen)
+        columns = np.array(self._columns)[:, chosen]
+        spread = np.sqrt(1.0 + np.maximum(columns.diagonal(), 0.0))
+        columns /= spread[:, None]
+        columns.flat[:: len(chosen) + 1] = spread
+        return chosen, columns.T

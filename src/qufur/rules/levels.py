@@ -1,0 +1,40 @@
+"""Decisions as levels of uncertainty: above its level a label is wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from qufur.arrays import Floats
+
+ALWAYS, NEVER = -1.0, math.inf
+LARGEST_COIN = math.nextafter(1.0, 0.0)
+
+
+def reached(coins: Floats, alpha: float, power: float, floor: float) -> Floats:
+    """Return the Δ above which each coin lies below max(floor, (αΔ)^γ).
+
+    >>> reached(np.array([0.1, 0.25]), alpha=2.0, power=2.0, floor=0.2)
+    array([-1.  ,  0.25])
+    """
+    roots = coins if power == 1.0 else coins ** (1 / power)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # beyond any Δ, if α is next to 0
+        level = roots / alpha
+    return np.where(coins < floor, ALWAYS, level) if floor else level
+
+
+def bisected(probability: Callable[[Floats], Floats], coins: Floats) -> Floats:
+    """Return the largest Δ ≥ 0 at which a probability that rises with Δ is at most the coin.
+
+    Numbers from 0 to ∞ are in the order of their bits, so that 63 halvings find the one.
+    """
+    lows, highs = np.full(coins.shape, -1, dtype=np.int64), np.full(coins.shape, np.inf).view(np.int64)
+    for _ in range(64):
+        middle = lows + (highs - lows + 1) // 2
+        tried = np.maximum(middle, 0).view(np.float64)
+        p = np.stack([np.atleast_2d(probability(row))[copy] for copy, row in enumerate(tried)])
+        wanted = coins < p
+        lows, highs = np.where(wanted, lows, middle), np.where(wanted, middle - 1, highs)
+    return np.where(lows < 0, ALWAYS, np.maximum(lows, 0).view(np.float64))

@@ -1,0 +1,128 @@
+"""The one place where coins are thrown and budgets kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats, Ints
+from qufur.rules.levels import LARGEST_COIN
+
+if TYPE_CHECKING:
+    from qufur.rules.base import Rule
+
+
+class Spending:
+    """What a rule has spent: all the state it has.
+
+    A subclass may let the probability depend on what has been seen, but only as of fixed positions of the
+    stream: `ahead` says how far the next one is, and no block goes beyond it. Then decisions do not depend on
+    how the stream is cut into blocks.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.caps = rule.caps()
+        self.charged = np.zeros(len(self.caps))
+        self.spent = 0
+
+    @property
+    def left(self) -> int | None:
+        """Labels that may still be bought, or None without a budget."""
+        return None if self.rule.limit is None else self.rule.limit - self.spent
+
+    @property
+    def ahead(self) -> int | None:
+        """How many examples can be decided before the rule changes; None if it never does."""
+        return None
+
+    @property
+    def room(self) -> Floats:
+        """How many labels each copy may buy until the rule changes."""
+        return np.asarray(self.caps - self.charged)
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        """Return the query probability of each example, as the rule stands now."""
+        return self.rule.probability(uncertainty, domain)
+
+    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+        """Return the Δ above which each coin lies below the probability, as the rule stands now."""
+        return self.rule.levels(coins, domain)
+
+    def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> Offer:
+        """Throw the coins of the next `count` examples: one per copy and example, copy 0 first."""
+        shape = count, len(self.caps)
+        # A rule without coins queries where its probability is 1: where the largest coin lies below it.
+        coins = rng.random(shape) if self.rule.random else np.full(shape, LARGEST_COIN)
+        return Offer(self, coins.T, domain)
+
+    def book(self, charges: Bools, uncertainty: Floats) -> None:
+        """Take note of examples that were decided: who pays for which, and their uncertainties."""
+        self.charged += charges.sum(axis=1)
+        self.spent += int(charges.any(axis=0).sum())
+
+    def refund(self, charge: Bools) -> None:
+        """Take back one query that these copies paid for."""
+        self.charged -= charge
+        self.spent -= 1
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as JSON values."""
+        return {"charged": self.charged.tolist(), "spent": self.spent}
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Take over a state that `save` returned."""
+        self.charged, self.spent = np.array(values["charged"]), values["spent"]
+
+
+class Offer:
+    """The coins of a block of upcoming examples, and what is decided about them, one after the other.
+
+    Attributes
+    ----------
+    levels
+        For each copy and example, the Δ above which it wants the label.
+    charges
+        Which copies paid for each example.
+    """
+
+    def __init__(self, spending: Spending, coins: Floats, domain: Ints | None) -> None:
+        self._spending = spending
+        self._domain = domain
+        self.levels = spending.levels(coins, domain)
+        self.room = spending.room
+        self.charges = np.zeros(coins.shape, dtype=bool)
+
+    @property
+    def query(self) -> Bools:
+        """Which examples are queried."""
+        return self.charges[0] if len(self.charges) == 1 else np.asarray(self.charges.any(axis=0))
+
+    @property
+    def lowest(self) -> Floats:
+        """For each example the Δ above which a copy that has labels left wants the label."""
+        if len(self.room) == 1:
+            return self.levels[0] if self.room[0] > 0 else np.full_like(self.levels[0], np.inf)
+        return np.asarray(self.levels[self.room > 0].min(axis=0, initial=np.inf))
+
+    def buy(self, row: int, uncertainty: float) -> bool:
+        """Buy the label of an example that is wanted; return whether a copy has no label left after it."""
+        if len(self.room) == 1:
+            self.charges[0, row] = True
+            self.room[0] -= 1
+            return bool(self.room[0] <= 0)
+        paying = (self.levels[:, row] < uncertainty) & (self.room > 0)
+        self.charges[:, row] = paying
+        self.room[paying] -= 1
+        return bool((self.room[paying] <= 0).any())
+
+    def close(self, uncertainty: Floats) -> Floats:
+        """Book the block with the rule and return the probability with which each example was queried."""
+        p = np.atleast_2d(self._spending.probability(uncertainty, self._domain))
+        left = self._spending.room
+        if (self.room <= 0).any():  # from there on a copy takes no part
+            earlier = self.charges.cumsum(axis=1) - self.charges
+            p = np.where(earlier < left[:, None], p, 0.0)
+        self._spending.book(self.charges, uncertainty)
+        return p[0] if len(p) == 1 else np.asarray(1.0 - np.prod(1.0 - p, axis=0))
