@@ -6,6 +6,7 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats
 from qufur.models.base import NO_ARRIVALS, Model
+from qufur.rules.levels import ALWAYS, NEVER
 
 BLOCK = 256
 
@@ -25,11 +26,10 @@ def summed_uncertainty(model: Model, X: Floats, labels: int, seed: int) -> float
     while start < len(X):
         part = slice(start, start + BLOCK)
         look = state.look(X[part])
-        rows = chosen[start : start + len(look.uncertainty)].nonzero()[0]
-        look.decide(_Chosen(chosen[start : start + len(look.uncertainty)]))
+        look.decide(_Chosen(chosen[start : start + len(look)]))
         total += float(look.uncertainty.sum())
-        look.finish((start + rows).tolist(), NO_ARRIVALS)
-        start += len(look.uncertainty)
+        look.finish((start + look.queried).tolist(), NO_ARRIVALS)
+        start += len(look)
     return total
 
 
@@ -37,7 +37,9 @@ class _Chosen:
     """Terms on which the chosen rows are bought, and no others."""
 
     def __init__(self, chosen: Bools) -> None:
-        self.lowest = np.where(chosen, -1.0, np.inf)
+        self.lowest = np.where(chosen, ALWAYS, NEVER)
+        self.levels, self.room = self.lowest[None], np.array([np.inf])
+        self.charges = np.zeros(self.levels.shape, dtype=bool)
 
     def buy(self, row: int, uncertainty: float) -> bool:
         return False

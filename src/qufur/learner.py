@@ -246,7 +246,7 @@ class Learner:
         self.rule.check_domain(domain)
         look = self.state.look(X[: self.spending.ahead])
         self.dim = X.shape[1]
-        count = len(look.uncertainty)
+        count = len(look)
         spent, left = self.spending.spent, self.spending.left
         offer = self.spending.offer(count, self.rng, None if domain is None else domain[:count])
         candidates = look.decide(offer)

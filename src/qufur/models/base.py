@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints
+from qufur.arrays import Bools, Floats, Ints
 from qufur.models.fit import Fit
 
 Id = int | str
@@ -170,7 +170,19 @@ class State(ABC):
 
 
 class Terms(Protocol):
-    """On what terms the labels of a block are bought."""
+    """On what terms the labels of a block are bought.
+
+    Attributes
+    ----------
+    levels, room
+        For each copy of the rule and each row, the Δ above which it wants the label; and the labels left.
+    charges
+        Which copies paid for each row.
+    """
+
+    levels: Floats
+    room: Floats
+    charges: Bools
 
     @property
     def lowest(self) -> Floats:
@@ -186,14 +198,17 @@ class Lookahead(ABC):
     Attributes
     ----------
     uncertainty
-        Δ of each row: until `decide` as if no row of the block were queried, from then on given the block's
-        queries before it.
+        Δ of each row given the block's queries before it, once these are decided.
     queried
         The rows that are queried, once that is decided.
     """
 
     uncertainty: Floats
     queried: Ints = np.empty(0, dtype=np.int64)
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows were taken together."""
 
     @abstractmethod
     def decide(self, terms: Terms) -> int:
@@ -214,6 +229,9 @@ class OneRow(Lookahead):
         self._state = state
         self._X = X
         self.uncertainty = state.uncertainty(X)
+
+    def __len__(self) -> int:
+        return 1
 
     def decide(self, terms: Terms) -> int:
         """Buy the label if it is wanted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from qufur.models.innovations import Innovations
 from qufur.models.inverse import InverseGram
 from qufur.models.low_rank import LowRankGram
 from qufur.models.misfit import MisfitTests
-from qufur.models.update import Update, cholesky_of_sum
+from qufur.models.update import Absorbed, Update, cholesky_of_sum
 from qufur.models.view import View
 
 Form = LowRankGram | InverseGram | FactorGram
@@ -96,10 +96,15 @@ class Gram:
             return np.empty(0)
         surprise = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if y is not None:
-            self.innovations.note(rows, y, surprise)
+            self.innovations.note(Absorbed(rows.X, y, surprise, rows.L.diagonal()))
         if isinstance(self.form, LowRankGram) and self.form.is_full:
             self.form = self.form.inverted()
         return surprise
+
+    def take_over(self, labels: Absorbed, inverse: Floats, coef: Floats) -> None:
+        """Go on from M⁻¹ and θ̂ as they are after these rows, where somebody else has computed them."""
+        cast(InverseGram, self.form).take_over(labels.X, labels.y, inverse, coef)
+        self.innovations.note(labels)
 
     def correct(self, x: Floats, old: float, new: float) -> None:
         """Change the label of a row that was absorbed; M stays as it is. O(d²)."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models.misfit import MisfitTests
-from qufur.models.update import Update
+from qufur.models.update import Absorbed
 
 
 class Innovations:
@@ -28,7 +28,7 @@ class Innovations:
     --------
     >>> innovations = Innovations(2)
     >>> X, y = np.array([[1.0, 0.0]]), np.array([0.5])
-    >>> innovations.note(Update(X, X, np.array([[2.0]])), y, np.array([0.25]))
+    >>> innovations.note(Absorbed(X, y, surprise=np.array([0.25]), spread=np.array([2.0])))
     >>> innovations.count, innovations.squares, innovations.tested().count
     (1.0, 0.25, 1.0)
     """
@@ -51,14 +51,15 @@ class Innovations:
         self._pull = np.zeros(dim)  # Σ e x over the stretch before these rows
         self._filled = 0
 
-    def note(self, rows: Update, y: Floats, error: Floats) -> None:
-        """Take note of labels and their errors, `Update.surprise`; none where they are not at hand."""
+    def note(self, labels: Absorbed) -> None:
+        """Take note of labels and their errors; none where they are not at hand."""
+        X, y, error, spread = labels
         self.count += len(y)
         self.squares += float(y @ y)
-        start, spread = 0, rows.L.diagonal()
+        start = 0
         while start < len(error):
             part = slice(start, start + self.rows_at_once - self._filled % self.rows_at_once)
-            self._collect(rows.X[part], error[part], spread[part], y[part])
+            self._collect(X[part], error[part], spread[part], y[part])
             start = part.stop
 
     def fade(self, factor: float) -> None:

@@ -79,7 +79,6 @@ class InverseGram:
 
     def absorb(self, rows: Update, y: Floats) -> Floats:
         """Add rows with labels y; return how far each was off, in its own spread."""
-        self.moment += y @ rows.X
         Z = rows.whitened()
         surprise = rows.surprise(y - rows.X @ self.coef)
         self.coef += surprise @ Z
@@ -87,12 +86,18 @@ class InverseGram:
             blas.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
         else:
             blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
-        self._collect(rows.X)
-        self._squares += float(np.vdot(rows.X, rows.X))
-        self.since_refresh += len(rows)
-        if self.since_refresh >= max(256, 16 * len(self.coef)):
-            self._refresh()
+        self._note(rows.X, y)
         return surprise
+
+    def take_over(self, X: Floats, y: Floats, inverse: Floats, coef: Floats) -> None:
+        """Go on from M⁻¹ and θ̂ as they are after these rows."""
+        self.inverse, self.coef = inverse, coef
+        self._note(X, y)
+
+    def whole(self) -> Floats:
+        """Return M⁻¹ with both triangles, a copy."""
+        lower = self.inverse.T  # the upper triangle in the order of BLAS is the lower one in C order
+        return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
 
     def correct(self, x: Floats, change: float) -> None:
         """Change the label of a row that was absorbed."""
@@ -149,6 +154,14 @@ class InverseGram:
 
     def _solve_one(self, x: Floats) -> Floats:
         return np.asarray(blas.dsymv(1.0, self.inverse, x))
+
+    def _note(self, X: Floats, y: Floats) -> None:
+        self.moment += y @ X
+        self._collect(X)
+        self._squares += float(np.vdot(X, X))
+        self.since_refresh += len(X)
+        if self.since_refresh >= max(256, 16 * len(self.coef)):
+            self._refresh()
 
     def _collect(self, X: Floats) -> None:
         if self._collected + len(X) > self.collected_at_once:

@@ -1,89 +1,62 @@
-"""The exact block look-ahead of the linear model: matrix products now, one update at the end."""
+"""How a least-squares learner plays a block once its queries are decided."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.models.base import Arrivals, Id, Lookahead, Terms
+from qufur.models.base import Arrivals, Id, Lookahead
 from qufur.models.gram import pieces
-from qufur.models.turns import Turns
 from qufur.models.update import Update, forward
-from qufur.models.view import Posterior, View
+from qufur.models.view import Posterior
 
 if TYPE_CHECKING:
     from qufur.models.ridge_state import RidgeState
 
 
 class RidgeLook(Lookahead):
-    """A block of rows X seen from M at the block's start, in a linear or a kernel model.
-
-    Let K be the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L the Cholesky factor of I + K
-    among the queries. The rows of V = L⁻¹K are what each query, one after the other, takes off: with the
-    first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx².
-    """
+    """A block of rows X, seen from M at the block's start. How it is decided is what kinds differ in."""
 
     largest_variance = 1e6
+    """Queries take squares off variances: digits are lost where those are huger than this."""
 
-    def __init__(self, state: RidgeState, view: View) -> None:
+    def __init__(self, state: RidgeState, X: Floats) -> None:
         self._state = state
-        self._view = view
-        self.uncertainty = state.model.delta(view.variance)
-        self._queries = Update.bare(view.X[:0])
+        self.X = X
 
-    def decide(self, terms: Terms) -> int:
-        """Go through the rows that would be queried if no other were: Δ only falls, so no other row is."""
-        rows = (self.uncertainty > terms.lowest).nonzero()[0]
-        if len(rows):
-            turns = Turns(self._view.among(rows))
-            self._go_through(rows, turns, terms)
-            if turns.chosen:
-                self._settle(rows, *turns.factor())
-        return len(rows)
+    def __len__(self) -> int:
+        return len(self.X)
 
-    def _go_through(self, rows: Ints, turns: Turns, terms: Terms) -> None:
-        model = self._state.model
-        level, most = model.level, model.most  # Δ of one number at a time, as `model.delta` has it of many
-        lowest = terms.lowest[rows].tolist()
-        for place, row in enumerate(rows.tolist()):
-            uncertainty = level * min(most, turns.variance(place))
-            if uncertainty > lowest[place]:
-                turns.query(place)
-                if terms.buy(row, uncertainty):
-                    lowest = terms.lowest[rows].tolist()
+    @abstractmethod
+    def learn(self, y: Floats) -> Floats:
+        """Return the scores where every query is answered before the next row; absorb queries and labels."""
 
-    def _settle(self, rows: Ints, chosen: Ints, L: Floats) -> None:
-        self._queries = self._view.update(chosen, L)
-        K = self._view.toward_all(chosen)
-        self.queried = rows[chosen]
-        self._V = forward(L, K)
-        self._V[self.queried[:, None] >= np.arange(len(self._view.X))] = 0.0  # a query comes after these
-        variance = self._view.variance - np.einsum("ij,ij->j", self._V, self._V)
-        self.uncertainty = self._state.model.delta(np.maximum(variance, 0.0))
+    @abstractmethod
+    def update(self) -> Update:
+        """Return the queries, to be absorbed without labels."""
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
         state = self._state
         if self._all_answered_at_once(ids, arrivals):
-            scores = self._view.scores()
-            if len(ids):
-                y = state.model.scaled(arrivals.labels)
-                scores += state.labelled.absorb(self._queries, y) @ self._V
+            scores = self.learn(state.model.scaled(arrivals.labels))
         else:
+            queries = self.update()
             state.fork()
-            state.await_labels(ids, self._queries.X)
+            state.await_labels(ids, queries.X)
             rows, y = state.evidence(arrivals.ids, arrivals.labels)
-            scores = play(state.labelled, self._view.X, rows, y, arrivals.before)
-            state.queried.absorb(self._queries)
+            scores = play(state.labelled, self.X, rows, y, arrivals.before)
+            state.queried.absorb(queries)
             state.drop(arrivals.ids)
-        state.advance(len(self._view.X))
+        state.advance(len(self.X))
         return state.model.unscaled(scores)
 
     def _all_answered_at_once(self, ids: Sequence[Id], arrivals: Arrivals) -> bool:
-        # Then one matrix serves queries and labels, and V serves variances and predictions.
+        # Then one matrix serves queries and labels.
         state = self._state
         same = not state.pending and len(ids) == len(arrivals.ids) and not state.labelled.is_delicate
         return same and np.array_equal(arrivals.before, self.queried + 1) and list(ids) == list(arrivals.ids)

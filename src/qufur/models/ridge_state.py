@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from qufur.arrays import Floats, check_shapes
 from qufur.errors import invalid
+from qufur.models import compiled_look
 from qufur.models.base import Id, Lookahead, OneRow, State
+from qufur.models.block_look import BlockLook
+from qufur.models.compiled_look import CompiledLook
 from qufur.models.fit import Fit, judge
+from qufur.models.gram import Gram
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.view import Posterior
 
@@ -56,13 +60,14 @@ class RidgeState(State):
         self.queried.prepare(features)
         if len(X) == 1:
             return OneRow(self, X)
+        if compiled_look.pays(self.queried, features):
+            return CompiledLook(self, cast(Gram, self.queried), features)
         view = self.queried.view(features)
-        # A query in the block takes V² off the variances after it: harmless unless they are huge.
         (huge,) = np.nonzero(view.variance > RidgeLook.largest_variance)
         if not len(huge):
-            return RidgeLook(self, view)
+            return BlockLook(self, view)
         reach = max(1, int(huge[0]))
-        return OneRow(self, X[:1]) if reach == 1 else RidgeLook(self, self.queried.view(features[:reach]))
+        return OneRow(self, X[:1]) if reach == 1 else BlockLook(self, self.queried.view(features[:reach]))
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for."""

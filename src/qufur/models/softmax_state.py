@@ -82,8 +82,10 @@ class SoftmaxLook(Lookahead):
     def __init__(self, state: SoftmaxState, X: Floats, look: Lookahead) -> None:
         self._state = state
         self._look = look
-        self._X = X[: len(look.uncertainty)]
-        self.uncertainty = look.uncertainty
+        self._X = X[: len(look)]
+
+    def __len__(self) -> int:
+        return len(self._X)
 
     def decide(self, terms: Terms) -> int:
         """Let the linear learner decide."""

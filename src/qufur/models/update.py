@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -36,6 +37,15 @@ class Update:
     def surprise(self, residual: Floats) -> Floats:
         """Return L⁻¹ times y − ŷ: how far each label is off, given the ones before it, in its own spread."""
         return forward(self.L, residual[:, None])[:, 0]
+
+
+class Absorbed(NamedTuple):
+    """Rows and labels that entered a Gram matrix, how far each label was off, and in which spread."""
+
+    X: Floats
+    y: Floats
+    surprise: Floats
+    spread: Floats
 
 
 def cholesky_of_sum(G: Floats) -> Floats:
