@@ -27,6 +27,9 @@ class BlockSize:
 
     def update(self, effort: Effort) -> None:
         """Take note of what a block took."""
+        if effort.candidates == 0:
+            self.value = min(self.largest, self.value * 4)
+            return
         rejected = effort.candidates - effort.queries
         if 4 * rejected > effort.rows or effort.candidates > 128:
             self.value = max(self.smallest, self.value // 2)

@@ -128,35 +128,36 @@ class ShiftSignal:
         whole = len(self._pending) // BLOCK * BLOCK
         if whole:
             levels, variances = _summaries(np.array(self._pending[:whole]).reshape(-1, BLOCK))
-            for level, variance in zip(levels.tolist(), variances.tolist(), strict=True):
-                self._fold(level, variance)
+            self._fold(levels.tolist(), variances.tolist())
             del self._pending[:whole]
 
-    def _fold(self, level: float, variance: float) -> None:
-        self._rise = level - self._level if self._examples else 0.0
-        self._weigh()
-        if self._evidence > _ENOUGH:
-            self._times = [*self._times[1 - KEPT :], self._begun]
-            self._level, self._evidence, self._age = level, 0.0, -_YOUNG
-        else:
-            if self._evidence == 0:
-                self._learn(level, variance)
-            self._age += 1
-        self._examples += BLOCK
-
-    def _weigh(self) -> None:
-        if self._age < 0:
-            return
-        if self._evidence == 0:
-            self._begun = self._examples
-        rise = self._rise / math.sqrt(_LEAST_VARIANCE + self._variance)
-        self._evidence = max(0.0, self._evidence + min(rise, _LARGEST_RISE) - _DRIFT)
-
-    def _learn(self, level: float, variance: float) -> None:
-        """Move both averages: the mean of what there is at first, and then a lasting weight of the latest."""
-        seen = self._examples // BLOCK + 1
-        self._variance += (variance - self._variance) / min(seen, _NOISE_BLOCKS)
-        self._level += (level - self._level) / min(max(self._age, -1) + 2, _LEVEL_BLOCKS)
+    def _fold(self, levels: list[float], variances: list[float]) -> None:
+        # One loop over local names: calls and attributes would take most of its time.
+        examples, level, noise, rise = self._examples, self._level, self._variance, self._rise
+        evidence, begun, age = self._evidence, self._begun, self._age
+        for new, variance in zip(levels, variances, strict=True):
+            rise = new - level if examples else 0.0
+            if age >= 0:
+                if evidence == 0:
+                    begun = examples
+                weighed = rise / math.sqrt(_LEAST_VARIANCE + noise)
+                evidence += (weighed if weighed < _LARGEST_RISE else _LARGEST_RISE) - _DRIFT
+                if evidence < 0:
+                    evidence = 0.0
+            if evidence > _ENOUGH:
+                self._times = [*self._times[1 - KEPT :], begun]
+                level, evidence, age = new, 0.0, -_YOUNG
+            else:
+                if evidence == 0:
+                    # The mean of what there is at first, and then a lasting weight of the latest.
+                    seen = examples // BLOCK + 1
+                    noise += (variance - noise) / (seen if seen < _NOISE_BLOCKS else _NOISE_BLOCKS)
+                    young = age + 2 if age > -1 else 1
+                    level += (new - level) / (young if young < _LEVEL_BLOCKS else _LEVEL_BLOCKS)
+                age += 1
+            examples += BLOCK
+        self._examples, self._level, self._variance, self._rise = examples, level, noise, rise
+        self._evidence, self._begun, self._age = evidence, begun, age
 
 
 def _summaries(blocks: Floats) -> tuple[Floats, Floats]:

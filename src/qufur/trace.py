@@ -141,7 +141,7 @@ class MemoryRecorder:
     """Keeps the records in memory."""
 
     def __init__(self) -> None:
-        self._parts = [np.empty(0, RECORD)]
+        self._parts: list[Records] = []
 
     def __enter__(self) -> MemoryRecorder:
         return self
@@ -155,7 +155,11 @@ class MemoryRecorder:
 
     def trace(self) -> Trace:
         """Return everything written."""
-        return Trace(np.concatenate(self._parts))
+        records, start = np.empty(sum(map(len, self._parts)), RECORD), 0
+        for part in self._parts:  # `concatenate` would look for a type common to all, field by field
+            records[start : start + len(part)] = part
+            start += len(part)
+        return Trace(records)
 
 
 class FileRecorder:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from qufur.models.ridge_state import RidgeState
 
 LARGEST_DIM = 256
+LARGEST_DIM_AT_ONCE = 128
 FEWEST_ROWS = 16
 
 
@@ -29,10 +30,16 @@ def available() -> bool:
 
 
 def pays(gram: Any, X: Floats) -> bool:
-    """Return whether compiled loops do the same as `RidgeLook` on these rows, and faster."""
-    if not (len(X) >= FEWEST_ROWS and X.shape[1] <= LARGEST_DIM and available()):
+    """Return whether compiled loops do the same as `BlockLook` on these rows, and faster.
+
+    They need M⁻¹ itself. Where that is small it is worth having from the start, whatever few rows there are.
+    """
+    rows, dim = X.shape
+    if not (rows >= FEWEST_ROWS and dim <= LARGEST_DIM and available() and isinstance(gram, Gram)):
         return False
-    if not (isinstance(gram, Gram) and isinstance(gram.form, InverseGram)):
+    if dim <= LARGEST_DIM_AT_ONCE:
+        gram.invert()
+    if not isinstance(gram.form, InverseGram):
         return False
     # No variance is above ‖x‖² times the trace of M⁻¹; digits are lost where they are huge.
     return (

@@ -98,8 +98,13 @@ class Gram:
         if y is not None:
             self.innovations.note(Absorbed(rows.X, y, surprise, rows.L.diagonal()))
         if isinstance(self.form, LowRankGram) and self.form.is_full:
-            self.form = self.form.inverted()
+            self.invert()
         return surprise
+
+    def invert(self) -> None:
+        """Grow up: from few rows to M⁻¹ itself."""
+        if isinstance(self.form, LowRankGram):
+            self.form = self.form.inverted()
 
     def take_over(self, labels: Absorbed, inverse: Floats, coef: Floats) -> None:
         """Go on from M⁻¹ and θ̂ as they are after these rows, where somebody else has computed them."""
