@@ -15,10 +15,16 @@ def test_contract(check, model, rule):
     check(model, rule)
 
 
+class OneLeftAtTheEnd(Spending):
+    @property
+    def left(self):
+        return super().left + 1
+
+
 @dataclasses.dataclass(frozen=True)
 class OverspendsByOne(QuFUR):
-    def caps(self):
-        return super().caps() + 1
+    def start(self):
+        return OneLeftAtTheEnd(self)
 
 
 class TwoCoinsPerBlock(Spending):

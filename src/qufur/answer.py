@@ -10,8 +10,7 @@ from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Id, Model
 
 
-@dataclass(frozen=True)
-class Circumstances:
+class Circumstances(NamedTuple):
     """What a decision was made from, besides the uncertainty.
 
     Attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from qufur.errors import invalid
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+Numbers = TypeVar("Numbers", float, Floats)
 Axes = dict[str, Sequence[str | int]]
 """Names of arrays, and the lengths of their axes; the same letter stands for the same length."""
 
@@ -28,6 +29,28 @@ def as_inputs(X: ArrayLike, dim: int | None, owner: str) -> Floats:
         raise invalid("X", owner, allowed, f"shape {X.shape}")
     _check_finite(X, "X", owner)
     return X
+
+
+def as_input(x: ArrayLike, dim: int | None, owner: str) -> Floats:
+    """Return one input, checked, as a float64 vector."""
+    # The usual case, for which calls into NumPy are few: a finite square is one of finite numbers.
+    usual = type(x) is np.ndarray and x.dtype == np.float64 and x.shape == (dim,) and x.flags.c_contiguous
+    if usual and x.dot(x) < math.inf:  # type: ignore[union-attr]
+        return cast(Floats, x)
+    rows = as_inputs(x, dim, owner)
+    if len(rows) != 1:
+        raise invalid("x", owner, "one input", f"{len(rows)} rows", "Use ask_many for a batch.")
+    return cast(Floats, rows[0])
+
+
+def lesser(limit: float, value: Numbers) -> Numbers:
+    """Return the lesser of a number and each of `value`: NumPy takes long over a single one."""
+    return min(limit, value) if isinstance(value, float) else np.minimum(limit, value)
+
+
+def greater(limit: float, value: Numbers) -> Numbers:
+    """Return the greater of a number and each of `value`."""
+    return max(limit, value) if isinstance(value, float) else np.maximum(limit, value)
 
 
 def as_labels(y: ArrayLike, count: int, owner: str, parameter: str = "label") -> Floats:

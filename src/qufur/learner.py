@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from qufur import report, snapshot
 from qufur.answer import Answer, Answers, Circumstances, answer
-from qufur.arrays import Bools, Floats, Ints, as_inputs, as_labels, is_whole
+from qufur.arrays import Bools, Floats, Ints, as_input, as_inputs, as_labels, is_whole
 from qufur.errors import invalid
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.ledger import Ledger
@@ -101,16 +101,22 @@ class Learner:
         domain
             The domain, for rules that are told it.
         """
-        row = as_inputs(x, self.dim, "Learner")
-        if len(row) != 1:
-            raise invalid("x", "Learner", "one input", f"{len(row)} rows", "Use ask_many for a batch.")
-        ids = as_ids(None if id is None else [id], 1, self.next_id, self.charges)
-        block = self.decide(row, ids, self._as_domain(None if domain is None else [domain], 1))
-        prediction = self.finish(block, NO_ARRIVALS)
-        columns = (prediction, block.uncertainty, block.probability, block.query)
-        size = self.model.sizes(row)
-        case = Circumstances(self.model, None if size is None else size.item(), block.spent, block.left)
-        return answer([ids[0], *(column.item() for column in columns)], case)
+        row = as_input(x, self.dim, "Learner")
+        name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.charges)[0]
+        domains = None if domain is None else self._as_domain([domain], 1)
+        self.rule.check_domain(domains)
+        spent, left = self.spending.spent, self.spending.left
+        prediction, uncertainty = self.state.meet(row)
+        query, probability, charge = self.spending.toss(uncertainty, self.rng, domains)
+        self.dim = len(row)
+        self.next_id = self.next_id + 1 if id is None else beyond([name], self.next_id)
+        if query:
+            self.charges[name] = charge
+            self.state.query([name], row[None])
+        self.state.advance(1)
+        self.ledger.decided_one(prediction, uncertainty, probability, name if query else None)
+        case = Circumstances(self.model, self.model.size(row), spent, left)
+        return answer((name, prediction, uncertainty, probability, query), case)
 
     def ask_many(
         self, X: ArrayLike, *, ids: Sequence[Id] | None = None, domain: ArrayLike | None = None

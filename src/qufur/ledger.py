@@ -61,6 +61,18 @@ class Ledger:
         for rows in self._passed.write(prediction[passed], probability[passed]):
             self._take_in_passed(self._estimate, rows)
 
+    def decided_one(
+        self, prediction: float, uncertainty: float, probability: float, queried: Id | None
+    ) -> None:
+        """Take note of one example, as `decided` does of many; `queried` names it if its label was asked."""
+        self.examples += 1
+        self.uncertainty += uncertainty
+        self.shifts.update(uncertainty)
+        if queried is not None:
+            self.open[queried] = prediction, probability
+        elif self._passed.append((prediction, probability)):
+            self._take_in_passed(self._estimate, self._passed.taken())
+
     def answer(self, prediction: Floats, probability: Floats, labels: Floats) -> None:
         """Take note of the labels of queries that are not open."""
         loss, most = self._model.loss(prediction, labels), self._model.largest_loss(prediction)
@@ -151,6 +163,17 @@ class Buffer:
         self._count = len(rows)
         self._rows[: self._count] = rows
 
+    def append(self, row: Sequence[float]) -> bool:
+        """Add one row; return whether there are enough."""
+        self._rows[self._count] = row
+        self._count += 1
+        return self._count == ROWS
+
+    def taken(self) -> Floats:
+        """Return the rows that waited, to be used at once."""
+        self._count = 0
+        return self._rows
+
     def write(self, *columns: Floats) -> Iterator[Floats]:
         """Add rows; yield those that waited whenever there are enough, to be used at once."""
         start, end = 0, len(columns[0])
@@ -161,5 +184,4 @@ class Buffer:
                 place[:] = column[part]
             start, self._count = start + count, self._count + count
             if self._count == ROWS:
-                yield self._rows
-                self._count = 0
+                yield self.taken()

@@ -72,6 +72,11 @@ class Model(ABC):
         """Return ‖x‖² of each row as Δ sees it, or None where Δ does not compare with that."""
         return None
 
+    def size(self, x: Floats) -> float | None:
+        """Return ‖x‖² of one input as Δ sees it."""
+        sizes = self.sizes(x[None])
+        return None if sizes is None else sizes.item()
+
     def outside(self, size: float, uncertainty: float) -> float:
         """Return how much of an input lies outside what has been asked; at least so much if Δ is capped."""
         return 1.0
@@ -129,6 +134,10 @@ class State(ABC):
     @abstractmethod
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
+
+    def meet(self, x: Floats) -> tuple[float, float]:
+        """Return the prediction and Δ of the one input that is next in the stream."""
+        return self.predict(x[None]).item(), self.uncertainty(x[None]).item()
 
     @abstractmethod
     def look(self, X: Floats) -> Lookahead:
@@ -228,7 +237,8 @@ class OneRow(Lookahead):
     def __init__(self, state: State, X: Floats) -> None:
         self._state = state
         self._X = X
-        self.uncertainty = state.uncertainty(X)
+        self._prediction, uncertainty = state.meet(X[0])
+        self.uncertainty = np.array([uncertainty])
 
     def __len__(self) -> int:
         return 1
@@ -243,10 +253,9 @@ class OneRow(Lookahead):
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the prediction, then ask for the label if it is wanted, then learn what arrived."""
-        prediction = self._state.predict(self._X)
         if ids:
             self._state.query(ids, self._X)
         if arrivals.ids:
             self._state.label(arrivals.ids, arrivals.labels)
         self._state.advance(1)
-        return prediction
+        return np.array([self._prediction])

@@ -92,6 +92,7 @@ class FadingState(RidgeState):
         self.asked = dict(zip(values["pending"], values["asked"], strict=True))
 
     def _fade(self, factor: float) -> None:
+        self._ready = {}
         self.labelled.fade(factor, self.model.penalty)
         if self.queried is not self.labelled:
             self.queried.fade(factor, self.model.penalty)

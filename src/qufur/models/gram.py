@@ -54,6 +54,17 @@ class Gram:
         """Return ⟨θ̂, x⟩ of each row."""
         return np.asarray(X @ self.form.coef)
 
+    def score(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩ of one row."""
+        return float(self.form.coef.dot(x))
+
+    def meet(self, x: Floats) -> tuple[float, Floats | None]:
+        """Return q of one row, and M⁻¹x unless `is_delicate`."""
+        if isinstance(self.form, FactorGram):
+            return self.form.variance(x[None]).item(), None
+        solved = self.form.solve_one(x)
+        return max(0.0, float(solved.dot(x))), solved
+
     def scorer(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on scoring as the matrix does now; it keeps d numbers."""
         coef = self.form.coef.copy()
@@ -87,6 +98,9 @@ class Gram:
         self.prepare(X)
         if self.is_delicate:
             return Update.bare(X)
+        if len(X) == 1:
+            variance, solved = self.meet(X[0])
+            return Update.single(X[0], cast(Floats, solved), variance)
         W = self.solve(X)
         return Update(X, W, cholesky_of_sum(W @ X.T))
 

@@ -65,16 +65,20 @@ class InverseGram:
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
         if len(X) == 1:
-            return np.array([self._solve_one(X[0]) @ X[0]])
+            return np.array([self.solve_one(X[0]) @ X[0]])
         # xᵀPx = 2 xᵀTx − Σ P_jj x_j² with T the upper triangle of P, diagonal included.
         half = blas.dtrmm(2.0, self.inverse, X.T, trans_a=1).T
         half -= X * self.inverse.diagonal()
         return np.asarray(np.maximum(np.einsum("ij,ij->i", half, X), 0.0))
 
+    def solve_one(self, x: Floats) -> Floats:
+        """Return M⁻¹x."""
+        return blas.dsymv(1.0, self.inverse, x)  # type: ignore[no-any-return]
+
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""
         if len(X) <= 4:  # dsymm repacks all of M⁻¹ first: dear for a few rows
-            return np.stack([self._solve_one(x) for x in X])
+            return np.stack([self.solve_one(x) for x in X])
         return np.asarray(blas.dsymm(1.0, self.inverse, X.T).T)
 
     def absorb(self, rows: Update, y: Floats) -> Floats:
@@ -151,9 +155,6 @@ class InverseGram:
         since_refresh, form._squares = arrays["counters"].tolist()
         form.since_refresh = int(since_refresh)
         return form
-
-    def _solve_one(self, x: Floats) -> Floats:
-        return np.asarray(blas.dsymv(1.0, self.inverse, x))
 
     def _note(self, X: Floats, y: Floats) -> None:
         self.moment += y @ X

@@ -68,6 +68,14 @@ class KernelGram:
         """Return a function that goes on scoring as the factor does now."""
         return self.copy().scores
 
+    def score(self, x: Floats) -> float:
+        """Return the prediction of one row."""
+        return self.scores(x[None]).item()
+
+    def meet(self, x: Floats) -> tuple[float, Floats | None]:
+        """Return q of one row."""
+        return self.variance(x[None]).item(), None
+
     def view(self, X: Floats) -> KernelView:
         """Return a block of rows as the factor sees them now."""
         return KernelView(self, X)

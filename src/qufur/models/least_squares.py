@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_noise, as_number
+from qufur.arrays import Floats, Numbers, as_noise, as_number, lesser
 from qufur.errors import invalid
 from qufur.models.regression import Regression, as_flag
 from qufur.models.view import Posterior
@@ -55,9 +55,9 @@ class LeastSquares(Regression):
     def restored(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Posterior:
         """Return the posterior that its `arrays` described."""
 
-    def delta(self, variance: Floats) -> Floats:
+    def delta(self, variance: Numbers) -> Numbers:
         """Return Δ for ‖x‖² in M⁻¹."""
-        return self.level * np.minimum(self.most, variance)
+        return self.level * lesser(self.most, variance)
 
     @property
     def most(self) -> float:

@@ -59,6 +59,11 @@ class LowRankGram:
         rest = np.einsum("ij,ij->i", X, X) - np.einsum("ij,ij->i", V, V)
         return np.asarray(np.maximum(rest, 0.0) / self.regularization)
 
+    def solve_one(self, x: Floats) -> Floats:
+        """Return M⁻¹x."""
+        basis = self.basis
+        return np.asarray((x - (basis @ x) @ basis) / self.regularization)
+
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""
         return np.asarray((X - (X @ self.basis.T) @ self.basis) / self.regularization)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Floats, Numbers, greater, lesser
 from qufur.errors import invalid
 from qufur.models.base import Model
 
@@ -37,10 +37,10 @@ class Regression(Model):
         low, high = self.label_range
         return (labels - (low + high) / 2) / ((high - low) / 2)
 
-    def unscaled(self, scores: Floats) -> Floats:
+    def unscaled(self, scores: Numbers) -> Numbers:
         """Map scores to the user's units, clipped if wanted."""
         low, high = self.label_range
-        scores = np.clip(scores, -1.0, 1.0) if self.clip else scores
+        scores = greater(-1.0, lesser(1.0, scores)) if self.clip else scores
         return scores * ((high - low) / 2) + (low + high) / 2
 
     def loss(self, prediction: Floats, label: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,17 +17,21 @@ from qufur.models.compiled_look import CompiledLook
 from qufur.models.fit import Fit, judge
 from qufur.models.gram import Gram
 from qufur.models.ridge_look import RidgeLook
+from qufur.models.update import Update
 from qufur.models.view import Posterior
 
 if TYPE_CHECKING:
     from qufur.models.least_squares import LeastSquares
+
+UNKNOWN = math.nan, None
 
 
 class RidgeState(State):
     """Two posteriors: `queried` gives Δ, `labelled` gives predictions.
 
     While no label is outstanding they are one object. A query whose label may come before the next input
-    (`fresh`) is not absorbed yet: if the label does come, one update serves both and no copy is made.
+    (`fresh`) is not absorbed yet: if the label does come, one update serves both and no copy is made. What
+    was computed when its input was met is kept for that (`_ready`), as long as M stays as it was.
     """
 
     def __init__(self, model: LeastSquares) -> None:
@@ -35,6 +40,8 @@ class RidgeState(State):
         self.labelled = self.queried
         self.pending: dict[Id, Floats] = {}
         self.fresh: list[Id] = []
+        self._met: tuple[float, Floats | None] = UNKNOWN
+        self._ready: dict[Id, Update] = {}
 
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
@@ -53,8 +60,19 @@ class RidgeState(State):
             gram.add(self.rows_of(self.fresh))
         return self.model.delta(gram.variance(self.model.features(X)))
 
+    def meet(self, x: Floats) -> tuple[float, float]:
+        """Return the prediction and Δ of the one input that is next in the stream."""
+        if self.fresh:
+            self._absorb_fresh()
+        features = self.model.features(x[None])
+        self.queried.prepare(features)
+        row = features[0]
+        self._met = variance, _ = self.queried.meet(row)
+        return self.model.unscaled(self.labelled.score(row)), self.model.delta(variance)
+
     def look(self, X: Floats) -> Lookahead:
         """Look ahead over the rows of X that can be taken together without losing digits."""
+        self._met = UNKNOWN
         self._absorb_fresh()
         features = self.model.features(X)
         self.queried.prepare(features)
@@ -73,10 +91,17 @@ class RidgeState(State):
         """Note that the labels of these rows were asked for."""
         self.await_labels(ids, self.model.features(X))
         self.fresh.extend(ids)
+        (variance, solved), self._met = self._met, UNKNOWN
+        if solved is not None:
+            self._ready = {ids[0]: Update.single(self.pending[ids[0]], solved, variance)}
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""
-        self.labelled.add(*self.evidence(ids, labels))
+        ready, self._ready = self._ready.get(ids[0]), {}
+        if ready is not None and self.fresh == list(ids) and self.labelled is self.queried:
+            self.labelled.absorb(ready, self.model.scaled(labels))
+        else:
+            self.labelled.add(*self.evidence(ids, labels))
         if self.labelled is not self.queried:
             self.queried.add(self.rows_of([id for id in ids if id in self.fresh]))
         self.drop(ids)
@@ -91,6 +116,7 @@ class RidgeState(State):
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not asked for."""
+        self._ready = {}
         rows, y = self.model.features(X), self.model.scaled(labels)
         self.labelled.add(rows, y)
         if self.labelled is not self.queried:

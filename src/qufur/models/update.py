@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +27,11 @@ class Update:
     def bare(cls, X: Floats) -> Update:
         """Leave W and L out, for a form that needs nothing but the rows."""
         return cls(X, X[:0], np.empty((0, 0)))
+
+    @classmethod
+    def single(cls, x: Floats, solved: Floats, variance: float) -> Update:
+        """Return the update of one row that was met."""
+        return cls(x[None], solved[None], np.array([[math.sqrt(1.0 + variance)]]))
 
     def __len__(self) -> int:
         return len(self.X)

@@ -59,6 +59,12 @@ class Posterior(Protocol):
     def scorer(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on scoring as the posterior does now."""
 
+    def score(self, x: Floats) -> float:
+        """Return the prediction of one row."""
+
+    def meet(self, x: Floats) -> tuple[float, Floats | None]:
+        """Return q of one row, and M⁻¹x if that was computed on the way."""
+
     def view(self, X: Floats) -> View:
         """Return a block of rows as the posterior sees them now."""
 

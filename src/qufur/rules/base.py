@@ -32,6 +32,8 @@ class Rule(ABC):
 
     random: ClassVar[bool] = True
     """Whether a copy throws one coin per example. Without coins it queries where its probability is 1."""
+    single: ClassVar[bool] = False
+    """Whether `probability` and `levels` take single numbers as well as arrays: `ask` is then faster."""
     told_domain: ClassVar[bool] = False
     """Whether the rule must be told the domain of each example."""
     budget: int | None

@@ -27,6 +27,7 @@ class Greedy(Rule):
     array([1., 1.])
     """
 
+    single = True
     random = False
     budget: int
 
@@ -34,10 +35,10 @@ class Greedy(Rule):
         as_count(self.budget, "budget", "Greedy")
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        return np.ones(len(uncertainty))
+        return np.ones(np.shape(uncertainty))
 
     def levels(self, coins: Floats, domain: Ints | None) -> Floats:
-        return np.full(coins.shape, ALWAYS)
+        return np.full(np.shape(coins), ALWAYS)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Greedy:

@@ -11,6 +11,7 @@ from qufur.arrays import Floats
 
 ALWAYS, NEVER = -1.0, math.inf
 LARGEST_COIN = math.nextafter(1.0, 0.0)
+SMALLEST_ALPHA = 1e-300  # beyond it a coin over α is no number
 
 
 def reached(coins: Floats, alpha: float, power: float, floor: float) -> Floats:
@@ -19,9 +20,9 @@ def reached(coins: Floats, alpha: float, power: float, floor: float) -> Floats:
     >>> reached(np.array([0.1, 0.25]), alpha=2.0, power=2.0, floor=0.2)
     array([-1.  ,  0.25])
     """
-    roots = coins if power == 1.0 else coins ** (1 / power)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # beyond any Δ, if α is next to 0
-        level = roots / alpha
+    if alpha < SMALLEST_ALPHA:
+        return np.where(coins < floor, ALWAYS, NEVER)
+    level = (coins if power == 1.0 else coins ** (1 / power)) / alpha
     return np.where(coins < floor, ALWAYS, level) if floor else level
 
 

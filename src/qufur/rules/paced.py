@@ -49,6 +49,7 @@ class Paced(Rule):
     100
     """
 
+    single = True
     budget: Any
     horizon: int | None = None
     burst: float | None = field(default=None, kw_only=True)
@@ -184,9 +185,9 @@ class Bucket(Pacing):
     def take_in(self, uncertainty: Floats) -> None:
         self.tokens = min(self.most, self.tokens + self.rate * len(uncertainty))
 
-    def book(self, charges: Bools, uncertainty: Floats) -> None:
-        self.tokens -= int(charges.sum())
-        super().book(charges, uncertainty)
+    def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
+        self.tokens -= spent
+        super().book(charged, spent, uncertainty)
 
     def refund(self, charge: Bools) -> None:
         super().refund(charge)

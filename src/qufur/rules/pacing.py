@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, Ints
+from qufur.arrays import Floats, Ints, greater, lesser
 from qufur.rules.base import Rule
 from qufur.rules.levels import ALWAYS, reached
 from qufur.rules.spending import Spending
@@ -57,18 +58,18 @@ class Pacing(Spending):
         return self.length() - len(self._stretch)
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        if np.isinf(self.alpha):
-            return np.ones(len(uncertainty))
-        return np.clip(self.alpha * uncertainty**self.power, self.rule.floor, 1.0)
+        if self.alpha == math.inf:
+            return np.ones(np.shape(uncertainty))
+        return greater(self.rule.floor, lesser(1.0, self.alpha * uncertainty**self.power))
 
     def levels(self, coins: Floats, domain: Ints | None) -> Floats:
         if self.alpha == math.inf:
-            return np.full(coins.shape, ALWAYS)
+            return np.full(np.shape(coins), ALWAYS)
         return reached(coins, self.alpha ** (1 / self.power), self.power, self.rule.floor)
 
-    def book(self, charges: Bools, uncertainty: Floats) -> None:
-        super().book(charges, uncertainty)
-        self._stretch += uncertainty.tolist()
+    def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
+        super().book(charged, spent, uncertainty)
+        self._stretch += uncertainty
         if self.ahead == 0:
             self.take_in(np.array(self._stretch))
             self.seen += len(self._stretch)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from qufur.arrays import Floats, Ints, as_number
+from qufur.arrays import Floats, Ints, as_number, greater, lesser
 from qufur.rules.base import Domains, Rule, as_budget, as_floor
 from qufur.rules.levels import reached
 
@@ -34,6 +32,7 @@ class QuFUR(Rule):
     array([0.2, 1. ])
     """
 
+    single = True
     alpha: float
     power: float = field(default=1.0, kw_only=True)
     budget: int | None = field(default=None, kw_only=True)
@@ -46,8 +45,9 @@ class QuFUR(Rule):
         as_floor(self.floor, "QuFUR", 1.0)
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        p = np.minimum(1.0, self.alpha * uncertainty)
-        return np.maximum(self.floor, p if self.power == 1.0 else p**self.power)
+        p = lesser(1.0, self.alpha * uncertainty)
+        p = p if self.power == 1.0 else p**self.power
+        return greater(self.floor, p) if self.floor else p
 
     def levels(self, coins: Floats, domain: Ints | None) -> Floats:
         return reached(coins, self.alpha, self.power, self.floor)

@@ -33,6 +33,7 @@ class Threshold(Rule):
     array([0., 1., 1.])
     """
 
+    single = True
     random = False
     level: float
     budget: int | None = field(default=None, kw_only=True)
@@ -45,7 +46,7 @@ class Threshold(Rule):
         return np.where(uncertainty >= self.level * (1 - 1e-10), 1.0, 0.0)
 
     def levels(self, coins: Floats, domain: Ints | None) -> Floats:
-        return np.full(coins.shape, math.nextafter(self.level * (1 - 1e-10), ALWAYS))
+        return np.full(np.shape(coins), math.nextafter(self.level * (1 - 1e-10), ALWAYS))
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Callable[[float], Rule]:

@@ -29,6 +29,7 @@ class Uniform(Rule):
     array([0.3, 0.3])
     """
 
+    single = True
     rate: float
     budget: int | None = field(default=None, kw_only=True)
 
@@ -37,7 +38,7 @@ class Uniform(Rule):
         as_budget(self.budget, "Uniform")
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        return np.full(len(uncertainty), float(self.rate))
+        return np.full(np.shape(uncertainty), float(self.rate))
 
     def levels(self, coins: Floats, domain: Ints | None) -> Floats:
         return np.where(coins < self.rate, ALWAYS, NEVER)
