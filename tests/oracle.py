@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import logsumexp, softmax
 
 
 class Oracle:
@@ -80,10 +81,14 @@ class Oracle:
         low, high = self.model.label_range
         return 2 * (label - low) / (high - low) - 1
 
+    @property
+    def penalty(self):
+        return (
+            1 / self.model.norm_bound**2 if self.model.regularization is None else self.model.regularization
+        )
+
     def matrix(self, rows):
-        model = self.model
-        penalty = 1 / model.norm_bound**2 if model.regularization is None else model.regularization
-        M = penalty * np.eye(model.dim + model.intercept)
+        M = self.penalty * np.eye(self.model.dim + self.model.intercept)
         if rows:
             X = np.array([row for row, _ in rows])
             M += X.T @ (np.array([[self.weight(place)] for _, place in rows]) * X)
@@ -94,7 +99,10 @@ class Oracle:
         moment = np.zeros(self.model.dim + self.model.intercept)
         for row, label, place in self.labelled:
             moment += self.weight(place) * label * row
-        score = float(np.linalg.solve(self.matrix(rows), moment) @ self.features(x))
+        return self.in_range(float(np.linalg.solve(self.matrix(rows), moment) @ self.features(x)))
+
+    def in_range(self, score):
+        """Return a score as a prediction in the user's units."""
         if self.model.clip:
             score = min(1.0, max(-1.0, score))
         low, high = self.model.label_range
@@ -104,7 +112,9 @@ class Oracle:
         rows = [(row, place) for row, _, place in self.labelled]
         rows += [(row, self.places[id]) for id, row in self.pending.items()]
         x = self.features(x)
-        q = float(x @ np.linalg.solve(self.matrix(rows), x))
+        return self.delta(float(x @ np.linalg.solve(self.matrix(rows), x)))
+
+    def delta(self, q):
         return max(1.0, self.model.noise) ** 2 * (min(1.0, q) if self.model.cap else q)
 
     def decide(self, delta, domain):
@@ -144,6 +154,95 @@ class Oracle:
                 if coin < p:
                     payers.append(i)
         return 1 - none, payers
+
+
+class KernelOracle(Oracle):
+    """`KernelRidge`: kᵀ(K + λI)⁻¹y, and (k(x, x) − kᵀ(K + λI)⁻¹k)/λ over the queries."""
+
+    def features(self, x):
+        return np.array(x, dtype=float)
+
+    def solved(self, rows, x):
+        """Return (K + λI)⁻¹k and k; with no rows, both of length 0."""
+        X = np.reshape(rows, (-1, self.model.dim))
+        k = self.model.kernel(X, x[None])[:, 0] if rows else np.zeros(0)
+        K = self.model.kernel(X) if rows else np.zeros((0, 0))
+        return np.linalg.solve(K + self.penalty * np.eye(len(rows)), k), k
+
+    def prediction(self, x):
+        weights, _ = self.solved([row for row, *_ in self.labelled], x)
+        return self.in_range(float(weights @ [label for _, label, _ in self.labelled]))
+
+    def uncertainty(self, x):
+        weights, k = self.solved([row for row, *_ in self.labelled] + list(self.pending.values()), x)
+        return self.delta(float(self.model.kernel(x[None])[0, 0] - weights @ k) / self.penalty)
+
+
+class SoftmaxOracle(Oracle):
+    """`Softmax` and `FisherSoftmax`, trained from 0 by Newton's method with the whole Hessian."""
+
+    def features(self, x):
+        return np.array(x, dtype=float)
+
+    def scaled(self, label):
+        return int(label)
+
+    def weights(self):
+        """Return W (classes × dim); the same for every x, so it is kept until the next label."""
+        if getattr(self, "trained", (0, None))[0] != len(self.labelled):
+            self.trained = len(self.labelled), self.train()
+        return self.trained[1] if self.labelled else np.zeros((self.model.classes, self.model.dim))
+
+    def train(self):
+        X = np.array([row for row, *_ in self.labelled])
+        Y = np.eye(self.model.classes)[[label for _, label, _ in self.labelled]]
+        W, penalty = np.zeros((Y.shape[1], X.shape[1])), self.model.training.penalty
+
+        def value(W):
+            return np.mean(logsumexp(X @ W.T, axis=1) - np.sum(Y * (X @ W.T), axis=1)) + penalty / 2 * np.sum(
+                W**2
+            )
+
+        for _ in range(100):
+            P = softmax(X @ W.T, axis=1)
+            gradient = (P - Y).T @ X / len(X) + penalty * W
+            if np.linalg.norm(gradient) < 1e-14:
+                break
+            bend = P[:, :, None] * np.eye(Y.shape[1]) - P[:, :, None] * P[:, None, :]
+            H = np.einsum("nkl,ni,nj->kilj", bend, X, X).reshape(W.size, W.size) / len(X)
+            step = np.linalg.solve(H + penalty * np.eye(W.size), gradient.ravel()).reshape(W.shape)
+            length = 1.0
+            while value(W - length * step) > value(W) + 1e-13 and length > 1e-9:
+                length /= 2
+            W = W - length * step
+        return W
+
+    def probabilities(self, x):
+        return softmax(self.weights() @ x)
+
+    def prediction(self, x):
+        """Return the first class among those that the training cannot tell apart."""
+        scores = self.weights() @ x
+        margin = 4 * self.model.training.tolerance * np.linalg.norm(x)
+        return float(np.flatnonzero(scores >= scores.max() - margin)[0])
+
+    def uncertainty(self, x):
+        rows = [row for row, *_ in self.labelled] + list(self.pending.values())
+        spreads = [np.ones(1)] * (len(rows) + 1)
+        if type(self.model).__name__ == "FisherSoftmax":
+            spreads = [p * (1 - p) for p in map(self.probabilities, [*rows, x])]
+        q = 0.0
+        for k, spread in enumerate(spreads[-1]):
+            M = self.penalty * np.eye(self.model.dim)
+            for row, s in zip(rows, spreads[:-1], strict=True):
+                M += s[k] * np.outer(row, row)
+            q += spread * float(x @ np.linalg.solve(M, x))
+        return self.delta(q)
+
+
+def oracle_of(model, rule, rng):
+    kinds = {"Ridge": Oracle, "KernelRidge": KernelOracle}
+    return kinds.get(type(model).__name__, SoftmaxOracle)(model, rule, rng)
 
 
 class Pace:

@@ -6,13 +6,29 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
-from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
+from qufur import (
+    DomainOracle,
+    FisherSoftmax,
+    FixedBudget,
+    Greedy,
+    KernelRidge,
+    Learner,
+    Paced,
+    QuFUR,
+    Ridge,
+    Softmax,
+    Threshold,
+    Uniform,
+    run,
+)
+from qufur.models import Converged
 from qufur.rules import RULES
 from qufur.streams import Arrays
 
 from . import oracle
-from .oracle import Oracle
+from .oracle import Oracle, oracle_of
 
 TOLERANCE = 1e-9
 DOMAINS = 3
@@ -58,8 +74,44 @@ ridges = st.builds(
     label_range=st.sampled_from([(-1.0, 1.0), (1, 5), (-300.0, -100.0)]),
     half_life=st.none() | st.integers(1, 100),
 )
+kernels = st.builds(
+    KernelRidge,
+    st.sampled_from([RBF(0.7), Matern(1.5, nu=2.5), DotProduct(1.0) ** 2, RBF(2.0) + 0.5 * DotProduct(0.0)]),
+    dim=st.integers(1, 4),
+    regularization=st.floats(0.05, 5),
+    noise=st.floats(0, 3),
+    cap=st.booleans(),
+    clip=st.booleans(),
+    label_range=st.sampled_from([(-1.0, 1.0), (1, 5)]),
+)
+# A tolerance of 1e-8 would leave too few digits to compare Δ of `FisherSoftmax`.
+trainings = st.builds(Converged, penalty=st.floats(0.01, 1), tolerance=st.just(1e-12))
+classifiers = st.builds(
+    lambda kind, *sizes, **options: kind(*sizes, **options),
+    st.sampled_from([Softmax, FisherSoftmax]),
+    st.integers(1, 4),
+    st.integers(2, 4),
+    regularization=st.none() | st.floats(0.05, 5),
+    noise=st.floats(0, 3),
+    cap=st.booleans(),
+    training=trainings,
+)
+models = ridges | kernels | classifiers
 rules = st.one_of(
-    st.builds(QuFUR, alphas, power=st.sampled_from([1.0, 0.5, 3.0]), budget=budgets),
+    st.builds(QuFUR, alphas, power=st.sampled_from([1.0, 0.5, 3.0]), budget=budgets, floor=st.floats(0, 0.9)),
+    st.tuples(st.integers(1, 40), st.integers(1, 80)).flatmap(
+        lambda size: st.builds(
+            Paced, *map(st.just, size), floor=st.floats(0, 0.9 * min(1, size[0] / size[1]))
+        )
+    ),
+    st.floats(0.01, 1).flatmap(
+        lambda rate: st.builds(
+            Paced,
+            st.just(rate),
+            burst=st.none() | st.floats(32 * rate + 1.01, 60),
+            floor=st.floats(0, 0.9 * rate),
+        )
+    ),
     st.integers(1, 12).flatmap(
         lambda T: st.builds(FixedBudget, st.integers(oracle.copies(_Horizon(T)), 60), st.just(T))
     ),
@@ -101,10 +153,10 @@ class Pair:
 
     def __init__(self, model, rule, seed):
         self.learner = Learner(model, rule, seed=seed)
-        self.oracle = Oracle(model, rule, np.random.default_rng(seed))
+        self.oracle = oracle_of(model, rule, np.random.default_rng(seed))
         self.inputs = np.random.default_rng(seed + 1)
-        self.middle = sum(model.label_range) / 2
-        self.half = (model.label_range[1] - model.label_range[0]) / 2
+        low, high = getattr(model, "label_range", (-1, 1))
+        self.middle, self.half = (low + high) / 2, (high - low) / 2
         self.seen = [np.zeros(model.dim)]
 
     def draw(self, count):
@@ -141,7 +193,7 @@ class Pair:
         self.answer(self.learner.outstanding[k % 3 :: 2][::-1], label, many=True)
 
     def answer(self, ids, label, many):
-        labels = [self.middle + self.half * (label + 0.1 * i) for i in range(len(ids))]
+        labels = self.labels(label + 0.1 * np.arange(len(ids)))
         if many:
             self.learner.tell_many(ids, labels)
         for id, y in zip(ids, labels, strict=True):
@@ -157,9 +209,13 @@ class Pair:
 
     def learn(self, count):
         X, _ = self.draw(count)
-        y = self.middle + self.half * self.inputs.uniform(-1.5, 1.5, count)
+        y = self.labels(self.inputs.uniform(-1.5, 1.5, count))
         self.learner.learn(X, y)
         self.oracle.learn(X, y)
+
+    def labels(self, numbers):
+        """Turn numbers about 0 into labels of the model."""
+        return self.learner.model.example_labels(self.middle + self.half * numbers)
 
     def check(self):
         assert self.learner.spent == self.oracle.spent
@@ -168,12 +224,15 @@ class Pair:
         X = np.array(self.seen[:4])
         slow = [self.oracle.prediction(x) for x in X]
         np.testing.assert_allclose(self.learner.predict(X), slow, rtol=0, atol=TOLERANCE * self.half)
+        if isinstance(self.learner.model, Softmax):
+            slow = [self.oracle.probabilities(x) for x in X]
+            np.testing.assert_allclose(self.learner.state.probabilities(X), slow, rtol=0, atol=TOLERANCE)
         slow = [self.oracle.uncertainty(x) for x in X]
         np.testing.assert_allclose(self.learner.uncertainty(X), slow, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 @settings(max_examples=700, deadline=None, derandomize=True)
-@given(model=ridges, rule=rules, calls=calls, seed=st.integers(0, 2**32))
+@given(model=models, rule=rules, calls=calls, seed=st.integers(0, 2**32))
 def test_any_sequence_of_calls(model, rule, calls, seed):
     pair = Pair(model, rule, seed)
     for name, *arguments in calls:

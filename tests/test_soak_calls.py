@@ -14,7 +14,7 @@ from qufur import Learner
 from qufur.atomic import replacing
 
 from .soak import times
-from .test_oracle import Pair, call, ridges, rules
+from .test_oracle import Pair, call, models, rules
 
 CRASHES = ("write", "fsync", "replace")
 files = st.one_of(
@@ -83,7 +83,7 @@ class SavedPair(Pair):
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(model=ridges, rule=rules, calls=sequences, seed=st.integers(0, 2**32))
+@given(model=models, rule=rules, calls=sequences, seed=st.integers(0, 2**32))
 def test_any_sequence_of_calls_and_files(tmp_path, model, rule, calls, seed):
     for path in tmp_path.iterdir():
         path.unlink()

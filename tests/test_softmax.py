@@ -2,16 +2,18 @@
 
 import dataclasses
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from qufur import FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
+from qufur.models import newton
 from qufur.models.adam import PaperAdam
 from qufur.models.converged import Converged
 from qufur.models.information import InformationOfFew, InformationOfMany
-from qufur.models.newton import step_through_examples, step_through_gram
+from qufur.models.newton import NearbyHessian, step_through_examples, step_through_gram
 from qufur.models.softmax import FisherSoftmax, Softmax
 from qufur.snapshot import encode
 from qufur.streams import Arrays
@@ -192,8 +194,44 @@ def test_both_newton_steps_solve_the_same_system():
     for i in range(12):
         H += np.kron(np.diag(P[:, i]) - np.outer(P[:, i], P[:, i]), np.outer(X[i], X[i])) / 12
     exact = np.linalg.solve(H, -g.ravel()).reshape(3, 9)
-    np.testing.assert_allclose(step_through_examples(X, P, g, 0.01, 1e-9), exact, atol=1e-6)
+    nearby = NearbyHessian(3, 9)
+    for _ in range(2):  # the second time with the Hessian of the first
+        np.testing.assert_allclose(step_through_examples(X, P, g, 0.01, 1e-9, nearby), exact, atol=1e-6)
     np.testing.assert_allclose(step_through_gram(X, X @ X.T, P, g, 0.01, 1e-6), exact, atol=1e-3)
+
+
+def products(monkeypatch, nearby, X, P, g):
+    """Return how many products with the Hessian a step takes."""
+    count = mock.Mock(side_effect=newton._curved)
+    with monkeypatch.context() as patch:
+        patch.setattr(newton, "_curved", count)
+        step_through_examples(X, P, g, 1e-3, 1e-9, nearby)
+    return count.call_count
+
+
+def test_a_hessian_once_made_shortens_steps_on_columns_of_different_scale(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, P, g = rng.normal(size=(90, 16)), rng.dirichlet(np.ones(4), 90).T, rng.normal(size=(4, 16))
+    X *= np.geomspace(0.1, 300, 16)
+    nearby, never = NearbyHessian(4, 16), NearbyHessian(4, 16)
+    never.patience = None
+    assert products(monkeypatch, never, X, P, g) > 64
+    assert products(monkeypatch, nearby, X, P, g) < nearby.patience + 6
+    assert products(monkeypatch, nearby, X, P, g) < 6
+    assert products(monkeypatch, nearby, X, 0.99 * P + 0.0025, g) <= nearby.patience
+
+
+def test_a_hessian_that_rounding_makes_indefinite_is_done_without(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, P, g = 1e9 * rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), 3).T, rng.normal(size=(3, 20))
+    nearby = NearbyHessian(3, 20)
+    nearby.make(X, P, 1e-3)
+    np.testing.assert_array_equal(nearby.solve(g), g)
+
+
+def test_large_hessians_are_never_made():
+    assert NearbyHessian(10, 102).patience == 127
+    assert NearbyHessian(10, 103).patience is None
 
 
 def test_classes_that_cannot_be_told_apart_are_ties_for_the_first():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qufur.arrays import Floats, Ints, as_count, as_number, check_shapes
-from qufur.models.newton import step_through_examples, step_through_gram
+from qufur.models.newton import NearbyHessian, step_through_examples, step_through_gram
 from qufur.models.training import Trainer, Training
 
 
@@ -61,8 +61,8 @@ class Point(NamedTuple):
 class NewtonTrainer(Trainer):
     """Newton's method from the previous weights, its systems solved by conjugate gradients.
 
-    The Hessian is never formed: a product with it takes 4 · classes · n · d flops, or 2 · classes · n²
-    through the Gram matrix of the examples, which is kept while n ≤ d.
+    A product with the Hessian takes 4 · classes · n · d flops, or 2 · classes · n² through the Gram matrix of
+    the examples, which is kept while n ≤ d. The Hessian itself is made where many products would be needed.
     """
 
     def __init__(self, training: Converged, dim: int, classes: int) -> None:
@@ -76,11 +76,11 @@ class NewtonTrainer(Trainer):
         self.add(X, classes)
         if not len(X):
             return
-        point = self._at(self.weights)
+        point, nearby = self._at(self.weights), NearbyHessian(*self.weights.shape)
         for _ in range(self._training.steps):
             if _norm(point.gradient) <= self._accuracy(point):
                 break
-            after = self._descend(point, self._newton_step(point))
+            after = self._descend(point, self._newton_step(point, nearby))
             if after is None:
                 break
             point = after
@@ -142,12 +142,12 @@ class NewtonTrainer(Trainer):
         terms = _norm(point.P - self.targets.T) * _norm(X) / len(X) + penalty * _norm(point.W)
         return max(penalty * self._training.tolerance, np.finfo(np.float64).eps * terms)
 
-    def _newton_step(self, point: Point) -> Floats:
+    def _newton_step(self, point: Point, nearby: NearbyHessian) -> Floats:
         """Solve H s = −g, the better the smaller g is: so Newton's convergence stays superlinear."""
         size, penalty = _norm(point.gradient), self._training.penalty
         enough = max(min(0.1, size**0.5) * size, 0.1 * self._accuracy(point))
         if self._gram is None:
-            return step_through_examples(self.inputs, point.P, point.gradient, penalty, enough)
+            return step_through_examples(self.inputs, point.P, point.gradient, penalty, enough, nearby)
         gram = self._gram[: len(self.inputs), : len(self.inputs)]
         return step_through_gram(
             self.inputs, gram, point.P, point.gradient, penalty, max(enough, 1e-4 * size)
