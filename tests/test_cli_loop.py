@@ -254,6 +254,8 @@ def test_for_machines(work, tmp_path):
     assert json.loads(text) == {"new": 40, "known": 0, "replaced": 0, "blank": 0, "outstanding": 0}
     _, text = work("status", "--json")
     assert json.loads(text)["examples"] == 300
+    _, text = work("predict", tmp_path / "may.csv", "-o", tmp_path / "predicted.csv", "--json")
+    assert json.loads(text) == {"rows": 300}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from qufur.cli import show
+from qufur.cli.options import Json
 from qufur.cli.workbooks import State, opened, table
 from qufur.records import ids, read
 
@@ -15,6 +17,7 @@ def predict(
     data: Annotated[Path, typer.Argument(help="CSV, JSON-lines, Parquet or NPZ file of rows.")],
     state: State,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of predictions.")],
+    json: Json = False,
 ) -> None:
     """Predict on the rows of a table; nothing is asked for, and nothing changes."""
     book, count = opened(state), 0
@@ -24,4 +27,7 @@ def predict(
             columns = ids(batch, book.id), book.learner.predict(X), book.learner.uncertainty(X)
             rows.writerows((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
             count += len(batch)
+    if json:
+        show.print_json({"rows": count})
+        return
     print(f"{count} rows predicted: written to {out}.")
