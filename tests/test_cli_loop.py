@@ -1,7 +1,9 @@
 """`qufur ask`, `tell`, `status` and `predict`: a table, an annotator and one state file."""
 
 import csv
+import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -302,3 +304,20 @@ def test_files_of_another_kind_are_refused(work, tmp_path):
     assert "must be a file of `qufur ask`" in text
     (tmp_path / "s.qufur").unlink()
     assert "`qufur ask` makes one." in work("status")[1]
+
+
+def test_files_of_earlier_versions_go_on(work, tmp_path):
+    """The file was saved before there were text columns, and before ids that were asked about were kept."""
+    file = Path(__file__).parent / "states" / "workbooks" / "1.qufur.gz"
+    (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
+    assert "17 of 40 examples, 9 outstanding; 3 left" in work("status")[1]
+    june, head = tmp_path / "june.csv", "flight,wind,sky,note"
+    june.write_text(f'{head}\nLH40,0.5,clear,"[1, 2]"\nLH41,-1,fog,"[0, 3]"\n')
+    assert work("ask", june, "-o", tmp_path / "to_label.csv")[0] == 0
+    (tmp_path / "labels.csv").write_text("flight,delay\nLH36,1.5\n")
+    assert "1 labels learned" in work("tell", tmp_path / "labels.csv")[1]
+    for name in ("LH0", "LH21"):  # which has a label, and is outstanding
+        june.write_text(f'{head}\n{name},0.5,clear,"[1, 2]"\n')
+        code, text = work("ask", june, "-o", tmp_path / "to_label.csv")
+        assert code == 2
+        assert name in text
