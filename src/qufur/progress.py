@@ -59,8 +59,8 @@ def _rows_bar() -> Progress:
 
     class Count(ProgressColumn):
         def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text(f"{task.completed:.0f} rows" + (f", {speed:.3g} rows/s" if speed else ""))
+            speed = task.finished_speed or task.speed or 0.0
+            return Text(f"{task.completed:,.0f} rows, {speed:,.{0 if speed >= 10 else 1}f} rows/s")
 
     columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), Count(), TimeRemainingColumn()]
     return Progress(*columns, console=Console(stderr=True), transient=True)
