@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ class TokenMeans:
             from transformers import AutoModel, AutoTokenizer
         except ImportError:
             raise missing_extra("transformers and torch", "text", "embedding texts") from None
-        with _silence_in_a_pipe():
+        with _quietly():
             return cls(AutoModel.from_pretrained(name), AutoTokenizer.from_pretrained(name))
 
     def embed(self, texts: Sequence[str]) -> Iterator[Floats]:
@@ -76,15 +77,18 @@ class TokenMeans:
 
 
 @contextmanager
-def _silence_in_a_pipe() -> Iterator[None]:
-    """Keep the progress bars of `transformers` to terminals."""
-    from transformers.utils import logging
+def _quietly() -> Iterator[None]:
+    """Keep progress bars to terminals, and the retries of a download that fails to its error."""
+    from transformers.utils import logging as bars
 
-    shown = logging.is_progress_bar_enabled()
+    hub, shown = logging.getLogger("huggingface_hub"), bars.is_progress_bar_enabled()
+    level = hub.level
+    hub.setLevel(logging.ERROR)
     if not sys.stderr.isatty():
-        logging.disable_progress_bar()
+        bars.disable_progress_bar()
     try:
         yield
     finally:
+        hub.setLevel(level)
         if shown:
-            logging.enable_progress_bar()
+            bars.enable_progress_bar()
