@@ -1,13 +1,16 @@
 """`qufur ask`, `tell`, `status` and `predict`: a table, an annotator and one state file."""
 
 import csv
+import gzip
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from filelock import FileLock
 
-from qufur import Learner, Paced, Ridge
+from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge
 from qufur.snapshot import encode
 from qufur.workbook import Workbook
 
@@ -222,6 +225,28 @@ def test_the_same_table_again_is_refused(work, tmp_path):
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
+def test_a_row_in_another_table_again_is_refused(work, tmp_path):
+    """Also one that was not queried: its id is all that is known of it."""
+    out, _ = asked(work, tmp_path)
+    with out.open(newline="") as file:
+        queried = {row["flight"] for row in csv.DictReader(file)}
+    for t in (next(t for t in range(300) if f"LH{t}" not in queried), int(min(queried)[2:])):
+        state = (tmp_path / "s.qufur").read_bytes()
+        code, text = work("ask", write(tmp_path / "june.csv", [300, t, 301]), "-o", out)
+        assert code == 2
+        assert f"must be of a row that is new, got 'LH{t}', which was asked about before" in text
+        assert (tmp_path / "s.qufur").read_bytes() == state
+    assert work("ask", write(tmp_path / "june.csv", [300, 301]), "-o", out)[0] == 0
+
+
+def test_a_row_that_is_far_down_again_is_refused(work, tmp_path, monkeypatch):
+    monkeypatch.setattr("qufur.cli.rows.ROWS", 50)
+    may = write(tmp_path / "may.csv", [*range(300), 7])
+    code, text = work("ask", may, "-o", tmp_path / "to_label.csv", *START)
+    assert code == 2
+    assert "got 'LH7', which was asked about before" in text
+
+
 def test_a_crash_before_the_state_is_saved_can_be_repeated(work, tmp_path, monkeypatch):
     out, may = tmp_path / "to_label.csv", write(tmp_path / "may.csv", range(300))
     with monkeypatch.context() as broken:
@@ -254,12 +279,63 @@ def test_for_machines(work, tmp_path):
     assert json.loads(text) == {"new": 40, "known": 0, "replaced": 0, "blank": 0, "outstanding": 0}
     _, text = work("status", "--json")
     assert json.loads(text)["examples"] == 300
+    _, text = work("predict", tmp_path / "may.csv", "-o", tmp_path / "predicted.csv", "--json")
+    assert json.loads(text) == {"rows": 300}
+
+
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_bars_are_for_people(work, tmp_path, monkeypatch, capsys, option):
+    monkeypatch.setattr("qufur.progress.PATIENCE", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    may, out = write(tmp_path / "may.csv", range(300)), tmp_path / "to_label.csv"
+    texts = [work("ask", may, "-o", out, *START, *option)[1], work("predict", may, "-o", out, *option)[1]]
+    for text, labels in zip(texts, (["Looking at columns", "Asking"], ["Predicting"]), strict=True):
+        assert all((label in text) == (not option) for label in labels)
+        assert not option or json.loads(text)["rows"] == 300
+
+
+RULES = [
+    (["--budget", 40], Paced(40, 300)),
+    (["--budget", 40, "--horizon", 1000], Paced(40, 1000)),
+    (["--budget", "5%"], Paced(0.05)),
+    (["--alpha", 0.5], QuFUR(0.5)),
+    (["--alpha", 0.5, "--budget", 40], QuFUR(0.5, budget=40)),
+    (["--fixed-budget", 60], FixedBudget(60, 300)),
+    (["--fixed-budget", 60, "--horizon", 1000], FixedBudget(60, 1000)),
+]
+
+
+@pytest.mark.parametrize(("options", "rule"), RULES, ids=str)
+def test_rules(work, tmp_path, options, rule):
+    out, may = tmp_path / "to_label.csv", write(tmp_path / "may.csv", range(300))
+    code, text = work("ask", may, "-o", out, "--label-range", 0, 60, "--id", "flight", *options)
+    assert code == 0
+    learner = Workbook.load(tmp_path / "s.qufur").learner
+    assert learner.rule == rule
+    left = "no budget" if rule == QuFUR(0.5) else f"{learner.left} left"
+    assert f"{learner.spent} labels bought in all, {left}, {learner.spent} outstanding." in text
+    assert f"{learner.spent} of 300 examples, {learner.spent} outstanding; {left}\n" in work("status")[1]
+    assert json.loads(work("status", "--json")[1])["left"] == learner.left
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--label-range", 0, 60], "--budget of qufur ask must be given for the first table"),
+        (["--budget", "5%", "--horizon", 9], "--horizon of qufur ask must be left out with a rate, got 9."),
+        (["--alpha", 2, "--horizon", 9], "--horizon of qufur ask must be left out with --alpha, got 9."),
+        (
+            ["--alpha", 2, "--budget", "5%", "--label-range", 0, 60],
+            "must be a number of labels of at least 1,",
+        ),
+        (["--alpha", 0], "alpha of QuFUR must be a finite number above 0, got 0.0."),
+        (["--fixed-budget", 50, "--budget", 5], "--budget of qufur ask must be left out with --fixed-budget"),
+        (["--fixed-budget", 50, "--alpha", 5], "--alpha of qufur ask must be left out with --fixed-budget"),
+        (
+            ["--fixed-budget", 5, "--label-range", 0, 60],
+            "budget of FixedBudget must be at least 16 for horizon",
+        ),
         (["--budget", 5], "--label-range of qufur ask must be given for the first table"),
         (
             ["--budget", "many", "--label-range", 0, 60],
@@ -300,3 +376,20 @@ def test_files_of_another_kind_are_refused(work, tmp_path):
     assert "must be a file of `qufur ask`" in text
     (tmp_path / "s.qufur").unlink()
     assert "`qufur ask` makes one." in work("status")[1]
+
+
+def test_files_of_earlier_versions_go_on(work, tmp_path):
+    """The file was saved before there were text columns, and before ids that were asked about were kept."""
+    file = Path(__file__).parent / "states" / "workbooks" / "1.qufur.gz"
+    (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
+    assert "17 of 40 examples, 9 outstanding; 3 left" in work("status")[1]
+    june, head = tmp_path / "june.csv", "flight,wind,sky,note"
+    june.write_text(f'{head}\nLH40,0.5,clear,"[1, 2]"\nLH41,-1,fog,"[0, 3]"\n')
+    assert work("ask", june, "-o", tmp_path / "to_label.csv")[0] == 0
+    (tmp_path / "labels.csv").write_text("flight,delay\nLH36,1.5\n")
+    assert "1 labels learned" in work("tell", tmp_path / "labels.csv")[1]
+    for name in ("LH0", "LH21"):  # which has a label, and is outstanding
+        june.write_text(f'{head}\n{name},0.5,clear,"[1, 2]"\n')
+        code, text = work("ask", june, "-o", tmp_path / "to_label.csv")
+        assert code == 2
+        assert name in text

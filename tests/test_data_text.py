@@ -28,10 +28,14 @@ def review(rating, text):
 
 @pytest.fixture
 def tiny(tmp_path):
+    return tiny_model(tmp_path)
+
+
+def tiny_model(folder):
     torch = pytest.importorskip("torch", reason="torch is not installed: qufur[text]")
     transformers = pytest.importorskip("transformers", reason="transformers is not installed: qufur[text]")
     letters = [*"abcdefghijklmnopqrstuvwxyz", "##e", "##s"]
-    vocabulary = tmp_path / "vocabulary.txt"
+    vocabulary = folder / "vocabulary.txt"
     vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]))
     torch.manual_seed(0)
     config = transformers.BertConfig(

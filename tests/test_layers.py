@@ -15,7 +15,7 @@ LAYERS = [
     {"arrays", "atomic", "classes", "errors", "progress", "state_file", "stored"},
     {"data", "hypotheses"},
     {"models", "rules", "streams"},
-    {"coin_bets", "loss_estimate", "records", "shift_signal"},
+    {"asked", "coin_bets", "loss_estimate", "records", "shift_signal"},
     {"answer", "at_random", "ids", "ledger", "lookahead", "report", "snapshot", "tasks", "theory", "trace"},
     {"learner"},
     {"run", "workbook"},

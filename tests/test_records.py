@@ -413,7 +413,7 @@ COLUMNS = [
     (
         of(CATEGORIES),
         "column 'a' of t.csv must be numbers, or at most 100 categories, got more, such as 'n0' in row 1. "
-        "Skip the column: ids, dates and free text are no inputs.",
+        "Skip the column, as ids and dates are no inputs; if it is free text, say so.",
     ),
     (
         of("a,b\n1,1\n2,1\n,1\n4,1\n,1\n"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from qufur.workbook import Workbook
 
+from .letters import let_letters_be_counted
 from .soak import times
 from .test_cli import qufur
 
@@ -21,6 +22,8 @@ CELLS = st.one_of(
     st.floats(-10, 10).map(str),
     st.text(max_size=4),
 )
+BUDGETS = [["--budget", budget] for budget in ("1", "3", "50%", "100%")]
+BUDGETS += [["--alpha", 2.0], ["--alpha", 2.0, "--budget", 1], ["--fixed-budget", 9]]
 NAMES = st.sampled_from(["id", "wind", "sky", "label", "row", "prediction", "X", "", "é"])
 
 
@@ -66,7 +69,10 @@ def run(monkeypatch, capsys, *arguments):
 )
 @given(st.data(), tables(), tables(), tables())
 def test_any_table(monkeypatch, capsys, data, first, second, labels):
-    options = ["--budget", data.draw(st.sampled_from(["1", "3", "50%", "100%"])), "--label-range", -3, 3]
+    let_letters_be_counted(monkeypatch)
+    options = [*data.draw(st.sampled_from(BUDGETS)), "--label-range", -3, 3]
+    if data.draw(st.booleans()):
+        options += ["--text", data.draw(NAMES), "--text-model", "letters-1a"]
     for column in ("--id", "--target", "--embedding", "--categorical"):
         if data.draw(st.booleans()):
             options += [column, data.draw(NAMES)]

@@ -13,6 +13,7 @@ import numpy as np
 from qufur import snapshot, state_file
 from qufur.answer import Answers
 from qufur.arrays import Floats
+from qufur.asked import Asked
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models.base import Id
@@ -70,6 +71,8 @@ class Workbook:
         How many rows were asked about.
     tables
         Digests of the tables asked about.
+    asked
+        The ids of the rows asked about, if a column names them.
     """
 
     learner: Learner
@@ -79,6 +82,7 @@ class Workbook:
     told: dict[Id, Record] = field(default_factory=dict)
     rows: int = 0
     tables: list[str] = field(default_factory=list)
+    asked: Asked = field(default_factory=Asked)
 
     def note_table(self, digest: str, file: str) -> None:
         """Take note of a table that is going to be asked about; the same one a second time is refused."""
@@ -90,14 +94,15 @@ class Workbook:
     def ask(self, batch: Batch) -> Answers:
         """Answer the rows of a table; their labels come later."""
         names = self.names(batch)
-        again = [name for name in names if name in self.told]
-        if again:
-            remedy = "Ask about rows that are new, or name another column of ids."
-            raise invalid(
-                "id", batch.file, "of a row that is new", f"{again[0]!r}, which has a label", remedy
-            )
+        again = self.asked.first_known(names) if self.id else None
+        if again is not None:
+            received = f"{again!r}, which was asked about before"
+            remedy = "`qufur predict` predicts on it again; start anew to name another column of ids."
+            raise invalid("id", batch.file, "of a row that is new", received, remedy)
         answers = self.learner.ask_many(self.encoding.encode(batch), ids=names)
         self.rows += len(batch)
+        if self.id:
+            self.asked.add(names)
         return answers
 
     def names(self, batch: Batch) -> list[Id]:
@@ -156,6 +161,7 @@ class Workbook:
         tensors |= {
             "workbook.numbers": np.array(numbers, dtype=np.float64).reshape(-1, 3),
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
+            "workbook.asked": self.asked.digests,
         }
         state_file.write(path, {"version": VERSION, "workbook": own, "learner": header}, tensors)
 
@@ -166,6 +172,7 @@ class Workbook:
         try:
             own = header["workbook"]
             numbers, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
+            asked = tensors.pop("workbook.asked", None)
             learner = snapshot.decode(Learner, (header["learner"], tensors))
             records = [
                 Record(label, prediction, probability, row)
@@ -173,7 +180,9 @@ class Workbook:
             ]
             told = dict(zip(own["told"], records, strict=True))
             encoding = Encoding.from_state(own["encoding"])
-            return cls(learner, encoding, own["id"], own["target"], told, own["rows"], own["tables"])
+            # Files without it are of before; what has a label or waits for one is known all the same.
+            known = Asked([*told, *learner.outstanding]) if asked is None else Asked.of_digests(asked)
+            return cls(learner, encoding, own["id"], own["target"], told, own["rows"], own["tables"], known)
         except Exception:  # content from elsewhere can be wrong in any way
             received = f"{os.fspath(path)!r}, which is of another kind or version"
             raise invalid("path", "Workbook.load", "a file of `qufur ask`", received) from None

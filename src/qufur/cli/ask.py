@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from qufur.cli import show
+from qufur.cli.first_table import started
 from qufur.cli.options import Json, Skip
+from qufur.cli.rows import Rows
 from qufur.cli.workbooks import State, digest_of, locked, table
+from qufur.data.embeddings import BERT
 from qufur.errors import invalid
-from qufur.learner import Learner
-from qufur.models import Ridge
-from qufur.records import Batch, Encoding, read
-from qufur.rules import Paced
+from qufur.records import Batch
 from qufur.workbook import Workbook
 
 
@@ -27,6 +25,13 @@ def ask(
     budget: Annotated[
         str | None,
         typer.Option(metavar="LABELS", help="First: labels to buy in all, or a rate such as 5%."),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(metavar="A", help="First: labels per unit of uncertainty; --budget is then a cap."),
+    ] = None,
+    fixed_budget: Annotated[
+        int | None, typer.Option(metavar="LABELS", help="First: a budget by Algorithm 2 of the paper.")
     ] = None,
     horizon: Annotated[
         int | None,
@@ -51,6 +56,11 @@ def ask(
     embedding: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="First: column of lists of numbers.")
     ] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="First: column of free text.")] = None,
+    text_model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"First: model that reads text, or its folder; {BERT} by default."),
+    ] = None,
     impute: Annotated[bool, typer.Option(help="First: let cells be missing.")] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
@@ -64,6 +74,8 @@ def ask(
     """
     first = {
         "--budget": budget,
+        "--alpha": alpha,
+        "--fixed-budget": fixed_budget,
         "--horizon": horizon,
         "--label-range": label_range,
         "--target": target,
@@ -71,16 +83,19 @@ def ask(
         "--skip": skip,
         "--categorical": categorical,
         "--embedding": embedding,
+        "--text": text,
+        "--text-model": text_model,
         "--impute": impute or None,
         "--seed": seed,
     }
     with locked(state):
-        book = _continued(state, first) if state.exists() else _started(data, first)
-        book.note_table(digest_of(data), data.name)
-        before = book.rows
-        wanted = _write(book, data, out)
+        digest = digest_of(data)
+        book, total = (_continued(state, first), None) if state.exists() else started(data, first, quiet=json)
+        book.note_table(digest, data.name)
+        rows = Rows(data, None if json else "Asking", text=book.encoding.text is not None, total=total)
+        wanted = _write(book, rows, out)
         book.save(state)  # last: until then the same call makes the same file again
-    _print(book, book.rows - before, wanted, out, json)
+    _print(book, rows.count, wanted, out, json)
 
 
 def _continued(state: Path, first: dict[str, Any]) -> Workbook:
@@ -91,54 +106,9 @@ def _continued(state: Path, first: dict[str, Any]) -> Workbook:
     return Workbook.load(state)
 
 
-def _started(data: Path, first: dict[str, Any]) -> Workbook:
-    for name in ("--budget", "--label-range"):
-        if first[name] is None:
-            raise invalid(name, "qufur ask", "given for the first table", "none")
-    target, rows = first["--target"] or "label", _Rows(data)
-    encoding = Encoding.of(
-        rows,
-        skip=first["--skip"] or (),
-        id=first["--id"],
-        target=target if target in rows.columns else None,
-        categorical=first["--categorical"] or (),
-        embedding=first["--embedding"],
-        impute=bool(first["--impute"]),
-    )
-    rule = _rule(first["--budget"], first["--horizon"] or rows.count)
-    model = Ridge(encoding.dim, intercept=True, label_range=first["--label-range"])
-    return Workbook(Learner(model, rule, seed=first["--seed"] or 0), encoding, first["--id"], target)
-
-
-class _Rows:
-    """The batches of a table, counted as they go by."""
-
-    def __init__(self, data: Path) -> None:
-        batches = read(data)
-        head = next(batches)
-        self.columns = head.columns
-        self.count = 0
-        self._batches = chain([head], batches)
-
-    def __iter__(self) -> Iterator[Batch]:
-        for batch in self._batches:
-            self.count += len(batch)
-            yield batch
-
-
-def _rule(text: str, horizon: int) -> Paced:
-    try:
-        if text.endswith("%"):
-            return Paced(float(text.removesuffix("%")) / 100)
-        return Paced(int(text), horizon)
-    except ValueError:
-        allowed = "a number of labels of at least 1, or a rate such as 5%"
-        raise invalid("--budget", "qufur ask", allowed, repr(text)) from None
-
-
-def _write(book: Workbook, data: Path, out: Path) -> int:
+def _write(book: Workbook, rows: Rows, out: Path) -> int:
     """Write the rows to label with what a person needs to label them; return how many."""
-    rows, own = _Rows(data), (book.id or "row", "prediction", book.target)
+    own = (book.id or "row", "prediction", book.target)
     shown = [name for name, column in rows.columns.items() if name not in own and not _is_embedding(column)]
     with table(out, [own[0], *shown, *own[1:]]) as written:
         return sum(_write_batch(book, batch, shown, written) for batch in rows)
@@ -165,8 +135,7 @@ def _print(book: Workbook, rows: int, wanted: int, out: Path, json: bool) -> Non
         )
         return
     print(f"{rows} rows, {wanted} labels wanted: written to {out}.")
-    print(
-        f"{learner.spent} labels bought in all, {learner.left} left, {len(learner.outstanding)} outstanding."
-    )
+    left = "no budget" if learner.left is None else f"{learner.left} left"
+    print(f"{learner.spent} labels bought in all, {left}, {len(learner.outstanding)} outstanding.")
     if wanted:
         print(f"Fill in the column {book.target!r} and give the file to `qufur tell`.")

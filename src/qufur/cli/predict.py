@@ -7,21 +7,28 @@ from typing import Annotated
 
 import typer
 
+from qufur.cli import show
+from qufur.cli.options import Json
+from qufur.cli.rows import Rows
 from qufur.cli.workbooks import State, opened, table
-from qufur.records import ids, read
+from qufur.records import ids
 
 
 def predict(
     data: Annotated[Path, typer.Argument(help="CSV, JSON-lines, Parquet or NPZ file of rows.")],
     state: State,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of predictions.")],
+    json: Json = False,
 ) -> None:
     """Predict on the rows of a table; nothing is asked for, and nothing changes."""
-    book, count = opened(state), 0
-    with table(out, [book.id or "row", "prediction", "uncertainty"]) as rows:
-        for batch in read(data):
+    book = opened(state)
+    rows = Rows(data, None if json else "Predicting", text=book.encoding.text is not None)
+    with table(out, [book.id or "row", "prediction", "uncertainty"]) as written:
+        for batch in rows:
             X = book.encoding.encode(batch)
             columns = ids(batch, book.id), book.learner.predict(X), book.learner.uncertainty(X)
-            rows.writerows((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
-            count += len(batch)
-    print(f"{count} rows predicted: written to {out}.")
+            written.writerows((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
+    if json:
+        show.print_json({"rows": rows.count})
+        return
+    print(f"{rows.count} rows predicted: written to {out}.")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,8 @@ import numpy as np
 from qufur.arrays import Floats
 from qufur.errors import missing_extra
 
+BERT = "bert-base-uncased"
+"""The model of the paper's review features."""
 CHARACTERS = 512
 """Length of the pieces that the authors' scripts cut reviews into."""
 
@@ -41,13 +46,15 @@ class TokenMeans:
         self.model, self.tokenizer, self.batch = model.eval(), tokenizer, batch
 
     @classmethod
-    def pretrained(cls, name: str = "bert-base-uncased") -> TokenMeans:
-        """Load a model by its name; it is downloaded when it is first used."""
+    def pretrained(cls, name: str = BERT) -> TokenMeans:
+        """Load a model by its name, or from a folder; it is downloaded when it is first used."""
         try:
+            import torch  # noqa: F401  # transformers would complain later, and at length
             from transformers import AutoModel, AutoTokenizer
         except ImportError:
             raise missing_extra("transformers and torch", "text", "embedding texts") from None
-        return cls(AutoModel.from_pretrained(name), AutoTokenizer.from_pretrained(name))
+        with _quietly():
+            return cls(AutoModel.from_pretrained(name), AutoTokenizer.from_pretrained(name))
 
     def embed(self, texts: Sequence[str]) -> Iterator[Floats]:
         """Yield a vector for every text."""
@@ -67,3 +74,21 @@ class TokenMeans:
         counts = tokens["attention_mask"].unsqueeze(-1)
         means: Floats = ((states * counts).sum(dim=1) / counts.sum(dim=1)).double().numpy()
         return means
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep progress bars to terminals, and the retries of a download that fails to its error."""
+    from transformers.utils import logging as bars
+
+    hub, shown = logging.getLogger("huggingface_hub"), bars.is_progress_bar_enabled()
+    level = hub.level
+    hub.setLevel(logging.ERROR)
+    if not sys.stderr.isatty():
+        bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        hub.setLevel(level)
+        if shown:
+            bars.enable_progress_bar()

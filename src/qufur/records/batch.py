@@ -15,6 +15,7 @@ from qufur.errors import invalid
 from qufur.streams.tables import nearest
 
 Column = list[Any] | NDArray[Any]
+FILL = "Fill it, drop the row, or make the encoding with impute=True."
 
 
 @dataclass(frozen=True)

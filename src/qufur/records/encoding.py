@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats
+from qufur.data.embeddings import BERT
 from qufur.errors import invalid
 from qufur.records.batch import Batch
 from qufur.records.kinds import Kind, kind_from_state, kind_state
-from qufur.records.survey import Survey
+from qufur.records.survey import Survey, TextSurvey
+from qufur.records.text import Text
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Encoding:
 
     * Numeric columns become (number − mean) / deviation, with the moments of the first table. A column that
       was constant there is 0 for good. Embeddings are treated so, number by number.
+    * A column of text becomes the embedding that a language model makes of it.
     * Categorical columns become one-hot over the categories of the first table in sorted order. A category
       that the first table did not have becomes all zeros.
     * Missing cells are errors unless `impute`. Then a missing number is the mean, which is 0 after scaling,
@@ -61,6 +64,8 @@ class Encoding:
         numeric: Sequence[str] = (),
         categorical: Sequence[str] = (),
         embedding: str | None = None,
+        text: str | None = None,
+        text_model: str = BERT,
         impute: bool = False,
     ) -> Encoding:
         """Decide in one pass over the first table.
@@ -78,17 +83,23 @@ class Encoding:
             Columns said to be so: text among numbers is then an error, and number codes are categories.
         embedding
             A column whose cells are lists of numbers, also as text such as [0.5, 1.25] in a CSV file.
+        text
+            A column of free text. Needs the extra `text`.
+        text_model
+            The name or the folder of the `transformers` model that makes vectors of text; see `TokenMeans`.
         impute
             Whether cells may be missing.
         """
         aside = {name for name in (id, target, *skip) if name is not None}
-        said = [*numeric, *categorical, *([] if embedding is None else [embedding])]
+        said = [*numeric, *categorical, *(name for name in (embedding, text) if name is not None)]
         surveys: list[Survey] | None = None
         for batch in batches:
             if surveys is None:
                 _check_names(batch, aside, said)
                 surveys = [
-                    Survey(
+                    TextSurvey(name, batch.file, text_model)
+                    if name == text
+                    else Survey(
                         name,
                         batch.file,
                         numeric=name in numeric,
@@ -113,6 +124,11 @@ class Encoding:
     def names(self) -> list[str]:
         """One per column of x, such as wind, season=winter, wind missing or text[3]."""
         return [name for column in self.columns for name in column.names]
+
+    @property
+    def text(self) -> str | None:
+        """The column of text, if there is one."""
+        return next((column.name for column in self.columns if isinstance(column, Text)), None)
 
     def encode(self, batch: Batch) -> Floats:
         """Return the inputs (n, dim), O(n · dim)."""

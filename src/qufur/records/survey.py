@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from qufur.errors import invalid
 from qufur.records.batch import Batch, Column, bad_cell, shown
+from qufur.records.categorical import Categorical
 from qufur.records.cells import (
     category,
     first_bad,
@@ -18,7 +20,10 @@ from qufur.records.cells import (
     numbers,
     vectors,
 )
-from qufur.records.kinds import Categorical, Kind, Numeric
+from qufur.records.kinds import Kind
+from qufur.records.numeric import Numeric
+from qufur.records.text import Text
+from qufur.records.text_vectors import text_vectors
 from qufur.streams.moments import Moments
 
 MOST_CATEGORIES = 100
@@ -88,6 +93,11 @@ class Survey:
     def _length_of(self, cell: Any) -> int:
         return length_of(cell) if self._embedding or not isinstance(cell, str) else 0
 
+    @property
+    def _allowed(self) -> str:
+        vector = self._embedding or self._length
+        return f"lists of {self._length or 'finite'} numbers" if vector else "finite numbers"
+
     def _read(self, column: Column) -> Any:
         listed = self._embedding or self._length
         return vectors(column, self._length or 1) if listed else numbers(column)
@@ -110,9 +120,7 @@ class Survey:
 
     def _as_numeric(self) -> Numeric:
         if self._odd:
-            vector = self._embedding or self._length
-            allowed = f"lists of {self._length or 'finite'} numbers" if vector else "finite numbers"
-            raise bad_cell(self.file, self.name, *self._odd, allowed, _SKIP)
+            raise bad_cell(self.file, self.name, *self._odd, self._allowed, _SKIP)
         with np.errstate(over="ignore", invalid="ignore"):
             mean, deviation = self._moments.mean, self._moments.std
         if not (np.isfinite(mean) & np.isfinite(deviation)).all():
@@ -135,5 +143,35 @@ class Survey:
         if self._odd:
             row, cell = self._odd
             allowed, received = f"numbers, or {allowed}", f"more, such as {shown(cell)} in row {row}"
-        remedy = "Skip the column: ids, dates and free text are no inputs."
+        remedy = "Skip the column, as ids and dates are no inputs; if it is free text, say so."
         return invalid(f"column {self.name!r}", self.file, allowed, received, remedy)
+
+
+class TextSurvey(Survey):
+    """One pass over a column of text, which embeds it.
+
+    Parameters
+    ----------
+    name, file
+        Of the column and of its table.
+    model
+        The name of the language model, or its folder.
+    """
+
+    def __init__(self, name: str, file: str, model: str) -> None:
+        super().__init__(name, file, embedding=True)
+        self._model = model
+
+    def kind(self, *, impute: bool) -> Text:
+        return Text(**asdict(super().kind(impute=impute)), model=self._model)
+
+    @property
+    def _allowed(self) -> str:
+        return "text"
+
+    def _length_of(self, cell: Any) -> int:
+        values = self._read([cell])
+        return 0 if values is None else int(values.shape[1])
+
+    def _read(self, column: Column) -> Any:
+        return text_vectors(column, self._model)

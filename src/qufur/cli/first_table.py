@@ -1,0 +1,53 @@
+"""How the work of `qufur ask` starts: the first table, and what is said with it, decide what stays."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from qufur.cli.budgets import rule_of
+from qufur.cli.rows import Rows
+from qufur.data.embeddings import BERT
+from qufur.errors import invalid
+from qufur.learner import Learner
+from qufur.models import Ridge
+from qufur.records import Encoding
+from qufur.workbook import Workbook
+
+
+def started(data: Path, said: dict[str, Any], *, quiet: bool) -> tuple[Workbook, int]:
+    """Return a workbook of which nothing is asked yet, and the number of rows of its first table.
+
+    Parameters
+    ----------
+    data
+        The table.
+    said
+        The options by name, None where one was not given.
+    quiet
+        Whether no progress is shown.
+    """
+    # What can be wrong with these is said before a long table is looked at.
+    rule = rule_of(*(said[name] for name in ("--budget", "--alpha", "--fixed-budget", "--horizon")))
+    if said["--label-range"] is None:
+        raise invalid("--label-range", "qufur ask", "given for the first table", "none")
+    model = Ridge(1, intercept=True, label_range=said["--label-range"])
+    if said["--text-model"] is not None and said["--text"] is None:
+        raise invalid("--text-model", "qufur ask", "left out without --text", repr(said["--text-model"]))
+    target, text = said["--target"] or "label", said["--text"]
+    rows = Rows(data, None if quiet else "Looking at columns", text=text is not None)
+    encoding = Encoding.of(
+        rows,
+        skip=said["--skip"] or (),
+        id=said["--id"],
+        target=target if target in rows.columns else None,
+        categorical=said["--categorical"] or (),
+        embedding=said["--embedding"],
+        text=text,
+        text_model=said["--text-model"] or BERT,
+        impute=bool(said["--impute"]),
+    )
+    model = dataclasses.replace(model, dim=encoding.dim)
+    learner = Learner(model, rule(rows.count), seed=said["--seed"] or 0)
+    return Workbook(learner, encoding, said["--id"], target), rows.count

@@ -1,0 +1,70 @@
+"""Texts as vectors of a language model."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.data.embeddings import TokenMeans
+from qufur.errors import invalid
+from qufur.records.batch import Column
+from qufur.records.cells import category, first_other, is_missing, listed
+
+MOST_KEPT = 10_000_000
+"""Numbers kept of texts already embedded, 80 MB: the first table is read twice."""
+
+
+class Vectors:
+    """The vectors of a model, with the first ones kept."""
+
+    def __init__(self, embedder: TokenMeans) -> None:
+        self._embedder = embedder
+        self._kept: dict[bytes, Floats] = {}
+
+    def __getitem__(self, text: str) -> Floats:
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if key in self._kept:
+            return self._kept[key]
+        (vector,) = self._embedder.embed([text])
+        if len(self._kept) * len(vector) < MOST_KEPT:
+            self._kept[key] = vector
+        return vector
+
+
+@lru_cache(maxsize=1)
+def vectors_of(model: str) -> Vectors:
+    """Load a model, once."""
+    try:
+        return Vectors(TokenMeans.pretrained(model))
+    except (OSError, ValueError, KeyError) as error:  # whatever stands in a folder, or does not
+        reason = str(error).partition("\n")[0]
+        allowed = "a model that transformers can load, or a folder of one"
+        raise invalid("text_model", "Encoding", allowed, f"{model!r} ({reason})") from None
+
+
+def text_vectors(column: Column, model: str, length: int | None = None) -> Floats | None:
+    """Return the vectors (n, length) of texts, NaN where they are missing; None if one is not text.
+
+    Parameters
+    ----------
+    column, model
+        The texts, and the name or folder of the model.
+    length
+        What it must be; a model that makes other vectors is refused.
+    """
+    if first_other(column) is not None:
+        return None
+    vectors = vectors_of(model)
+    texts = [category(cell) if isinstance(cell, int | float) else cell for cell in listed(column)]
+    made = [vectors[text] for text in texts if text is not None]
+    found = len(made[0]) if made else length or 1
+    if length and found != length:
+        received = f"{model!r}, which makes {found}"
+        remedy = "It is not the one that the first table was embedded with."
+        raise invalid("text_model", "Encoding", f"one that makes {length} numbers", received, remedy)
+    rows = np.full((len(texts), found), np.nan)
+    rows[~is_missing(column)] = made or 0.0
+    return rows
