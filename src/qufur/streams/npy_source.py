@@ -48,7 +48,7 @@ class NpySource(Source):
             for first in range(0, self._rows, size):
                 count = min(size, self._rows - first)
                 read = self._from_columns if self._by_column else self._from_rows
-                block = read(file, first, count, wanted).astype(np.float64)
+                block = read(file, first, count, wanted).astype(np.float64, copy=False)
                 if odd := first_odd(block):
                     raise bad_cell(self.path, names[odd[1]], first + 1 + odd[0], block[odd].item())
                 yield block
