@@ -1,4 +1,7 @@
-"""Figures in a folder, and the page of the documentation that shows the last full run."""
+"""Figures in a folder, and the page of the documentation that shows the last full run.
+
+`python -m benchmarks.page` writes the tables of the page anew from the numbers beside it.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def tables(part: str, stored: dict[str, Any]) -> str:
     found = ratios.tables(stored) if part == "ratios" else []
     if part in TABLES and part in stored:
         found = TABLES[part].tables(stored[part])
-    return "\n".join(table.markdown() for table in found)
+    return "".join(f"\n{table.markdown()}" for table in found) + "\n"
 
 
 def _without_samples(found: Any) -> Any:
@@ -68,3 +71,7 @@ def _without_samples(found: Any) -> Any:
     if not isinstance(found, list):
         return found
     return [{name: value for name, value in row.items() if name != "samples"} for row in found]
+
+
+if __name__ == "__main__":
+    update({})

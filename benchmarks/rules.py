@@ -29,10 +29,12 @@ def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
 
 
 def _compare(data: Arrays, rate: float, rounds: int) -> dict[str, Any]:
+    fixed = _fixed_budget(data, rate)
+    labels = workloads.play_rule(data, fixed).queries  # a few more than asked for if there are few
     rules: dict[str, Rule] = {
-        "QuFUR": QuFUR(workloads.calibrated(data, rate)),
-        "FixedBudget": _fixed_budget(data, rate),
-        "Paced": Paced(max(1, round(rate * data.horizon)), data.horizon),
+        "QuFUR": QuFUR(workloads.calibrated(data, labels / data.horizon)),
+        "FixedBudget": fixed,
+        "Paced": Paced(labels, data.horizon),
     }
     variants: dict[str, Callable[[], object]] = {
         name: lambda rule=rule: workloads.play_rule(data, rule) for name, rule in rules.items()

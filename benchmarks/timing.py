@@ -33,7 +33,8 @@ class Timing:
 
     def __str__(self) -> str:
         digits = max(0, 2 - math.ceil(math.log10(self.median)))
-        return f"{self.median:.{digits}f} ±{self.spread:.0f}%"
+        spread = f" ±{self.spread:.0f}%" if self.rounds > 1 else ""
+        return f"{self.median:.{digits}f}{spread}"
 
 
 def interleaved(

@@ -1,5 +1,6 @@
 import json
 import sys
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -35,6 +36,26 @@ def test_replay_prints_a_table_and_writes_json(tmp_path, capsys):
     assert err == ""
 
 
+def test_the_compiled_loop_is_measured_where_it_is_installed(monkeypatch):
+    from benchmarks import compiled, limits, replay, workloads
+
+    switches = []
+
+    @contextmanager
+    def switched(on):
+        switches.append(on)
+        yield
+
+    monkeypatch.setattr(compiled, "missing", lambda: None)
+    monkeypatch.setattr(compiled, "switched", switched)
+    for dim, measured in ((16, True), (768, False)):
+        switches.clear()
+        found = replay._replay(workloads.stream(dim, quick=True), 0.2, limits.of(dim, 1), quick=True)
+        assert ("compiled" in found["microseconds"]) == measured
+        assert set(found["faster_than_authors"]) == ({"qufur", "compiled"} if measured else {"qufur"})
+        assert (True in switches) == measured
+
+
 def test_other_parts_print_tables_and_write_json(tmp_path, capsys):
     results = quick(tmp_path, "limits", "single", "rules")
     out = capsys.readouterr().out
@@ -45,7 +66,7 @@ def test_other_parts_print_tables_and_write_json(tmp_path, capsys):
     assert results["single"][1]["faster_than_river"] is None
     for r in results["rules"]:
         assert r["slower"]["QuFUR"] == 1
-        assert r["queries"]["Paced"] == round(r["rate"] * r["horizon"])
+        assert r["queries"]["Paced"] == r["queries"]["FixedBudget"]
     for text in ("GB/s to copy", "ask+tell", "FixedBudget / QuFUR", "against river with uncertainty"):
         assert text in out
 
