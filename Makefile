@@ -21,6 +21,7 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.dev
+	$(BIN)/pip install --quiet --editable ".[bench]"
 	$(BIN)/python -m benchmarks
 
 clean:

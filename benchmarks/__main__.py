@@ -1,4 +1,4 @@
-"""The command: `python -m benchmarks [replay|kernel|drift] [--quick] [--json FILE]`."""
+"""The command: `python -m benchmarks [part ...] [--quick] [--json FILE] [--docs]`."""
 
 from __future__ import annotations
 
@@ -8,50 +8,86 @@ import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import drift, kernel, replay
+from benchmarks import drift, growth, kernel, limits, page, peers, ratios, replay, rules, scale, single
 from benchmarks.text import Progress
+
+PARTS: dict[str, Any] = {
+    "limits": limits,
+    "replay": replay,
+    "rules": rules,
+    "single": single,
+    "peers": peers,
+    "growth": growth,
+    "scale": scale,
+    "kernel": kernel,
+    "drift": drift,
+}
+"""Each has `measure`, which returns what JSON can hold, and `render` or `tables` for people."""
+FOLDER = Path("bench")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.docs and options.quick:
+        parser.error("--docs shows speed, which --quick does not measure")
     progress = Progress()
-    results: dict[str, object] = {
-        "versions": {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
-    }
+    results: dict[str, Any] = {"versions": _versions()}
     # Two BLAS pools of several threads each would fight over the cores and blur every figure.
     with threadpool_limits(1):
-        if options.what in ("replay", "all"):
-            results["replay"] = replay.measure(options.quick, progress)
-            _print(replay.render(results["replay"]), progress)
-        if options.what in ("kernel", "all"):
-            results["kernel"] = kernel.measure(options.quick, progress)
-            _print(kernel.render(results["kernel"]), progress)
-        if options.what in ("drift", "all"):
-            updates = options.updates or (2_000 if options.quick else 10**6)
-            results["drift"] = drift.measure(updates, progress)
-            _print(drift.render(results["drift"]), progress)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+        for part in options.what or PARTS:
+            results[part] = _measure(part, options, progress)
+            progress.clear()
+            print(_render(part, results[part]), flush=True)
+    print(*ratios.tables(results), sep="\n")
+    if options.quick:
+        print("Quick figures prove that the code runs, not how fast: see them without --quick.")
+    path = options.json or FOLDER / "results.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"wrote {path}", *page.draw(results, path.parent), sep="\n      ")
+    if options.docs:
+        print("wrote", *page.update(results), sep="\n      ")
 
 
-def _print(text: str, progress: Progress) -> None:
-    progress.clear()
-    print(text, flush=True)
+def _measure(part: str, options: argparse.Namespace, progress: Progress) -> Any:
+    if part == "drift":
+        return drift.measure(options.updates or (2_000 if options.quick else 10**6), progress)
+    return PARTS[part].measure(options.quick, progress)
+
+
+def _render(part: str, found: Any) -> str:
+    module = PARTS[part]
+    return "\n".join(map(str, module.tables(found))) if hasattr(module, "tables") else module.render(found)
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks", description=sys.modules["benchmarks"].__doc__)
-    choices = ["replay", "kernel", "drift", "all"]
-    parser.add_argument("what", nargs="?", choices=choices, default="all", help="all of them by default")
-    parser.add_argument("--quick", action="store_true", help="a few seconds: proves the code, not the speed")
+    names = ", ".join(PARTS)
+    parser.add_argument(
+        "what", nargs="*", type=_part, metavar="part", help=f"{names}; all of them by default"
+    )
+    parser.add_argument("--quick", action="store_true", help="some seconds: proves the code, not the speed")
     parser.add_argument("--updates", type=_count, help="updates per stream of `drift`, 10^6 by default")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results for a machine")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the results")
+    parser.add_argument("--docs", action="store_true", help="also put them into docs/performance.md")
     return parser
+
+
+def _part(text: str) -> str:
+    if text not in PARTS:
+        raise argparse.ArgumentTypeError(f"one of {', '.join(PARTS)}, got {text!r}")
+    return text
 
 
 def _count(text: str) -> int:

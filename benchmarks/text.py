@@ -1,9 +1,40 @@
-"""Tables on standard output, and a line of progress on a terminal."""
+"""Tables on standard output and in the documentation, and a line of progress on a terminal."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was measured, for people.
+
+    Parameters
+    ----------
+    title
+        What the numbers are.
+    header, rows
+        Cells, the first column on the left and the others on the right.
+    note
+        A sentence below.
+    """
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.title}\n{table(self.header, self.rows)}\n" + (f"{self.note}\n" if self.note else "")
+
+    def markdown(self) -> str:
+        """Return the table for a page of the documentation, with the title above."""
+        rule = ["---", *["---:"] * (len(self.header) - 1)]
+        lines = [" | ".join(line).replace("*", r"\*") for line in (self.header, rule, *self.rows)]
+        text = f"{self.title}.\n\n" + "".join(f"| {line} |\n" for line in lines)
+        return text + (f"\n{self.note}\n" if self.note else "")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

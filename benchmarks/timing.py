@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,11 @@ class Timing:
     high: float
     rounds: int
 
+    @property
+    def spread(self) -> float:
+        """Half the quartile range, in percent of the median."""
+        return 50.0 * (self.high - self.low) / self.median
+
     @classmethod
     def of(cls, seconds: list[float], steps: int) -> Timing:
         """Summarise the rounds."""
@@ -26,9 +32,9 @@ class Timing:
         return cls(float(median), float(low), float(high), len(seconds))
 
     def __str__(self) -> str:
-        spread = 50.0 * (self.high - self.low) / self.median
         digits = max(0, 2 - math.ceil(math.log10(self.median)))
-        return f"{self.median:.{digits}f} ±{spread:.0f}%"
+        spread = f" ±{self.spread:.0f}%" if self.rounds > 1 else ""
+        return f"{self.median:.{digits}f}{spread}"
 
 
 def interleaved(
@@ -36,13 +42,29 @@ def interleaved(
     steps: int,
     rounds: int,
     fewer: Mapping[str, int] | None = None,
+    check: Callable[[dict[str, Any]], object] = id,
 ) -> dict[str, Timing]:
-    """Time each variant once per round; `fewer` limits the rounds of slow ones."""
+    """Time each variant once per round.
+
+    Parameters
+    ----------
+    variants
+        The work, by name.
+    steps
+        How many examples it is about.
+    rounds, fewer
+        How often; `fewer` limits the rounds of slow ones.
+    check
+        Is called with what the variants returned in the first round, so that no slow one runs only for that.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in variants}
+    returned: dict[str, Any] = {}
     for done in range(rounds):
         for name, work in variants.items():
             if done < (fewer or {}).get(name, rounds):
                 start = time.process_time()
-                work()
+                returned[name] = work()
                 seconds[name].append(time.process_time() - start)
+        if done == 0:
+            check(returned)
     return {name: Timing.of(taken, steps) for name, taken in seconds.items()}

@@ -1,5 +1,6 @@
 import json
 import sys
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,39 +19,238 @@ def main(*arguments):
     main(arguments)
 
 
+def quick(tmp_path, *parts):
+    main(*parts, "--quick", "--json", str(tmp_path / "results.json"))
+    return json.loads((tmp_path / "results.json").read_text())
+
+
 def test_replay_prints_a_table_and_writes_json(tmp_path, capsys):
-    main("replay", "--quick", "--json", str(tmp_path / "results.json"))
+    found = quick(tmp_path, "replay")["replay"]
     out, err = capsys.readouterr()
-    results = json.loads((tmp_path / "results.json").read_text())
-    assert [(r["dim"], r["rate"]) for r in results["replay"]["replay"]] == [
-        (dim, rate) for dim in (16, 88, 768) for rate in (0.02, 0.2, 0.6)
+    assert [(r["dim"], r["rate"]) for r in found] == [
+        (dim, rate) for dim in (16, 88, 768, 4096) for rate in (0.02, 0.2, 0.6)
     ]
-    assert all(r["faster_than_authors"] > 0 for r in results["replay"]["replay"])
+    assert all(r["faster_than_authors"]["qufur"] > 0 for r in found)
     assert "authors' loop" in out
-    assert "ask+tell" in out
+    assert "share of the speed of GEMM" in out
     assert err == ""
+
+
+def test_the_compiled_loop_is_measured_where_it_is_installed(monkeypatch):
+    from benchmarks import compiled, limits, replay, workloads
+
+    switches = []
+
+    @contextmanager
+    def switched(on):
+        switches.append(on)
+        yield
+
+    monkeypatch.setattr(compiled, "missing", lambda: None)
+    monkeypatch.setattr(compiled, "switched", switched)
+    for dim, measured in ((16, True), (768, False)):
+        switches.clear()
+        found = replay._replay(workloads.stream(dim, quick=True), 0.2, limits.of(dim, 1), quick=True)
+        assert ("compiled" in found["microseconds"]) == measured
+        assert set(found["faster_than_authors"]) == ({"qufur", "compiled"} if measured else {"qufur"})
+        assert (True in switches) == measured
+
+
+def test_other_parts_print_tables_and_write_json(tmp_path, capsys):
+    results = quick(tmp_path, "limits", "single", "rules")
+    out = capsys.readouterr().out
+    assert list(results) == ["versions", "limits", "single", "rules"]
+    assert {"copy", "daxpy"} < set(results["limits"])
+    assert [r["dim"] for r in results["single"]] == [88, 768]
+    assert results["single"][0]["faster_than_river"] > 0
+    assert results["single"][1]["faster_than_river"] is None
+    for r in results["rules"]:
+        assert r["slower"]["QuFUR"] == 1
+        assert r["queries"]["Paced"] == r["queries"]["FixedBudget"]
+    for text in ("GB/s to copy", "ask+tell", "FixedBudget / QuFUR", "against river with uncertainty"):
+        assert text in out
+
+
+def test_rules_are_compared_at_the_same_number_of_labels():
+    from benchmarks import rules, workloads
+
+    data = workloads.stream(88, quick=False)
+    for rate in (0.2, 0.6):
+        spent = workloads.play_rule(data, rules._fixed_budget(data, rate)).queries
+        assert spent == pytest.approx(rate * data.horizon, rel=0.1)
+
+
+def test_peers_do_the_same_work(tmp_path, monkeypatch, capsys):
+    from benchmarks import peers
+
+    monkeypatch.setattr(peers, "importable", lambda module: module != "vowpalwabbit")
+    found = quick(tmp_path, "peers")["peers"]
+    loss = {r["name"]: r["loss"] for r in found["peers"]}
+    least_squares = [name for name in loss if "all labels" in name or "Bayesian" in name]
+    assert len(least_squares) == 4
+    for name in least_squares:  # river's prior is λ = 1, as is that of Ridge
+        assert loss[name] == pytest.approx(loss["qufur, replay, all labels"], rel=1e-9)
+    assert found["skipped"] == {"Vowpal Wabbit, defaults": "vowpalwabbit"}
+    assert "skipped: needs vowpalwabbit" in capsys.readouterr().out
+
+
+def test_vowpal_wabbit_predicts_before_it_learns():
+    pytest.importorskip("vowpalwabbit")
+    from benchmarks import peers, workloads
+
+    from qufur.streams import Arrays
+
+    data = workloads.stream(88, quick=True)
+    predictions = peers.vowpal_wabbit(peers.Examples.of(data))
+    assert predictions[0] == 0.0
+    changed = Arrays(data.X, np.where(np.arange(data.horizon) == data.horizon - 1, -data.y, data.y))
+    np.testing.assert_array_equal(peers.vowpal_wabbit(peers.Examples.of(changed)), predictions)
+
+
+def test_growth_fits_the_exponent_from_where_it_counts(tmp_path):
+    from benchmarks import growth
+
+    points = [
+        {
+            "at": d,
+            "microseconds": {"a": {"median": max(9.0, d**1.5)}} | ({"b": {"median": 1}} if d < 9 else {}),
+        }
+        for d in (2, 4, 8, 16, 32)
+    ]
+    assert growth._exponents(points, 8) == {"a": pytest.approx(1.5)}
+    found = quick(tmp_path, "growth")["growth"]
+    assert [p["at"] for p in found["curves"]["dim"]] == [16, 32, 64]
+    assert (tmp_path / "growth.png").stat().st_size > 10_000
+
+
+def test_files_are_run_over_and_deleted(tmp_path, monkeypatch, capsys):
+    from benchmarks import large
+    from benchmarks.memory import ALPHA, SEED
+
+    from qufur import Learner, QuFUR, Ridge, run
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = quick(tmp_path, "scale")["scale"]
+    stream = large.Drawn(20_000, 8)
+    trace = run(Learner(Ridge(8), QuFUR(ALPHA), seed=SEED), stream)
+    for r in found:
+        assert (r["rows"], r["queries"]) == (20_000, trace.queries)
+        assert r["loss"] == pytest.approx(trace.total_loss / 20_000)
+        assert 0 < r["began"] < max(memory for _, _, memory in r["samples"]) < r["peak"] + 1 < 200
+        assert [rows for rows, _, _ in r["samples"]][-1] == 20_000
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json", "scale.png", "scale.svg"}
+    assert "from parquet" in capsys.readouterr().out
+
+
+def test_drawn_rows_do_not_depend_on_the_cutting():
+    from benchmarks import large
+
+    from qufur.streams import Arrays
+
+    whole = Arrays.of(large.Drawn(20_000, 3))
+    parts = list(large.Drawn(20_000, 3).chunks(999))
+    np.testing.assert_array_equal(np.concatenate([part.X for part in parts]), whole.X)
+    np.testing.assert_array_equal(np.concatenate([part.y for part in parts]), whole.y)
+    assert max(len(part) for part in parts) == 999
+
+
+def test_memory_that_grows_falls_short():
+    from benchmarks import ratios, scale
+
+    def verdict(growth):
+        found = {"samples": [(t, 0.0, 80 + growth * t / 100) for t in range(100)]}
+        row = {"rows": 10**6, "dim": 88, "format": "npy", "peak": 150.0, "growth": scale._growth(found)}
+        (ratio,) = ratios.ratios({"scale": [row]})
+        return ratio.kept
+
+    assert verdict(0)
+    assert not verdict(57)
+
+
+def test_ratios_are_judged():
+    from benchmarks import ratios
+
+    def replay(dim, rate, faster):
+        found = {"dim": dim, "horizon": 9, "rate": rate, "no_compiled": "numba is not installed"}
+        return found | {"faster_than_authors": {"qufur": faster}, "share_of_gemm": 0.7}
+
+    found = [replay(dim, rate, 41) for dim in (88, 768, 4096) for rate in (0.02, 0.2, 0.6)]
+    verdicts = {ratio.work[:16]: ratio.kept for ratio in ratios.ratios({"replay": found})}
+    assert verdicts == {
+        "replay, d = 88, ": True,
+        "replay, d = 768,": True,
+        "replay, d = 4096": False,
+        "share of the spe": True,
+    }
+    (table,) = ratios.tables({"replay": found})
+    assert "compiled extra: numba is not installed" in str(table)
+    for r in found:
+        r["faster_than_authors"]["compiled"] = 70
+    compiled = ratios.ratios({"replay": found})[1]
+    assert (compiled.measured, compiled.kept) == ("70 / 70 / 70", False)
+    rules = [{"dim": d, "slower": {"FixedBudget": 1.3}} for d in (88, 384, 768)]
+    assert [ratio.kept for ratio in ratios.ratios({"rules": rules})] == [True, False, False]
+    single = {"dim": 768, "ratio": {"ask": 1.2, "ask+tell": 1.4}, "faster_than_river": 4.9}
+    assert [ratio.kept for ratio in ratios.ratios({"single": [single]})] == [False, True, False]
+
+
+def test_the_page_shows_the_numbers_beside_it():
+    from benchmarks import page
+
+    source, stored = (
+        (page.DOCS / page.PAGE).read_text(encoding="utf-8"),
+        json.loads((page.DOCS / page.NUMBERS).read_text()),
+    )
+    assert page.filled(source, stored) == source
+    assert {place["part"] for place in page.PLACE.finditer(source)} == {"ratios", *page.TABLES}
+    assert set(stored) == {"versions", *page.TABLES}
+
+
+def test_the_page_is_filled_part_by_part(tmp_path):
+    from benchmarks import page
+
+    text = "before\n<!-- bench: limits -->\nold\n<!-- end -->\nafter\n<!-- bench: scale -->\n<!-- end -->\n"
+    (tmp_path / page.PAGE).write_text(text)
+    stored = json.loads((page.DOCS / page.NUMBERS).read_text())
+    page.update({"versions": {"python": "3"}, "limits": stored["limits"]}, tmp_path)
+    first = (tmp_path / page.PAGE).read_text(encoding="utf-8")
+    assert "| d = 768 |" in first
+    assert "old" not in first
+    samples = [(t, 0.1 * t, 80.0) for t in range(1, 9)]
+    scale = [row | {"samples": samples} for row in stored["scale"][:1]]
+    page.update({"versions": {"python": "4"}, "scale": scale, "drift": []}, tmp_path)
+    second = (tmp_path / page.PAGE).read_text(encoding="utf-8")
+    assert second.startswith(first.partition("<!-- bench: scale")[0])
+    assert "rows/s" in second
+    numbers = json.loads((tmp_path / page.NUMBERS).read_text())
+    assert numbers["versions"] == {"limits": {"python": "3"}, "scale": {"python": "4"}}
+    assert "samples" not in numbers["scale"][0]
+    assert {path.name for path in tmp_path.iterdir()} == {page.PAGE, page.NUMBERS, "scale.png"}
 
 
 @pytest.mark.parametrize("dim", [16, 88])
 @pytest.mark.parametrize("rate", [0.02, 0.2, 0.6])
 def test_variants_agree_at_the_calibrated_rate(dim, rate):
-    from benchmarks import replay, workloads
+    from benchmarks import loops, replay, workloads
 
     data = workloads.stream(dim, quick=False)
-    queries = replay.compare(data, workloads.calibrated(data, rate))
-    assert queries == pytest.approx(rate * data.horizon, abs=0.01 * data.horizon)
+    alpha = workloads.calibrated(data, rate)
+    trace = workloads.play(data, alpha)
+    by_hand = {"numpy": loops.plain_numpy(data, alpha), "authors": loops.authors_loop(data, alpha)}
+    replay.compare({"qufur": trace} | by_hand)
+    assert trace.queries == pytest.approx(rate * data.horizon, abs=0.01 * data.horizon)
 
 
-def test_a_loop_that_queries_otherwise_is_caught(monkeypatch):
-    from benchmarks import loops, replay, workloads
+def test_a_loop_that_queries_otherwise_is_caught(tmp_path, monkeypatch):
+    from benchmarks import loops
 
     def timid(data, alpha):
         return plain(data, alpha / 2)
 
     plain = loops.plain_numpy
     monkeypatch.setattr(loops, "plain_numpy", timid)
-    with pytest.raises(AssertionError, match="differ in a query"):
-        replay.compare(workloads.stream(16, quick=True), 1.0)
+    with pytest.raises(AssertionError, match="numpy and qufur differ in a query"):
+        quick(tmp_path, "replay")
 
 
 def test_kernel_prints_an_exponent_and_a_verdict(tmp_path, capsys):
@@ -129,7 +329,8 @@ def test_values_off_the_grid_are_refused():
 
 
 @pytest.mark.parametrize(
-    "arguments", [["speed"], ["drift", "--updates", "0"], ["drift", "--updates", "many"]]
+    "arguments",
+    [["speed"], ["drift", "--updates", "0"], ["drift", "--updates", "many"], ["limits", "--quick", "--docs"]],
 )
 def test_bad_arguments_exit_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as exit:

@@ -95,6 +95,20 @@ def test_npz_takes_every_order_and_number(tmp_path, convert):
     assert next(stream.chunks(1)).domain is None
 
 
+@pytest.mark.parametrize("size", [1, 10, 103, 1000])
+@pytest.mark.parametrize("convert", [np.asfortranarray, np.float32, lambda a: (10 * a).astype(np.int16)])
+def test_npy_takes_every_order_and_number(tmp_path, convert, size):
+    path = tmp_path / "t.npy"
+    whole = convert(np.column_stack([X[:, 0], Y, DOMAIN, X[:, 1:]]))
+    np.save(path, whole)
+    stream = Table(path, "x1", features=["x4", "x0"])
+    assert (stream.horizon, stream.dim) == (103, 2)
+    np.testing.assert_array_equal(np.concatenate([c.X for c in stream.chunks(size)]), whole[:, [4, 0]])
+    np.testing.assert_array_equal(np.concatenate([c.y for c in stream.chunks(size)]), whole[:, 1])
+    assert next(stream.chunks(1)).X.dtype == np.float64
+    assert Table(path, "x1", domain="x2").features == ("x0", "x3", "x4")
+
+
 def test_csv_dialect(tmp_path):
     text = '\ufeffa,"note, long",y\r\n1,"two\r\nlines, ""quoted""",3\r\n\r\n 4 ,caf\u00e9,5e-1\r\n\r\n'
     for encoding in ("utf-8", "latin-1"):
@@ -120,20 +134,22 @@ def test_parquet_slices_are_joined_without_seam(tmp_path, monkeypatch):
     pl.DataFrame({"x": X[:, 0], "y": Y}).write_parquet(path, row_group_size=10)
     for size in (1, 5, 12, 50):
         np.testing.assert_array_equal(np.concatenate([c.y for c in Table(path, "y").chunks(size)]), Y)
-    pl.DataFrame({"x": X[:, 0], "y": np.where(np.arange(103) == 61, np.inf, Y)}).write_parquet(path)
-    assert "column 'y' of t.parquet must be finite numbers, got inf in row 62" in complaint(path)
+    pl.DataFrame({"x": X[:, 0], "y": np.where(np.arange(103) == 66, np.inf, Y)}).write_parquet(path)
+    assert "column 'y' of t.parquet must be finite numbers, got inf in row 67" in complaint(path)
 
 
-@pytest.mark.parametrize("format", ["csv", "npz"])
+@pytest.mark.parametrize("format", ["csv", "npy", "npz"])
 def test_memory_does_not_grow_with_the_file(tmp_path, format):
     def peak(rows):
         path = tmp_path / f"{rows}.{format}"
         if format == "npz":
             np.savez(path, X=np.ones((rows, 4)), y=np.ones(rows))
+        elif format == "npy":
+            np.save(path, np.ones((rows, 5)))
         else:
             path.write_text("a,b,y\n" + "1,2,3\n" * rows)
         tracemalloc.start()
-        for _ in Table(path, "y").chunks(50):
+        for _ in Table(path, "x4" if format == "npy" else "y").chunks(50):
             pass
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -146,12 +162,12 @@ def test_memory_does_not_grow_with_the_file(tmp_path, format):
 def test_missing_file_and_unknown_ending(tmp_path):
     assert "must be an existing file, got" in (message := complaint(tmp_path / "gone.csv"))
     assert "gone.csv" in message
-    assert "ending in .csv, .parquet, .npz, got" in complaint(tmp_path / "t.xlsx")
+    assert "ending in .csv, .parquet, .npy, .npz, got" in complaint(tmp_path / "t.xlsx")
     (tmp_path / "folder.csv").mkdir()
     assert "must be an existing file" in complaint(tmp_path / "folder.csv")
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])
 def test_empty_file(tmp_path, ending):
     message = complaint(write(tmp_path, "", f"t.{ending}"))
     assert "must be a file with at least one row" in message
@@ -165,6 +181,8 @@ def test_no_rows(tmp_path):
     assert "has columns but no rows" in complaint(tmp_path / "t.parquet")
     np.savez(tmp_path / "t.npz", X=np.empty((0, 2)), y=np.empty(0))
     assert "has arrays of length 0" in complaint(tmp_path / "t.npz")
+    np.save(tmp_path / "t.npy", np.empty((0, 2)))
+    assert "has an array of length 0" in complaint(tmp_path / "t.npy")
 
 
 def test_missing_columns(tmp_path):
@@ -251,10 +269,29 @@ def test_npz_arrays(tmp_path):
     assert "column 'x1' of t.npz must be finite numbers, got nan in row 5" in complaint(path)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "npz"])
-def test_files_that_are_not_what_they_say(tmp_path, ending):
+def test_npy_arrays(tmp_path):
+    path = tmp_path / "t.npy"
+    np.save(path, Y)
+    assert "array of t.npy must be a numeric matrix (T, d), got float64 values of shape (103,)" in complaint(
+        path
+    )
+    np.save(path, np.array([["a"]]))
+    assert "array of t.npy must be a numeric matrix (T, d), got <U1 values" in complaint(path)
+    for order in "CF":
+        np.save(path, np.asarray(np.where(np.arange(309).reshape(103, 3) == 13, np.nan, X), order=order))
+        assert "column 'x1' of t.npy must be finite numbers, got nan in row 5" in complaint(path, "x0")
+        path.write_bytes(path.read_bytes()[:-8])
+        message = complaint(path, "x0")
+        assert "must be a readable NPY file, got" in message
+        assert "bytes instead of" in message
+
+
+@pytest.mark.parametrize(
+    ("ending", "format"), [("parquet", "Parquet"), ("npy", "NPY"), ("npz", "NPZ")], ids=str
+)
+def test_files_that_are_not_what_they_say(tmp_path, ending, format):
     message = complaint(write(tmp_path, "x,y\n1,2\n" * 100, f"t.{ending}"))
-    assert f"must be a readable {'NPZ' if ending == 'npz' else 'Parquet'} file" in message
+    assert f"must be a readable {format} file" in message
 
 
 def test_a_quote_that_never_closes(tmp_path):

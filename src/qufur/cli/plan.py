@@ -22,7 +22,7 @@ from qufur.streams import Table
 
 
 def plan(
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet or NPZ file of inputs.")],
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet, NPY or NPZ file of inputs.")],
     budget: Annotated[
         str, typer.Option(metavar="LABELS", help="Labels to buy: a number, or a share such as 10% or 0.1.")
     ],

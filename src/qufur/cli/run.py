@@ -37,7 +37,7 @@ class Task:
 
 def run(
     data: Annotated[
-        Path | None, typer.Argument(help="CSV, Parquet or NPZ file; by default a synthetic stream.")
+        Path | None, typer.Argument(help="CSV, Parquet, NPY or NPZ file; by default a synthetic stream.")
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.")] = None,
     skip: Skip = None,

@@ -1,4 +1,4 @@
-"""Files as streams: CSV, Parquet and NPZ, read in chunks."""
+"""Files as streams: CSV, Parquet, NPY and NPZ, read in chunks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ from qufur.arrays import Floats, Ints, as_count
 from qufur.errors import invalid
 from qufur.streams.base import Chunk, Stream
 from qufur.streams.csv_source import CsvSource
+from qufur.streams.npy_source import NpySource
 from qufur.streams.npz_source import NpzSource
 from qufur.streams.parquet_source import ParquetSource
 from qufur.streams.source import Source, no_rows
 from qufur.streams.summary import Summary
 
-SOURCES: dict[str, type[Source]] = {".csv": CsvSource, ".parquet": ParquetSource, ".npz": NpzSource}
+SOURCES: dict[str, type[Source]] = {
+    ".csv": CsvSource,
+    ".parquet": ParquetSource,
+    ".npy": NpySource,
+    ".npz": NpzSource,
+}
 _ROWS = 4096
 
 
@@ -31,8 +37,9 @@ class Table(Stream):
     Parameters
     ----------
     path
-        A .csv file with a header line (UTF-8, commas), a .parquet file (needs polars), or an .npz archive of
-        arrays X and y, whose columns are called x0, x1, … and y; arrays domain and truth are used if there.
+        A .csv file with a header line (UTF-8, commas), a .parquet file (needs polars), an .npy matrix, whose
+        columns are called x0, x1, …, or an .npz archive of arrays X and y, whose columns are called x0, x1, …
+        and y; arrays domain and truth are used if there.
     target
         The column of labels; None if there is none to read, and every label is 0.
     features

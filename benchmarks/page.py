@@ -1,0 +1,77 @@
+"""Figures in a folder, and the page of the documentation that shows the last full run.
+
+`python -m benchmarks.page` writes the tables of the page anew from the numbers beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from benchmarks import growth, limits, peers, ratios, replay, rules, scale, single
+from benchmarks.figures import draw_growth, draw_memory
+from benchmarks.installed import importable
+from qufur.figures.style import save
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, NUMBERS = "performance.md", "benchmarks.json"
+TABLES = {
+    "limits": limits,
+    "replay": replay,
+    "rules": rules,
+    "single": single,
+    "peers": peers,
+    "growth": growth,
+    "scale": scale,
+}
+FIGURES = {"growth": draw_growth, "scale": draw_memory}
+PLACE = re.compile(r"(?P<mark><!-- bench: (?P<part>\w+) -->\n)(?P<text>.*?)(?P<end><!-- end -->)", re.S)
+
+
+def draw(results: dict[str, Any], folder: Path) -> list[Path]:
+    """Draw what there are numbers for."""
+    parts = [part for part in FIGURES if results.get(part)] if importable("matplotlib") else []
+    return [path for part in parts for path in save(FIGURES[part](results[part]), folder, part)]
+
+
+def update(results: dict[str, Any], docs: Path = DOCS) -> list[Path]:
+    """Replace the numbers of the parts that were measured, and with them tables and figures."""
+    numbers, page = docs / NUMBERS, docs / PAGE
+    stored = json.loads(numbers.read_text(encoding="utf-8")) if numbers.exists() else {"versions": {}}
+    for part, found in results.items():
+        if part in TABLES:
+            stored[part] = _without_samples(found)
+            stored["versions"][part] = results["versions"]
+    numbers.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    page.write_text(filled(page.read_text(encoding="utf-8"), stored), encoding="utf-8")
+    pictures = draw(results, docs)
+    for path in pictures:
+        if path.suffix == ".svg":
+            path.unlink()
+    return [numbers, page, *(path for path in pictures if path.exists())]
+
+
+def filled(source: str, stored: dict[str, Any]) -> str:
+    """Return the page with the tables that belong to the numbers."""
+    return PLACE.sub(lambda place: place["mark"] + tables(place["part"], stored) + place["end"], source)
+
+
+def tables(part: str, stored: dict[str, Any]) -> str:
+    """Return the tables of a part for the page, empty if it was not measured."""
+    found = ratios.tables(stored) if part == "ratios" else []
+    if part in TABLES and part in stored:
+        found = TABLES[part].tables(stored[part])
+    return "".join(f"\n{table.markdown()}" for table in found) + "\n"
+
+
+def _without_samples(found: Any) -> Any:
+    """Leave out memory over time, which only the figure shows."""
+    if not isinstance(found, list):
+        return found
+    return [{name: value for name, value in row.items() if name != "samples"} for row in found]
+
+
+if __name__ == "__main__":
+    update({})

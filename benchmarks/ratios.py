@@ -1,0 +1,106 @@
+"""The ratios that are promised, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.text import Table
+
+FASTER = {
+    (88, "qufur"): (15, 20, 40),
+    (88, "compiled"): (30, 60, 100),
+    (768, "qufur"): (40, 30, 30),
+    (4096, "qufur"): (300, 300, 300),
+}
+"""How many times faster than the authors' loop a replay must be, at the three query rates."""
+NAMES = {"qufur": "NumPy and SciPy only", "compiled": "with the compiled extra"}
+SLOWER = {88: 1.4, 384: 1.1, 768: 1.1}
+"""How many times the cost of `QuFUR` that of `FixedBudget` may be."""
+BARE_CALLS = 1.3
+RIVER = 5.0
+SHARE_OF_GEMM = 0.65
+MEGABYTES, GROWTH = 200.0, 20.0
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One promise.
+
+    Parameters
+    ----------
+    work
+        What was done.
+    to_hold, measured
+        For people.
+    kept
+        Whether it holds.
+    """
+
+    work: str
+    to_hold: str
+    measured: str
+    kept: bool
+
+
+def ratios(results: dict[str, Any]) -> list[Ratio]:
+    """Return the promises about the parts that were measured."""
+    return [ratio for part, found in PROMISES.items() if part in results for ratio in found(results[part])]
+
+
+def tables(results: dict[str, Any]) -> list[Table]:
+    """Return them all in one table."""
+    found = ratios(results)
+    rows = [[r.work, r.to_hold, r.measured, "reached" if r.kept else "short"] for r in found]
+    why = next((r["no_compiled"] for r in results.get("replay", [])), None)
+    note = f"Left out: replay, d = 88, {NAMES['compiled']}: {why}." if why else ""
+    return [Table("Ratios to hold", ["work", "to hold", "measured", "verdict"], rows, note)] if rows else []
+
+
+def _replay(found: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for (dim, name), wanted in FASTER.items():
+        faster = [r["faster_than_authors"].get(name) for r in found if r["dim"] == dim]
+        if None not in faster:
+            horizon = next(r["horizon"] for r in found if r["dim"] == dim)
+            yield Ratio(
+                f"replay, d = {dim}, T = {horizon}, against the authors' loop, {NAMES[name]}",
+                "≥ " + " / ".join(map(str, wanted)),
+                " / ".join(f"{value:.0f}" for value in faster),
+                all(value >= least for value, least in zip(faster, wanted, strict=True)),
+            )
+    share = next(r["share_of_gemm"] for r in found if (r["dim"], r["rate"]) == (768, 0.6))
+    name = "share of the speed of GEMM, d = 768, at 60 %"
+    yield Ratio(name, f"≥ {SHARE_OF_GEMM:.0%}", f"{share:.0%}", share >= SHARE_OF_GEMM)
+
+
+def _rules(found: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for dim, most in SLOWER.items():
+        slower = [r["slower"]["FixedBudget"] for r in found if r["dim"] == dim]
+        measured = " / ".join(f"{value:.2f}" for value in slower)
+        yield Ratio(f"FixedBudget against QuFUR, d = {dim}", f"≤ {most}", measured, max(slower) <= most)
+
+
+def _single(found: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in found:
+        if r["faster_than_river"]:
+            work = f"one ask, d = {r['dim']}, against river with uncertainty"
+            faster = r["faster_than_river"]
+            yield Ratio(work, f"≥ {RIVER:g}", f"{faster:.1f}", faster >= RIVER)
+    for work, ratio in found[-1]["ratio"].items():
+        name = f"one {work}, d = {found[-1]['dim']}, against bare BLAS calls"
+        yield Ratio(name, f"≤ {BARE_CALLS}", f"{ratio:.2f}", ratio <= BARE_CALLS)
+
+
+def _scale(found: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in found:
+        if r["dim"] == 88:
+            yield Ratio(
+                f"memory, T = {r['rows']:,}, d = 88, from {r['format']}",
+                f"< {MEGABYTES:.0f} MB, flat",
+                f"{r['peak']:.0f} MB, grows by {r['growth']:.0f} MB",
+                r["peak"] < MEGABYTES and r["growth"] <= GROWTH,
+            )
+
+
+PROMISES = {"replay": _replay, "rules": _rules, "single": _single, "scale": _scale}

@@ -1,0 +1,76 @@
+"""Runs over files that do not fit into the memory they may use: rows per second, and memory over time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import benchmarks
+import qufur
+from benchmarks.installed import importable
+from benchmarks.large import WRITERS, Drawn
+from benchmarks.text import Progress, Table
+
+SIZES = ((10**6, 88, "npy"), (10**6, 88, "parquet"), (10**5, 768, "npy"), (10**5, 768, "parquet"))
+SIZES += ((10**7, 32, "npy"),)
+QUICK = ((20_000, 8, "npy"), (20_000, 8, "parquet"))
+
+
+def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
+    """Write every file, run over it in a process of its own, and delete it."""
+    if not Path("/proc/self/statm").exists():
+        return []  # where the memory of a process is not to be read
+    sizes = [size for size in (QUICK if quick else SIZES) if size[2] == "npy" or importable("polars")]
+    return [_measure(*size, progress) for size in sizes]
+
+
+def _measure(rows: int, dim: int, format: str, progress: Progress) -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"rows.{format}")
+        progress.say(f"scale: writing {rows:,} × {dim} as {format}")
+        target = WRITERS[format](path, Drawn(rows, dim))
+        progress.say(f"scale: running over {rows:,} × {dim} from {format}")
+        command = [sys.executable, "-m", "benchmarks.memory", str(path), target]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=_environment())
+        found: dict[str, Any] = json.loads(done.stdout)
+        return {"format": format, "megabytes": path.stat().st_size / 2**20, **found, "growth": _growth(found)}
+
+
+def _environment() -> dict[str, str]:
+    """Return one in which a new process finds the same code, and has one BLAS thread like this one."""
+    places = [str(Path(module.__file__).parents[1]) for module in (benchmarks, qufur)]
+    path = os.pathsep.join([*places, os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _growth(found: dict[str, Any]) -> float:
+    """Return by how many MB its maximum in the last fifth exceeds that in the second: the first warms up."""
+    samples = [memory for _, _, memory in found["samples"]]
+    fifth = len(samples) // 5
+    return float(max(samples[4 * fifth :]) - max(samples[fifth : 2 * fifth + 1]))
+
+
+def tables(results: list[dict[str, Any]]) -> list[Table]:
+    """Return speeds and memory."""
+    rows = [
+        [
+            f"{r['rows']:,} × {r['dim']} from {r['format']}",
+            f"{r['megabytes']:,.0f} MB",
+            f"{r['rows'] / r['seconds']:,.0f}",
+            f"{1e6 * r['cpu_seconds'] / r['rows']:.1f}",
+            f"{r['queries']:,}",
+            f"{r['loss']:.4f}",
+            f"{r['began']:.0f} MB",
+            f"{r['peak']:.0f} MB",
+            f"{r['growth']:+.0f} MB",
+        ]
+        for r in results
+    ]
+    header = ["run", "file", "rows/s", "CPU µs per row", "labels", "mean loss", "before", "peak", "growth"]
+    note = "Growth is that of the maximum, from the second fifth of a run to its last."
+    return [Table("Runs over files, memory resident in the process", header, rows, note)] if rows else []
