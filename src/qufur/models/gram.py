@@ -182,10 +182,11 @@ class LinearView(View):
     def among(self, rows: Ints) -> Floats:
         self._rows = self.X[rows]
         self._solved = self._gram.solve(self._rows)
-        return np.asarray(self._solved @ self._rows.T)
+        self._toward_all = self._solved @ self.X.T
+        return np.asarray(self._toward_all[:, rows])
 
     def toward_all(self, chosen: Ints) -> Floats:
-        return np.asarray(self._solved[chosen] @ self.X.T)
+        return np.asarray(self._toward_all[chosen])
 
     def update(self, chosen: Ints, L: Floats) -> Update:
         return Update(self._rows[chosen], self._solved[chosen], L)

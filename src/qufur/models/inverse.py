@@ -18,13 +18,12 @@ class InverseGram:
 
     Upper triangles in Fortran order, so that BLAS reads and writes them in place and a row's variance costs
     d² flops instead of 2d². M is kept beside its inverse: every 16 d rows the inverse is computed anew from
-    it, so rounding errors of the updates never pile up. New rows are collected and enter M together, which
-    is faster and rounds once. Both lose their meaning when M is ill-conditioned, which `risk` estimates from
-    above; `factored` is then the way out.
+    it, so rounding errors of the updates never pile up. New rows are collected, up to d of them, and enter M
+    together, which is faster and rounds once. Both lose their meaning when M is ill-conditioned, which `risk`
+    estimates from above; `factored` is then the way out.
     """
 
     worst_condition = 1e6
-    collected_at_once = 64
     axes: ClassVar[Axes] = {
         "gram": "dd",
         "inverse": "dd",
@@ -38,10 +37,18 @@ class InverseGram:
         self.gram, self.inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
         self.moment, self.coef = moment, coef
         self.since_refresh = 0
-        self._buffer = np.empty((self.collected_at_once, len(coef)))
+        self._buffer = np.empty((max(64, len(coef)), len(coef)))
         self._collected = 0
         self._squares = float(np.trace(self.gram))
         self._spread = math.inf
+
+    @classmethod
+    def with_rows(cls, X: Floats, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> InverseGram:
+        """Return M whose rows X are in M⁻¹, and have yet to enter `gram`."""
+        form = cls(gram, inverse, moment, coef)
+        form._squares += float(np.vdot(X, X))
+        form._collect(X)
+        return form
 
     @property
     def recent(self) -> Floats:
@@ -57,8 +64,8 @@ class InverseGram:
             self._spread = float(np.trace(self.inverse)) / len(self.coef)
         if (self._squares + new) * self._spread > self.worst_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
+            self._merge()
             sums = lapack.dlantr("1", self.gram) + lapack.dlantr("I", self.gram)
-            new += float(np.vdot(self.recent, self.recent))
             return float(min(self._squares, sums) + new) * self._spread
         return (self._squares + new) * self._spread
 
@@ -150,8 +157,7 @@ class InverseGram:
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> InverseGram:
         """Return what `arrays` described."""
         form = cls(*(arrays[name] for name in ("gram", "inverse", "moment", "coef")))
-        form._collected = len(arrays["recent"])
-        form._buffer[: form._collected] = arrays["recent"]
+        form._collect(arrays["recent"])
         since_refresh, form._squares = arrays["counters"].tolist()
         form.since_refresh = int(since_refresh)
         return form
@@ -165,9 +171,9 @@ class InverseGram:
             self._refresh()
 
     def _collect(self, X: Floats) -> None:
-        if self._collected + len(X) > self.collected_at_once:
+        if self._collected + len(X) > len(self._buffer):
             self._merge()
-        if len(X) > self.collected_at_once:
+        if len(X) > len(self._buffer):
             blas.dsyrk(1.0, X.T, beta=1.0, c=self.gram, overwrite_c=1)
             return
         self._buffer[self._collected : self._collected + len(X)] = X

@@ -18,7 +18,8 @@ class LowRankGram:
     """M = λI + XᵀX of k rows through M⁻¹ = (I − BᵀB)/λ, with B of k rows too.
 
     This is the dual form of ridge regression: with L the Cholesky factor of XXᵀ + λI, B = L⁻¹X. A row's
-    variance costs 2kd flops, so while k < d/2 it beats every form that touches all of M⁻¹.
+    variance costs 2kd flops, so while k < d/2 it beats every form that touches all of M⁻¹, and a little
+    longer, as changing the form has its price.
     """
 
     worst_condition = 1e8
@@ -32,6 +33,7 @@ class LowRankGram:
         self._rows = np.empty((0, dim))
         self._basis = np.empty((0, dim))
         self._count = 0
+        self._squares = 0.0
 
     @property
     def rows(self) -> Floats:
@@ -46,12 +48,11 @@ class LowRankGram:
     @property
     def is_full(self) -> bool:
         """Whether the inverse itself has become the cheaper form."""
-        return 2 * self._count >= len(self.coef)
+        return self._count >= 0.6 * len(self.coef)
 
     def risk(self, X: Floats) -> float:
         """Return a bound on the condition number of M with all of X in it."""
-        squares = np.vdot(self.rows, self.rows) + np.vdot(X, X)
-        return 1.0 + float(squares) / self.regularization
+        return 1.0 + (self._squares + float(np.vdot(X, X))) / self.regularization
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
@@ -94,7 +95,7 @@ class LowRankGram:
         """
         rows = math.sqrt(factor) * self.rows
         self._rows = rows[np.einsum("ij,ij->i", rows, rows) > self.negligible * regularization]
-        self._count = len(self._rows)
+        self._count, self._squares = len(self._rows), float(np.vdot(self._rows, self._rows))
         L = cholesky_of_sum(self.rows @ self.rows.T / regularization)
         self._basis = forward(L, self.rows) / math.sqrt(regularization)
         taken = (self.basis @ self.coef) @ self.basis
@@ -105,9 +106,8 @@ class LowRankGram:
     def inverted(self) -> InverseGram:
         """Return the same matrix through its inverse."""
         eye = np.eye(len(self.coef), order="F")
-        gram = blas.dsyrk(1.0, self.rows.T, beta=self.regularization, c=eye)
         inverse = blas.dsyrk(-1.0 / self.regularization, self.basis.T, beta=1 / self.regularization, c=eye)
-        return InverseGram(gram, inverse, self.moment, self.coef)
+        return InverseGram.with_rows(self.rows, self.regularization * eye, inverse, self.moment, self.coef)
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where this form is not."""
@@ -136,15 +136,19 @@ class LowRankGram:
         form = cls(len(arrays["coef"]), float(arrays["regularization"][0]))
         form._rows, form._basis = arrays["rows"], arrays["basis"]
         form.moment, form.coef = arrays["moment"], arrays["coef"]
-        form._count = len(form._rows)
+        form._count, form._squares = len(form._rows), float(np.vdot(form._rows, form._rows))
         return form
 
     def _append(self, X: Floats, B: Floats) -> None:
         end = self._count + len(X)
-        if end > len(self._rows):  # doubling: rows are copied twice on average, however many come
-            room = np.empty((end, X.shape[1]))
-            self._rows = np.concatenate([self.rows, room])
-            self._basis = np.concatenate([self.basis, room])
+        if end > len(self._rows):  # doubling: rows are copied once on average, however many come
+            self._rows, self._basis = (self._grown(old, 2 * end) for old in (self.rows, self.basis))
         self._rows[self._count : end] = X
         self._basis[self._count : end] = B
         self._count = end
+        self._squares += float(np.vdot(X, X))
+
+    def _grown(self, old: Floats, room: int) -> Floats:
+        new = np.empty((room, old.shape[1]))
+        new[: len(old)] = old
+        return new

@@ -21,7 +21,8 @@ class Turns:
     """
 
     def __init__(self, G: Floats) -> None:
-        self._G = G.T  # symmetric, and now in the order of BLAS: its lower triangle is kept up to date
+        # BLAS works in place on its own order only; of a symmetric G, the lower triangle is kept up to date.
+        self._G = np.asfortranarray(G)
         self._columns: list[Floats] = []
         self.chosen: list[int] = []
 
