@@ -160,5 +160,7 @@ def _as_delays(delay: int | Sequence[int] | Ints, stream: Stream) -> int | Ints:
 
 @cache
 def _blas() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  (only pools of what is imported are found)
+
     # NumPy's and SciPy's BLAS pools fight over the cores: one thread each is the fastest, and the same bits.
     return ThreadpoolController()

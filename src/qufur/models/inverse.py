@@ -6,9 +6,9 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
 from qufur.arrays import Axes, Floats
+from qufur.models import linalg
 from qufur.models.factor import FactorGram
 from qufur.models.update import Update, shrink
 
@@ -57,7 +57,7 @@ class InverseGram:
             self._spread = float(np.trace(self.inverse)) / len(self.coef)
         if (self._squares + new) * self._spread > self.worst_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
-            sums = lapack.dlantr("1", self.gram) + lapack.dlantr("I", self.gram)
+            sums = linalg.dlantr("1", self.gram) + linalg.dlantr("I", self.gram)
             new += float(np.vdot(self.recent, self.recent))
             return float(min(self._squares, sums) + new) * self._spread
         return (self._squares + new) * self._spread
@@ -67,7 +67,7 @@ class InverseGram:
         if len(X) == 1:
             return np.array([self._solve_one(X[0]) @ X[0]])
         # xᵀPx = 2 xᵀTx − Σ P_jj x_j² with T the upper triangle of P, diagonal included.
-        half = blas.dtrmm(2.0, self.inverse, X.T, trans_a=1).T
+        half = linalg.dtrmm(2.0, self.inverse, X.T, trans_a=1).T
         half -= X * self.inverse.diagonal()
         return np.asarray(np.maximum(np.einsum("ij,ij->i", half, X), 0.0))
 
@@ -75,7 +75,7 @@ class InverseGram:
         """Return X M⁻¹."""
         if len(X) <= 4:  # dsymm repacks all of M⁻¹ first: dear for a few rows
             return np.stack([self._solve_one(x) for x in X])
-        return np.asarray(blas.dsymm(1.0, self.inverse, X.T).T)
+        return np.asarray(linalg.dsymm(1.0, self.inverse, X.T).T)
 
     def absorb(self, rows: Update, y: Floats) -> Floats:
         """Add rows with labels y; return how far each was off, in its own spread."""
@@ -84,9 +84,9 @@ class InverseGram:
         surprise = rows.surprise(y - rows.X @ self.coef)
         self.coef += surprise @ Z
         if len(Z) == 1:
-            blas.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
+            linalg.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
         else:
-            blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
+            linalg.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
         self._collect(rows.X)
         self._squares += float(np.vdot(rows.X, rows.X))
         self.since_refresh += len(rows)
@@ -101,7 +101,7 @@ class InverseGram:
 
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
-        gram = blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)
+        gram = linalg.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)
         values, vectors = np.linalg.eigh(gram, UPLO="U")
         return values, (self.moment @ vectors) ** 2
 
@@ -116,10 +116,10 @@ class InverseGram:
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where the inverse is not."""
-        R, _ = lapack.dpotrf(self.gram)
+        R, _ = linalg.dpotrf(self.gram)
         form = FactorGram(R, np.zeros_like(self.coef))
         form.rotate_in(self.recent, np.zeros(len(self.recent)))
-        form.z = blas.dtrsv(form.R, self.moment, trans=1)
+        form.z = linalg.dtrsv(form.R, self.moment, trans=1)
         return form
 
     def copy(self) -> InverseGram:
@@ -148,25 +148,25 @@ class InverseGram:
         return form
 
     def _solve_one(self, x: Floats) -> Floats:
-        return np.asarray(blas.dsymv(1.0, self.inverse, x))
+        return np.asarray(linalg.dsymv(1.0, self.inverse, x))
 
     def _collect(self, X: Floats) -> None:
         if self._collected + len(X) > self.collected_at_once:
             self._merge()
         if len(X) > self.collected_at_once:
-            blas.dsyrk(1.0, X.T, beta=1.0, c=self.gram, overwrite_c=1)
+            linalg.dsyrk(1.0, X.T, beta=1.0, c=self.gram, overwrite_c=1)
             return
         self._buffer[self._collected : self._collected + len(X)] = X
         self._collected += len(X)
 
     def _merge(self) -> None:
         if self._collected:
-            blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram, overwrite_c=1)
+            linalg.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram, overwrite_c=1)
             self._collected = 0
 
     def _refresh(self) -> None:
         self._merge()
-        R, _ = lapack.dpotrf(self.gram)
-        self.inverse, _ = lapack.dpotri(R, overwrite_c=1)
-        self.coef = blas.dsymv(1.0, self.inverse, self.moment)
+        R, _ = linalg.dpotrf(self.gram)
+        self.inverse, _ = linalg.dpotri(R, overwrite_c=1)
+        self.coef = linalg.dsymv(1.0, self.inverse, self.moment)
         self.since_refresh = 0
