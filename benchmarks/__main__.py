@@ -1,4 +1,4 @@
-"""The command: `python -m benchmarks [replay|kernel|drift] [--quick] [--json FILE]`."""
+"""The command: `python -m benchmarks [replay|sweep|kernel|drift] [--quick] [--json FILE]`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import drift, kernel, replay
+from benchmarks import drift, kernel, replay, sweep
 from benchmarks.text import Progress
 
 
@@ -28,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.what in ("replay", "all"):
             results["replay"] = replay.measure(options.quick, progress)
             _print(replay.render(results["replay"]), progress)
+        if options.what in ("sweep", "all"):
+            results["sweep"] = sweep.measure(options.quick, progress)
+            _print(sweep.render(results["sweep"]), progress)
         if options.what in ("kernel", "all"):
             results["kernel"] = kernel.measure(options.quick, progress)
             _print(kernel.render(results["kernel"]), progress)
@@ -46,7 +49,7 @@ def _print(text: str, progress: Progress) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks", description=sys.modules["benchmarks"].__doc__)
-    choices = ["replay", "kernel", "drift", "all"]
+    choices = ["replay", "sweep", "kernel", "drift", "all"]
     parser.add_argument("what", nargs="?", choices=choices, default="all", help="all of them by default")
     parser.add_argument("--quick", action="store_true", help="a few seconds: proves the code, not the speed")
     parser.add_argument("--updates", type=_count, help="updates per stream of `drift`, 10^6 by default")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -107,11 +106,11 @@ def sweep(
         with one_thread():
             settings = {seed: _Setting.of(stream(seed), model) for seed in seeds}
         keys = {cell: settings[cell.seed].key(cell, grid[cell.rule][0]) for cell in cells}
-    source = _Source(uuid4().hex, stream)
+    name = uuid4().hex
     order = sorted(cells, key=lambda cell: seeds.index(cell.seed))
-    tasks = [Task(keys[cell], _play, (cell, source, model, grid[cell.rule][0])) for cell in order]
+    tasks = [Task(keys[cell], _play, (cell, name, stream, model, grid[cell.rule][0])) for cell in order]
     rows = dict(zip(order, perform(tasks, jobs=jobs, out=out, backend=backend), strict=True))
-    _made.cache_clear()
+    _held.clear()
     return pl.DataFrame([rows[cell] for cell in cells])
 
 
@@ -120,25 +119,31 @@ def play(model: Model, rule: Rule, stream: Stream, seed: int) -> Trace:
     return run(Learner(model, rule, seed=np.random.default_rng([seed, 1])), stream)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """The streams of one sweep, known by its name: a function that is sent to a process is never the same."""
-
-    name: str
-    make: StreamOf = field(compare=False)
+_held: dict[tuple[str, int], tuple[Stream, Stream]] = {}
 
 
-@lru_cache(maxsize=1)
-def _made(source: _Source, seed: int) -> tuple[Stream, Stream]:
-    """Return the stream of a seed, and the same with its examples in memory if they fit."""
-    stream = source.make(seed)
+def _made(sweep: str, seed: int, make: StreamOf) -> tuple[Stream, Stream]:
+    """Return the stream of a seed, and the same with its examples in memory if they fit.
+
+    A process holds the last one, by the name of the sweep: a function that was sent is never the same again.
+    """
+    if (sweep, seed) not in _held:
+        _held.clear()
+        stream = make(seed)
+        if isinstance(stream, Arrays) and isinstance(stream.X, np.memmap):
+            return stream, stream  # it is there anyway, and joblib waits until nobody holds what it shares
+        _held[sweep, seed] = stream, _in_memory(stream)
+    return _held[sweep, seed]
+
+
+def _in_memory(stream: Stream) -> Stream:
     adaptive = type(stream).against is not Stream.against
     large = 8 * stream.horizon * stream.dim > LARGEST_HELD
-    return stream, stream if adaptive or large or isinstance(stream, Arrays) else Arrays.of(stream)
+    return stream if adaptive or large or isinstance(stream, Arrays) else Arrays.of(stream)
 
 
-def _play(cell: Cell, source: _Source, model_of: ModelOf, rule_of: RuleOf) -> Row:
-    stream, held = _made(source, cell.seed)
+def _play(cell: Cell, sweep: str, stream_of: StreamOf, model_of: ModelOf, rule_of: RuleOf) -> Row:
+    stream, held = _made(sweep, cell.seed, stream_of)
     totals = play(model_of(stream), rule_of(cell.parameter, stream), held, cell.seed).totals
     sums = {"loss": totals.loss, "regret": totals.regret, "excess": totals.excess}
     return {**asdict(cell), "horizon": totals.examples, "queries": totals.queries, **sums}
