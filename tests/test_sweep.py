@@ -132,6 +132,19 @@ def test_a_large_stream_is_not_held(monkeypatch):
     assert sweep(stream, model, GRID, seeds=[0]).equals(whole)
 
 
+def test_what_joblib_shares_is_not_held(tmp_path, monkeypatch):
+    """A process that holds on to it lets joblib wait for a second at the end of every sweep."""
+    held = []
+    play = sweep_module.play
+    monkeypatch.setattr(sweep_module, "play", lambda *a: held.append(len(sweep_module._held)) or play(*a))
+    whole = sweep(stream, model, GRID, seeds=[0])
+    shared = streams.Arrays.of(stream(0))
+    np.save(tmp_path / "X.npy", shared.X)
+    shared.X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert sweep(lambda seed: shared, model, GRID, seeds=[0]).equals(whole)
+    assert held == [1] * 4 + [0] * 4
+
+
 def threads_of_blas(_):
     np.ones((2, 2)) @ np.ones((2, 2))
     return {pool["num_threads"] for pool in threadpool_info()}

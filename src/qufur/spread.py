@@ -34,7 +34,7 @@ def spread(
     """
     if jobs == 1 and backend == PROCESSES:
         return (_call(function, item) for item in items)
-    joblib = _joblib(backend)
+    joblib = joblib_with(backend)
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
         active, _ = joblib.parallel.get_active_backend()
         streaming = active.supports_return_generator
@@ -54,8 +54,8 @@ def _in_batches(parallel: Any, calls: Iterator[Any], size: int) -> Iterator[Any]
             yield from parallel(batch)
 
 
-def _joblib(backend: str) -> Any:
-    """Return joblib, in which the backend is known."""
+def joblib_with(backend: str) -> Any:
+    """Return joblib, in which the backend is known; complain of any other."""
     try:
         import joblib
     except ImportError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from qufur.experiments.base import Experiment, Listing, Statement, run_all
 from qufur.figures import style
 from qufur.progress import track
-from qufur.spread import PROCESSES, spread
+from qufur.spread import PROCESSES, joblib_with, spread
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,6 +62,8 @@ def reproduce(
     backend: str = PROCESSES,
 ) -> list[Result]:
     """Run the experiments that can be run here, and write their tables and figures into a folder."""
+    if backend != PROCESSES:
+        joblib_with(backend)  # complains before there is a folder
     out.mkdir(parents=True, exist_ok=True)
     rows = out / "runs.jsonl"
     tables = run_all(experiments, seeds=seeds, quick=quick, jobs=jobs, out=rows, backend=backend)
