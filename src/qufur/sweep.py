@@ -127,13 +127,14 @@ def _made(sweep: str, seed: int, make: StreamOf) -> tuple[Stream, Stream]:
 
     A process holds the last one, by the name of the sweep: a function that was sent is never the same again.
     """
-    if (sweep, seed) not in _held:
+    made = _held.get((sweep, seed))  # looked up once: the jobs may be threads
+    if made is None:
         _held.clear()
         stream = make(seed)
         if isinstance(stream, Arrays) and isinstance(stream.X, np.memmap):
             return stream, stream  # it is there anyway, and joblib waits until nobody holds what it shares
-        _held[sweep, seed] = stream, _in_memory(stream)
-    return _held[sweep, seed]
+        made = _held[sweep, seed] = stream, _in_memory(stream)
+    return made
 
 
 def _in_memory(stream: Stream) -> Stream:
