@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import drift, growth, kernel, limits, page, peers, ratios, replay, rules, scale, single
+from benchmarks import drift, growth, kernel, limits, page, peers, ratios, replay, rules, scale, single, sweep
 from benchmarks.text import Progress
 
 PARTS: dict[str, Any] = {
@@ -25,6 +25,7 @@ PARTS: dict[str, Any] = {
     "peers": peers,
     "growth": growth,
     "scale": scale,
+    "sweep": sweep,
     "kernel": kernel,
     "drift": drift,
 }

@@ -347,3 +347,11 @@ def test_progress_is_for_terminals_only(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     Progress().say("seen")
     assert "seen" in capsys.readouterr().err
+
+
+def test_sweep_prints_a_table_and_a_verdict(tmp_path, capsys):
+    main("sweep", "--quick", "--json", str(tmp_path / "results.json"))
+    results = json.loads((tmp_path / "results.json").read_text())["sweep"]
+    assert (results["cells"], results["jobs"]) == (10, 2)
+    assert all(results["faster_than_authors"][name] > 0 for name in ("fresh", "kept", "serial"))
+    assert ">= 60x" in capsys.readouterr().out

@@ -119,10 +119,20 @@ def test_bad_input_is_one_line_and_code_2(monkeypatch, capsys, tmp_path, case):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("arguments", [["run", "gone.csv", "--target", "y"], ["rnu"], ["reproduce", "fig9"]])
-def test_wrong_calls_are_one_line_and_code_2(monkeypatch, capsys, arguments):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "gone.csv", "--target", "y"],
+        ["rnu"],
+        ["reproduce", "fig9"],
+        ["reproduce", "realizability", "--backend", "nowhere"],
+    ],
+)
+def test_wrong_calls_are_one_line_and_code_2(monkeypatch, capsys, tmp_path, arguments):
+    monkeypatch.chdir(tmp_path)
     assert qufur(monkeypatch, *arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_arguments_show_help(monkeypatch, capsys):

@@ -12,7 +12,7 @@ import qufur
 ROOT = Path(qufur.__file__).parent
 # From the bottom up; a file may import from its own layer and from those below it.
 LAYERS = [
-    {"arrays", "atomic", "classes", "errors", "progress", "state_file", "stored"},
+    {"arrays", "atomic", "classes", "errors", "progress", "spread", "state_file", "stored", "threads"},
     {"data", "hypotheses"},
     {"models", "rules", "streams"},
     {"asked", "coin_bets", "loss_estimate", "records", "shift_signal"},
@@ -64,9 +64,25 @@ def test_an_upward_import_would_be_caught(tmp_path):
     assert list(imports(file)) == ["cli", "run"]
 
 
+HEAVY = ["joblib", "matplotlib", "numba", "pandas", "polars", "pooch", "ray", "requests", "rich"]
+HEAVY += ["river", "scipy", "skactiveml", "sklearn", "torch", "transformers"]
+
+
+def imported(code):
+    """Return which heavy packages a fresh interpreter has after some code."""
+    shown = f"import sys\n{code}\nprint(*[name for name in {[*HEAVY, 'typer']} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split()
+
+
 def test_importing_the_library_imports_no_tools():
-    heavy = ["joblib", "matplotlib", "polars", "pooch", "requests", "rich", "scipy.ndimage", "scipy.optimize"]
-    heavy += ["river", "skactiveml", "sklearn", "torch", "transformers", "typer"]
-    code = f"import qufur, sys; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert imported("import qufur") == []
+
+
+def test_asking_for_help_imports_no_tools():
+    code = "from qufur.cli import execute; execute(['--help']); execute(['reproduce', '--help'])"
+    assert imported(code) == ["typer"]
+
+
+def test_a_heavy_import_would_be_caught():
+    assert imported("import scipy, rich") == ["rich", "scipy"]

@@ -1,5 +1,9 @@
 """The one loop: golden numbers, what a trace holds, when labels arrive, and who may watch the learner."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -272,3 +276,27 @@ def test_the_oracle_divides_its_budget_over_the_domains():
     assert max(trace.queries for trace in traces) == 60
     share = np.mean([trace.by_domain()[0].queries for trace in traces]) / 60
     assert share == pytest.approx(np.sqrt(8) / (np.sqrt(8) + 1), abs=0.03)
+
+
+WATCHED = """
+import threadpoolctl
+from qufur import Greedy, Learner, Ridge, run, streams
+
+class Watched(streams.HiddenDomains):
+    def chunks(self, size):
+        yield from super().chunks(1)
+        pools = threadpoolctl.threadpool_info()
+        print(len(pools), *{pool["num_threads"] for pool in pools})
+
+run(Learner(Ridge(2), Greedy(1)), Watched([3], [2]))
+"""
+
+
+def test_a_run_holds_every_blas_to_one_thread():
+    """SciPy is imported late, yet before its pool of threads is looked for."""
+    threads = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    code = [sys.executable, "-c", WATCHED]
+    done = subprocess.run(code, env=threads, capture_output=True, text=True, check=True)
+    pools, *most = done.stdout.split()
+    assert most == ["1"]
+    assert int(pools) >= 1

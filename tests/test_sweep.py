@@ -3,10 +3,16 @@
 import itertools
 import json
 import os
+import sys
 
+import numpy as np
 import pytest
+from joblib import register_parallel_backend
+from joblib.parallel import BACKENDS, ThreadingBackend
+from threadpoolctl import threadpool_info
 
-from qufur import QuFUR, Ridge, Uniform, streams
+from qufur import QuFUR, Ridge, Uniform, spread, streams
+from qufur import sweep as sweep_module
 from qufur.sweep import sweep
 
 GRID = {
@@ -91,3 +97,119 @@ def test_an_adaptive_adversary_can_be_swept():
     grid = {"QuFUR": (lambda alpha, stream: QuFUR(alpha), [1.0])}
     table = sweep(lambda seed: streams.MostUncertain(3, 20, seed=seed), model, grid, seeds=range(2))
     assert table["horizon"].to_list() == [20, 20]
+
+
+def test_a_stream_is_drawn_once_for_all_rules():
+    calls = []
+
+    class Counted(streams.HiddenDomains):
+        def chunks(self, size):
+            calls.append("drawn")
+            return super().chunks(size)
+
+    def make(seed):
+        calls.append(seed)
+        return Counted([40, 30], [4, 2], seed=seed)
+
+    table = sweep(make, model, GRID, seeds=[3, 1])
+    assert calls == [3, "drawn", 1, "drawn"]
+    assert table.equals(sweep(stream, model, GRID, seeds=[3, 1]))
+
+
+def test_a_sweep_does_not_take_the_streams_of_another():
+    def other(seed):
+        return streams.HiddenDomains([40, 30], [4, 2], seed=seed, noise=0.5)
+
+    for jobs in (1, 2):
+        first = sweep(stream, model, GRID, seeds=[0], jobs=jobs)
+        assert not sweep(other, model, GRID, seeds=[0], jobs=jobs).equals(first)
+
+
+def test_a_large_stream_is_not_held(monkeypatch):
+    whole = sweep(stream, model, GRID, seeds=[0])
+    monkeypatch.setattr(sweep_module, "LARGEST_HELD", 70 * 6 * 8 - 1)
+    monkeypatch.setattr(streams.Arrays, "of", None)
+    assert sweep(stream, model, GRID, seeds=[0]).equals(whole)
+
+
+def test_what_joblib_shares_is_not_held(tmp_path, monkeypatch):
+    """A process that holds on to it lets joblib wait for a second at the end of every sweep."""
+    held = []
+    play = sweep_module.play
+    monkeypatch.setattr(sweep_module, "play", lambda *a: held.append(len(sweep_module._held)) or play(*a))
+    whole = sweep(stream, model, GRID, seeds=[0])
+    shared = streams.Arrays.of(stream(0))
+    np.save(tmp_path / "X.npy", shared.X)
+    shared.X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert sweep(lambda seed: shared, model, GRID, seeds=[0]).equals(whole)
+    assert held == [1] * 4 + [0] * 4
+
+
+def threads_of_blas(_):
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return {pool["num_threads"] for pool in threadpool_info()}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_jobs_have_one_thread_each(jobs):
+    assert list(spread.spread(threads_of_blas, range(2), jobs)) == [{1}, {1}]
+
+
+class AllAtOnce(ThreadingBackend):
+    """A backend that hands out nothing before everything is done, like that of Ray."""
+
+    supports_return_generator = False
+
+
+@pytest.fixture
+def all_at_once(monkeypatch):
+    monkeypatch.setitem(BACKENDS, "all at once", None)
+    register_parallel_backend("all at once", AllAtOnce)
+    return "all at once"
+
+
+def test_backends_do_not_change_numbers(all_at_once):
+    here = sweep(stream, model, GRID, seeds=range(3))
+    for backend in ("threading", all_at_once):
+        assert sweep(stream, model, GRID, seeds=range(3), jobs=2, backend=backend).equals(here)
+
+
+def test_a_backend_without_single_results_gets_batches(all_at_once):
+    begun = []
+
+    def items():
+        for n in range(40):
+            begun.append(n)
+            yield n
+
+    results = spread.spread(abs, items(), 2, all_at_once)
+    next(results)
+    assert len(begun) == 2 * spread.BATCH
+    assert sorted(results) == list(range(1, 40))
+
+
+def test_an_unknown_backend_is_refused_before_anything_is_run(tmp_path):
+    with pytest.raises(ValueError, match=r"one of .*loky.* ray, .*, got 'slurm'"):
+        sweep(stream, model, GRID, seeds=[0], jobs=2, backend="slurm", out=tmp_path / "runs.jsonl")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_backend_of_an_extra_that_is_missing(monkeypatch):
+    monkeypatch.delitem(BACKENDS, "ray", raising=False)
+    monkeypatch.setitem(sys.modules, "ray.util.joblib", None)
+    with pytest.raises(ImportError, match=r"backend 'ray' needs ray: .*qufur\[ray\]"):
+        sweep(stream, model, GRID, seeds=[0], backend="ray")
+
+
+@pytest.mark.filterwarnings("ignore")  # what Ray warns of is not ours
+def test_ray_does_not_change_numbers(tmp_path):
+    ray = pytest.importorskip("ray", reason="needs the extra ray")
+    here = sweep(stream, model, GRID, seeds=range(3))
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        assert os.getpid() not in spread.spread(lambda _: os.getpid(), range(4), 2, "ray")
+        out = tmp_path / "runs.jsonl"
+        assert sweep(stream, model, GRID, seeds=range(3), jobs=2, backend="ray", out=out).equals(here)
+        assert len(out.read_text().splitlines()) == 1 + 12
+    finally:
+        ray.shutdown()

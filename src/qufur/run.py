@@ -6,10 +6,8 @@ import heapq
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
 from qufur.errors import invalid
@@ -17,6 +15,7 @@ from qufur.learner import Block, Learner
 from qufur.lookahead import BlockSize
 from qufur.models.base import NO_ARRIVALS, Arrivals, Id
 from qufur.streams.base import Chunk, Stream
+from qufur.threads import one_thread
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
 
 CHUNK = 4096
@@ -64,7 +63,7 @@ def run(
     post = _Post(_as_delays(delay, stream))
     size = learner.block_size(None if block is None else as_count(block, "block", "run"))
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
-    with _blas().limit(limits=1), recorder:
+    with one_thread(), recorder:
         for chunk in stream.against(learner).chunks(max(CHUNK, size.largest)):
             _play(learner, _checked(chunk, stream.dim, learner), size, post, recorder)
         post.deliver_rest(learner)
@@ -156,9 +155,3 @@ def _as_delays(delay: int | Sequence[int] | Ints, stream: Stream) -> int | Ints:
         received = f"{len(delays)} numbers for a longer stream"
         raise invalid("delay", "run", "one number, or one for every example", received)
     return int(delays) if delays.ndim == 0 else delays.astype(np.int64)
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    # NumPy's and SciPy's BLAS pools fight over the cores: one thread each is the fastest, and the same bits.
-    return ThreadpoolController()

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from qufur.learner import Learner
 from qufur.models import Model
 from qufur.rules import Greedy, Rule
 from qufur.run import run
-from qufur.streams import Stream
+from qufur.spread import PROCESSES
+from qufur.streams import Arrays, Stream
 from qufur.tasks import Row, Task, key_of, perform
+from qufur.threads import one_thread
 from qufur.trace import Trace
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ StreamOf = Callable[[int], Stream]
 ModelOf = Callable[[Stream], Model]
 RuleOf = Callable[[float, Stream], Rule]
 Grid = Mapping[str, tuple[RuleOf, Sequence[float]]]
+LARGEST_HELD = 2**28
+"""Bytes of inputs up to which a process keeps the stream it is at; a larger one is made anew for each run."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,12 @@ def sweep(
     seeds: Iterable[int],
     jobs: int = 1,
     out: str | os.PathLike[str] | None = None,
+    backend: str = PROCESSES,
 ) -> pl.DataFrame:
     """Run every rule of a grid at every parameter on the streams of all seeds.
 
-    All rules meet the same streams and throw the same coins. The numbers do not depend on `jobs`, nor on
-    whether the sweep was interrupted.
+    All rules meet the same streams and throw the same coins. The numbers do not depend on `jobs` and
+    `backend`, nor on whether the sweep was interrupted. It goes seed by seed: a process draws a stream once.
 
     Parameters
     ----------
@@ -66,6 +72,8 @@ def sweep(
     out
         A JSON-lines file to which each run is added as it ends. Runs that are in it already, with the same
         stream, model and rule, are not done again.
+    backend
+        Where the processes are: a backend of joblib, "loky" for this machine, "ray" for a Ray cluster.
 
     Returns
     -------
@@ -93,15 +101,17 @@ def sweep(
     if not seeds:
         raise invalid("seeds", "sweep", "at least one", "none")
     cells = [Cell(name, float(v), s) for name, (_, values) in grid.items() for v in values for s in seeds]
-    keys = [repr(cell) for cell in cells]
+    keys = {cell: repr(cell) for cell in cells}
     if out is not None:
-        settings = {seed: _Setting.of(stream(seed), model) for seed in seeds}
-        keys = [settings[cell.seed].key(cell, grid[cell.rule][0]) for cell in cells]
-    tasks = [
-        Task(key, _play, (cell, stream, model, grid[cell.rule][0]))
-        for key, cell in zip(keys, cells, strict=True)
-    ]
-    return pl.DataFrame(perform(tasks, jobs=jobs, out=out))
+        with one_thread():
+            settings = {seed: _Setting.of(stream(seed), model) for seed in seeds}
+        keys = {cell: settings[cell.seed].key(cell, grid[cell.rule][0]) for cell in cells}
+    name = uuid4().hex
+    order = sorted(cells, key=lambda cell: seeds.index(cell.seed))
+    tasks = [Task(keys[cell], _play, (cell, name, stream, model, grid[cell.rule][0])) for cell in order]
+    rows = dict(zip(order, perform(tasks, jobs=jobs, out=out, backend=backend), strict=True))
+    _held.clear()
+    return pl.DataFrame([rows[cell] for cell in cells])
 
 
 def play(model: Model, rule: Rule, stream: Stream, seed: int) -> Trace:
@@ -109,9 +119,33 @@ def play(model: Model, rule: Rule, stream: Stream, seed: int) -> Trace:
     return run(Learner(model, rule, seed=np.random.default_rng([seed, 1])), stream)
 
 
-def _play(cell: Cell, stream_of: StreamOf, model_of: ModelOf, rule_of: RuleOf) -> Row:
-    stream = stream_of(cell.seed)
-    totals = play(model_of(stream), rule_of(cell.parameter, stream), stream, cell.seed).totals
+_held: dict[tuple[str, int], tuple[Stream, Stream]] = {}
+
+
+def _made(sweep: str, seed: int, make: StreamOf) -> tuple[Stream, Stream]:
+    """Return the stream of a seed, and the same with its examples in memory if they fit.
+
+    A process holds the last one, by the name of the sweep: a function that was sent is never the same again.
+    """
+    made = _held.get((sweep, seed))  # looked up once: the jobs may be threads
+    if made is None:
+        _held.clear()
+        stream = make(seed)
+        if isinstance(stream, Arrays) and isinstance(stream.X, np.memmap):
+            return stream, stream  # it is there anyway, and joblib waits until nobody holds what it shares
+        made = _held[sweep, seed] = stream, _in_memory(stream)
+    return made
+
+
+def _in_memory(stream: Stream) -> Stream:
+    adaptive = type(stream).against is not Stream.against
+    large = 8 * stream.horizon * stream.dim > LARGEST_HELD
+    return stream if adaptive or large or isinstance(stream, Arrays) else Arrays.of(stream)
+
+
+def _play(cell: Cell, sweep: str, stream_of: StreamOf, model_of: ModelOf, rule_of: RuleOf) -> Row:
+    stream, held = _made(sweep, cell.seed, stream_of)
+    totals = play(model_of(stream), rule_of(cell.parameter, stream), held, cell.seed).totals
     sums = {"loss": totals.loss, "regret": totals.regret, "excess": totals.excess}
     return {**asdict(cell), "horizon": totals.examples, "queries": totals.queries, **sums}
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from qufur.errors import missing_extra
 from qufur.progress import track
+from qufur.spread import PROCESSES, spread
 
 Row = dict[str, Any]
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,16 @@ def perform(
     jobs: int = 1,
     out: str | os.PathLike[str] | None = None,
     label: str = "Running",
+    backend: str = PROCESSES,
 ) -> list[Row]:
     """Do the tasks and return their rows in order.
 
     Parameters
     ----------
     tasks
-        What to do; the rows do not depend on `jobs`.
-    jobs
-        Number of processes.
+        What to do, begun in this order; the rows do not depend on `jobs`.
+    jobs, backend
+        Number of processes, and the backend of joblib that runs them.
     out
         A JSON-lines file to which each row is added as it comes. Tasks that are in it already are not done
         again.
@@ -76,23 +75,10 @@ def perform(
     """
     rows = _read(out)
     missing = [task for task in tasks if task.key not in rows]
-    for key, row in track(spread(Task.run, missing, jobs), len(missing), label):
+    for key, row in track(spread(Task.run, missing, jobs, backend), len(missing), label):
         rows[key] = row
         _append(out, key, row)
     return [rows[task.key] for task in tasks]
-
-
-def spread(function: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
-    """Call a function of every item, in several processes, and yield what it returns as it comes."""
-    if jobs == 1:
-        return map(function, items)
-    try:
-        import joblib
-    except ImportError:
-        raise missing_extra("joblib", "sweep", "several jobs") from None
-    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-    results: Iterator[Result] = parallel(joblib.delayed(function)(item) for item in items)
-    return results
 
 
 def _read(path: str | os.PathLike[str] | None) -> dict[str, Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from qufur.cli import show
 from qufur.cli.options import Json
@@ -37,6 +36,8 @@ def data(
     if json:
         show.print_json({OWN: str(own) if own else None, "cache": str(cache), "datasets": rows})
         return
+    from rich.markup import escape
+
     notes = [f"{row['name']}: {row['title']}, {row['origin']}. From {row['source']}." for row in rows]
     notes.append(f"{OWN}: {own or 'not set'}; cache: {cache}")
     cells = [[row["name"], row["place"]] for row in rows]

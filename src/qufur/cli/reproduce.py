@@ -21,6 +21,7 @@ from qufur.experiments.base import QUICK_SEEDS
 from qufur.experiments.page import page
 from qufur.experiments.results import Result, skipped
 from qufur.experiments.results import reproduce as reproduce_experiments
+from qufur.spread import PROCESSES
 
 Part = Enum("Part", {name: name for name in PARTS}, type=str)  # type: ignore[misc]
 Parts = Annotated[
@@ -31,12 +32,16 @@ Seeds = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Seeds of streams and coins.  [default: 5; for theory 20]"),
 ]
+Backend = Annotated[
+    str, typer.Option(metavar="NAME", help="Backend of joblib for the processes, such as ray for a cluster.")
+]
 
 
 def reproduce(
     parts: Parts = None,
     seeds: Seeds = None,
     jobs: Jobs = 2,
+    backend: Backend = PROCESSES,
     quick: Quick = False,
     out: Out = Path("qufur-out"),
     json: Json = False,
@@ -49,7 +54,9 @@ def reproduce(
     begin = time.perf_counter()
     names = dict.fromkeys([part.value for part in parts] if parts else OF_THE_PAPER)
     experiments = dict.fromkeys(experiment for name in names for experiment in PARTS[name])
-    results = reproduce_experiments(list(experiments), out, seeds=seeds, quick=quick, jobs=jobs)
+    results = reproduce_experiments(
+        list(experiments), out, seeds=seeds, quick=quick, jobs=jobs, backend=backend
+    )
     settings = {
         "command": " ".join(["qufur reproduce", *names, *(["--quick"] if quick else [])]),
         "seeds": str(seeds or (QUICK_SEEDS if quick else "5 for the figures, 20 for the theorems")),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
 from qufur.budgets import budget_grid
@@ -22,6 +21,9 @@ from qufur.rules import Greedy, Threshold
 from qufur.streams import HiddenDomains, Table
 from qufur.sweep import Grid, ModelOf, StreamOf, sweep
 from qufur.tradeoff import Estimate
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def run(
     budgets = {as_share(text, stream, "qufur run"): text for text in budget or ["5%", "10%", "20%", "30%"]}
     grid, left_out = budget_grid(stream, task.model, list(budgets))
     table = sweep(task.stream, task.model, {**grid, **_REFERENCES}, seeds=range(seeds), jobs=jobs)
-    table = table.with_columns((pl.col("loss") / pl.col("horizon")).alias("mean squared error"))
+    table = table.with_columns((table["loss"] / table["horizon"]).alias("mean squared error"))
     files = _write(task, table, out)
     if json:
         show.print_json(
@@ -135,11 +137,11 @@ def _print(task: Task, table: pl.DataFrame, budgets: dict[float, str], seeds: in
 
 def _unspent(table: pl.DataFrame, rules: list[str]) -> list[str]:
     """Say of rules that leave budget over how much of it they bought."""
-    spent = table.with_columns((pl.col("queries") / (pl.col("parameter") * pl.col("horizon"))).alias("spent"))
+    spent = table.with_columns((table["queries"] / (table["parameter"] * table["horizon"])).alias("spent"))
     notes = []
     for rule in rules:
-        rows = spent.filter(spent["rule"] == rule).group_by("parameter", maintain_order=True)
-        means = rows.agg(pl.col("spent").mean())["spent"].to_list()
+        rows = spent.filter(spent["rule"] == rule).select("parameter", "spent")
+        means = rows.group_by("parameter", maintain_order=True).mean()["spent"].to_list()
         if min(means) < 0.95:
             notes.append(f"{rule} bought only {', '.join(f'{mean:.0%}' for mean in means)} of its budgets.")
     return notes

@@ -9,9 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from qufur.experiments.base import Statement
 from qufur.tradeoff import Estimate
@@ -28,6 +25,9 @@ def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]
 ) -> None:
     """Write a table for people; it is never cut, however narrow the terminal or the pipe."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(header_style="")
     for name in columns:
         table.add_column(name, justify="left" if name == columns[0] else "right", no_wrap=True)
@@ -44,6 +44,10 @@ def print_table(
 
 def print_statements(title: str, statements: Sequence[Statement]) -> None:
     """Write claims, measurements and verdicts; lines are broken, never cut."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(header_style="", show_lines=True)
     for name in ("paper", "statement", "measured", "verdict"):
         table.add_column(name, no_wrap=name == "verdict")

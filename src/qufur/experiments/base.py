@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import qufur
 from qufur.errors import missing_extra
+from qufur.spread import PROCESSES
 from qufur.tasks import Row, Task, key_of, perform
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ def run_all(
     quick: bool = False,
     jobs: int = 1,
     out: str | os.PathLike[str] | None = None,
+    backend: str = PROCESSES,
 ) -> dict[str, pl.DataFrame]:
     """Run the cells of all experiments under one progress bar, and return a table for each name.
 
@@ -139,7 +141,8 @@ def run_all(
     except ImportError:
         raise missing_extra("polars", "sweep", "experiments") from None
     tasks = {experiment.name: experiment.tasks(seeds, quick=quick) for experiment in experiments}
-    rows = iter(perform([task for part in tasks.values() for task in part], jobs=jobs, out=out))
+    every = [task for part in tasks.values() for task in part]
+    rows = iter(perform(every, jobs=jobs, out=out, backend=backend))
     tables = {}
     for name, part in tasks.items():
         table = pl.DataFrame([next(rows) for _ in part], infer_schema_length=None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from qufur.experiments.base import Experiment, Listing, Statement, run_all
 from qufur.figures import style
 from qufur.progress import track
-from qufur.tasks import spread
+from qufur.spread import PROCESSES, joblib_with, spread
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,13 +53,23 @@ class Result:
 
 
 def reproduce(
-    experiments: Sequence[Experiment], out: Path, *, seeds: int | None, quick: bool, jobs: int
+    experiments: Sequence[Experiment],
+    out: Path,
+    *,
+    seeds: int | None,
+    quick: bool,
+    jobs: int,
+    backend: str = PROCESSES,
 ) -> list[Result]:
     """Run the experiments that can be run here, and write their tables and figures into a folder."""
+    if backend != PROCESSES:
+        joblib_with(backend)  # complains before there is a folder
     out.mkdir(parents=True, exist_ok=True)
-    tables = run_all(experiments, seeds=seeds, quick=quick, jobs=jobs, out=out / "runs.jsonl")
+    rows = out / "runs.jsonl"
+    tables = run_all(experiments, seeds=seeds, quick=quick, jobs=jobs, out=rows, backend=backend)
     parts = [(i, experiment, tables[experiment.name], out) for i, experiment in enumerate(experiments)]
-    finished = dict(track(spread(_finish, parts, jobs), len(parts), "Drawing"))
+    # Drawn here whatever the backend: the files are for this machine.
+    finished = dict(track(spread(_finish, parts, jobs if backend == PROCESSES else 1), len(parts), "Drawing"))
     return [finished[i] for i in range(len(parts))]
 
 

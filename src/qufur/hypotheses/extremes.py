@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from qufur.arrays import Floats
 
@@ -22,6 +21,8 @@ class Extremes:
     """
 
     def __init__(self, family: SmoothClass, queried: Floats, fit: Floats, radius: float) -> None:
+        from scipy.linalg import solve_triangular
+
         self._family, self._queried, self._fit, self._radius = family, queried, fit, radius
         self._low, self._high = family.box
         self._half = (self._high - self._low) / 2

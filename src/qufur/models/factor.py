@@ -6,9 +6,9 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
 from qufur.arrays import Axes, Floats
+from qufur.models import linalg
 from qufur.models.update import Update, shrink
 
 
@@ -29,7 +29,7 @@ class FactorGram:
     @property
     def coef(self) -> Floats:
         """θ̂."""
-        return np.asarray(blas.dtrsv(self.R, self.z))
+        return np.asarray(linalg.dtrsv(self.R, self.z))
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
@@ -38,7 +38,7 @@ class FactorGram:
 
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""
-        return np.asarray(blas.dtrsm(1.0, self.R, self._half_solve(X)).T)
+        return np.asarray(linalg.dtrsm(1.0, self.R, self._half_solve(X)).T)
 
     def absorb(self, rows: Update, y: Floats) -> Floats:
         """Add rows with labels y; how far each was off is not known."""
@@ -59,8 +59,8 @@ class FactorGram:
         if not len(X):
             return
         width = min(16, len(self.z))
-        self.R, V, T, _ = lapack.dtpqrt(0, width, self.R, X, overwrite_a=1)
-        z, _, _ = lapack.dtpmqrt(0, V, T, self.z[:, None], y[:, None], trans="T")
+        self.R, V, T, _ = linalg.dtpqrt(0, width, self.R, X, overwrite_a=1)
+        z, _, _ = linalg.dtpmqrt(0, V, T, self.z[:, None], y[:, None], trans="T")
         self.z = z[:, 0]
 
     def fade(self, factor: float, regularization: float) -> None:
@@ -83,4 +83,4 @@ class FactorGram:
         return cls(arrays["R"], arrays["z"])
 
     def _half_solve(self, X: Floats) -> Floats:
-        return np.asarray(blas.dtrsm(1.0, self.R, X.T, trans_a=1))
+        return np.asarray(linalg.dtrsm(1.0, self.R, X.T, trans_a=1))

@@ -6,9 +6,9 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
 from qufur.arrays import Axes, Floats
+from qufur.models import linalg
 from qufur.models.factor import FactorGram
 from qufur.models.update import Update, shrink
 
@@ -65,7 +65,7 @@ class InverseGram:
         if (self._squares + new) * self._spread > self.worst_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
             self._merge()
-            sums = lapack.dlantr("1", self.gram) + lapack.dlantr("I", self.gram)
+            sums = linalg.dlantr("1", self.gram) + linalg.dlantr("I", self.gram)
             return float(min(self._squares, sums) + new) * self._spread
         return (self._squares + new) * self._spread
 
@@ -74,19 +74,19 @@ class InverseGram:
         if len(X) == 1:
             return np.array([self.solve_one(X[0]) @ X[0]])
         # xᵀPx = 2 xᵀTx − Σ P_jj x_j² with T the upper triangle of P, diagonal included.
-        half = blas.dtrmm(2.0, self.inverse, X.T, trans_a=1).T
+        half = linalg.dtrmm(2.0, self.inverse, X.T, trans_a=1).T
         half -= X * self.inverse.diagonal()
         return np.asarray(np.maximum(np.einsum("ij,ij->i", half, X), 0.0))
 
     def solve_one(self, x: Floats) -> Floats:
         """Return M⁻¹x."""
-        return blas.dsymv(1.0, self.inverse, x)  # type: ignore[no-any-return]
+        return linalg.dsymv(1.0, self.inverse, x)  # type: ignore[no-any-return]
 
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""
         if len(X) <= 4:  # dsymm repacks all of M⁻¹ first: dear for a few rows
             return np.stack([self.solve_one(x) for x in X])
-        return np.asarray(blas.dsymm(1.0, self.inverse, X.T).T)
+        return np.asarray(linalg.dsymm(1.0, self.inverse, X.T).T)
 
     def absorb(self, rows: Update, y: Floats) -> Floats:
         """Add rows with labels y; return how far each was off, in its own spread."""
@@ -94,9 +94,9 @@ class InverseGram:
         surprise = rows.surprise(y - rows.X @ self.coef)
         self.coef += surprise @ Z
         if len(Z) == 1:
-            blas.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
+            linalg.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
         else:
-            blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
+            linalg.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
         self._note(rows.X, y)
         return surprise
 
@@ -117,7 +117,7 @@ class InverseGram:
 
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
-        gram = blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)
+        gram = linalg.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)
         values, vectors = np.linalg.eigh(gram, UPLO="U")
         return values, (self.moment @ vectors) ** 2
 
@@ -132,10 +132,10 @@ class InverseGram:
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where the inverse is not."""
-        R, _ = lapack.dpotrf(self.gram)
+        R, _ = linalg.dpotrf(self.gram)
         form = FactorGram(R, np.zeros_like(self.coef))
         form.rotate_in(self.recent, np.zeros(len(self.recent)))
-        form.z = blas.dtrsv(form.R, self.moment, trans=1)
+        form.z = linalg.dtrsv(form.R, self.moment, trans=1)
         return form
 
     def copy(self) -> InverseGram:
@@ -174,19 +174,19 @@ class InverseGram:
         if self._collected + len(X) > len(self._buffer):
             self._merge()
         if len(X) > len(self._buffer):
-            blas.dsyrk(1.0, X.T, beta=1.0, c=self.gram, overwrite_c=1)
+            linalg.dsyrk(1.0, X.T, beta=1.0, c=self.gram, overwrite_c=1)
             return
         self._buffer[self._collected : self._collected + len(X)] = X
         self._collected += len(X)
 
     def _merge(self) -> None:
         if self._collected:
-            blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram, overwrite_c=1)
+            linalg.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram, overwrite_c=1)
             self._collected = 0
 
     def _refresh(self) -> None:
         self._merge()
-        R, _ = lapack.dpotrf(self.gram)
-        self.inverse, _ = lapack.dpotri(R, overwrite_c=1)
-        self.coef = blas.dsymv(1.0, self.inverse, self.moment)
+        R, _ = linalg.dpotrf(self.gram)
+        self.inverse, _ = linalg.dpotri(R, overwrite_c=1)
+        self.coef = linalg.dsymv(1.0, self.inverse, self.moment)
         self.since_refresh = 0

@@ -6,9 +6,9 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import blas
 
 from qufur.arrays import Axes, Floats
+from qufur.models import linalg
 from qufur.models.factor import FactorGram
 from qufur.models.inverse import InverseGram
 from qufur.models.update import Update, cholesky_of_sum, forward, shrink
@@ -106,14 +106,14 @@ class LowRankGram:
     def inverted(self) -> InverseGram:
         """Return the same matrix through its inverse."""
         eye = np.eye(len(self.coef), order="F")
-        inverse = blas.dsyrk(-1.0 / self.regularization, self.basis.T, beta=1 / self.regularization, c=eye)
+        inverse = linalg.dsyrk(-1.0 / self.regularization, self.basis.T, beta=1 / self.regularization, c=eye)
         return InverseGram.with_rows(self.rows, self.regularization * eye, inverse, self.moment, self.coef)
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where this form is not."""
         form = FactorGram(np.sqrt(self.regularization) * np.eye(len(self.coef)), np.zeros_like(self.coef))
         form.rotate_in(self.rows, np.zeros(self._count))
-        form.z = blas.dtrsv(form.R, self.moment, trans=1)
+        form.z = linalg.dtrsv(form.R, self.moment, trans=1)
         return form
 
     def copy(self) -> LowRankGram:

@@ -7,9 +7,9 @@ classes × dim and P is classes × n, until what is left of g is at most `enough
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
 from qufur.arrays import Floats
+from qufur.models import linalg
 
 LARGEST = 1024  # of a Hessian that is made, which then takes 8 MB
 
@@ -29,14 +29,14 @@ class NearbyHessian:
 
     def make(self, X: Floats, P: Floats, penalty: float) -> None:
         """Take the H of these probabilities; where rounding leaves none, go on without."""
-        factor, failed = lapack.dpotrf(_hessian(X, P, penalty), overwrite_a=1)
+        factor, failed = linalg.dpotrf(_hessian(X, P, penalty), overwrite_a=1)
         self._factor = None if failed else factor
 
     def solve(self, rest: Floats) -> Floats:
         """Return H⁻¹ times what is left of a gradient, or that itself."""
         if self._factor is None:
             return rest
-        solution, _ = lapack.dpotrs(self._factor, rest.ravel())
+        solution, _ = linalg.dpotrs(self._factor, rest.ravel())
         return np.asarray(solution).reshape(rest.shape)
 
 
@@ -118,7 +118,7 @@ def _hessian(X: Floats, P: Floats, penalty: float) -> Floats:
     H = np.zeros((classes * dim, classes * dim), order="F")
     for start in range(0, count, 256):  # so that Z stays in the cache
         Z = (P.T[start : start + 256, :, None] * X[start : start + 256, None, :]).reshape(-1, classes * dim)
-        blas.dsyrk(-1.0 / count, Z.T, beta=1.0, c=H, overwrite_c=1)
+        linalg.dsyrk(-1.0 / count, Z.T, beta=1.0, c=H, overwrite_c=1)
     for k in range(classes):
         own = slice(k * dim, (k + 1) * dim)
         H[own, own] += (X.T * (P[k] / count)) @ X

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import blas
 
 from qufur.arrays import Floats, Ints
+from qufur.models import linalg
 
 
 class Turns:
@@ -34,7 +34,7 @@ class Turns:
         """Query a row."""
         # Above the diagonal the column is stale: what it changes there belongs to rows that had their turn.
         column = self._G[:, place].copy()
-        blas.dsyr(-1.0 / (1.0 + self.variance(place)), column, lower=1, a=self._G, overwrite_a=1)
+        linalg.dsyr(-1.0 / (1.0 + self.variance(place)), column, lower=1, a=self._G, overwrite_a=1)
         self._columns.append(column)
         self.chosen.append(place)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
 from qufur.arrays import Floats
+from qufur.models import linalg
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def cholesky_of_sum(G: Floats) -> Floats:
     """Return the lower Cholesky factor of I + G; G is overwritten."""
     G.flat[:: len(G) + 1] += 1.0
     # The transpose of a symmetric matrix in C order is in Fortran order: LAPACK then works in place.
-    L, _ = lapack.dpotrf(G.T, lower=1, overwrite_a=1)
+    L, _ = linalg.dpotrf(G.T, lower=1, overwrite_a=1)
     return np.asarray(L)
 
 
@@ -70,4 +70,4 @@ def shrink(array: Floats, factor: float) -> None:
 
 def forward(L: Floats, right: Floats) -> Floats:
     """Return L⁻¹ `right` in C order."""
-    return np.asarray(blas.dtrsm(1.0, L, right.T, side=1, lower=1, trans_a=1).T)
+    return np.asarray(linalg.dtrsm(1.0, L, right.T, side=1, lower=1, trans_a=1).T)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigvalsh
 
 from qufur.arrays import Floats, as_inputs, as_noise, as_number
 from qufur.errors import invalid
@@ -92,6 +91,8 @@ def kernel_bounds(
 
 def _eigenvalues(gram: Floats) -> Floats:
     """Return the eigenvalues of a kernel matrix, largest first, or complain that it is none."""
+    from scipy.linalg import eigvalsh
+
     owner = "effective_dimension"
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
         raise invalid("the kernel matrix", owner, "square", f"shape {gram.shape}")

@@ -1,0 +1,98 @@
+"""A whole sweep in two processes, by the clock on the wall, against the authors' loop in one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib.externals.loky import get_reusable_executor
+
+from benchmarks import loops, workloads
+from benchmarks.text import Progress, table
+from qufur import QuFUR, Ridge
+from qufur.streams import Arrays
+from qufur.sweep import sweep
+
+ALPHAS = tuple(float(alpha) for alpha in np.geomspace(0.03, 3.0, 10))
+"""From 3 to 85 % of the labels."""
+SEEDS = 5
+JOBS = 2
+ROUNDS = 5
+TARGET = 60
+"""How many times faster than the authors' loop a sweep must be, processes and imports included."""
+
+
+def measure(quick: bool, progress: Progress) -> dict[str, Any]:
+    """Time the sweep with fresh processes, with those of the last sweep, and without any; then the loop."""
+    alphas, rounds = (ALPHAS[::5], 1) if quick else (ALPHAS, ROUNDS)
+    data = workloads.stream(768, quick)
+    seconds: dict[str, list[float]] = {"fresh": [], "kept": [], "serial": []}
+    cpu = []
+    for done in range(rounds):
+        progress.say(f"sweep: round {done + 1} of {rounds}")
+        get_reusable_executor().shutdown(wait=True)
+        for name, jobs in (("fresh", JOBS), ("kept", JOBS), ("serial", 1)):
+            wall, busy = _timed(lambda jobs=jobs: _sweep(data, alphas, jobs))
+            seconds[name].append(wall)
+        cpu.append(busy)
+    progress.say("sweep: authors' loop on one seed")
+    # The loop takes as long on every seed; a minute and a half more would show the same.
+    wall, busy = _timed(lambda: [loops.authors_loop(data, alpha) for alpha in alphas])
+    cost = {name: float(np.median(taken)) for name, taken in seconds.items()} | {"authors": SEEDS * wall}
+    return {
+        "dim": data.dim,
+        "horizon": data.horizon,
+        "cells": len(alphas) * SEEDS,
+        "jobs": JOBS,
+        "rounds": rounds,
+        "seconds": cost,
+        "best": {name: min(taken) for name, taken in seconds.items()},
+        "cpu_seconds": {"serial": float(np.median(cpu)), "authors": SEEDS * busy},
+        "faster_than_authors": {name: cost["authors"] / cost[name] for name in seconds},
+        "target": TARGET,
+    }
+
+
+def _sweep(data: Arrays, alphas: tuple[float, ...], jobs: int) -> None:
+    rows = sweep(
+        lambda seed: data,
+        lambda stream: Ridge(stream.dim),
+        {"QuFUR": (lambda alpha, stream: QuFUR(alpha), alphas)},
+        seeds=range(SEEDS),
+        jobs=jobs,
+    )
+    if len(rows) != len(alphas) * SEEDS:
+        raise AssertionError(f"{len(rows)} rows for {len(alphas) * SEEDS} runs")
+
+
+def _timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds of the clock, and those in which this process was at work."""
+    wall, busy = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - busy
+
+
+def render(r: dict[str, Any]) -> str:
+    """Return the table."""
+    names = {
+        "fresh": f"{r['jobs']} processes, started",
+        "kept": f"{r['jobs']} processes, there already",
+        "serial": "one process",
+    }
+    rows = []
+    for name, title in names.items():
+        ratio = r["faster_than_authors"][name]
+        held = [f">= {r['target']}x", "reached" if ratio >= r["target"] else "short"]
+        shown = [f"{r['seconds'][name]:.2f}", f"{r['best'][name]:.2f}", f"{ratio:.0f}x"]
+        rows.append([title, *shown, *(held if name == "fresh" else ["-", ""])])
+    rows.append(["authors' loop, one process", f"{r['seconds']['authors']:.1f}", "", "", "", ""])
+    header = ["sweep", "seconds", "best", "vs authors", "to hold", ""]
+    ours, theirs = r["cpu_seconds"]["serial"], r["cpu_seconds"]["authors"]
+    return (
+        f"Sweep of {r['cells']} runs, d = {r['dim']}, T = {r['horizon']}, by the clock: "
+        f"median and best of {r['rounds']}\n{table(header, rows)}\n"
+        f"CPU seconds, one process each, whatever else the machine does: {ours:.2f} and {theirs:.1f}, "
+        f"{theirs / ours:.0f}x\n"
+    )
