@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
+from unittest.mock import patch
 
-from benchmarks.installed import importable
+from qufur.models import compiled_look
 
 
 def missing() -> str | None:
     """Return why the compiled loop cannot be measured, None if it can."""
-    if not importable("numba"):
-        return "numba is not installed"
-    return "this version has no compiled loop" if find_spec("qufur.compiled") is None else None
+    return None if compiled_look.available() else "numba is not installed"
 
 
 @contextmanager
 def switched(on: bool) -> Iterator[None]:
     """Run the body with the compiled loop, or with NumPy and SciPy only."""
-    yield
+    with patch.object(compiled_look, "available", lambda: on):
+        yield

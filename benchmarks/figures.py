@@ -67,9 +67,11 @@ def draw_memory(results: list[dict[str, Any]]) -> Any:
     for r in results:
         rows, _, memory = np.array(r["samples"]).T
         style = {"npy": "-", "parquet": "--"}[r["format"]]
+        plain = r["loops"] == "plain"
         label = f"{r['rows']:,} × {r['dim']}, {r['format']}, {r['megabytes']:,.0f} MB"
+        label += "" if plain else ", compiled"
         color = COLORS.get(r["dim"], "#555555")
-        panel.plot(100 * rows / r["rows"], memory, style, color=color, lw=1.4, label=label)
+        panel.plot(100 * rows / r["rows"], memory, style, color=color, lw=1.4 if plain else 2.6, label=label)
     top = max(r["peak"] for r in results)
     panel.set(xlabel="% of the rows", ylabel="resident memory, MB", ylim=(0, 1.15 * top), xlim=(0, 100))
     panel.set_title("Memory while a file goes by")

@@ -8,7 +8,9 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from benchmarks import compiled
 from qufur import Learner, QuFUR, Ridge, run
 from qufur.streams import Chunk, Stream, Table
 
@@ -44,7 +46,13 @@ def highest() -> float:
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-def main(path: str, target: str) -> None:
+def main(path: str, target: str, loops: str) -> None:
+    with compiled.switched(loops == "compiled"):
+        print(json.dumps(measure(path, target)))
+
+
+def measure(path: str, target: str) -> dict[str, Any]:
+    """Run over the file."""
     began = resident()
     stream = Watched(Table(path, target))
     learner = Learner(Ridge(stream.dim), QuFUR(ALPHA), seed=SEED)
@@ -53,7 +61,7 @@ def main(path: str, target: str) -> None:
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = highest()
     totals = trace.totals
-    found = {
+    return {
         "rows": len(trace),
         "dim": stream.dim,
         "seconds": wall,
@@ -65,7 +73,6 @@ def main(path: str, target: str) -> None:
         "after_totals": resident(),
         "samples": stream.samples[:: max(1, len(stream.samples) // 250)],
     }
-    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmarks import growth, limits, peers, ratios, replay, rules, scale, single
+from benchmarks import growth, limits, peers, ratios, replay, rules, scale, single, sweep
 from benchmarks.figures import draw_growth, draw_memory
 from benchmarks.installed import importable
 from qufur.figures.style import save
@@ -25,6 +25,7 @@ TABLES = {
     "peers": peers,
     "growth": growth,
     "scale": scale,
+    "sweep": sweep,
 }
 FIGURES = {"growth": draw_growth, "scale": draw_memory}
 PLACE = re.compile(r"(?P<mark><!-- bench: (?P<part>\w+) -->\n)(?P<text>.*?)(?P<end><!-- end -->)", re.S)

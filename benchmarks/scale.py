@@ -12,13 +12,21 @@ from typing import Any
 
 import benchmarks
 import qufur
+from benchmarks import compiled
 from benchmarks.installed import importable
 from benchmarks.large import WRITERS, Drawn
 from benchmarks.text import Progress, Table
 
-SIZES = ((10**6, 88, "npy"), (10**6, 88, "parquet"), (10**5, 768, "npy"), (10**5, 768, "parquet"))
-SIZES += ((10**7, 32, "npy"),)
-QUICK = ((20_000, 8, "npy"), (20_000, 8, "parquet"))
+PLAIN, COMPILED = "plain", "compiled"
+SIZES = (
+    (10**6, 88, "npy", PLAIN),
+    (10**6, 88, "parquet", PLAIN),
+    (10**5, 768, "npy", PLAIN),
+    (10**5, 768, "parquet", PLAIN),
+    (10**6, 88, "npy", COMPILED),
+    (10**7, 32, "npy", COMPILED),
+)
+QUICK = ((20_000, 8, "npy", PLAIN), (20_000, 8, "parquet", PLAIN), (20_000, 8, "npy", COMPILED))
 
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
@@ -26,19 +34,26 @@ def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
     if not Path("/proc/self/statm").exists():
         return []  # where the memory of a process is not to be read
     sizes = [size for size in (QUICK if quick else SIZES) if size[2] == "npy" or importable("polars")]
+    sizes = [size for size in sizes if size[3] == PLAIN or compiled.missing() is None]
     return [_measure(*size, progress) for size in sizes]
 
 
-def _measure(rows: int, dim: int, format: str, progress: Progress) -> dict[str, Any]:
+def _measure(rows: int, dim: int, format: str, loops: str, progress: Progress) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         path = Path(folder, f"rows.{format}")
         progress.say(f"scale: writing {rows:,} × {dim} as {format}")
         target = WRITERS[format](path, Drawn(rows, dim))
         progress.say(f"scale: running over {rows:,} × {dim} from {format}")
-        command = [sys.executable, "-m", "benchmarks.memory", str(path), target]
+        command = [sys.executable, "-m", "benchmarks.memory", str(path), target, loops]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=_environment())
         found: dict[str, Any] = json.loads(done.stdout)
-        return {"format": format, "megabytes": path.stat().st_size / 2**20, **found, "growth": _growth(found)}
+        return {
+            "format": format,
+            "loops": loops,
+            "megabytes": path.stat().st_size / 2**20,
+            **found,
+            "growth": _growth(found),
+        }
 
 
 def _environment() -> dict[str, str]:
@@ -59,7 +74,7 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
     """Return speeds and memory."""
     rows = [
         [
-            f"{r['rows']:,} × {r['dim']} from {r['format']}",
+            f"{r['rows']:,} × {r['dim']} from {r['format']}{', compiled' * (r['loops'] == COMPILED)}",
             f"{r['megabytes']:,.0f} MB",
             f"{r['rows'] / r['seconds']:,.0f}",
             f"{1e6 * r['cpu_seconds'] / r['rows']:.1f}",
@@ -72,5 +87,6 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
         for r in results
     ]
     header = ["run", "file", "rows/s", "CPU µs per row", "labels", "mean loss", "before", "peak", "growth"]
-    note = "Growth is that of the maximum, from the second fifth of a run to its last."
+    note = "Growth is that of the maximum, from the second fifth of a run to its last. "
+    note += "Numba alone takes some 100 MB."
     return [Table("Runs over files, memory resident in the process", header, rows, note)] if rows else []

@@ -136,7 +136,8 @@ def test_files_are_run_over_and_deleted(tmp_path, monkeypatch, capsys):
     for r in found:
         assert (r["rows"], r["queries"]) == (20_000, trace.queries)
         assert r["loss"] == pytest.approx(trace.total_loss / 20_000)
-        assert 0 < r["began"] < max(memory for _, _, memory in r["samples"]) < r["peak"] + 1 < 200
+        assert 0 < r["began"] < max(memory for _, _, memory in r["samples"]) < r["peak"] + 1
+        assert r["peak"] < 200 or r["loops"] == "compiled"
         assert [rows for rows, _, _ in r["samples"]][-1] == 20_000
     assert {path.name for path in tmp_path.iterdir()} == {"results.json", "scale.png", "scale.svg"}
     assert "from parquet" in capsys.readouterr().out
@@ -159,7 +160,14 @@ def test_memory_that_grows_falls_short():
 
     def verdict(growth):
         found = {"samples": [(t, 0.0, 80 + growth * t / 100) for t in range(100)]}
-        row = {"rows": 10**6, "dim": 88, "format": "npy", "peak": 150.0, "growth": scale._growth(found)}
+        row = {
+            "rows": 10**6,
+            "dim": 88,
+            "format": "npy",
+            "loops": "plain",
+            "peak": 150.0,
+            "growth": scale._growth(found),
+        }
         (ratio,) = ratios.ratios({"scale": [row]})
         return ratio.kept
 

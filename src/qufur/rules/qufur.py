@@ -28,6 +28,7 @@ class QuFUR(Rule):
 
     Examples
     --------
+    >>> import numpy as np
     >>> QuFUR(2.0).probability(np.array([0.1, 0.7]), None)
     array([0.2, 1. ])
     """
