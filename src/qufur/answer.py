@@ -72,7 +72,7 @@ class Answer(_Fields):
 
 def answer(fields: Sequence[Id | float | bool], circumstances: Circumstances) -> Answer:
     """Return an answer; what led to it is not among its fields, so that they unpack into five."""
-    made = Answer._make(fields)
+    made = tuple.__new__(Answer, fields)
     made.circumstances = circumstances
     return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,16 +31,24 @@ def as_inputs(X: ArrayLike, dim: int | None, owner: str) -> Floats:
     return X
 
 
-def as_input(x: ArrayLike, dim: int | None, owner: str) -> Floats:
-    """Return one input, checked, as a float64 vector."""
+def as_input(x: ArrayLike, dim: int | None, owner: str) -> tuple[Floats, float]:
+    """Return one input, checked, as a float64 vector, and its ‖x‖²."""
     # The usual case, for which calls into NumPy are few: a finite square is one of finite numbers.
-    usual = type(x) is np.ndarray and x.dtype == np.float64 and x.shape == (dim,) and x.flags.c_contiguous
-    if usual and x.dot(x) < math.inf:  # type: ignore[union-attr]
-        return cast(Floats, x)
+    if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == (dim,) and x.flags.c_contiguous:
+        square = float(x.dot(x))
+        if square < math.inf:
+            return x, square
     rows = as_inputs(x, dim, owner)
     if len(rows) != 1:
         raise invalid("x", owner, "one input", f"{len(rows)} rows", "Use ask_many for a batch.")
-    return cast(Floats, rows[0])
+    return rows[0], float(rows[0].dot(rows[0]))
+
+
+def as_label(label: Any, owner: str) -> Floats:
+    """Return one label, checked, as a vector of length 1."""
+    if isinstance(label, float) and math.isfinite(label):
+        return np.array([label])
+    return as_labels(label, 1, owner)
 
 
 def lesser(limit: float, value: Numbers) -> Numbers:

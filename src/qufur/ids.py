@@ -32,6 +32,8 @@ def as_ids(ids: Sequence[Any] | None, count: int, next_id: int, taken: Collectio
 
 def check_outstanding(ids: Sequence[Any], outstanding: Collection[Id]) -> None:
     """Refuse ids of which one is not outstanding, or there twice."""
+    if len(ids) == 1 and type(ids[0]) in (int, str) and ids[0] in outstanding:
+        return  # by far the most usual
     odd = [id for id in ids if not _is_id(id) or id not in outstanding]
     if odd:
         few = ", ".join(map(repr, list(outstanding)[:5])) or "none"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from qufur import report, snapshot
 from qufur.answer import Answer, Answers, Circumstances, answer
-from qufur.arrays import Bools, Floats, Ints, as_input, as_inputs, as_labels, is_whole
+from qufur.arrays import Bools, Floats, Ints, as_input, as_inputs, as_label, as_labels, is_whole
 from qufur.errors import invalid
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.ledger import Ledger
@@ -101,21 +101,22 @@ class Learner:
         domain
             The domain, for rules that are told it.
         """
-        row = as_input(x, self.dim, "Learner")
+        row, square = as_input(x, self.dim, "Learner")
         name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.charges)[0]
         domains = None if domain is None else self._as_domain([domain], 1)
         self.rule.check_domain(domains)
-        spent, left = self.spending.spent, self.spending.left
-        prediction, uncertainty = self.state.meet(row)
-        query, probability, charge = self.spending.toss(uncertainty, self.rng, domains)
+        model, state, spending = self.model, self.state, self.spending
+        spent, left = spending.spent, spending.left
+        prediction, uncertainty = state.meet(row, square)
+        query, probability, charge = spending.toss(uncertainty, self.rng, domains)
         self.dim = len(row)
         self.next_id = self.next_id + 1 if id is None else beyond([name], self.next_id)
         if query:
             self.charges[name] = charge
-            self.state.query([name], row[None])
-        self.state.advance(1)
+            state.query([name], row[None])
+        state.advance(1)
         self.ledger.decided_one(prediction, uncertainty, probability, name if query else None)
-        case = Circumstances(self.model, self.model.size(row), spent, left)
+        case = Circumstances(model, model.size(row, square), spent, left)
         return answer((name, prediction, uncertainty, probability, query), case)
 
     def ask_many(
@@ -152,16 +153,19 @@ class Learner:
 
     def tell(self, id: Id, label: float) -> None:
         """Give the label of an outstanding query."""
-        self.tell_many([id], as_labels(label, 1, "Learner"))
+        self._tell([id], as_label(label, "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
         """Give the labels of several outstanding queries at once."""
         y = as_labels(labels, len(ids), "Learner")
-        check_outstanding(ids, self.charges)
-        self.model.check_labels(y)
         if len(ids):
-            self.state.label(ids, y)
-        self.ledger.tell(ids, y)
+            self._tell(ids, y)
+
+    def _tell(self, ids: Sequence[Id], labels: Floats) -> None:
+        check_outstanding(ids, self.charges)
+        self.model.check_labels(labels)
+        self.state.label(ids, labels)
+        self.ledger.tell(ids, labels)
         for id in ids:
             del self.charges[id]
 

@@ -79,7 +79,12 @@ class Ledger:
         self.answered += len(labels)
         self.beyond += int((loss > most).sum())
         self.loss_seen += float(loss.sum())
-        for rows in self._seen.write(prediction, probability, np.minimum(loss, most)):
+        capped = np.minimum(loss, most)
+        if len(labels) == 1:
+            if self._seen.append((prediction[0], probability[0], capped[0])):
+                self._take_in_seen(self._estimate, self._seen.taken())
+            return
+        for rows in self._seen.write(prediction, probability, capped):
             self._take_in_seen(self._estimate, rows)
 
     def tell(self, ids: Sequence[Id], labels: Floats) -> None:

@@ -72,8 +72,8 @@ class Model(ABC):
         """Return ‖x‖² of each row as Δ sees it, or None where Δ does not compare with that."""
         return None
 
-    def size(self, x: Floats) -> float | None:
-        """Return ‖x‖² of one input as Δ sees it."""
+    def size(self, x: Floats, square: float) -> float | None:
+        """Return ‖x‖² of one input as Δ sees it; `square` is that of its numbers."""
         sizes = self.sizes(x[None])
         return None if sizes is None else sizes.item()
 
@@ -135,8 +135,8 @@ class State(ABC):
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
 
-    def meet(self, x: Floats) -> tuple[float, float]:
-        """Return the prediction and Δ of the one input that is next in the stream."""
+    def meet(self, x: Floats, square: float) -> tuple[float, float]:
+        """Return the prediction and Δ of the one input that is next in the stream; `square` is ‖x‖²."""
         return self.predict(x[None]).item(), self.uncertainty(x[None]).item()
 
     @abstractmethod
@@ -237,7 +237,7 @@ class OneRow(Lookahead):
     def __init__(self, state: State, X: Floats) -> None:
         self._state = state
         self._X = X
-        self._prediction, uncertainty = state.meet(X[0])
+        self._prediction, uncertainty = state.meet(X[0], float(X[0].dot(X[0])))
         self.uncertainty = np.array([uncertainty])
 
     def __len__(self) -> int:

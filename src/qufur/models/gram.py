@@ -80,7 +80,11 @@ class Gram:
 
     def prepare(self, X: Floats) -> None:
         """Change to the safe form if absorbing X would make the present one inaccurate."""
-        if not isinstance(self.form, FactorGram) and self.form.risk(X) > self.form.worst_condition:
+        self.prepare_for(float(np.vdot(X, X)))
+
+    def prepare_for(self, squares: float) -> None:
+        """Change to the safe form if absorbing rows of such a Σ‖x‖² would make the present one inaccurate."""
+        if not isinstance(self.form, FactorGram) and self.form.risk(squares) > self.form.worst_condition:
             self.form = self.form.factored()
 
     @property

@@ -55,19 +55,19 @@ class InverseGram:
         """Rows that M has yet to take in."""
         return self._buffer[: self._collected]
 
-    def risk(self, X: Floats) -> float:
-        """Return a bound, up to a factor d, on the condition number of M with all of X in it."""
-        new = float(np.vdot(X, X))
+    def risk(self, squares: float) -> float:
+        """Return a bound, up to a factor d, on the condition number of M with rows of such a Σ‖x‖² in it."""
         # M⁻¹ only falls until `fade`, so its old trace bounds it; only where that does not do is a new one
         # taken.
-        if (self._squares + new) * self._spread > self.worst_condition:
+        squares += self._squares
+        if squares * self._spread > self.worst_condition:
             self._spread = float(np.trace(self.inverse)) / len(self.coef)
-        if (self._squares + new) * self._spread > self.worst_condition:
+        if squares * self._spread > self.worst_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
             self._merge()
             sums = linalg.dlantr("1", self.gram) + linalg.dlantr("I", self.gram)
-            return float(min(self._squares, sums) + new) * self._spread
-        return (self._squares + new) * self._spread
+            return float(min(squares, sums + squares - self._squares)) * self._spread
+        return squares * self._spread
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""

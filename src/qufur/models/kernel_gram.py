@@ -83,6 +83,9 @@ class KernelGram:
     def prepare(self, X: Floats) -> None:
         """Nothing to get ready."""
 
+    def prepare_for(self, squares: float) -> None:
+        """Nothing to get ready."""
+
     def update(self, X: Floats) -> Update:
         """Prepare a few rows for `absorb`."""
         V = self.coordinates(X)

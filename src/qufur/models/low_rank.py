@@ -50,9 +50,9 @@ class LowRankGram:
         """Whether the inverse itself has become the cheaper form."""
         return self._count >= 0.6 * len(self.coef)
 
-    def risk(self, X: Floats) -> float:
-        """Return a bound on the condition number of M with all of X in it."""
-        return 1.0 + (self._squares + float(np.vdot(X, X))) / self.regularization
+    def risk(self, squares: float) -> float:
+        """Return a bound on the condition number of M with rows of such a Σ‖x‖² in it."""
+        return 1.0 + (self._squares + squares) / self.regularization
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""

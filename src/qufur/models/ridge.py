@@ -79,8 +79,8 @@ class Ridge(LeastSquares):
     def sizes(self, X: Floats) -> Floats:
         return np.asarray(np.einsum("ij,ij->i", X, X) + self.intercept)
 
-    def size(self, x: Floats) -> float:
-        return float(x.dot(x)) + self.intercept
+    def size(self, x: Floats, square: float) -> float:
+        return square + self.intercept
 
     def posterior(self) -> Gram:
         return Gram(self.dim + self.intercept, self.penalty)

@@ -60,15 +60,15 @@ class RidgeState(State):
             gram.add(self.rows_of(self.fresh))
         return self.model.delta(gram.variance(self.model.features(X)))
 
-    def meet(self, x: Floats) -> tuple[float, float]:
-        """Return the prediction and Δ of the one input that is next in the stream."""
+    def meet(self, x: Floats, square: float) -> tuple[float, float]:
+        """Return the prediction and Δ of the one input that is next in the stream; `square` is ‖x‖²."""
+        model = self.model
         if self.fresh:
             self._absorb_fresh()
-        features = self.model.features(x[None])
-        self.queried.prepare(features)
-        row = features[0]
+        row = model.features(x[None])[0]
+        self.queried.prepare_for(square + len(row) - len(x))  # an intercept adds a 1
         self._met = variance, _ = self.queried.meet(row)
-        return self.model.unscaled(self.labelled.score(row)), self.model.delta(variance)
+        return model.unscaled(self.labelled.score(row)), model.delta(variance)
 
     def look(self, X: Floats) -> Lookahead:
         """Look ahead over the rows of X that can be taken together without losing digits."""

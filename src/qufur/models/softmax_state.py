@@ -39,9 +39,9 @@ class SoftmaxState(State):
         """Return Δ of each row, given every query so far."""
         return self.inputs.uncertainty(X)
 
-    def meet(self, x: Floats) -> tuple[float, float]:
-        """Return the class and Δ of the one input that is next in the stream."""
-        return self.predict(x[None]).item(), self.inputs.meet(x)[1]
+    def meet(self, x: Floats, square: float) -> tuple[float, float]:
+        """Return the class and Δ of the one input that is next in the stream; `square` is ‖x‖²."""
+        return self.predict(x[None]).item(), self.inputs.meet(x, square)[1]
 
     def look(self, X: Floats) -> Lookahead:
         """Look ahead over the rows of X that the linear learner can take together."""

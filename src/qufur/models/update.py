@@ -38,11 +38,11 @@ class Update:
 
     def whitened(self) -> Floats:
         """Return L⁻¹W: absorbing the rows takes (L⁻¹W)ᵀ(L⁻¹W) off M⁻¹."""
-        return forward(self.L, self.W)
+        return forward(self.L, self.W) if len(self) > 1 else self.W / self.L
 
     def surprise(self, residual: Floats) -> Floats:
         """Return L⁻¹ times y − ŷ: how far each label is off, given the ones before it, in its own spread."""
-        return forward(self.L, residual[:, None])[:, 0]
+        return forward(self.L, residual[:, None])[:, 0] if len(self) > 1 else residual / self.L[0]
 
 
 class Absorbed(NamedTuple):

@@ -71,6 +71,9 @@ class Posterior(Protocol):
     def prepare(self, X: Floats) -> None:
         """Get ready for rows that may be absorbed."""
 
+    def prepare_for(self, squares: float) -> None:
+        """Get ready for rows of such a Σ‖x‖² that may be absorbed."""
+
     def update(self, X: Floats) -> Update:
         """Prepare a few rows for `absorb`."""
 

@@ -83,8 +83,9 @@ class Spending:
 
     def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         """Take note of examples that were decided: what each copy paid for, and their uncertainties."""
-        self.charged += charged
-        self.spent += spent
+        if spent:
+            self.charged += charged
+            self.spent += spent
 
     def refund(self, charge: Bools) -> None:
         """Take back one query that these copies paid for."""
