@@ -95,7 +95,8 @@ def test_the_risk_is_kept():
     late.learn(X[:, :2], y)
     early.learn(X * [1, 1, 0, 0], y)
     widened(late, Ridge(4, regularization=5.0))
-    np.testing.assert_allclose(late.state.labelled.form.risk(1.0), early.state.labelled.form.risk(1.0), rtol=1e-9)
+    risks = (learner.state.labelled.form.risk(1.0) for learner in (late, early))
+    np.testing.assert_allclose(*risks, rtol=1e-9)
 
 
 def test_a_classifier_gets_columns_and_classes():

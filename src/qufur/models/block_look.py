@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats, Ints
+from qufur.models import compiled_look
 from qufur.models.base import Terms
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.turns import Turns
@@ -46,14 +47,24 @@ class BlockLook(RidgeLook):
         """Go through the rows that would be queried if no other were: Δ only falls, so no other row is."""
         rows = (self.uncertainty > terms.lowest).nonzero()[0]
         if len(rows):
-            turns = Turns(self._view.among(rows))
-            self._go_through(rows, turns, terms)
-            if turns.chosen:
-                self._settle(rows, *turns.factor())
+            compiles = len(rows) >= compiled_look.FEWEST_ROWS and compiled_look.available()
+            go_through = self._go_through_compiled if compiles else self._go_through
+            chosen, L = go_through(rows, self._view.among(rows), terms)
+            if len(chosen):
+                self._settle(rows, chosen, L)
         return len(rows)
 
-    def _go_through(self, rows: Ints, turns: Turns, terms: Terms) -> None:
-        model = self._state.model
+    def _go_through_compiled(self, rows: Ints, G: Floats, terms: Terms) -> tuple[Ints, Floats]:
+        from qufur.models import compiled
+
+        model, levels = self._state.model, np.ascontiguousarray(terms.levels[:, rows].T)
+        G = np.ascontiguousarray(G)
+        charges, chosen, columns = compiled.take_turns(G, levels, terms.room, model.level, model.most)
+        terms.charges[:, rows] = charges.T
+        return chosen, columns[:, chosen].T
+
+    def _go_through(self, rows: Ints, G: Floats, terms: Terms) -> tuple[Ints, Floats]:
+        turns, model = Turns(G), self._state.model
         level, most = model.level, model.most  # Δ of one number at a time, as `model.delta` has it of many
         lowest = terms.lowest[rows].tolist()
         for place, row in enumerate(rows.tolist()):
@@ -62,6 +73,7 @@ class BlockLook(RidgeLook):
                 turns.query(place)
                 if terms.buy(row, uncertainty):
                     lowest = terms.lowest[rows].tolist()
+        return turns.factor()
 
     def _settle(self, rows: Ints, chosen: Ints, L: Floats) -> None:
         self._queries = self._view.update(chosen, L)

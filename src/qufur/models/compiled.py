@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from qufur.arrays import Bools, Floats
+from qufur.arrays import Bools, Floats, Ints
 
 ROWS_AT_ONCE = 64
 QUERIES_AT_ONCE = 24
@@ -86,6 +86,50 @@ def decide(
             inverse -= np.dot(taken.T, taken)
         start = row
     return variance, charges, Z[:count]
+
+
+@_compiled
+def take_turns(
+    G: Floats, levels: Floats, room: Floats, level: float, most: float
+) -> tuple[Bools, Ints, Floats]:
+    """Go through the rows of covariances G as `Turns` does, one after the other.
+
+    Row j of the factor is found when it is queried: L_ij = (G_ij − Σ_k L_ik L_jk) / √(1 + q_j) over the
+    queries k before it, for all rows i after it, whose variances fall by L_ij².
+
+    Returns
+    -------
+    tuple of arrays
+        Which copies pay for each row, the rows queried, and a row of L for each, as columns of all rows.
+    """
+    m = len(G)
+    charges, chosen = np.zeros(levels.shape, dtype=np.bool_), np.empty(m, dtype=np.int64)
+    columns, variance = np.zeros((m, m)), np.diag(G).copy()
+    count = 0
+    for row in range(m):
+        q = max(variance[row], 0.0)
+        uncertainty = level * min(most, q)
+        wanted = False
+        for copy in range(levels.shape[1]):
+            if uncertainty > levels[row, copy] and room[copy] > 0:
+                charges[row, copy] = True
+                room[copy] -= 1
+                wanted = True
+        if wanted:
+            spread, column = math.sqrt(1.0 + q), columns[count]
+            for i in range(row + 1, m):
+                column[i] = G[row, i]
+            for k in range(count):
+                before, s = columns[k], columns[k, row]
+                for i in range(row + 1, m):
+                    column[i] -= s * before[i]
+            for i in range(row + 1, m):
+                column[i] /= spread
+                variance[i] -= column[i] * column[i]
+            column[row] = spread
+            chosen[count] = row
+            count += 1
+    return charges, chosen[:count], columns[:count]
 
 
 @_compiled

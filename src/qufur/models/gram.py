@@ -88,6 +88,11 @@ class Gram:
             self.form = self.form.factored()
 
     @property
+    def busy(self) -> bool:
+        """Whether most rows of the last block were looked into."""
+        return isinstance(self.form, InverseGram) and self.form.busy
+
+    @property
     def is_delicate(self) -> bool:
         """Whether rows must enter one after the other: differences of large numbers would lose digits."""
         return isinstance(self.form, FactorGram)
@@ -160,6 +165,7 @@ class Gram:
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> Gram:
         """Return what `arrays` described, for rows of length `dim`."""
+        arrays = {"busy": np.zeros(1)} | arrays  # files of older versions do without
         marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
         check_shapes(arrays, kind.axes | Innovations.axes, d=dim)
@@ -178,14 +184,19 @@ class LinearView(View):
     def __init__(self, gram: Gram, X: Floats) -> None:
         self._gram = gram
         self.X = X
-        self.variance = gram.variance(X)
+        # If most rows will be looked into, M⁻¹x of all of them costs less than first q and then those.
+        self._all_solved = gram.solve(X) if gram.busy else None
+        solved = self._all_solved
+        self.variance = gram.variance(X) if solved is None else np.einsum("ij,ij->i", solved, X).clip(0.0)
 
     def scores(self) -> Floats:
         return self._gram.scores(self.X)
 
     def among(self, rows: Ints) -> Floats:
         self._rows = self.X[rows]
-        self._solved = self._gram.solve(self._rows)
+        self._solved = self._gram.solve(self._rows) if self._all_solved is None else self._all_solved[rows]
+        if isinstance(self._gram.form, InverseGram):
+            self._gram.form.busy = 2 * len(rows) > len(self.X)
         self._toward_all = self._solved @ self.X.T
         return np.asarray(self._toward_all[:, rows])
 

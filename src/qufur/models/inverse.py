@@ -21,6 +21,8 @@ class InverseGram:
     it, so rounding errors of the updates never pile up. New rows are collected, up to d of them, and enter M
     together, which is faster and rounds once. Both lose their meaning when M is ill-conditioned, which `risk`
     estimates from above; `factored` is then the way out.
+
+    `busy` says how the next block is best computed. The last digits depend on it, so it is saved.
     """
 
     worst_condition = 1e6
@@ -31,12 +33,14 @@ class InverseGram:
         "coef": "d",
         "recent": "nd",
         "counters": (2,),
+        "busy": (1,),
     }
 
     def __init__(self, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> None:
         self.gram, self.inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
         self.moment, self.coef = moment, coef
         self.since_refresh = 0
+        self.busy = False
         self._buffer = np.empty((max(64, len(coef)), len(coef)))
         self._collected = 0
         self._squares = float(np.trace(self.gram))
@@ -151,6 +155,7 @@ class InverseGram:
             "coef": self.coef,
             "recent": self.recent,
             "counters": np.array([self.since_refresh, self._squares]),
+            "busy": np.array([float(self.busy)]),
         }
 
     @classmethod
@@ -160,6 +165,7 @@ class InverseGram:
         form._collect(arrays["recent"])
         since_refresh, form._squares = arrays["counters"].tolist()
         form.since_refresh = int(since_refresh)
+        form.busy = bool(arrays["busy"][0])
         return form
 
     def _note(self, X: Floats, y: Floats) -> None:

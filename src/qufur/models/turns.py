@@ -40,8 +40,8 @@ class Turns:
 
     def factor(self) -> tuple[Ints, Floats]:
         """Return the rows queried, and L; only its lower triangle means anything."""
-        chosen = np.array(self.chosen)
-        columns = np.array(self._columns)[:, chosen]
+        chosen = np.array(self.chosen, dtype=np.int64)
+        columns = np.array(self._columns).reshape(len(chosen), -1)[:, chosen]
         spread = np.sqrt(1.0 + np.maximum(columns.diagonal(), 0.0))
         columns /= spread[:, None]
         columns.flat[:: len(chosen) + 1] = spread

@@ -127,9 +127,9 @@ class Offer:
     @property
     def lowest(self) -> Floats:
         """For each example the Δ above which a copy that has labels left wants the label."""
-        if len(self.room) == 1:
-            return self.levels[0] if self.room[0] > 0 else np.full_like(self.levels[0], np.inf)
-        return np.asarray(self.levels[self.room > 0].min(axis=0, initial=np.inf))
+        some = self.room > 0
+        levels = self.levels if some.all() else self.levels[some]
+        return levels[0] if len(levels) == 1 else np.asarray(levels.min(axis=0, initial=np.inf))
 
     def buy(self, row: int, uncertainty: float) -> bool:
         """Buy the label of an example that is wanted; return whether a copy has no label left after it."""
@@ -146,8 +146,10 @@ class Offer:
         """Book the block with the rule and return the probability with which each example was queried."""
         p = np.atleast_2d(self._spending.probability(uncertainty, self._domain))
         left = self._spending.room
-        if (self.room <= 0).any():  # from there on a copy takes no part
-            earlier = self.charges.cumsum(axis=1) - self.charges
-            p = np.where(earlier < left[:, None], p, 0.0)
+        if (self.room <= 0).any():  # copies take no part from where they have no label left
+            p = np.where(left[:, None] > 0, p, 0.0)
+            for copy in ((self.room <= 0) & (left > 0)).nonzero()[0]:
+                paid = self.charges[copy]
+                p[copy, paid.cumsum() - paid >= left[copy]] = 0.0
         self._spending.book(self.charges.sum(axis=1), int(self.query.sum()), uncertainty.tolist())
         return p[0] if len(p) == 1 else np.asarray(1.0 - np.prod(1.0 - p, axis=0))
