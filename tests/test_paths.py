@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import DotProduct
+from threadpoolctl import threadpool_limits
 
 from qufur import (
     DomainOracle,
@@ -287,7 +288,7 @@ def passing_through(form, play, in_batches):
             assert_same_answers(answers, reference, label_range, form.digits)
             assert_same_end(learner, alone, form.digits)
 
-    with mock.patch.object(RidgeState, "look", noted_look):
+    with threadpool_limits(limits=1), mock.patch.object(RidgeState, "look", noted_look):
         check()
     return passed
 
