@@ -142,7 +142,7 @@ def rules_for(horizon):
     return st.one_of(
         st.builds(
             QuFUR,
-            st.floats(-6, 6).map(lambda exponent: 10**exponent),
+            (st.floats(-1.5, 1.5) | st.floats(-6, 6)).map(lambda exponent: 10**exponent),
             power=st.sampled_from([1.0, 0.5, 3.0]),
             floor=st.just(0.0) | st.floats(0, 0.9),
             budget=budgets,
