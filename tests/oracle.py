@@ -308,9 +308,6 @@ class Pace:
         return level
 
 
-RULES = ("DomainOracle", "FixedBudget", "Greedy", "Paced", "QuFUR", "Threshold", "Uniform")
-
-
 def copies(rule):
     """1, or ⌈3 log₂ T⌉ + 1 for `FixedBudget`."""
     if type(rule).__name__ != "FixedBudget":

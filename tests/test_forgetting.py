@@ -15,7 +15,6 @@ from qufur.models.ridge_state import RidgeState
 from qufur.snapshot import encode
 from qufur.streams import Arrays
 
-from . import oracle
 from .oracle import Oracle
 from .refusals import refusal
 
@@ -100,26 +99,6 @@ def test_nothing_is_left_in_the_end():
 
 
 # Against the slow implementation
-
-
-@pytest.mark.parametrize("delay", DELAYS)
-@pytest.mark.parametrize("half_life", [5, 40, 150])
-@pytest.mark.parametrize("dim", [1, 5, 40])
-def test_a_run_in_blocks_of_any_size(dim, half_life, delay):
-    model, stream, delays = Ridge(dim, regularization=0.3, half_life=half_life), stream_of(dim), DELAYS[delay]
-    for rule in (QuFUR(1.0), Paced(60, HORIZON)):
-        slow = Oracle(model, rule, np.random.default_rng(4))
-        answers = oracle.play(slow, stream.X, stream.y, np.broadcast_to(delays, HORIZON), None)
-        _, *columns = (np.array(column) for column in zip(*answers, strict=True))
-        for block in (1, 2, 7, 64, HORIZON, None):
-            trace = run(learner := Learner(model, rule, seed=4), stream, block=block, delay=delays)
-            np.testing.assert_array_equal(trace.query, columns[-1])
-            for name, column in zip(("prediction", "uncertainty", "probability"), columns, strict=False):
-                np.testing.assert_allclose(getattr(trace, name), column, rtol=0, atol=1e-10)
-            assert learner.spent == slow.spent > 5
-            ends = [(slow.prediction(x), slow.uncertainty(x)) for x in stream.X[:3]]
-            mine = np.column_stack([learner.predict(stream.X[:3]), learner.uncertainty(stream.X[:3])])
-            np.testing.assert_allclose(mine, ends, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("dim", [1, 5, 40])

@@ -1,4 +1,4 @@
-"""Kernelised QuFUR: identities with the linear model, and with kernel ridge written out."""
+"""Kernelised QuFUR against kernel ridge written out; `test_paths.py` compares it with the linear model."""
 
 import numpy as np
 import pytest
@@ -12,24 +12,8 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from qufur import FixedBudget, KernelRidge, Learner, QuFUR, Ridge, Threshold, Uniform, run, streams
+from qufur import KernelRidge, Learner, QuFUR, Ridge, Uniform, run, streams
 from qufur.models.kernels import build_kernel, describe_kernel
-
-STREAM = streams.HiddenDomains([120, 80, 60], [4, 2, 6], seed=3)
-RULES = [QuFUR(1.5), QuFUR(5.0, budget=30), FixedBudget(60, 260), Threshold(0.3), Uniform(0.2)]
-
-
-@pytest.mark.parametrize("delay", [0, 9])
-@pytest.mark.parametrize("rule", RULES, ids=repr)
-@pytest.mark.parametrize("intercept", [False, True])
-def test_the_linear_kernel_is_ridge(rule, delay, intercept):
-    linear = Ridge(STREAM.dim, regularization=0.5, intercept=intercept, label_range=(-2, 3))
-    kernel = KernelRidge(DotProduct(sigma_0=float(intercept)), regularization=0.5, label_range=(-2, 3))
-    one, other = (run(Learner(model, rule, seed=4), STREAM, delay=delay) for model in (linear, kernel))
-    np.testing.assert_array_equal(one.query, other.query)
-    for column in ("prediction", "uncertainty", "probability"):
-        np.testing.assert_allclose(getattr(one, column), getattr(other, column), atol=1e-8)
-
 
 KERNELS = [
     RBF(0.7),

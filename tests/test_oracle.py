@@ -1,9 +1,6 @@
-"""The learner and `run` against the slow implementation, and blocks against one by one."""
-
-import functools
+"""The learner against the slow implementation, call by call; `test_paths.py` plays whole streams."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
@@ -21,44 +18,14 @@ from qufur import (
     Softmax,
     Threshold,
     Uniform,
-    run,
 )
 from qufur.models import Converged
-from qufur.rules import RULES
-from qufur.streams import Arrays
 
 from . import oracle
-from .oracle import Oracle, oracle_of
+from .oracle import oracle_of
 
 TOLERANCE = 1e-9
 DOMAINS = 3
-
-
-def known_rules(horizon):
-    """Return the small instances of every rule that the slow implementation knows."""
-    return [rule for kind in RULES if kind.__name__ in oracle.RULES for rule in kind.examples(horizon)]
-
-
-def stream_of(dim, horizon, seed=1):
-    """Return unit vectors of two domains, with duplicates, a zero vector, and noisy labels."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(horizon, dim))
-    X[: horizon // 2, dim // 3 + 1 :] = 0
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    X[5::9] = X[4]
-    X[horizon // 3] = 0
-    theta = rng.normal(size=dim)
-    y = X @ theta / np.linalg.norm(theta) + 0.1 * rng.normal(size=horizon)
-    return Arrays(X, y, domain=(np.arange(horizon) >= horizon // 2).astype(int))
-
-
-def delays_of(kind, horizon):
-    random = np.random.default_rng(2).integers(0, 60, horizon)
-    return {"immediate": 0, "delayed by 5": 5, "delayed by 50": 50, "random": random}[kind]
-
-
-# The learner, call by call
-
 
 alphas = st.floats(0.2, 60)
 budgets = st.none() | st.integers(1, 12)
@@ -238,105 +205,3 @@ def test_any_sequence_of_calls(model, rule, calls, seed):
     for name, *arguments in calls:
         getattr(pair, name)(*arguments)
         pair.check()
-
-
-# Whole streams
-
-
-def test_the_slow_implementation_knows_the_rules_of_the_paper():
-    assert set(oracle.RULES) <= {kind.__name__ for kind in RULES}
-
-
-def assert_runs_like(slow, trace):
-    _, prediction, uncertainty, probability, query = (np.array(column) for column in zip(*slow, strict=True))
-    np.testing.assert_array_equal(trace.query, query)
-    np.testing.assert_allclose(trace.prediction, prediction, rtol=0, atol=TOLERANCE)
-    np.testing.assert_allclose(trace.uncertainty, uncertainty, rtol=0, atol=TOLERANCE)
-    np.testing.assert_allclose(trace.probability, probability, rtol=0, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("kind", ["immediate", "delayed by 5", "random"])
-@pytest.mark.parametrize("rule", known_rules(120), ids=repr)
-def test_run(rule, kind):
-    model, stream, delays = Ridge(5, regularization=0.2), stream_of(5, 120), delays_of(kind, 120)
-    slow = Oracle(model, rule, np.random.default_rng(4))
-    answers = oracle.play(slow, stream.X, stream.y, np.broadcast_to(delays, 120), stream.domain)
-    learner = Learner(model, rule, seed=4)
-    assert_runs_like(answers, run(learner, stream, delay=delays))
-    assert learner.outstanding == ()
-    assert learner.spent == slow.spent > 0
-    assert learner.rng.random() == slow.rng.random(), "not the same number of coins"
-    ends = [slow.prediction(x) for x in stream.X[:5]]
-    np.testing.assert_allclose(learner.predict(stream.X[:5]), ends, rtol=0, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("rule", [QuFUR(3.0), FixedBudget(200, 60)], ids=repr)
-@pytest.mark.parametrize("dim", [88, 768])
-def test_run_in_high_dimension(dim, rule):
-    model, stream = Ridge(dim), stream_of(dim, 60 if dim == 88 else 25)
-    slow = Oracle(model, rule, np.random.default_rng(4))
-    answers = oracle.play(slow, stream.X, stream.y, np.full(60, 3), stream.domain)
-    assert_runs_like(answers, run(Learner(model, rule, seed=4), stream, delay=3))
-
-
-# Blocks
-
-
-HORIZON = {1: 300, 5: 300, 88: 300, 768: 160}
-BLOCKS = (2, 7, 64, 1000, None)
-
-
-@functools.cache
-def cached_stream(dim):
-    return stream_of(dim, HORIZON[dim])
-
-
-def rules_by_name():
-    """Return names of the examples of every rule, present and future: streams differ in length."""
-    return [(kind, i) for kind in RULES for i in range(len(kind.examples(300)))]
-
-
-@pytest.mark.parametrize("delay", ["immediate", "delayed by 50", "random"])
-@pytest.mark.parametrize(("kind", "i"), rules_by_name(), ids=lambda v: getattr(v, "__name__", v))
-@pytest.mark.parametrize("dim", HORIZON)
-def test_block_equals_one_by_one(dim, kind, i, delay):
-    horizon = HORIZON[dim]
-    model, rule, stream = Ridge(dim, regularization=0.5), kind.examples(horizon)[i], cached_stream(dim)
-    delays = delays_of(delay, horizon)
-    one = run(alone := Learner(model, rule, seed=6), stream, block=1, delay=delays)
-    assert one.queries > 0
-    for block in (*BLOCKS, horizon):
-        trace = run(learner := Learner(model, rule, seed=6), stream, block=block, delay=delays)
-        np.testing.assert_array_equal(trace.query, one.query)
-        np.testing.assert_allclose(trace.prediction, one.prediction, rtol=0, atol=TOLERANCE)
-        np.testing.assert_allclose(trace.uncertainty, one.uncertainty, rtol=0, atol=TOLERANCE)
-        np.testing.assert_allclose(trace.probability, one.probability, rtol=0, atol=TOLERANCE)
-        assert learner.rng.bit_generator.state == alone.rng.bit_generator.state
-        assert (learner.spent, learner.outstanding) == (alone.spent, ())
-        end = learner.predict(stream.X[:9]), alone.predict(stream.X[:9])
-        np.testing.assert_allclose(*end, rtol=0, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize(("kind", "i"), rules_by_name(), ids=lambda v: getattr(v, "__name__", v))
-@pytest.mark.parametrize("dim", HORIZON)
-def test_ask_many_equals_ask(dim, kind, i):
-    horizon = HORIZON[dim]
-    model, rule, stream = Ridge(dim, regularization=0.5), kind.examples(horizon)[i], cached_stream(dim)
-    single, batch = Learner(model, rule, seed=6), Learner(model, rule, seed=6)
-    for learner in (single, batch):
-        learner.learn(0.3 * stream.X[-1:], stream.y[-1:])
-    cut = horizon // 4
-    for part in (slice(0, cut), slice(cut, horizon)):
-        X, domain = stream.X[part], stream.domain[part]
-        ones = [single.ask(x, domain=int(u)) for x, u in zip(X, domain, strict=True)]
-        many = batch.ask_many(X, domain=domain)
-        assert [one.id for one in ones] == list(many.id)
-        assert [one.query for one in ones] == many.query.tolist()
-        for column in ("prediction", "uncertainty", "probability"):
-            alone = [getattr(one, column) for one in ones]
-            np.testing.assert_allclose(getattr(many, column), alone, rtol=0, atol=TOLERANCE)
-        assert single.outstanding == batch.outstanding
-        assert single.spent == batch.spent > 0
-        told = single.outstanding[::2]
-        for learner in (single, batch):
-            learner.tell_many(told, stream.y[list(told)])
