@@ -289,9 +289,9 @@ def test_what_does_not_count_is_said(work, tmp_path):
     first.write_text("year,wind,month\n2011,1,1\n2011,2,2\n2011,4,1\n")
     _, text = work("ask", first, *start)
     assert "The same in all rows, so without effect, also later: 'year'.\nWhat will vary needs a" in text
-    assert "Unknown" not in text
+    assert "New in column" not in text
     second.write_text("year,wind,month\n2011,1,1\n2012,2,10\n" + "2012,2,9\n" * 5000 + "2012,4,3\n")
-    unknown = "Unknown to the first table, so counted as none: 3, 9, 10 in 'month'."
+    unknown = "New in column 'month' since the first table, so counted as none: 3, 9, 10."
     for command in ("predict", "ask"):
         _, text = work(command, second, "-o", out)
         assert unknown in text.splitlines()
@@ -299,7 +299,7 @@ def test_what_does_not_count_is_said(work, tmp_path):
     second.write_text("year,wind,month\n2013,1,7\n")
     for command in ("predict", "ask"):
         assert json.loads(work(command, second, "-o", out, "--json")[1])["notes"] == [
-            "Unknown to the first table, so counted as none: 7 in 'month'."
+            "New in column 'month' since the first table, so counted as none: 7."
         ]
 
 

@@ -35,8 +35,8 @@ class NewCategories:
     def notes(self) -> list[str]:
         """Say what they are."""
         return [
-            f"Unknown to the first table, so counted as none: {_few(sorted(new, key=_order))} in {name!r}."
-            for name, new in self._found.items()
+            f"New in column {name!r} since the first table, so counted as none: {_few(new)}."
+            for name, new in ((name, sorted(new, key=_order)) for name, new in self._found.items())
         ]
 
 
