@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge
+from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge, Uniform
 from qufur.snapshot import encode
 from qufur.workbook import Workbook
 
@@ -274,13 +274,33 @@ def test_rows_without_ids_are_numbered_through_all_tables(work, tmp_path):
 def test_for_machines(work, tmp_path):
     out = tmp_path / "to_label.csv"
     _, text = work("ask", write(tmp_path / "may.csv", range(300)), "-o", out, *START, "--json")
-    assert json.loads(text) == {"rows": 300, "wanted": 40, "left": 0, "outstanding": 40}
+    assert json.loads(text) == {"rows": 300, "wanted": 40, "left": 0, "outstanding": 40, "notes": []}
     _, text = work("tell", filled(out), "--json")
     assert json.loads(text) == {"new": 40, "known": 0, "replaced": 0, "blank": 0, "outstanding": 0}
     _, text = work("status", "--json")
     assert json.loads(text)["examples"] == 300
     _, text = work("predict", tmp_path / "may.csv", "-o", tmp_path / "predicted.csv", "--json")
-    assert json.loads(text) == {"rows": 300}
+    assert json.loads(text) == {"rows": 300, "notes": []}
+
+
+def test_what_does_not_count_is_said(work, tmp_path):
+    first, second, out = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "out.csv"
+    start = ["-o", out, "--budget", 2, "--label-range", 0, 1, "--categorical", "month"]
+    first.write_text("year,wind,month\n2011,1,1\n2011,2,2\n2011,4,1\n")
+    _, text = work("ask", first, *start)
+    assert "The same in all rows, so without effect, also later: 'year'.\nWhat will vary needs a" in text
+    assert "New in column" not in text
+    second.write_text("year,wind,month\n2011,1,1\n2012,2,10\n" + "2012,2,9\n" * 5000 + "2012,4,3\n")
+    unknown = "New in column 'month' since the first table, so counted as none: 3, 9, 10."
+    for command in ("predict", "ask"):
+        _, text = work(command, second, "-o", out)
+        assert unknown in text.splitlines()
+        assert "The same in all rows" not in text
+    second.write_text("year,wind,month\n2013,1,7\n")
+    for command in ("predict", "ask"):
+        assert json.loads(work(command, second, "-o", out, "--json")[1])["notes"] == [
+            "New in column 'month' since the first table, so counted as none: 7."
+        ]
 
 
 @pytest.mark.parametrize("option", [[], ["--json"]])
@@ -303,6 +323,8 @@ RULES = [
     (["--alpha", 0.5, "--budget", 40], QuFUR(0.5, budget=40)),
     (["--fixed-budget", 60], FixedBudget(60, 300)),
     (["--fixed-budget", 60, "--horizon", 1000], FixedBudget(60, 1000)),
+    (["--at-random", "--budget", 40, "--horizon", 1000], Uniform(0.04, budget=40)),
+    (["--at-random", "--budget", "5%"], Uniform(0.05)),
 ]
 
 
@@ -313,7 +335,7 @@ def test_rules(work, tmp_path, options, rule):
     assert code == 0
     learner = Workbook.load(tmp_path / "s.qufur").learner
     assert learner.rule == rule
-    left = "no budget" if rule == QuFUR(0.5) else f"{learner.left} left"
+    left = "no budget" if rule in (QuFUR(0.5), Uniform(0.05)) else f"{learner.left} left"
     assert f"{learner.spent} labels bought in all, {left}, {learner.spent} outstanding." in text
     assert f"{learner.spent} of 300 examples, {learner.spent} outstanding; {left}\n" in work("status")[1]
     assert json.loads(work("status", "--json")[1])["left"] == learner.left
@@ -336,7 +358,16 @@ def test_rules(work, tmp_path, options, rule):
             ["--fixed-budget", 5, "--label-range", 0, 60],
             "budget of FixedBudget must be at least 16 for horizon",
         ),
-        (["--budget", 5], "--label-range of qufur ask must be given for the first table"),
+        (
+            ["--budget", 5],
+            "--label-range of qufur ask must be given for the first table, got none. Say which",
+        ),
+        (["--at-random"], "--budget of qufur ask must be given for the first table"),
+        (
+            ["--at-random", "--fixed-budget", 50],
+            "--fixed-budget of qufur ask must be left out with --at-random",
+        ),
+        (["--at-random", "--alpha", 2], "--alpha of qufur ask must be left out with --at-random, got 2.0."),
         (
             ["--budget", "many", "--label-range", 0, 60],
             "a number of labels of at least 1, or a rate such as 5%",

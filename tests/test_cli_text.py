@@ -46,7 +46,7 @@ def whole_loop(work, tmp_path, *options):  # noqa: F811
     assert "60 of 150 examples, 0 outstanding; 0 left" in work("status")[1]
     vectors_of.cache_clear()  # as in another process
     code, text = work("predict", write(tmp_path / "june.csv", range(150, 200)), "-o", predicted, "--json")
-    assert (code, json.loads(text)) == (0, {"rows": 50})
+    assert (code, json.loads(text)) == (0, {"rows": 50, "notes": []})
     found = [float(row["prediction"]) for row in read(predicted)]
     return np.sqrt(np.mean(np.square(found - STARS[150:])))
 

@@ -383,7 +383,7 @@ def later(text, first="a,c\n1,x\n2,y\n", **options):
 
 CATEGORIES = "a\n" + "".join(f"n{j}\n" for j in range(101))
 FILES = [
-    (of("a\n1\n", "t.txt"), "path of read must be a file ending in .csv, "),
+    (of("a\n1\n", "t.txt"), "path of qufur must be a file ending in .csv, "),
     (of(""), "content of t.csv must be at least one row, got none."),
     (of("a,b\n"), "content of t.csv must be at least one row, got none."),
     (of("a,a\n1,2\n"), "columns of t.csv must be of different names, got 'a' more than once."),
@@ -413,12 +413,12 @@ COLUMNS = [
     (
         of(CATEGORIES),
         "column 'a' of t.csv must be numbers, or at most 100 categories, got more, such as 'n0' in row 1. "
-        "Skip the column, as ids and dates are no inputs; if it is free text, say so.",
+        "Ids and dates are no inputs: --skip a; for free text --text a.",
     ),
     (
         of("a,b\n1,1\n2,1\n,1\n4,1\n,1\n"),
         "column 'a' of t.csv must be without missing cells, got an empty cell in row 3. "
-        "Fill it, drop the row, skip the column, or impute.",
+        "Fill it, drop the row, --skip the column, or give --impute.",
     ),
     (
         of("a,b\n,1\n,1\n", impute=True),
@@ -458,7 +458,7 @@ LATER = [
     (
         later("a,c\n1,x\n2,x\n,x\n"),
         "column 'a' of t.csv must be finite numbers, got an empty cell in row 3. "
-        "Fill it, drop the row, or make the encoding with impute=True.",
+        "Fill it, drop the row, or start anew with --impute.",
     ),
     (
         later("a,c\n1,\n"),

@@ -1,5 +1,6 @@
 """The report: what can be known about the error, said without changing anything."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -67,6 +68,38 @@ def test_before_anything_happened():
     assert "unknown: no example had a chance" in str(report)
     assert "too few labels to say" in str(report)
     assert Learner(Ridge(2), QuFUR(1.0)).report(np.empty((0, 2))).saved == 0.0
+
+
+def test_before_a_label_came_the_loss_is_not_known():
+    learner = Learner(Ridge(9, label_range=(0, 1000)), Paced(200, 1200), seed=2)
+    learner.ask_many(STREAM.X)
+    report = learner.report()
+    assert math.isnan(report.loss)
+    low, high = report.interval
+    assert (low, high) == (0.0, pytest.approx(250_000))
+    assert "unknown until a label comes, in [0, 250000] at all times" in str(report)
+    assert "its root" not in str(report)
+    ids = list(learner.outstanding)
+    learner.tell_many(ids[:150], 500 + 300 * STREAM.y[ids[:150]])
+    report = learner.report()
+    assert "without the 50 labels that are outstanding; the interval allows for them" in str(report)
+    root = float(str(report).split("its root, ")[1].split()[0])
+    assert root == pytest.approx(math.sqrt(report.loss), rel=0.01)
+    assert "e+" not in str(report)
+
+
+def test_many_new_domains_are_counted_and_the_last_ones_shown():
+    report = played(Paced(200, 1200))[0].report()
+    for times, words in (
+        ((), "none seems to have begun"),
+        ((600,), "1 seems to have begun, after 600 examples"),
+        ((30, 600), "2 seem to have begun, after 30, 600 examples"),
+        (
+            tuple(range(30, 40)),
+            "10 seem to have begun, the last after 32, 33, 34, 35, 36, 37, 38, 39 examples",
+        ),
+    ):
+        assert str(dataclasses.replace(report, shifts=times)).splitlines()[-1] == f"new domains   {words}"
 
 
 def test_a_stream_longer_than_the_rule_was_told():

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from qufur.learner import Learner
 
 COPIES = 5
+SHOWN = 8
+"""New domains that are shown, of many the last."""
+
 _WIDTH, _INDENT = 100, 14
 
 
@@ -33,8 +36,8 @@ class Report:
     horizon
         How many examples the rule was told would come, if it was.
     loss, interval, confidence
-        The mean loss over the covered examples, estimated from the labelled ones, NaN before the first; the
-        interval contains the truth at all moments together with this probability.
+        The mean loss over the covered examples, estimated from the labels that came, NaN before the first;
+        the interval contains the truth at all moments together with this probability.
     covered
         The share of the examples that had a chance to be labelled, which is what `loss` is about.
     labelled_loss
@@ -97,7 +100,7 @@ def report(learner: Learner, X: Floats | None) -> Report:
         ledger.retracted,
         learner.left,
         getattr(learner.rule, "horizon", None),
-        estimate.value,
+        estimate.value if answered else math.nan,
         ledger.interval(),
         estimate.confidence,
         estimate.covered,
@@ -129,7 +132,7 @@ def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
         yield "noise", [_noise(found.fit)]
         yield "λ", [_penalty(found.fit)]
         yield "fit", found.fit.misfit or [_fits(found.fit)]
-    yield "new domains", [", ".join(map(str, found.shifts)) or "none seems to have begun"]
+    yield "new domains", [_shifts(found.shifts)]
 
 
 def _labels(found: Report) -> Iterator[str]:
@@ -144,14 +147,20 @@ def _loss(found: Report) -> Iterator[str]:
     if not found.covered > 0:
         yield "unknown: no example had a chance to be labelled"
         return
-    low, high = found.interval
-    confidence = f"at all times with {100 * found.confidence:g} % confidence"
-    yield f"{found.loss:.3g}, in [{low:.3g}, {high:.3g}] {confidence}"
+    known = not math.isnan(found.loss)
+    value = _number(found.loss) if known else "unknown until a label comes"
+    yield f"{value}, in {_ends(found.interval)} at all times with {100 * found.confidence:g} % confidence"
+    if known and found.fit is not None:  # squared loss
+        low, root, high = map(math.sqrt, (found.interval[0], found.loss, found.interval[1]))
+        yield f"its root, {_number(root)} in {_ends((low, high))}, has the units of the labels"
+    if known and found.outstanding:
+        yield f"without the {found.outstanding} labels that are outstanding; the interval allows for them"
     if found.covered < 1:
         rest = f"{100 * (1 - found.covered):.2g} % of the examples"
         yield f"nothing is known of {rest}: they had no chance of a label"
     if not math.isnan(found.labelled_loss):
-        yield f"{found.labelled_loss:.3g} on the labelled examples alone, which is not the loss over all"
+        alone = _number(found.labelled_loss)
+        yield f"{alone} on the labelled examples alone, which is not the loss over all"
     if found.beyond:
         yield f"{found.beyond} labels are so far out of range that they count with the largest loss in it"
 
@@ -178,3 +187,21 @@ def _penalty(fit: Fit) -> str:
 def _fits(fit: Fit) -> str:
     few = fit.labels < Evidence.fewest
     return "too few labels to say" if few else "nothing speaks against the model"
+
+
+def _shifts(times: Sequence[int]) -> str:
+    if not times:
+        return "none seems to have begun"
+    begun = "1 seems to have begun" if len(times) == 1 else f"{len(times)} seem to have begun"
+    last = "the last " if len(times) > SHOWN else ""
+    return f"{begun}, {last}after {', '.join(map(str, times[-SHOWN:]))} examples"
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    low, high = map(_number, interval)
+    return f"[{low}, {high}]"
+
+
+def _number(value: float) -> str:
+    """Return three digits; squares of large labels are to be read without exponents."""
+    return f"{float(f'{value:.3g}'):g}"

@@ -9,6 +9,7 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.first_table import started
+from qufur.cli.notes import NewCategories, on_constant_columns
 from qufur.cli.options import Json, Skip
 from qufur.cli.rows import Rows
 from qufur.cli.workbooks import State, digest_of, locked, table
@@ -33,6 +34,9 @@ def ask(
     fixed_budget: Annotated[
         int | None, typer.Option(metavar="LABELS", help="First: a budget by Algorithm 2 of the paper.")
     ] = None,
+    at_random: Annotated[
+        bool, typer.Option("--at-random", help="First: spend --budget on rows drawn at random, to compare.")
+    ] = False,
     horizon: Annotated[
         int | None,
         typer.Option(min=1, metavar="ROWS", help="First: rows the budget is for; by default this table's."),
@@ -76,6 +80,7 @@ def ask(
         "--budget": budget,
         "--alpha": alpha,
         "--fixed-budget": fixed_budget,
+        "--at-random": at_random or None,
         "--horizon": horizon,
         "--label-range": label_range,
         "--target": target,
@@ -93,9 +98,11 @@ def ask(
         book, total = (_continued(state, first), None) if state.exists() else started(data, first, quiet=json)
         book.note_table(digest, data.name)
         rows = Rows(data, None if json else "Asking", text=book.encoding.text is not None, total=total)
-        wanted = _write(book, rows, out)
+        new = NewCategories(book.encoding)
+        wanted = _write(book, rows, out, new)
         book.save(state)  # last: until then the same call makes the same file again
-    _print(book, rows.count, wanted, out, json)
+    notes = [*(on_constant_columns(book.encoding) if total else []), *new.notes()]
+    _print(book, rows.count, wanted, out, notes, json)
 
 
 def _continued(state: Path, first: dict[str, Any]) -> Workbook:
@@ -106,16 +113,17 @@ def _continued(state: Path, first: dict[str, Any]) -> Workbook:
     return Workbook.load(state)
 
 
-def _write(book: Workbook, rows: Rows, out: Path) -> int:
+def _write(book: Workbook, rows: Rows, out: Path, new: NewCategories) -> int:
     """Write the rows to label with what a person needs to label them; return how many."""
     own = (book.id or "row", "prediction", book.target)
     shown = [name for name, column in rows.columns.items() if name not in own and not _is_embedding(column)]
     with table(out, [own[0], *shown, *own[1:]]) as written:
-        return sum(_write_batch(book, batch, shown, written) for batch in rows)
+        return sum(_write_batch(book, batch, shown, written, new) for batch in rows)
 
 
-def _write_batch(book: Workbook, batch: Batch, shown: list[str], rows: Any) -> int:
+def _write_batch(book: Workbook, batch: Batch, shown: list[str], rows: Any, new: NewCategories) -> int:
     answers = book.ask(batch)
+    new.add(batch)
     places = answers.query.nonzero()[0].tolist()
     for place in places:
         cells = [batch.columns[name][place] for name in shown]
@@ -127,15 +135,16 @@ def _is_embedding(column: Any) -> bool:
     return getattr(column, "ndim", 1) > 1 or isinstance(column[0], list)
 
 
-def _print(book: Workbook, rows: int, wanted: int, out: Path, json: bool) -> None:
+def _print(book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], json: bool) -> None:
     learner = book.learner
     if json:
-        show.print_json(
-            {"rows": rows, "wanted": wanted, "left": learner.left, "outstanding": len(learner.outstanding)}
-        )
+        counts = {"left": learner.left, "outstanding": len(learner.outstanding)}
+        show.print_json({"rows": rows, "wanted": wanted, **counts, "notes": notes})
         return
     print(f"{rows} rows, {wanted} labels wanted: written to {out}.")
     left = "no budget" if learner.left is None else f"{learner.left} left"
     print(f"{learner.spent} labels bought in all, {left}, {len(learner.outstanding)} outstanding.")
+    for note in notes:
+        print(note)
     if wanted:
         print(f"Fill in the column {book.target!r} and give the file to `qufur tell`.")

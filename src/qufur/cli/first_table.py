@@ -29,9 +29,11 @@ def started(data: Path, said: dict[str, Any], *, quiet: bool) -> tuple[Workbook,
         Whether no progress is shown.
     """
     # What can be wrong with these is said before a long table is looked at.
-    rule = rule_of(*(said[name] for name in ("--budget", "--alpha", "--fixed-budget", "--horizon")))
+    cost = (said[name] for name in ("--budget", "--alpha", "--fixed-budget", "--horizon"))
+    rule = rule_of(*cost, at_random=bool(said["--at-random"]))
     if said["--label-range"] is None:
-        raise invalid("--label-range", "qufur ask", "given for the first table", "none")
+        remedy = "Say which is the lowest and which the highest label, such as --label-range 0 100."
+        raise invalid("--label-range", "qufur ask", "given for the first table", "none", remedy)
     model = Ridge(1, intercept=True, label_range=said["--label-range"])
     if said["--text-model"] is not None and said["--text"] is None:
         raise invalid("--text-model", "qufur ask", "left out without --text", repr(said["--text-model"]))

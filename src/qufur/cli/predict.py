@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
+from qufur.cli.notes import NewCategories
 from qufur.cli.options import Json
 from qufur.cli.rows import Rows
 from qufur.cli.workbooks import State, opened, table
@@ -23,12 +24,14 @@ def predict(
     """Predict on the rows of a table; nothing is asked for, and nothing changes."""
     book = opened(state)
     rows = Rows(data, None if json else "Predicting", text=book.encoding.text is not None)
+    new = NewCategories(book.encoding)
     with table(out, [book.id or "row", "prediction", "uncertainty"]) as written:
         for batch in rows:
             X = book.encoding.encode(batch)
+            new.add(batch)
             columns = ids(batch, book.id), book.learner.predict(X), book.learner.uncertainty(X)
             written.writerows((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
     if json:
-        show.print_json({"rows": rows.count})
+        show.print_json({"rows": rows.count, "notes": new.notes()})
         return
-    print(f"{rows.count} rows predicted: written to {out}.")
+    print(f"{rows.count} rows predicted: written to {out}.", *new.notes(), sep="\n")

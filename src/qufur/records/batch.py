@@ -15,7 +15,7 @@ from qufur.errors import invalid
 from qufur.streams.tables import nearest
 
 Column = list[Any] | NDArray[Any]
-FILL = "Fill it, drop the row, or make the encoding with impute=True."
+FILL = "Fill it, drop the row, or start anew with --impute."
 
 
 @dataclass(frozen=True)

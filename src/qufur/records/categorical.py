@@ -45,6 +45,11 @@ class Categorical:
         onehot[known, codes[known]] = 1.0
         return onehot
 
+    def new(self, batch: Batch) -> set[str]:
+        """Return the categories that the first table did not have; the batch is known to be in order."""
+        cells = set(listed(batch.column(self.name))) - {None}
+        return {category(cell) for cell in cells} - set(self.categories)
+
     def _codes(self, batch: Batch, impute: bool) -> Ints:
         column = batch.column(self.name)
         other = first_other(column)

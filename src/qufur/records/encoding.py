@@ -12,7 +12,9 @@ from qufur.arrays import Floats
 from qufur.data.embeddings import BERT
 from qufur.errors import invalid
 from qufur.records.batch import Batch
+from qufur.records.categorical import Categorical
 from qufur.records.kinds import Kind, kind_from_state, kind_state
+from qufur.records.numeric import Numeric
 from qufur.records.survey import Survey, TextSurvey
 from qufur.records.text import Text
 
@@ -129,6 +131,20 @@ class Encoding:
     def text(self) -> str | None:
         """The column of text, if there is one."""
         return next((column.name for column in self.columns if isinstance(column, Text)), None)
+
+    @property
+    def constant(self) -> list[str]:
+        """The columns of one number only in the first table, which say nothing from then on."""
+        return [
+            column.name
+            for column in self.columns
+            if isinstance(column, Numeric) and column.deviation == (0.0,)
+        ]
+
+    def new_categories(self, batch: Batch) -> dict[str, set[str]]:
+        """Return the categories that the first table did not have, by column."""
+        found = {column.name: column.new(batch) for column in self.columns if isinstance(column, Categorical)}
+        return {name: new for name, new in found.items() if new}
 
     def encode(self, batch: Batch) -> Floats:
         """Return the inputs (n, dim), O(n · dim)."""

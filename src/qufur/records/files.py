@@ -52,7 +52,7 @@ def read(path: str | PathLike[str], size: int = 4096) -> Iterator[Batch]:
     path, size = Path(path), as_count(size, "size", "read")
     reader = next((READERS[ending] for ending in READERS if path.name.lower().endswith(ending)), None)
     if reader is None:
-        raise invalid("path", "read", f"a file ending in {', '.join(READERS)}", repr(str(path)))
+        raise invalid("path", "qufur", f"a file ending in {', '.join(READERS)}", repr(str(path)))
     if not path.is_file():
-        raise invalid("path", "read", "an existing file", repr(str(path)), "Check its folder and spelling.")
+        raise invalid("path", "qufur", "an existing file", repr(str(path)), "Check its folder and spelling.")
     return reader(path, size)

@@ -78,7 +78,7 @@ class Survey:
     def kind(self, *, impute: bool) -> Kind:
         """Decide, or complain."""
         if self._missing and not impute:
-            remedy = "Fill it, drop the row, skip the column, or impute."
+            remedy = "Fill it, drop the row, --skip the column, or give --impute."
             raise bad_cell(self.file, self.name, *self._missing, "without missing cells", remedy)
         if self._length is None:
             received = "missing cells only"
@@ -143,7 +143,7 @@ class Survey:
         if self._odd:
             row, cell = self._odd
             allowed, received = f"numbers, or {allowed}", f"more, such as {shown(cell)} in row {row}"
-        remedy = "Skip the column, as ids and dates are no inputs; if it is free text, say so."
+        remedy = f"Ids and dates are no inputs: --skip {self.name}; for free text --text {self.name}."
         return invalid(f"column {self.name!r}", self.file, allowed, received, remedy)
 
 
