@@ -59,10 +59,10 @@ class CompiledLook(RidgeLook):
         from qufur.models import compiled
 
         model, form = self._state.model, cast(InverseGram, self._gram.form)
-        self._inverse = form.whole()
         levels = np.ascontiguousarray(terms.levels.T)
-        self._variance, charges, self._Z = compiled.decide(
-            self._inverse, self.X, levels, terms.room, model.level, model.most
+        # The upper triangle in the order of BLAS is the lower one in that of C.
+        self._variance, charges, self._Z, self._inverse = compiled.decide(
+            form.inverse.T, self.X, levels, terms.room, model.level, model.most
         )
         terms.charges[:] = charges.T
         self._query = np.asarray(charges.any(axis=1))

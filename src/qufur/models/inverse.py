@@ -109,11 +109,6 @@ class InverseGram:
         self.inverse, self.coef = inverse, coef
         self._note(X, y)
 
-    def whole(self) -> Floats:
-        """Return M⁻¹ with both triangles, a copy."""
-        lower = self.inverse.T  # the upper triangle in the order of BLAS is the lower one in C order
-        return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
-
     def correct(self, x: Floats, change: float) -> None:
         """Change the label of a row that was absorbed."""
         self.moment += change * x
