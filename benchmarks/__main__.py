@@ -14,7 +14,21 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import drift, growth, kernel, limits, page, peers, ratios, replay, rules, scale, single, sweep
+from benchmarks import (
+    drift,
+    growth,
+    kernel,
+    limits,
+    page,
+    peers,
+    profile,
+    ratios,
+    replay,
+    rules,
+    scale,
+    single,
+    sweep,
+)
 from benchmarks.text import Progress
 
 PARTS: dict[str, Any] = {
@@ -22,6 +36,7 @@ PARTS: dict[str, Any] = {
     "replay": replay,
     "rules": rules,
     "single": single,
+    "profile": profile,
     "peers": peers,
     "growth": growth,
     "scale": scale,

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmarks import growth, limits, peers, ratios, replay, rules, scale, single, sweep
+from benchmarks import growth, limits, peers, profile, ratios, replay, rules, scale, single, sweep
 from benchmarks.figures import draw_growth, draw_memory
 from benchmarks.installed import importable
 from qufur.figures.style import save
@@ -22,6 +22,7 @@ TABLES = {
     "replay": replay,
     "rules": rules,
     "single": single,
+    "profile": profile,
     "peers": peers,
     "growth": growth,
     "scale": scale,

@@ -362,4 +362,4 @@ def test_sweep_prints_a_table_and_a_verdict(tmp_path, capsys):
     results = json.loads((tmp_path / "results.json").read_text())["sweep"]
     assert (results["cells"], results["jobs"]) == (10, 2)
     assert all(results["faster_than_authors"][name] > 0 for name in ("fresh", "kept", "serial"))
-    assert ">= 60x" in capsys.readouterr().out
+    assert "≥ 60" in capsys.readouterr().out

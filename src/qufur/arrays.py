@@ -15,6 +15,7 @@ from qufur.errors import invalid
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+FLOAT64 = np.dtype(np.float64)
 Numbers = TypeVar("Numbers", float, Floats)
 Axes = dict[str, Sequence[str | int]]
 """Names of arrays, and the lengths of their axes; the same letter stands for the same length."""
@@ -34,7 +35,7 @@ def as_inputs(X: ArrayLike, dim: int | None, owner: str) -> Floats:
 def as_input(x: ArrayLike, dim: int | None, owner: str) -> tuple[Floats, float]:
     """Return one input, checked, as a float64 vector, and its ‖x‖²."""
     # The usual case, for which calls into NumPy are few: a finite square is one of finite numbers.
-    if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == (dim,) and x.flags.c_contiguous:
+    if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (dim,) and x.flags.c_contiguous:
         square = float(x.dot(x))
         if square < math.inf:
             return x, square

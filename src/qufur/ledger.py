@@ -77,15 +77,19 @@ class Ledger:
         """Take note of the labels of queries that are not open."""
         loss, most = self._model.loss(prediction, labels), self._model.largest_loss(prediction)
         self.answered += len(labels)
+        if len(labels) == 1:
+            self._answer_one(prediction.item(), probability.item(), loss.item(), most.item())
+            return
         self.beyond += int((loss > most).sum())
         self.loss_seen += float(loss.sum())
-        capped = np.minimum(loss, most)
-        if len(labels) == 1:
-            if self._seen.append((prediction[0], probability[0], capped[0])):
-                self._take_in_seen(self._estimate, self._seen.taken())
-            return
-        for rows in self._seen.write(prediction, probability, capped):
+        for rows in self._seen.write(prediction, probability, np.minimum(loss, most)):
             self._take_in_seen(self._estimate, rows)
+
+    def _answer_one(self, prediction: float, probability: float, loss: float, most: float) -> None:
+        self.beyond += loss > most
+        self.loss_seen += loss
+        if self._seen.append((prediction, probability, min(loss, most))):
+            self._take_in_seen(self._estimate, self._seen.taken())
 
     def tell(self, ids: Sequence[Id], labels: Floats) -> None:
         """Take note of the labels of open queries."""

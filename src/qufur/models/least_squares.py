@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,12 @@ class LeastSquares(Regression):
         """Return Δ for ‖x‖² in M⁻¹."""
         return self.level * lesser(self.most, variance)
 
-    @property
+    @cached_property
     def most(self) -> float:
         """The variance at which Δ is capped."""
         return 1.0 if self.cap else math.inf
 
-    @property
+    @cached_property
     def level(self) -> float:
         """η̃²."""
         return max(1.0, self.noise) ** 2

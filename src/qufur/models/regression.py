@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,14 +35,19 @@ class Regression(Model):
 
     def scaled(self, labels: Floats) -> Floats:
         """Map labels to [−1, 1]."""
-        low, high = self.label_range
-        return (labels - (low + high) / 2) / ((high - low) / 2)
+        middle, unit = self._scale
+        return (labels - middle) / unit
 
     def unscaled(self, scores: Numbers) -> Numbers:
         """Map scores to the user's units, clipped if wanted."""
-        low, high = self.label_range
+        middle, unit = self._scale
         scores = greater(-1.0, lesser(1.0, scores)) if self.clip else scores
-        return scores * ((high - low) / 2) + (low + high) / 2
+        return scores * unit + middle
+
+    @cached_property
+    def _scale(self) -> tuple[float, float]:
+        low, high = self.label_range
+        return (low + high) / 2, (high - low) / 2
 
     def loss(self, prediction: Floats, label: Floats) -> Floats:
         """Return the squared loss."""
