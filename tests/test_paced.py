@@ -166,8 +166,11 @@ def test_a_stretch_survives_saving(rule, tmp_path):
     second = Learner.load(tmp_path / "learner")
     rest = second.ask_many(stream.X[77:])
     assert rest.query.tolist() == expected.query[77:].tolist()
-    assert second.spending.save() == whole.spending.save()
-    assert json.dumps(second.spending.save())
+    found, wanted = second.spending.save(), whole.spending.save()
+    assert found.keys() == wanted.keys()
+    for name in found:  # blocks end elsewhere, so that Δ may differ in its last digit
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-13)
+    assert json.dumps(found)
 
 
 @pytest.mark.parametrize("rule", [Paced(60, 600, floor=0.02), Paced(0.1, floor=0.02), QuFUR(0.5, floor=0.02)])
