@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from qufur.arrays import Bools, Floats
-from qufur.models.base import NO_ARRIVALS, Model
+from qufur.models.base import Model
+from qufur.models.look import NO_ARRIVALS
 from qufur.rules.levels import ALWAYS, NEVER
 
 BLOCK = 256

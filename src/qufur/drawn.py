@@ -10,7 +10,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.models import Ridge
-from qufur.run import CHUNK
+from qufur.run import rows_at_once
 from qufur.streams import Chunk, Stream
 
 
@@ -74,7 +74,7 @@ def draw_parameters(model: Ridge, stream: Stream, norm: float, seeds: Sequence[i
     theta = np.array([np.random.default_rng([seed, 2]).standard_normal(width) for seed in seeds])
     theta *= norm / np.linalg.norm(theta, axis=1, keepdims=True)
     largest = np.ones(len(seeds))
-    for chunk in stream.chunks(CHUNK):
+    for chunk in stream.chunks(rows_at_once(stream.dim)):
         largest = np.maximum(largest, np.abs(model.features(chunk.X) @ theta.T).max(axis=0))
     return np.asarray(theta / largest[:, None])
 

@@ -17,7 +17,8 @@ from qufur.errors import invalid
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.ledger import Ledger
 from qufur.lookahead import BlockSize, Effort
-from qufur.models.base import NO_ARRIVALS, Arrivals, Id, Lookahead, Model
+from qufur.models.base import Id, Model
+from qufur.models.look import NO_ARRIVALS, Arrivals, Lookahead
 from qufur.report import Report
 from qufur.rules.base import Rule
 

@@ -13,12 +13,16 @@ from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
 from qufur.errors import invalid
 from qufur.learner import Block, Learner
 from qufur.lookahead import BlockSize
-from qufur.models.base import NO_ARRIVALS, Arrivals, Id
+from qufur.models.base import Id
+from qufur.models.look import NO_ARRIVALS, Arrivals
 from qufur.streams.base import Chunk, Stream
 from qufur.threads import one_thread
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
 
-CHUNK = 4096
+
+def rows_at_once(dim: int) -> int:
+    """Return how many rows of a stream to hold: 8 MB of them, but enough for the largest block."""
+    return max(1024, min(4096, 2**20 // dim))
 
 
 def run(
@@ -64,7 +68,7 @@ def run(
     size = learner.block_size(None if block is None else as_count(block, "block", "run"))
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
     with one_thread(), recorder:
-        for chunk in stream.against(learner).chunks(max(CHUNK, size.largest)):
+        for chunk in stream.against(learner).chunks(max(rows_at_once(stream.dim), size.largest)):
             _play(learner, _checked(chunk, stream.dim, learner), size, post, recorder)
         post.deliver_rest(learner)
     return recorder.trace()

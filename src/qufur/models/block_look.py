@@ -8,7 +8,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints
 from qufur.models import compiled_look
-from qufur.models.base import Terms
+from qufur.models.look import Terms
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.turns import Turns
 from qufur.models.update import Update, forward

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.models.base import Terms
 from qufur.models.gram import Gram
 from qufur.models.inverse import InverseGram
+from qufur.models.look import Terms
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.update import Absorbed, Update
 

@@ -13,7 +13,8 @@ from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes
 from qufur.errors import invalid
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
 from qufur.hypotheses.radius import squared_radius
-from qufur.models.base import Id, Lookahead, OneRow, State
+from qufur.models.base import Id, State
+from qufur.models.look import Lookahead, OneRow
 from qufur.models.regression import Regression, as_flag
 
 WIDEST = 2.0

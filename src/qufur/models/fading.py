@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.models.base import Id, Lookahead
+from qufur.models.base import Id
 from qufur.models.gram import Gram
+from qufur.models.look import Lookahead
 from qufur.models.ridge_state import RidgeState
 
 if TYPE_CHECKING:

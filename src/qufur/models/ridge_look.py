@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.models.base import Arrivals, Id, Lookahead
+from qufur.models.base import Id
 from qufur.models.gram import pieces
+from qufur.models.look import Arrivals, Lookahead
 from qufur.models.update import Update, forward
 from qufur.models.view import Posterior
 

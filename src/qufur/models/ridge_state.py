@@ -11,11 +11,12 @@ import numpy as np
 from qufur.arrays import Floats, check_shapes
 from qufur.errors import invalid
 from qufur.models import compiled_look
-from qufur.models.base import Id, Lookahead, OneRow, State
+from qufur.models.base import Id, State
 from qufur.models.block_look import BlockLook
 from qufur.models.compiled_look import CompiledLook
 from qufur.models.fit import Fit, judge
 from qufur.models.gram import Gram
+from qufur.models.look import Lookahead, OneRow
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.update import Update
 from qufur.models.view import Posterior

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Floats, check_shapes
-from qufur.models.base import Id, Lookahead, OneRow, State
+from qufur.models.base import Id, State
 from qufur.models.information import Information, InformationOfFew, InformationOfMany
+from qufur.models.look import Lookahead, OneRow
 
 if TYPE_CHECKING:
     from qufur.models.softmax import FisherSoftmax

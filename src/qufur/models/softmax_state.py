@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Floats, Ints, under
-from qufur.models.base import Arrivals, Id, Lookahead, State, Terms
+from qufur.models.base import Id, State
+from qufur.models.look import Arrivals, Lookahead, Terms
 
 if TYPE_CHECKING:
     from qufur.models.softmax import Softmax

@@ -1,0 +1,116 @@
+"""A look ahead over a block of inputs, and over a single one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats, Ints
+from qufur.models.base import Id, State
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Labels that arrive while a block is played.
+
+    Parameters
+    ----------
+    ids, labels
+        Which queries are answered, in order of arrival, and with what.
+    before
+        The row of the block before which each label is there; rising. The block's length: after its last row.
+    """
+
+    ids: Sequence[Id]
+    labels: Floats
+    before: Ints
+
+
+NO_ARRIVALS = Arrivals((), np.empty(0), np.empty(0, dtype=np.int64))
+
+
+class Terms(Protocol):
+    """On what terms the labels of a block are bought.
+
+    Attributes
+    ----------
+    levels, room
+        For each copy of the rule and each row, the Δ above which it wants the label; and the labels left.
+    charges
+        Which copies paid for each row.
+    """
+
+    levels: Floats
+    room: Floats
+    charges: Bools
+
+    @property
+    def lowest(self) -> Floats:
+        """For each row the Δ above which its label is wanted, as things stand."""
+
+    def buy(self, row: int, uncertainty: float) -> bool:
+        """Buy a label that is wanted; return whether `lowest` has changed for rows to come."""
+
+
+class Lookahead(ABC):
+    """A block of upcoming inputs: first its queries are found, then it is absorbed as a whole.
+
+    Attributes
+    ----------
+    uncertainty
+        Δ of each row given the block's queries before it, once these are decided.
+    queried
+        The rows that are queried, once that is decided.
+    """
+
+    uncertainty: Floats
+    queried: Ints = np.empty(0, dtype=np.int64)
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows were taken together."""
+
+    @abstractmethod
+    def decide(self, terms: Terms) -> int:
+        """Decide each row as if it had come alone; return how many of them had to be looked into."""
+
+    @abstractmethod
+    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+        """Return the predictions of all rows as labels arrive, and move the state to the block's end.
+
+        `ids` name the queries in order.
+        """
+
+
+class OneRow(Lookahead):
+    """The look-ahead over a single input: nothing to look ahead to, and it serves every model."""
+
+    def __init__(self, state: State, X: Floats) -> None:
+        self._state = state
+        self._X = X
+        self._prediction, uncertainty = state.meet(X[0], float(X[0].dot(X[0])))
+        self.uncertainty = np.array([uncertainty])
+
+    def __len__(self) -> int:
+        return 1
+
+    def decide(self, terms: Terms) -> int:
+        """Buy the label if it is wanted."""
+        uncertainty = self.uncertainty.item()
+        if uncertainty > terms.lowest.item():
+            terms.buy(0, uncertainty)
+            self.queried = np.zeros(1, dtype=np.int64)
+        return 1
+
+    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+        """Return the prediction, then ask for the label if it is wanted, then learn what arrived."""
+        if ids:
+            self._state.query(ids, self._X)
+        if arrivals.ids:
+            self._state.label(arrivals.ids, arrivals.labels)
+        self._state.advance(1)
+        return np.array([self._prediction])
