@@ -28,6 +28,8 @@ TABLES = {
     "scale": scale,
     "sweep": sweep,
 }
+RUNS = 3
+"""How many runs the page remembers the ratios of."""
 FIGURES = {"growth": draw_growth, "scale": draw_memory}
 PLACE = re.compile(r"(?P<mark><!-- bench: (?P<part>\w+) -->\n)(?P<text>.*?)(?P<end><!-- end -->)", re.S)
 
@@ -46,6 +48,9 @@ def update(results: dict[str, Any], docs: Path = DOCS) -> list[Path]:
         if part in TABLES:
             stored[part] = _without_samples(found)
             stored["versions"][part] = results["versions"]
+    for ratio in ratios.ratios(results):
+        runs = stored.setdefault("runs", {}).setdefault(ratio.work, [])
+        runs[:] = [*runs, [ratio.measured, ratio.kept]][-RUNS:]
     numbers.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     page.write_text(filled(page.read_text(encoding="utf-8"), stored), encoding="utf-8")
     pictures = draw(results, docs)

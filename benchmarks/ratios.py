@@ -50,12 +50,25 @@ def ratios(results: dict[str, Any]) -> list[Ratio]:
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Return them all in one table."""
-    found = ratios(results)
-    rows = [[r.work, r.to_hold, r.measured, "reached" if r.kept else "short"] for r in found]
+    """Return them all in one table, with those of earlier runs that are kept beside the results."""
+    found, runs = ratios(results), results.get("runs", {})
+    told = [runs.get(r.work, [[r.measured, r.kept]]) for r in found]
+    rows = [
+        [
+            r.work,
+            r.to_hold,
+            "; ".join(measured for measured, _ in values),
+            _verdict([kept for _, kept in values]),
+        ]
+        for r, values in zip(found, told, strict=True)
+    ]
     why = next((r["no_compiled"] for r in results.get("replay", [])), None)
     note = f"Left out: replay, d = 88, {NAMES['compiled']}: {why}." if why else ""
     return [Table("Ratios to hold", ["work", "to hold", "measured", "verdict"], rows, note)] if rows else []
+
+
+def _verdict(kept: list[bool]) -> str:
+    return "reached" if all(kept) else f"{sum(kept)} of {len(kept)}" if any(kept) else "short"
 
 
 def _replay(found: list[dict[str, Any]]) -> Iterator[Ratio]:

@@ -211,7 +211,23 @@ def test_the_page_shows_the_numbers_beside_it():
     )
     assert page.filled(source, stored) == source
     assert {place["part"] for place in page.PLACE.finditer(source)} == {"ratios", *page.TABLES}
-    assert set(stored) == {"versions", *page.TABLES}
+    assert set(stored) == {"versions", "runs", *page.TABLES}
+    assert {len(runs) for runs in stored["runs"].values()} == {page.RUNS}
+
+
+def test_the_page_remembers_the_ratios_of_three_runs(tmp_path):
+    from benchmarks import page
+
+    (tmp_path / page.PAGE).write_text("<!-- bench: ratios -->\n<!-- end -->\n")
+    for ratio, verdict in (
+        (1.2, "| 1.20 | reached |"),
+        (1.4, "| 1.20; 1.40 | 1 of 2 |"),
+        (1.5, "1.50 | 1 of 3 |"),
+        (1.6, "1.60 | short |"),
+    ):
+        single = [{"dim": 768, "ratio": {"ask": ratio}, "faster_than_river": None}]
+        page.update({"versions": {}, "single": single}, tmp_path)
+        assert verdict in (tmp_path / page.PAGE).read_text(encoding="utf-8")
 
 
 def test_the_page_is_filled_part_by_part(tmp_path):

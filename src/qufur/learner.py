@@ -247,7 +247,7 @@ class Learner:
 
     def block_size(self, fixed: int | None = None) -> BlockSize:
         """Return how far to look ahead; more than 1 needs a Δ that labels cannot change or queries raise."""
-        return BlockSize(fixed if self.model.label_free and self.model.monotone else 1)
+        return BlockSize(self.state.reach, fixed if self.model.label_free and self.model.monotone else 1)
 
     def decide(self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None) -> Block:
         """Decide the queries of the next inputs, or of as many of them as can be taken together.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LARGEST = 1024
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -22,14 +24,13 @@ class BlockSize:
     queries: most candidates of a large block are then rejected after all, and their products wasted.
     """
 
-    def __init__(self, fixed: int | None = None) -> None:
-        self.smallest, self.value, self.largest = (16, 32, 1024) if fixed is None else (fixed, fixed, fixed)
+    def __init__(self, first: int, fixed: int | None = None) -> None:
+        self.smallest, self.value, self.largest = (
+            (16, first, LARGEST) if fixed is None else (fixed, fixed, fixed)
+        )
 
     def update(self, effort: Effort) -> None:
         """Take note of what a block took."""
-        if effort.candidates == 0:
-            self.value = min(self.largest, self.value * 4)
-            return
         rejected = effort.candidates - effort.queries
         if 4 * rejected > effort.rows or effort.candidates > 128:
             self.value = max(self.smallest, self.value // 2)

@@ -104,6 +104,8 @@ class State(ABC):
     """
 
     pending: dict[Id, Floats]
+    reach: int = 32
+    """Over how many inputs it pays to look ahead at first."""
 
     @abstractmethod
     def predict(self, X: Floats) -> Floats:

@@ -29,15 +29,19 @@ def available() -> bool:
     return find_spec("numba") is not None
 
 
+def suits(gram: Any) -> bool:
+    """Return whether M is of a kind that compiled loops are made for, whatever its form."""
+    return isinstance(gram, Gram) and len(gram.coef) <= LARGEST_DIM and available()
+
+
 def pays(gram: Any, X: Floats) -> bool:
     """Return whether compiled loops do the same as `BlockLook` on these rows, and faster.
 
     They need M⁻¹ itself. Where that is small it is worth having from the start, whatever few rows there are.
     """
-    rows, dim = X.shape
-    if not (rows >= FEWEST_ROWS and dim <= LARGEST_DIM and available() and isinstance(gram, Gram)):
+    if len(X) < FEWEST_ROWS or not suits(gram):
         return False
-    if dim <= LARGEST_DIM_AT_ONCE:
+    if X.shape[1] <= LARGEST_DIM_AT_ONCE:
         gram.invert()
     if not isinstance(gram.form, InverseGram):
         return False

@@ -44,6 +44,11 @@ class RidgeState(State):
         self._met: tuple[float, Floats | None] = UNKNOWN
         self._ready: dict[Id, Update] = {}
 
+    @property
+    def reach(self) -> int:  # type: ignore[override]
+        """Over how many inputs it pays to look ahead at first: many, if loops over them are compiled."""
+        return 256 if compiled_look.suits(self.queried) else super().reach
+
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
         return self.model.unscaled(self.labelled.scores(self.model.features(X)))
