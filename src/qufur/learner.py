@@ -105,7 +105,8 @@ class Learner:
         row, square = as_input(x, self.dim, "Learner")
         name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.charges)[0]
         domains = None if domain is None else self._as_domain([domain], 1)
-        self.rule.check_domain(domains)
+        if self.rule.told_domain:
+            self.rule.check_domain(domains)
         model, state, spending = self.model, self.state, self.spending
         spent, left = spending.spent, spending.left
         prediction, uncertainty = state.meet(row, square)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class Spending:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
+        self.limit = rule.limit
         self.caps = rule.caps()
         self.charged = np.zeros(len(self.caps))
         self.spent = 0
@@ -34,7 +35,7 @@ class Spending:
     @property
     def left(self) -> int | None:
         """Labels that may still be bought, or None without a budget."""
-        return None if self.rule.limit is None else self.rule.limit - self.spent
+        return None if self.limit is None else self.limit - self.spent
 
     @property
     def ahead(self) -> int | None:
@@ -73,13 +74,15 @@ class Spending:
             if uncertainty > offer.lowest[0]:
                 offer.buy(0, uncertainty)
             return bool(offer.query[0]), offer.close(row).item(), offer.charges[:, 0]
-        left, coin = self.left, rng.random() if self.rule.random else LARGEST_COIN
-        some = left is None or left > 0
-        delta, U = cast(Any, uncertainty), cast(Any, coin)
-        wanted = bool(some and uncertainty > self.levels(U, domain))
-        probability = float(self.probability(delta, domain)) if some else 0.0
-        self.book(int(wanted), int(wanted), [uncertainty])
-        return wanted, probability, PAID if wanted else NOT_PAID
+        coin: Any = rng.random() if self.rule.random else LARGEST_COIN
+        left, probability = self.left, 0.0
+        if left is None or left > 0:
+            probability = float(self.probability(uncertainty, domain))  # type: ignore[arg-type]
+            if uncertainty > self.levels(coin, domain):
+                self.book(1, 1, [uncertainty])
+                return True, probability, PAID
+        self.book(0, 0, [uncertainty])
+        return False, probability, NOT_PAID
 
     def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         """Take note of examples that were decided: what each copy paid for, and their uncertainties."""
