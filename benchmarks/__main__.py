@@ -14,36 +14,10 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import (
-    drift,
-    growth,
-    kernel,
-    limits,
-    page,
-    peers,
-    profile,
-    ratios,
-    replay,
-    rules,
-    scale,
-    single,
-    sweep,
-)
+from benchmarks import drift, kernel, page, ratios
 from benchmarks.text import Progress
 
-PARTS: dict[str, Any] = {
-    "limits": limits,
-    "replay": replay,
-    "rules": rules,
-    "single": single,
-    "profile": profile,
-    "peers": peers,
-    "growth": growth,
-    "scale": scale,
-    "sweep": sweep,
-    "kernel": kernel,
-    "drift": drift,
-}
+PARTS: dict[str, Any] = {**page.TABLES, "kernel": kernel, "drift": drift}
 """Each has `measure`, which returns what JSON can hold, and `render` or `tables` for people."""
 FOLDER = Path("bench")
 
