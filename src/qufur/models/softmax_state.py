@@ -28,6 +28,11 @@ class SoftmaxState(State):
         self.trainer = model.training.start(model.dim, model.classes)
         self.pending = self.inputs.pending
 
+    @property
+    def reach(self) -> int:  # type: ignore[override]
+        """Over how many inputs it pays to look ahead at first, as the linear learner has it."""
+        return self.inputs.reach
+
     def predict(self, X: Floats) -> Floats:
         """Return the most probable class of each row, from the labelled data alone."""
         return self.trainer.predict(X)
