@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,37 +15,11 @@ from qufur.arrays import Bools, Floats, Ints, as_input, as_inputs, as_label, as_
 from qufur.errors import invalid
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.ledger import Ledger
-from qufur.lookahead import BlockSize, Effort
+from qufur.lookahead import Block, BlockSize, Effort
 from qufur.models.base import Id, Model
-from qufur.models.look import NO_ARRIVALS, Arrivals, Lookahead
+from qufur.models.look import NO_ARRIVALS, Arrivals
 from qufur.report import Report
 from qufur.rules.base import Rule
-
-
-@dataclass(frozen=True)
-class Block:
-    """Consecutive inputs whose queries are decided and whose predictions wait for `Learner.finish`.
-
-    `spent` and `left` are labels bought and left before it.
-    """
-
-    look: Lookahead
-    effort: Effort
-    query: Bools
-    uncertainty: Floats
-    probability: Floats
-    queried: Sequence[Id]
-    charges: Bools
-    spent: int
-    left: int | None
-
-    def __len__(self) -> int:
-        return len(self.query)
-
-    @property
-    def earlier(self) -> Ints:
-        """How many queries of the block come before each row."""
-        return np.asarray(self.query.cumsum() - self.query)
 
 
 class Learner:

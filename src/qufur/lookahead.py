@@ -1,8 +1,15 @@
-"""How far to look ahead: decisions are exact whatever it is, and only speed depends on it."""
+"""Blocks that are looked ahead over, and how far to look next: only speed depends on it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats, Ints
+from qufur.models.base import Id
+from qufur.models.look import Lookahead
 
 LARGEST = 1024
 
@@ -14,6 +21,32 @@ class Effort:
     rows: int
     candidates: int
     queries: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive inputs whose queries are decided and whose predictions wait for `Learner.finish`.
+
+    `spent` and `left` are labels bought and left before it.
+    """
+
+    look: Lookahead
+    effort: Effort
+    query: Bools
+    uncertainty: Floats
+    probability: Floats
+    queried: Sequence[Id]
+    charges: Bools
+    spent: int
+    left: int | None
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    @property
+    def earlier(self) -> Ints:
+        """How many queries of the block come before each row."""
+        return np.asarray(self.query.cumsum() - self.query)
 
 
 class BlockSize:

@@ -11,8 +11,8 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
 from qufur.errors import invalid
-from qufur.learner import Block, Learner
-from qufur.lookahead import BlockSize
+from qufur.learner import Learner
+from qufur.lookahead import Block, BlockSize
 from qufur.models.base import Id
 from qufur.models.look import NO_ARRIVALS, Arrivals
 from qufur.streams.base import Chunk, Stream

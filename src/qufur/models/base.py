@@ -104,8 +104,6 @@ class State(ABC):
     """
 
     pending: dict[Id, Floats]
-    reach: int = 32
-    """Over how many inputs it pays to look ahead at first."""
 
     @abstractmethod
     def predict(self, X: Floats) -> Floats:
@@ -125,6 +123,11 @@ class State(ABC):
         If the label of an input is asked for by `query` next, it is that of this one.
         """
         return self.predict(x[None]).item(), self.uncertainty(x[None]).item()
+
+    @property
+    def reach(self) -> int:
+        """Over how many inputs it pays to look ahead at first."""
+        return 32
 
     @abstractmethod
     def look(self, X: Floats) -> Lookahead:

@@ -45,7 +45,7 @@ class RidgeState(State):
         self._ready: dict[Id, Update] = {}
 
     @property
-    def reach(self) -> int:  # type: ignore[override]
+    def reach(self) -> int:
         """Over how many inputs it pays to look ahead at first: many, if loops over them are compiled."""
         return 256 if compiled_look.suits(self.queried) else super().reach
 

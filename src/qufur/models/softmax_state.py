@@ -29,7 +29,7 @@ class SoftmaxState(State):
         self.pending = self.inputs.pending
 
     @property
-    def reach(self) -> int:  # type: ignore[override]
+    def reach(self) -> int:
         """Over how many inputs it pays to look ahead at first, as the linear learner has it."""
         return self.inputs.reach
 
