@@ -284,11 +284,11 @@ from qufur import Greedy, Learner, Ridge, run, streams
 
 class Watched(streams.HiddenDomains):
     def chunks(self, size):
-        yield from super().chunks(1)
+        yield from super().chunks(30)
         pools = threadpoolctl.threadpool_info()
         print(len(pools), *{pool["num_threads"] for pool in pools})
 
-run(Learner(Ridge(2), Greedy(1)), Watched([3], [2]))
+run(Learner(Ridge(2), Greedy(50)), Watched([90], [2]))  # long enough to need SciPy
 """
 
 
