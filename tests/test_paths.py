@@ -110,7 +110,7 @@ FORMS = {
     "many columns": Form({"LowRankGram"} | LOOKS, (260, 280), (25,)),
     "growing": Form({"LowRankGram", "InverseGram"} | LOOKS | COMPILED_LOOK, (8, 40)),
     "many rows": Form({"InverseGram"} | LOOKS | COMPILED_LOOK, (1, 6), (20, 130, 330)),
-    "large": Form({"InverseGram", "FactorGram"} | LOOKS | COMPILED_LOOK, (1, 40), magnitude=3, **LARGE),
+    "large": Form({"InverseGram", "FactorGram"} | LOOKS, (1, 40), magnitude=3, **LARGE),
     "huge": Form({"FactorGram"} | LOOKS, (1, 12), magnitude=6, **LARGE),
     "kernel": Form({"KernelGram"} | LOOKS, (1, 40), kernel=True),
     "forgetting": Form({"InverseGram"} | LOOKS | COMPILED_LOOK, (1, 20), forgets=True),

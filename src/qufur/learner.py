@@ -15,7 +15,7 @@ from qufur.arrays import Bools, Floats, Ints, as_input, as_inputs, as_label, as_
 from qufur.errors import invalid
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.ledger import Ledger
-from qufur.lookahead import Block, BlockSize, Effort
+from qufur.lookahead import Block, BlockSize, Effort, chained
 from qufur.models.base import Id, Model
 from qufur.models.look import NO_ARRIVALS, Arrivals
 from qufur.report import Report
@@ -112,8 +112,7 @@ class Learner:
             blocks.append(block)
             size.update(block.effort)
             start += len(block)
-        spent = _chained([block.spent + block.earlier for block in blocks], int)
-        left = _chained([block.left - block.earlier for block in blocks if block.left is not None], int)
+        left = [block.left for block in blocks if block.left is not None]
         return Answers(
             names,
             _chained(predictions, float),
@@ -122,8 +121,8 @@ class Learner:
             _chained([block.query for block in blocks], bool),
             self.model,
             self.model.sizes(rows),
-            spent,
-            left if len(left) == len(rows) else None,
+            _chained([block.spent for block in blocks], int),
+            _chained(left, int) if len(left) == len(blocks) else None,
         )
 
     def tell(self, id: Id, label: float) -> None:
@@ -229,14 +228,18 @@ class Learner:
         For loops that know the labels, such as `run`. Every `decide` must be followed by its `finish`.
         """
         self.rule.check_domain(domain)
-        look = self.state.look(X[: self.spending.ahead])
+        look = self.state.look(X)
         self.dim = X.shape[1]
-        count = len(look)
-        spent, left = self.spending.spent, self.spending.left
-        offer = self.spending.offer(count, self.rng, None if domain is None else domain[:count])
-        candidates = look.decide(offer)
-        probability = offer.close(look.uncertainty)
-        query, rows = offer.query, look.queried
+        offers, probability, start, count, candidates = [], [], 0, len(look), 0
+        while start < count:
+            here = None if domain is None else domain[start:count]
+            offer = self.spending.offer(count - start, self.rng, here)
+            candidates += look.decide(offer)
+            stop = start + len(offer)
+            probability.append(offer.close(look.uncertainty[start:stop]))
+            offers.append(offer)
+            start = stop
+        query, rows = chained([offer.query for offer in offers]), look.queried
         effort = Effort(count, candidates, len(rows))
         if ids is None:
             queried: Sequence[Id] = (self.next_id + rows).tolist()
@@ -244,8 +247,7 @@ class Learner:
         else:
             queried = [ids[row] for row in rows.tolist()]
             self.next_id = beyond(ids[:count], self.next_id)
-        charges = offer.charges[:, rows].T
-        return Block(look, effort, query, look.uncertainty, probability, queried, charges, spent, left)
+        return Block(look, effort, query, chained(probability), queried, offers)
 
     def finish(self, block: Block, arrivals: Arrivals) -> Floats:
         """Return the predictions of a decided block as labels arrive, and move on to its end."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Id
 from qufur.models.look import Lookahead
+from qufur.rules.spending import Offer
 
 LARGEST = 1024
 
@@ -25,28 +27,48 @@ class Effort:
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive inputs whose queries are decided and whose predictions wait for `Learner.finish`.
-
-    `spent` and `left` are labels bought and left before it.
-    """
+    """Consecutive inputs whose queries are decided and whose predictions wait for `Learner.finish`."""
 
     look: Lookahead
     effort: Effort
     query: Bools
-    uncertainty: Floats
     probability: Floats
     queried: Sequence[Id]
-    charges: Bools
-    spent: int
-    left: int | None
+    offers: Sequence[Offer]
 
     def __len__(self) -> int:
         return len(self.query)
 
     @property
-    def earlier(self) -> Ints:
-        """How many queries of the block come before each row."""
-        return np.asarray(self.query.cumsum() - self.query)
+    def uncertainty(self) -> Floats:
+        """Δ of each row."""
+        return self.look.uncertainty
+
+    @property
+    def charges(self) -> Bools:
+        """Which copies of the rule paid for each query."""
+        charges: Bools = chained([offer.charges.T for offer in self.offers])
+        return charges[self.query]
+
+    @property
+    def spent(self) -> Ints:
+        """Labels bought before each row."""
+        return np.asarray(chained([offer.spent + _earlier(offer.query) for offer in self.offers]))
+
+    @property
+    def left(self) -> Ints | None:
+        """Labels left before each row, if they are counted."""
+        counted = [(offer.left, offer.query) for offer in self.offers if offer.left is not None]
+        return chained([left - _earlier(query) for left, query in counted]) if counted else None
+
+
+def chained(parts: Sequence[Any]) -> Any:
+    """Return arrays one after the other; most often there is one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _earlier(query: Bools) -> Ints:
+    return np.asarray(query.cumsum() - query)
 
 
 class BlockSize:

@@ -12,7 +12,7 @@ from qufur.models.look import Terms
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.turns import Turns
 from qufur.models.update import Update, forward
-from qufur.models.view import View
+from qufur.models.view import Candidates, View
 
 if TYPE_CHECKING:
     from qufur.models.ridge_state import RidgeState
@@ -23,14 +23,17 @@ class BlockLook(RidgeLook):
 
     Let K be the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L the Cholesky factor of I + K
     among the queries. The rows of V = L⁻¹K are what each query, one after the other, takes off: with the
-    first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx².
+    first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx². A covariance falls by Σ_{j≤k} V_ja V_jx.
     """
 
     def __init__(self, state: RidgeState, view: View) -> None:
         super().__init__(state, view.X)
         self._view = view
+        self._variance = view.variance
         self.uncertainty = state.model.delta(view.variance)
         self._queries = Update.bare(view.X[:0])
+        self._V = np.empty((0, len(view.X)))
+        self._decided = 0
 
     def learn(self, y: Floats) -> Floats:
         """Predict by M at the block's start, and add what each label changes for the rows after it."""
@@ -45,41 +48,53 @@ class BlockLook(RidgeLook):
 
     def decide(self, terms: Terms) -> int:
         """Go through the rows that would be queried if no other were: Δ only falls, so no other row is."""
-        rows = (self.uncertainty > terms.lowest).nonzero()[0]
-        if len(rows):
+        lowest, start = terms.lowest, self._decided
+        self._decided += len(lowest)
+        places = (self.uncertainty[start : self._decided] > lowest).nonzero()[0]
+        if len(places):
+            rows = start + places
+            candidates = self._view.candidates(rows)
+            G, taken = candidates.among(), self._V[:, rows]
+            if len(taken):
+                G -= taken.T @ taken
             compiles = len(rows) >= compiled_look.FEWEST_ROWS and compiled_look.available()
             go_through = self._go_through_compiled if compiles else self._go_through
-            chosen, L = go_through(rows, self._view.among(rows), terms)
+            chosen, L = go_through(places, G, terms)
             if len(chosen):
-                self._settle(rows, chosen, L)
-        return len(rows)
+                self._settle(rows, candidates, chosen, L)
+        return len(places)
 
-    def _go_through_compiled(self, rows: Ints, G: Floats, terms: Terms) -> tuple[Ints, Floats]:
+    def _go_through_compiled(self, places: Ints, G: Floats, terms: Terms) -> tuple[Ints, Floats]:
         from qufur.models import compiled
 
-        model, levels = self._state.model, np.ascontiguousarray(terms.levels[:, rows].T)
+        model, levels = self._state.model, np.ascontiguousarray(terms.levels[:, places].T)
         G = np.ascontiguousarray(G)
         charges, chosen, columns = compiled.take_turns(G, levels, terms.room, model.level, model.most)
-        terms.charges[:, rows] = charges.T
+        terms.charges[:, places] = charges.T
         return chosen, columns[:, chosen].T
 
-    def _go_through(self, rows: Ints, G: Floats, terms: Terms) -> tuple[Ints, Floats]:
+    def _go_through(self, places: Ints, G: Floats, terms: Terms) -> tuple[Ints, Floats]:
         turns, model = Turns(G), self._state.model
         level, most = model.level, model.most  # Δ of one number at a time, as `model.delta` has it of many
-        lowest = terms.lowest[rows].tolist()
-        for place, row in enumerate(rows.tolist()):
-            uncertainty = level * min(most, turns.variance(place))
-            if uncertainty > lowest[place]:
-                turns.query(place)
-                if terms.buy(row, uncertainty):
-                    lowest = terms.lowest[rows].tolist()
+        lowest = terms.lowest[places].tolist()
+        for turn, place in enumerate(places.tolist()):
+            uncertainty = level * min(most, turns.variance(turn))
+            if uncertainty > lowest[turn]:
+                turns.query(turn)
+                if terms.buy(place, uncertainty):
+                    lowest = terms.lowest[places].tolist()
         return turns.factor()
 
-    def _settle(self, rows: Ints, chosen: Ints, L: Floats) -> None:
-        self._queries = self._view.update(chosen, L)
-        K = self._view.toward_all(chosen)
-        self.queried = rows[chosen]
-        self._V = forward(L, K)
-        self._V[self.queried[:, None] >= np.arange(len(self.X))] = 0.0  # a query comes after these
-        variance = self._view.variance - np.einsum("ij,ij->j", self._V, self._V)
-        self.uncertainty = self._state.model.delta(np.maximum(variance, 0.0))
+    def _settle(self, rows: Ints, candidates: Candidates, chosen: Ints, L: Floats) -> None:
+        """Let the rest of the block know of queries: V grows by their rows."""
+        queried, K = rows[chosen], candidates.toward_all(chosen)
+        taken = self._V[:, queried].T
+        if len(self._V):
+            K -= taken @ self._V
+        V = forward(L, K)
+        V[queried[:, None] >= np.arange(len(self.X))] = 0.0  # a query comes after these
+        self._queries = self._queries.then(candidates.update(chosen, L), taken)
+        self._V = np.concatenate([self._V, V]) if len(self._V) else V
+        self.queried = np.concatenate([self.queried, queried])
+        self._variance = np.maximum(self._variance - np.einsum("ij,ij->j", V, V), 0.0)
+        self.uncertainty = self._state.model.delta(self._variance)

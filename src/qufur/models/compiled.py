@@ -21,9 +21,9 @@ _compiled = njit(cache=True, fastmath={"reassoc", "contract", "arcp"}, error_mod
 
 @_compiled
 def decide(
-    triangle: Floats, X: Floats, levels: Floats, room: Floats, level: float, most: float
-) -> tuple[Floats, Bools, Floats, Floats]:
-    """Decide each row in its turn, and take what is queried off a copy of M⁻¹.
+    inverse: Floats, X: Floats, levels: Floats, room: Floats, level: float, most: float
+) -> tuple[Floats, Bools, Floats]:
+    """Decide each row in its turn, and take what is queried off M⁻¹, in place.
 
     A panel of rows meets M⁻¹ in one product, W = X M⁻¹. The queries z of the panel, scaled so that each takes
     z zᵀ off M⁻¹, are taken off its later rows one by one: q = ⟨w, x⟩ − Σ ⟨z, x⟩², and w − Σ ⟨z, x⟩ z is M⁻¹x
@@ -31,8 +31,8 @@ def decide(
 
     Parameters
     ----------
-    triangle
-        M⁻¹, of which the lower triangle is enough.
+    inverse
+        M⁻¹, both triangles.
     levels, room
         For each row and copy, the Δ above which it wants the label; and labels left, changed in place.
     level, most
@@ -41,10 +41,10 @@ def decide(
     Returns
     -------
     tuple of arrays
-        q of each row, which copies pay for it, the z of the queries, and M⁻¹ after them, whole.
+        q of each row, which copies pay for it, and the z of the queries.
     """
     n, d = X.shape
-    inverse, variance = _whole(triangle), np.empty(n)
+    variance = np.empty(n)
     charges = np.zeros(levels.shape, dtype=np.bool_)
     Z, W, share = np.empty((n, d)), np.empty((ROWS_AT_ONCE, d)), np.empty(QUERIES_AT_ONCE)
     start = count = 0
@@ -69,7 +69,7 @@ def decide(
             taken = Z[first:count]
             inverse -= np.dot(taken.T, taken)
         start = row
-    return variance, charges, Z[:count], inverse
+    return variance, charges, Z[:count]
 
 
 @_compiled
@@ -150,7 +150,7 @@ def _subtract(factor: float, a: Floats, b: Floats) -> None:
 
 
 @_compiled
-def _whole(triangle: Floats) -> Floats:
+def whole(triangle: Floats) -> Floats:
     """Return a symmetric matrix of which the lower triangle is known."""
     whole = np.empty(triangle.shape)
     for i in range(len(whole)):

@@ -55,21 +55,26 @@ class CompiledLook(RidgeLook):
     """A block of rows that meet a copy of M⁻¹ one after the other; the state is given it at the end."""
 
     def __init__(self, state: RidgeState, gram: Gram, X: Floats) -> None:
-        super().__init__(state, X)
-        self._gram = gram
-
-    def decide(self, terms: Terms) -> int:
-        """Decide all rows in one go; none costs more than the others."""
         from qufur.models import compiled
 
-        model, form = self._state.model, cast(InverseGram, self._gram.form)
-        levels = np.ascontiguousarray(terms.levels.T)
+        super().__init__(state, X)
+        self._gram = gram
         # The upper triangle in the order of BLAS is the lower one in that of C.
-        self._variance, charges, self._Z, self._inverse = compiled.decide(
-            form.inverse.T, self.X, levels, terms.room, model.level, model.most
+        self._inverse = compiled.whole(cast(InverseGram, gram.form).inverse.T)
+        self._variance, self._query, self._Z = np.empty(0), np.empty(0, dtype=bool), X[:0]
+
+    def decide(self, terms: Terms) -> int:
+        """Decide rows in one go; none costs more than the others."""
+        from qufur.models import compiled
+
+        model, levels = self._state.model, np.ascontiguousarray(terms.levels.T)
+        rows = self.X[len(self._query) : len(self._query) + len(levels)]
+        variance, charges, Z = compiled.decide(
+            self._inverse, rows, levels, terms.room, model.level, model.most
         )
         terms.charges[:] = charges.T
-        self._query = np.asarray(charges.any(axis=1))
+        self._query = _joined(self._query, charges.any(axis=1))
+        self._variance, self._Z = _joined(self._variance, variance), _joined(self._Z, Z)
         self.queried = self._query.nonzero()[0]
         self.uncertainty = model.delta(self._variance)
         return 0
@@ -93,3 +98,7 @@ class CompiledLook(RidgeLook):
 
     def _spread(self) -> Floats:
         return np.asarray(np.sqrt(1.0 + self._variance[self.queried]))
+
+
+def _joined(some: Any, more: Any) -> Any:
+    return np.concatenate([some, more]) if len(some) else more

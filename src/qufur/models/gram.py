@@ -15,7 +15,7 @@ from qufur.models.inverse import InverseGram
 from qufur.models.low_rank import LowRankGram
 from qufur.models.misfit import MisfitTests
 from qufur.models.update import Absorbed, Update, cholesky_of_sum
-from qufur.models.view import View
+from qufur.models.view import Candidates, View
 
 Form = LowRankGram | InverseGram | FactorGram
 
@@ -184,6 +184,7 @@ class LinearView(View):
     def __init__(self, gram: Gram, X: Floats) -> None:
         self._gram = gram
         self.X = X
+        self._looked_into = 0
         # If most rows will be looked into, M⁻¹x of all of them costs less than first q and then those.
         self._all_solved = gram.solve(X) if gram.busy else None
         solved = self._all_solved
@@ -192,19 +193,29 @@ class LinearView(View):
     def scores(self) -> Floats:
         return self._gram.scores(self.X)
 
-    def among(self, rows: Ints) -> Floats:
-        self._rows = self.X[rows]
-        self._solved = self._gram.solve(self._rows) if self._all_solved is None else self._all_solved[rows]
+    def candidates(self, rows: Ints) -> LinearCandidates:
+        self._looked_into += len(rows)
         if isinstance(self._gram.form, InverseGram):
-            self._gram.form.busy = 2 * len(rows) > len(self.X)
-        self._toward_all = self._solved @ self.X.T
-        return np.asarray(self._toward_all[:, rows])
+            self._gram.form.busy = 2 * self._looked_into > len(self.X)
+        solved = self._gram.solve(self.X[rows]) if self._all_solved is None else self._all_solved[rows]
+        return LinearCandidates(self.X, rows, solved)
+
+
+class LinearCandidates(Candidates):
+    """Rows of X, with their M⁻¹x and covariances computed once."""
+
+    def __init__(self, X: Floats, rows: Ints, solved: Floats) -> None:
+        self._X, self._rows, self._solved = X, rows, solved
+        self._toward_all = solved @ X.T
+
+    def among(self) -> Floats:
+        return np.asarray(self._toward_all[:, self._rows])
 
     def toward_all(self, chosen: Ints) -> Floats:
         return np.asarray(self._toward_all[chosen])
 
     def update(self, chosen: Ints, L: Floats) -> Update:
-        return Update(self._rows[chosen], self._solved[chosen], L)
+        return Update(self._X[self._rows[chosen]], self._solved[chosen], L)
 
 
 def pieces(count: int, *, size: int = 128) -> Iterator[slice]:

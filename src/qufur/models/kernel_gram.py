@@ -13,7 +13,7 @@ from qufur.models.evidence import Evidence
 from qufur.models.gram import pieces
 from qufur.models.misfit import MisfitTests
 from qufur.models.update import Update, cholesky_of_sum, forward
-from qufur.models.view import View
+from qufur.models.view import Candidates, View
 
 
 class Kernel(Protocol):
@@ -175,15 +175,26 @@ class KernelView(View):
     def scores(self) -> Floats:
         return np.asarray(self._gram.w @ self._V)
 
-    def among(self, rows: Ints) -> Floats:
-        self._rows, self._V_rows = self.X[rows], self._V[:, rows]
-        return self._gram.covariance_of(self._rows, self._V_rows, self._rows, self._V_rows)
+    def candidates(self, rows: Ints) -> KernelCandidates:
+        return KernelCandidates(self._gram, (self.X, self._V), (self.X[rows], self._V[:, rows]))
+
+
+class KernelCandidates(Candidates):
+    """Rows and their coordinates, and those of the whole block."""
+
+    def __init__(self, gram: KernelGram, block: tuple[Floats, Floats], some: tuple[Floats, Floats]) -> None:
+        self._gram, self._block, self._some = gram, block, some
+
+    def among(self) -> Floats:
+        return self._gram.covariance_of(*self._some, *self._some)
 
     def toward_all(self, chosen: Ints) -> Floats:
-        return self._gram.covariance_of(self._rows[chosen], self._V_rows[:, chosen], self.X, self._V)
+        X, V = self._some
+        return self._gram.covariance_of(X[chosen], V[:, chosen], *self._block)
 
     def update(self, chosen: Ints, L: Floats) -> Update:
-        return Update(self._rows[chosen], self._V_rows[:, chosen].T, L)
+        X, V = self._some
+        return Update(X[chosen], V[:, chosen].T, L)
 
 
 def _not_positive_definite(kernel: Kernel) -> ValueError:

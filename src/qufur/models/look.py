@@ -34,7 +34,7 @@ NO_ARRIVALS = Arrivals((), np.empty(0), np.empty(0, dtype=np.int64))
 
 
 class Terms(Protocol):
-    """On what terms the labels of a block are bought.
+    """On what terms the labels of a block's next rows are bought.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class Lookahead(ABC):
     Attributes
     ----------
     uncertainty
-        Δ of each row given the block's queries before it, once these are decided.
+        Δ of each row that was decided, given the block's queries before it.
     queried
-        The rows that are queried, once that is decided.
+        The rows that are queried, of those decided.
     """
 
     uncertainty: Floats
@@ -76,13 +76,16 @@ class Lookahead(ABC):
 
     @abstractmethod
     def decide(self, terms: Terms) -> int:
-        """Decide each row as if it had come alone; return how many of them had to be looked into."""
+        """Decide the next rows, as many as there are terms for, each as if it had come alone.
+
+        Returns how many of them had to be looked into.
+        """
 
     @abstractmethod
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions of all rows as labels arrive, and move the state to the block's end.
 
-        `ids` name the queries in order.
+        All rows must have been decided. `ids` name the queries in order.
         """
 
 

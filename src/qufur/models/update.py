@@ -36,6 +36,15 @@ class Update:
     def __len__(self) -> int:
         return len(self.X)
 
+    def then(self, later: Update, taken: Floats) -> Update:
+        """Add rows whose L counts these as absorbed; `taken` is what these take off, the rest of their L."""
+        if not len(self):
+            return later
+        count = len(self)
+        L = np.zeros((count + len(later),) * 2, order="F")
+        L[:count, :count], L[count:, :count], L[count:, count:] = self.L, taken, later.L
+        return Update(np.concatenate([self.X, later.X]), np.concatenate([self.W, later.W]), L)
+
     def whitened(self) -> Floats:
         """Return L⁻¹W: absorbing the rows takes (L⁻¹W)ᵀ(L⁻¹W) off M⁻¹."""
         return forward(self.L, self.W) if len(self) > 1 else self.W / self.L

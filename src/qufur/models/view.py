@@ -31,16 +31,24 @@ class View(ABC):
         """Return the prediction of each row."""
 
     @abstractmethod
-    def among(self, rows: Ints) -> Floats:
-        """Return the covariances of some rows among themselves; the methods below choose among these rows."""
+    def candidates(self, rows: Ints) -> Candidates:
+        """Look closer at some rows."""
+
+
+class Candidates(ABC):
+    """Rows of a block among which the queries are."""
+
+    @abstractmethod
+    def among(self) -> Floats:
+        """Return their covariances among themselves, in an array that is the caller's."""
 
     @abstractmethod
     def toward_all(self, chosen: Ints) -> Floats:
-        """Return the covariances of the chosen rows with every row of the block."""
+        """Return the covariances of some of them with every row of the block, in the caller's array."""
 
     @abstractmethod
     def update(self, chosen: Ints, L: Floats) -> Update:
-        """Return the chosen rows, ready to be absorbed."""
+        """Return some of them, ready to be absorbed."""
 
 
 class Posterior(Protocol):

@@ -114,12 +114,14 @@ class Remainder(Pacing):
             return min(super().length(), last - self.seen)
         return 1 if self.seen < self.horizon else STRETCH
 
-    def take_in(self, uncertainty: Floats) -> None:
-        t = self.seen + np.arange(len(uncertainty))
-        left = np.maximum(self.horizon - t, 0)
-        weight = np.where(t == 0, 1.0, np.maximum(4 / (t + 4), 1 / (left / 2 + 1)))
-        kept = np.append(np.cumprod((1 - weight)[::-1])[::-1], 1.0)
-        self.level = float(kept[0] * self.level + (kept[1:] * weight * uncertainty**2).sum())
+    def take_in(self, uncertainty: Sequence[float]) -> None:
+        """Follow the level with weights of 4/(t + 4), and of 2/(examples left + 2) towards the end."""
+        level = self.level
+        for t, width in enumerate(uncertainty, self.seen):
+            left = self.horizon - t if t < self.horizon else 0
+            weight = 4 / (t + 4) if t + 4 < 2 * (left + 2) else 2 / (left + 2)
+            level += weight * (width * width - level)
+        self.level = level
 
     def next_alpha(self) -> float:
         """Return α with αΔ^1.5 = √(pace · trade); ∞ where every example is needed to spend the rest.
@@ -182,7 +184,7 @@ class Bucket(Pacing):
         """Return 2ρ (most/2)^(tokens/most): it falls geometrically as tokens go."""
         return float(2 * self.rate * max(1.0, self.most / 2) ** (self.tokens / self.most))
 
-    def take_in(self, uncertainty: Floats) -> None:
+    def take_in(self, uncertainty: Sequence[float]) -> None:
         self.tokens = min(self.most, self.tokens + self.rate * len(uncertainty))
 
     def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:

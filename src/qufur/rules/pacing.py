@@ -35,18 +35,19 @@ class Pacing(Spending):
     """
 
     power = 1.0
+    seen: int
+    alpha: float
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(rule)
-        self.seen = 0
         self._stretch: list[float] = []
-        self.alpha = self.next_alpha()
+        self._begin_stretch(0)
 
     @abstractmethod
     def next_alpha(self) -> float:
         """Return α for the stretch that begins."""
 
-    def take_in(self, uncertainty: Floats) -> None:
+    def take_in(self, uncertainty: Sequence[float]) -> None:
         """Learn from the uncertainties of the stretch that ends; `seen` is where it began."""
 
     def length(self) -> int:
@@ -55,7 +56,7 @@ class Pacing(Spending):
 
     @property
     def ahead(self) -> int:
-        return self.length() - len(self._stretch)
+        return self._length - len(self._stretch)
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         if self.alpha == math.inf:
@@ -70,11 +71,10 @@ class Pacing(Spending):
     def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         super().book(charged, spent, uncertainty)
         self._stretch += uncertainty
-        if self.ahead == 0:
-            self.take_in(np.array(self._stretch))
-            self.seen += len(self._stretch)
+        if len(self._stretch) == self._length:
+            self.take_in(self._stretch)
             self._stretch = []
-            self.alpha = self.next_alpha()
+            self._begin_stretch(self.seen + self._length)
 
     def save(self) -> dict[str, Any]:
         own = {"seen": self.seen, "stretch": self._stretch, "alpha": self.alpha}
@@ -83,3 +83,9 @@ class Pacing(Spending):
     def restore(self, values: dict[str, Any]) -> None:
         super().restore(values)
         self.seen, self._stretch, self.alpha = (values[name] for name in ("seen", "stretch", "alpha"))
+        self._length = self.length()
+
+    def _begin_stretch(self, seen: int) -> None:
+        self.seen = seen
+        self._length = self.length()
+        self.alpha = self.next_alpha()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
-from qufur.rules.levels import LARGEST_COIN
+from qufur.rules.levels import LARGEST_COIN, NEVER
 
 if TYPE_CHECKING:
     from qufur.rules.base import Rule
@@ -21,7 +21,7 @@ class Spending:
     """What a rule has spent: all the state it has.
 
     A subclass may let the probability depend on what has been seen, but only as of fixed positions of the
-    stream: `ahead` says how far the next one is, and no block goes beyond it. Then decisions do not depend on
+    stream: `ahead` says how far the next one is, and no offer goes beyond it. Then decisions do not depend on
     how the stream is cut into blocks.
     """
 
@@ -56,7 +56,14 @@ class Spending:
         return self.rule.levels(coins, domain)
 
     def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> Offer:
-        """Throw the coins of the next `count` examples: one per copy and example, copy 0 first."""
+        """Throw the coins of the next examples: one per copy and example, copy 0 first.
+
+        They are `count`, or fewer if the rule changes before.
+        """
+        ahead = self.ahead
+        if ahead is not None and ahead < count:
+            count = ahead
+            domain = None if domain is None else domain[:count]
         shape = count, len(self.caps)
         # A rule without coins queries where its probability is 1: where the largest coin lies below it.
         coins = rng.random(shape) if self.rule.random else np.full(shape, LARGEST_COIN)
@@ -105,10 +112,12 @@ class Spending:
 
 
 class Offer:
-    """The coins of a block of upcoming examples, and what is decided about them, one after the other.
+    """The coins of some upcoming examples, and what is decided about them, one after the other.
 
     Attributes
     ----------
+    spent, left
+        Labels bought and left before them.
     levels
         For each copy and example, the Δ above which it wants the label.
     charges
@@ -118,9 +127,13 @@ class Offer:
     def __init__(self, spending: Spending, coins: Floats, domain: Ints | None) -> None:
         self._spending = spending
         self._domain = domain
+        self.spent, self.left = spending.spent, spending.left
         self.levels = spending.levels(coins, domain)
         self.room = spending.room
         self.charges = np.zeros(coins.shape, dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self.charges[0])
 
     @property
     def query(self) -> Bools:
@@ -130,9 +143,11 @@ class Offer:
     @property
     def lowest(self) -> Floats:
         """For each example the Δ above which a copy that has labels left wants the label."""
+        if len(self.room) == 1:
+            return self.levels[0] if self.room[0] > 0 else np.full(len(self), NEVER)
         some = self.room > 0
         levels = self.levels if some.all() else self.levels[some]
-        return levels[0] if len(levels) == 1 else np.asarray(levels.min(axis=0, initial=np.inf))
+        return np.asarray(levels.min(axis=0, initial=NEVER))
 
     def buy(self, row: int, uncertainty: float) -> bool:
         """Buy the label of an example that is wanted; return whether a copy has no label left after it."""
@@ -146,13 +161,20 @@ class Offer:
         return bool((self.room[paying] <= 0).any())
 
     def close(self, uncertainty: Floats) -> Floats:
-        """Book the block with the rule and return the probability with which each example was queried."""
-        p = np.atleast_2d(self._spending.probability(uncertainty, self._domain))
+        """Book the examples with the rule and return the probability with which each example was queried."""
+        spending, single = self._spending, len(self.room) == 1
+        p = spending.probability(uncertainty, self._domain)
+        if self.room.min() <= 0:
+            p = self._without_the_poor(np.atleast_2d(p))
+        bought = int(np.count_nonzero(self.query))
+        spending.book(bought if single else self.charges.sum(axis=1), bought, uncertainty.tolist())
+        return np.asarray(p.reshape(-1) if single else 1.0 - np.prod(1.0 - p, axis=0))
+
+    def _without_the_poor(self, p: Floats) -> Floats:
+        """Let copies take no part from where they have no label left."""
         left = self._spending.room
-        if (self.room <= 0).any():  # copies take no part from where they have no label left
-            p = np.where(left[:, None] > 0, p, 0.0)
-            for copy in ((self.room <= 0) & (left > 0)).nonzero()[0]:
-                paid = self.charges[copy]
-                p[copy, paid.cumsum() - paid >= left[copy]] = 0.0
-        self._spending.book(self.charges.sum(axis=1), int(self.query.sum()), uncertainty.tolist())
-        return p[0] if len(p) == 1 else np.asarray(1.0 - np.prod(1.0 - p, axis=0))
+        p = np.where(left[:, None] > 0, p, 0.0)
+        for copy in ((self.room <= 0) & (left > 0)).nonzero()[0]:
+            paid = self.charges[copy]
+            p[copy, paid.cumsum() - paid >= left[copy]] = 0.0
+        return p
