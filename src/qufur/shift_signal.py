@@ -46,7 +46,7 @@ from qufur.errors import invalid
 
 BLOCK = 8
 KEPT = 1000
-_AT_ONCE = 512
+_AT_ONCE = 4096
 _YOUNG = 3
 _LEVEL_BLOCKS, _NOISE_BLOCKS = 8, 16
 _SMALLEST_SHARE = 1e-3
@@ -75,7 +75,8 @@ class ShiftSignal:
     """
 
     def __init__(self) -> None:
-        self._pending: list[float] = []
+        self._room = np.empty(_AT_ONCE)
+        self._count = 0
         self._times: list[int] = []
         self._examples = self._begun = 0
         self._level = self._variance = self._rise = self._evidence = 0.0
@@ -84,7 +85,7 @@ class ShiftSignal:
     @property
     def examples(self) -> int:
         """How many uncertainties came."""
-        return self._examples + len(self._pending)
+        return self._examples + self._count
 
     @property
     def ratio(self) -> float:
@@ -101,17 +102,24 @@ class ShiftSignal:
     def update(self, uncertainty: ArrayLike) -> None:
         """Take in the Δ ≥ 0 of the next examples, a vector or one number, in the order of the stream."""
         if isinstance(uncertainty, float) and 0 <= uncertainty < math.inf:
-            self._pending.append(uncertainty)
-        else:
-            self._pending += _checked(uncertainty)
-        if len(self._pending) >= _AT_ONCE:
-            self._fold_whole_blocks()
+            if self._count == _AT_ONCE:
+                self._fold_whole_blocks()
+            self._room[self._count] = uncertainty
+            self._count += 1
+            return
+        values, start = _checked(uncertainty), 0
+        while start < len(values):
+            if self._count == _AT_ONCE:
+                self._fold_whole_blocks()
+            part = values[start : start + _AT_ONCE - self._count]
+            self._room[self._count : self._count + len(part)] = part
+            self._count, start = self._count + len(part), start + len(part)
 
     def state(self) -> dict[str, Any]:
         """Return everything as values for JSON; `from_state` goes on from there bit for bit."""
         self._fold_whole_blocks()
         numbers = {name: getattr(self, f"_{name}") for name in _NUMBERS}
-        return numbers | {"pending": list(self._pending), "times": list(self._times)}
+        return numbers | {"pending": self._room[: self._count].tolist(), "times": list(self._times)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ShiftSignal:
@@ -120,16 +128,22 @@ class ShiftSignal:
         if state.keys() != expected:
             raise invalid("state", "ShiftSignal", f"of keys {sorted(expected)}", sorted(state))
         signal = cls()
-        for name, value in state.items():
-            setattr(signal, f"_{name}", list(value) if isinstance(value, list) else value)
+        signal._times = list(state["times"])
+        signal._count = len(state["pending"])
+        if signal._count >= BLOCK:
+            raise invalid("pending", "ShiftSignal", f"fewer than {BLOCK} numbers", signal._count)
+        signal._room[: signal._count] = state["pending"]
+        for name in _NUMBERS:
+            setattr(signal, f"_{name}", state[name])
         return signal
 
     def _fold_whole_blocks(self) -> None:
-        whole = len(self._pending) // BLOCK * BLOCK
+        whole = self._count // BLOCK * BLOCK
         if whole:
-            levels, variances = _summaries(np.array(self._pending[:whole]).reshape(-1, BLOCK))
+            levels, variances = _summaries(self._room[:whole].reshape(-1, BLOCK))
             self._fold(levels.tolist(), variances.tolist())
-            del self._pending[:whole]
+            self._room[: self._count - whole] = self._room[whole : self._count]
+            self._count -= whole
 
     def _fold(self, levels: list[float], variances: list[float]) -> None:
         # One loop over local names: calls and attributes would take most of its time.
@@ -171,7 +185,7 @@ def _summaries(blocks: Floats) -> tuple[Floats, Floats]:
     return np.where(largest > 0, np.log(some) + geometric, _ZEROS), np.where(largest > 0, noise, 0.0)
 
 
-def _checked(uncertainty: ArrayLike) -> list[float]:
+def _checked(uncertainty: ArrayLike) -> Floats:
     try:
         array = np.atleast_1d(np.asarray(uncertainty, dtype=np.float64))
     except (TypeError, ValueError):
@@ -183,5 +197,4 @@ def _checked(uncertainty: ArrayLike) -> list[float]:
     if odd.any():
         row = int(odd.argmax())
         raise invalid("uncertainty", "ShiftSignal", "finite and at least 0", f"{array[row]} at row {row}")
-    values: list[float] = array.tolist()
-    return values
+    return array

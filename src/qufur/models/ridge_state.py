@@ -47,7 +47,7 @@ class RidgeState(State):
     @property
     def reach(self) -> int:
         """Over how many inputs it pays to look ahead at first: many, if loops over them are compiled."""
-        return 256 if compiled_look.suits(self.queried) else super().reach
+        return 1024 if compiled_look.suits(self.queried) else super().reach
 
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
