@@ -83,6 +83,7 @@ class Problem:
 
 LOOKS = {"OneRow", "BlockLook"}
 COMPILED_LOOK = {"CompiledLook"} if True in COMPILED else set()
+SMALL_LOOKS = {"PanelLook"} | COMPILED_LOOK
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,13 @@ LARGE = {"smallest_penalty": 1e-3, "digits": 1e-7}
 FORMS = {
     "few rows": Form({"LowRankGram", "InverseGram"} | LOOKS | COMPILED_LOOK, (81, 150), (1, 40)),
     "many columns": Form({"LowRankGram"} | LOOKS, (260, 280), (25,)),
-    "growing": Form({"LowRankGram", "InverseGram"} | LOOKS | COMPILED_LOOK, (8, 40)),
-    "many rows": Form({"InverseGram"} | LOOKS | COMPILED_LOOK, (1, 6), (20, 130, 330)),
+    "growing": Form({"LowRankGram", "InverseGram"} | LOOKS | SMALL_LOOKS, (8, 40)),
+    "many rows": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 6), (20, 130, 330)),
     "large": Form({"InverseGram", "FactorGram"} | LOOKS, (1, 40), magnitude=3, **LARGE),
     "huge": Form({"FactorGram"} | LOOKS, (1, 12), magnitude=6, **LARGE),
     "kernel": Form({"KernelGram"} | LOOKS, (1, 40), kernel=True),
-    "forgetting": Form({"InverseGram"} | LOOKS | COMPILED_LOOK, (1, 20), forgets=True),
-    "intercept": Form({"InverseGram"} | LOOKS | COMPILED_LOOK, (1, 20), intercept=True),
+    "forgetting": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 20), forgets=True),
+    "intercept": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 20), intercept=True),
 }
 
 

@@ -177,10 +177,10 @@ def check_numbers(model: Model, rule: Rule) -> None:
 def check_memory(model: Model, rule: Rule) -> None:
     """Invariant 7: what a bounded model keeps does not grow with the stream."""
     if model.bounded:
-        lengths = (HORIZON, 17 * HORIZON)
+        lengths = (HORIZON, 33 * HORIZON)
         sizes = [_size(_played(model, rule, shifting_stream(model, T))[0]) for T in lengths]
         all_inputs = 8 * DIM * (lengths[1] - lengths[0])
-        # Half: the ledger keeps a few hundred examples, in two or three numbers each, until it takes them in.
+        # Half: the ledger keeps up to a thousand examples, as two or three numbers each, before it sums up.
         assert sizes[1] - sizes[0] < 0.5 * all_inputs, "the examples are kept"
 
 

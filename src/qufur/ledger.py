@@ -12,7 +12,7 @@ from qufur.loss_estimate import LossEstimate
 from qufur.models.base import Id, Model
 from qufur.shift_signal import ShiftSignal
 
-ROWS = 2048
+ROWS = 1024
 """Examples that are taken in together, or when somebody asks for the estimate: one by one would be dear."""
 
 _NUMBERS = ("examples", "answered", "retracted", "beyond", "uncertainty", "loss_seen")

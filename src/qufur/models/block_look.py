@@ -10,7 +10,7 @@ from qufur.arrays import Floats, Ints
 from qufur.models import compiled_look
 from qufur.models.look import Terms
 from qufur.models.ridge_look import RidgeLook
-from qufur.models.turns import Turns
+from qufur.models.turns import in_turns
 from qufur.models.update import Update, forward
 from qufur.models.view import Candidates, View
 
@@ -58,32 +58,11 @@ class BlockLook(RidgeLook):
             if len(taken):
                 G -= taken.T @ taken
             compiles = len(rows) >= compiled_look.FEWEST_ROWS and compiled_look.available()
-            go_through = self._go_through_compiled if compiles else self._go_through
-            chosen, L = go_through(places, G, terms)
+            take_turns = compiled_look.in_turns if compiles else in_turns
+            chosen, L = take_turns(G, places, terms, self._state.model)
             if len(chosen):
                 self._settle(rows, candidates, chosen, L)
         return len(places)
-
-    def _go_through_compiled(self, places: Ints, G: Floats, terms: Terms) -> tuple[Ints, Floats]:
-        from qufur.models import compiled
-
-        model, levels = self._state.model, np.ascontiguousarray(terms.levels[:, places].T)
-        G = np.ascontiguousarray(G)
-        charges, chosen, columns = compiled.take_turns(G, levels, terms.room, model.level, model.most)
-        terms.charges[:, places] = charges.T
-        return chosen, columns[:, chosen].T
-
-    def _go_through(self, places: Ints, G: Floats, terms: Terms) -> tuple[Ints, Floats]:
-        turns, model = Turns(G), self._state.model
-        level, most = model.level, model.most  # Δ of one number at a time, as `model.delta` has it of many
-        lowest = terms.lowest[places].tolist()
-        for turn, place in enumerate(places.tolist()):
-            uncertainty = level * min(most, turns.variance(turn))
-            if uncertainty > lowest[turn]:
-                turns.query(turn)
-                if terms.buy(place, uncertainty):
-                    lowest = terms.lowest[places].tolist()
-        return turns.factor()
 
     def _settle(self, rows: Ints, candidates: Candidates, chosen: Ints, L: Floats) -> None:
         """Let the rest of the block know of queries: V grows by their rows."""

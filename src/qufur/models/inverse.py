@@ -75,12 +75,7 @@ class InverseGram:
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
-        if len(X) == 1:
-            return np.array([self.solve_one(X[0]) @ X[0]])
-        # xᵀPx = 2 xᵀTx − Σ P_jj x_j² with T the upper triangle of P, diagonal included.
-        half = linalg.dtrmm(2.0, self.inverse, X.T, trans_a=1).T
-        half -= X * self.inverse.diagonal()
-        return np.asarray(np.maximum(np.einsum("ij,ij->i", half, X), 0.0))
+        return variance_in(self.inverse, X)
 
     def solve_one(self, x: Floats) -> Floats:
         """Return M⁻¹x."""
@@ -191,3 +186,13 @@ class InverseGram:
         self.inverse, _ = linalg.dpotri(R, overwrite_c=1)
         self.coef = linalg.dsymv(1.0, self.inverse, self.moment)
         self.since_refresh = 0
+
+
+def variance_in(inverse: Floats, X: Floats) -> Floats:
+    """Return xᵀPx of each row, from the upper triangle of P."""
+    if len(X) == 1:
+        return np.array([max(0.0, linalg.dsymv(1.0, inverse, X[0]) @ X[0])])
+    # xᵀPx = 2 xᵀTx − Σ P_jj x_j² with T the upper triangle of P, diagonal included.
+    half = linalg.dtrmm(2.0, inverse, X.T, trans_a=1).T
+    half -= X * inverse.diagonal()
+    return np.asarray(np.maximum(np.einsum("ij,ij->i", half, X), 0.0))

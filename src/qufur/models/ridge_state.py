@@ -10,13 +10,14 @@ import numpy as np
 
 from qufur.arrays import Floats, check_shapes
 from qufur.errors import invalid
-from qufur.models import compiled_look
 from qufur.models.base import Id, State
 from qufur.models.block_look import BlockLook
 from qufur.models.compiled_look import CompiledLook
+from qufur.models.copy_look import CopyLook
 from qufur.models.fit import Fit, judge
 from qufur.models.gram import Gram
 from qufur.models.look import Lookahead, OneRow
+from qufur.models.panel_look import PanelLook
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.update import Update
 from qufur.models.view import Posterior
@@ -46,8 +47,8 @@ class RidgeState(State):
 
     @property
     def reach(self) -> int:
-        """Over how many inputs it pays to look ahead at first: many, if loops over them are compiled."""
-        return 1024 if compiled_look.suits(self.queried) else super().reach
+        """Over how many inputs it pays to look ahead at first: many, if M is small."""
+        return 1024 if self._small is not None else super().reach
 
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
@@ -84,8 +85,9 @@ class RidgeState(State):
         self.queried.prepare(features)
         if len(X) == 1:
             return OneRow(self, X)
-        if compiled_look.pays(self.queried, features):
-            return CompiledLook(self, cast(Gram, self.queried), features)
+        small, gram = self._small, cast(Gram, self.queried)
+        if small is not None and small.pays(gram, features):
+            return small(self, gram, features)
         view = self.queried.view(features)
         (huge,) = np.nonzero(view.variance > RidgeLook.largest_variance)
         if not len(huge):
@@ -182,6 +184,13 @@ class RidgeState(State):
     def evidence(self, ids: Sequence[Id], labels: Floats) -> tuple[Floats, Floats]:
         """Return pending inputs and their labels, as they enter M and Σ x y."""
         return self.rows_of(ids), self.model.scaled(labels)
+
+    @property
+    def _small(self) -> type[CopyLook] | None:
+        """The kind of look-ahead that suits an M that is small, if it is."""
+        gram = self.queried
+        kinds: tuple[type[CopyLook], ...] = (CompiledLook, PanelLook) if isinstance(gram, Gram) else ()
+        return next((kind for kind in kinds if kind.suits(cast(Gram, gram))), None)
 
     def _absorb_fresh(self) -> None:
         if self.fresh:

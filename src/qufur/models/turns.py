@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from qufur.arrays import Floats, Ints
 from qufur.models import linalg
+from qufur.models.look import Terms
+
+if TYPE_CHECKING:
+    from qufur.models.least_squares import LeastSquares
 
 
 class Turns:
@@ -46,3 +52,20 @@ class Turns:
         columns /= spread[:, None]
         columns.flat[:: len(chosen) + 1] = spread
         return chosen, columns.T
+
+
+def in_turns(G: Floats, places: Ints, terms: Terms, model: LeastSquares) -> tuple[Ints, Floats]:
+    """Let rows of covariances G, at these places of the terms, be queried or not, one after the other.
+
+    Returns which of them are queried, and L; only its lower triangle means anything.
+    """
+    turns = Turns(G)
+    level, most = model.level, model.most  # Δ of one number at a time, as `model.delta` has it of many
+    lowest = terms.lowest[places].tolist()
+    for turn, place in enumerate(places.tolist()):
+        uncertainty = level * min(most, turns.variance(turn))
+        if uncertainty > lowest[turn]:
+            turns.query(turn)
+            if terms.buy(place, uncertainty):
+                lowest = terms.lowest[places].tolist()
+    return turns.factor()

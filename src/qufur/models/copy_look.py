@@ -1,0 +1,74 @@
+"""The look-ahead of a small linear model: rows meet a copy of M⁻¹ one after the other."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.models.gram import Gram
+from qufur.models.inverse import InverseGram
+from qufur.models.ridge_look import RidgeLook
+from qufur.models.update import Absorbed, Update
+
+if TYPE_CHECKING:
+    from qufur.models.ridge_state import RidgeState
+
+FEWEST_ROWS = 16
+
+
+class CopyLook(RidgeLook):
+    """A block of rows of which each that is queried takes z zᵀ off a copy of M⁻¹, with z = M⁻¹x/√(1 + q).
+
+    The state is given the copy at the end. Kinds differ in how they go from row to row.
+    """
+
+    largest_dim_at_once: ClassVar[int] = 0
+    """Up to which M⁻¹ is worth having from the start, whatever few rows there are."""
+    inverse: Floats
+    """M⁻¹ after the queries so far, the upper triangle in the order of BLAS."""
+    Z: Floats
+    """The z of the queries so far."""
+    variance: Floats
+    """q of each row that was decided, given the queries before it."""
+
+    def __init__(self, state: RidgeState, gram: Gram, X: Floats) -> None:
+        super().__init__(state, X)
+        self.gram = gram
+        self.form = cast(InverseGram, gram.form)
+        self.Z, self.variance = X[:0], np.empty(0)
+
+    @classmethod
+    @abstractmethod
+    def suits(cls, gram: Gram) -> bool:
+        """Return whether this is the way to look ahead with an M of this kind and size."""
+
+    @classmethod
+    def pays(cls, gram: Gram, X: Floats) -> bool:
+        """Return whether it does the same as `BlockLook` on these rows, and faster."""
+        if len(X) < FEWEST_ROWS:
+            return False
+        if len(gram.coef) <= cls.largest_dim_at_once:
+            gram.invert()
+        if not isinstance(gram.form, InverseGram):
+            return False
+        # No variance is above ‖x‖² times the trace of M⁻¹; digits are lost where they are huge.
+        largest = float(np.einsum("ij,ij->i", X, X).max() * np.trace(gram.form.inverse))
+        return largest <= cls.largest_variance
+
+    def give_back(self, y: Floats, surprise: Floats, coef: Floats) -> None:
+        """Let the state have M⁻¹ and θ̂ as they are after the labels y of all queries."""
+        if len(y):
+            labels = Absorbed(self.X[self.queried], y, surprise, self._spread())
+            self.gram.take_over(labels, self.inverse, coef)
+
+    def update(self) -> Update:
+        """Return the queries, to be absorbed without labels: L from L Z = W and V = Z Xᵀ."""
+        rows = self.X[self.queried]
+        L = np.tril(rows @ self.Z.T, -1) + np.diag(self._spread())
+        return Update(rows, L @ self.Z, np.asfortranarray(L))
+
+    def _spread(self) -> Floats:
+        return np.asarray(np.sqrt(1.0 + self.variance[self.queried]))
