@@ -46,8 +46,8 @@ class CopyLook(RidgeLook):
         """Return whether this is the way to look ahead with an M of this kind and size."""
 
     @classmethod
-    def pays(cls, gram: Gram, X: Floats) -> bool:
-        """Return whether it does the same as `BlockLook` on these rows, and faster."""
+    def pays(cls, gram: Gram, X: Floats, squares: float) -> bool:
+        """Return whether it does the same as `BlockLook` on these rows, of this Σ‖x‖², and faster."""
         if len(X) < FEWEST_ROWS:
             return False
         if len(gram.coef) <= cls.largest_dim_at_once:
@@ -55,8 +55,8 @@ class CopyLook(RidgeLook):
         if not isinstance(gram.form, InverseGram):
             return False
         # No variance is above ‖x‖² times the trace of M⁻¹; digits are lost where they are huge.
-        largest = float(np.einsum("ij,ij->i", X, X).max() * np.trace(gram.form.inverse))
-        return largest <= cls.largest_variance
+        most = cls.largest_variance / float(np.trace(gram.form.inverse))
+        return squares <= most or float(np.einsum("ij,ij->i", X, X).max()) <= most
 
     def give_back(self, y: Floats, surprise: Floats, coef: Floats) -> None:
         """Let the state have M⁻¹ and θ̂ as they are after the labels y of all queries."""

@@ -58,9 +58,9 @@ class Innovations:
         self.squares += float(y @ y)
         start = 0
         while start < len(error):
-            part = slice(start, start + self.rows_at_once - self._filled % self.rows_at_once)
-            self._collect(X[part], error[part], spread[part], y[part])
-            start = part.stop
+            stop = start + self._room(len(error) - start)
+            self._collect(X[start:stop], error[start:stop], spread[start:stop], y[start:stop])
+            start = stop
 
     def fade(self, factor: float) -> None:
         """Let the labels so far weigh less in n and Σ y²; the tests are of predictions, and go on."""
@@ -71,7 +71,7 @@ class Innovations:
         """Return the tests with all labels in them, without changing anything."""
         tests, labels = self.tests.copy(), self._labels.copy()
         first = self._filled - self._filled % self.rows_at_once
-        self._drift(labels[:, first : first + self.rows_at_once])
+        self._drift(labels[:, first : first + self.rows_at_once], self._rows)
         _test(tests, labels[:, : self._filled])
         return tests
 
@@ -100,25 +100,35 @@ class Innovations:
         innovations.tests = MisfitTests.restored(arrays["innovations.tests"])
         return innovations
 
+    def _room(self, count: int) -> int:
+        """Return how many labels to take now: those that fill the rows kept, or several times as many."""
+        at = self._filled % self.rows_at_once
+        if at or count < self.rows_at_once:
+            return min(count, self.rows_at_once - at)
+        return min(count - count % self.rows_at_once, self.collected_at_once - self._filled)
+
     def _collect(self, X: Floats, error: Floats, spread: Floats, y: Floats) -> None:
         """Take labels that there is room for; where there is no more, find their drift, and test."""
         start, stop = self._filled, self._filled + len(X)
         here = self._labels[:, start:stop]
         here[0], here[1], here[2] = error, spread, y
         at = start % self.rows_at_once
-        self._rows[at : at + len(X)] = X
-        if stop % self.rows_at_once == 0:
-            self._pull = self._drift(self._labels[:, stop - self.rows_at_once : stop])
+        if len(X) >= self.rows_at_once:  # no need to keep them
+            self._pull = self._drift(here, X)
+        else:
+            self._rows[at : at + len(X)] = X
+            if stop % self.rows_at_once == 0:
+                self._pull = self._drift(self._labels[:, stop - self.rows_at_once : stop], self._rows)
         if stop == self.collected_at_once:
             _test(self.tests, self._labels)
         self._filled = stop % self.collected_at_once
 
-    def _drift(self, labels: Floats) -> Floats:
-        """Write the drift of the rows kept beside their labels; return Σ e x over their last stretch.
+    def _drift(self, labels: Floats, rows: Floats) -> Floats:
+        """Write the drift of rows beside their labels; return Σ e x over their last stretch.
 
         A row's drift depends on earlier stretches alone, so rows that are yet to come do no harm.
         """
-        X = self._rows.reshape(-1, MisfitTests.stretch, len(self._pull))
+        X = rows.reshape(-1, MisfitTests.stretch, len(self._pull))
         pulls = labels[0].reshape(len(X), 1, -1) @ X
         before = np.concatenate([self._pull[None], pulls[:-1, 0]])
         labels[3] = (X @ before[:, :, None]).ravel()

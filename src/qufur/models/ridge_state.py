@@ -82,11 +82,12 @@ class RidgeState(State):
         self._met = UNKNOWN
         self._absorb_fresh()
         features = self.model.features(X)
-        self.queried.prepare(features)
+        squares = float(np.vdot(features, features))
+        self.queried.prepare_for(squares)
         if len(X) == 1:
             return OneRow(self, X)
         small, gram = self._small, cast(Gram, self.queried)
-        if small is not None and small.pays(gram, features):
+        if small is not None and small.pays(gram, features, squares):
             return small(self, gram, features)
         view = self.queried.view(features)
         (huge,) = np.nonzero(view.variance > RidgeLook.largest_variance)
