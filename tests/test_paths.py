@@ -107,7 +107,7 @@ class Form:
 
 LARGE = {"smallest_penalty": 1e-3, "digits": 1e-7}
 FORMS = {
-    "few rows": Form({"LowRankGram", "InverseGram"} | LOOKS | COMPILED_LOOK, (81, 150), (1, 40)),
+    "few rows": Form({"LowRankGram"} | LOOKS | COMPILED_LOOK, (81, 150), (1, 40)),
     "many columns": Form({"LowRankGram"} | LOOKS, (260, 280), (25,)),
     "growing": Form({"LowRankGram", "InverseGram"} | LOOKS | SMALL_LOOKS, (8, 40)),
     "many rows": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 6), (20, 130, 330)),

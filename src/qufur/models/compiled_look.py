@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints
+from qufur.arrays import Bools, Floats, Ints
 from qufur.models.copy_look import CopyLook
 from qufur.models.gram import Gram
+from qufur.models.inverse import InverseGram
 from qufur.models.look import Terms
+from qufur.models.low_rank import LowRankGram
 
 if TYPE_CHECKING:
     from qufur.models.least_squares import LeastSquares
@@ -40,23 +43,25 @@ def in_turns(G: Floats, places: Ints, terms: Terms, model: LeastSquares) -> tupl
 
 
 class CompiledLook(CopyLook):
-    """A block of rows that meet M⁻¹ one after the other, in compiled loops."""
+    """A block of rows that meet M⁻¹ one after the other, in compiled loops.
 
-    largest_dim_at_once = 128
+    While M is young they meet the few rows that make up its M⁻¹, until those have become many.
+    """
 
     @classmethod
     def suits(cls, gram: Gram) -> bool:
         """Return whether there are compiled loops for so small an M."""
-        return available() and len(gram.coef) <= LARGEST_DIM
+        return available() and len(gram.coef) <= LARGEST_DIM and not gram.is_delicate
 
     def __init__(self, state: RidgeState, gram: Gram, X: Floats) -> None:
         from qufur.models import compiled
 
         super().__init__(state, gram, X)
-        # The upper triangle in the order of BLAS is the lower one in that of C.
-        self._whole = compiled.whole(self.form.inverse.T)
-        self.inverse = self._whole.T
         self._query = np.empty(0, dtype=bool)
+        self._young = gram.form if isinstance(gram.form, LowRankGram) else None
+        if isinstance(gram.form, InverseGram):
+            # The upper triangle in the order of BLAS is the lower one in that of C.
+            self.inverse = compiled.whole(gram.form.inverse.T).T
 
     def decide(self, terms: Terms) -> int:
         """Decide rows in one go; none costs more than the others."""
@@ -64,13 +69,29 @@ class CompiledLook(CopyLook):
 
         model, levels = self._state.model, np.ascontiguousarray(terms.levels.T)
         rows = self.X[len(self._query) : len(self._query) + len(levels)]
-        variance, charges, Z = compiled.decide(self._whole, rows, levels, terms.room, model.level, model.most)
-        terms.charges[:] = charges.T
-        self._query = _joined(self._query, charges.any(axis=1))
-        self.variance, self.Z = _joined(self.variance, variance), _joined(self.Z, Z)
+        delta = terms.room, model.level, model.most
+        at = 0
+        if self._young is not None:
+            form = self._young
+            basis = np.concatenate([form.basis, math.sqrt(form.regularization) * self.Z])
+            found = compiled.decide_young(basis, form.regularization, rows, levels, *delta, form.most_rows)
+            at = self._take(terms, 0, *found)
+            if at < len(rows):
+                self._young = None
+                self.inverse = form.inverse_with(self.Z)
+        if at < len(rows):
+            self._take(terms, at, *compiled.decide(self.inverse.T, rows[at:], levels[at:], *delta))
         self.queried = self._query.nonzero()[0]
         self.uncertainty = model.delta(self.variance)
         return 0
+
+    def _take(self, terms: Terms, at: int, variance: Floats, charges: Bools, Z: Floats) -> int:
+        """Take over what a loop found about rows from `at` on; return up to where."""
+        end = at + len(variance)
+        terms.charges[:, at:end] = charges.T
+        self._query = _joined(self._query, charges.any(axis=1))
+        self.variance, self.Z = _joined(self.variance, variance), _joined(self.Z, Z)
+        return end
 
     def learn(self, y: Floats) -> Floats:
         """Predict and learn row by row."""
@@ -80,6 +101,14 @@ class CompiledLook(CopyLook):
         scores, surprise = compiled.learn(coef, self.X, self.Z, self.variance, self._query, y)
         self.give_back(y, surprise, coef)
         return np.asarray(scores)
+
+    def give_back(self, y: Floats, surprise: Floats, coef: Floats) -> None:
+        """Let the state have the rows that were added to a young M⁻¹, or M⁻¹ itself."""
+        if self._young is None:
+            self.gram.invert()
+            super().give_back(y, surprise, coef)
+        elif len(y):
+            self.gram.grow(self.absorbed(y, surprise), self.Z, coef)
 
 
 def _joined(some: Any, more: Any) -> Any:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qufur.arrays import Floats
 from qufur.models.gram import Gram
-from qufur.models.inverse import InverseGram
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.update import Absorbed, Update
 
@@ -25,8 +24,6 @@ class CopyLook(RidgeLook):
     The state is given the copy at the end. Kinds differ in how they go from row to row.
     """
 
-    largest_dim_at_once: ClassVar[int] = 0
-    """Up to which M⁻¹ is worth having from the start, whatever few rows there are."""
     inverse: Floats
     """M⁻¹ after the queries so far, the upper triangle in the order of BLAS."""
     Z: Floats
@@ -37,7 +34,6 @@ class CopyLook(RidgeLook):
     def __init__(self, state: RidgeState, gram: Gram, X: Floats) -> None:
         super().__init__(state, X)
         self.gram = gram
-        self.form = cast(InverseGram, gram.form)
         self.Z, self.variance = X[:0], np.empty(0)
 
     @classmethod
@@ -50,19 +46,18 @@ class CopyLook(RidgeLook):
         """Return whether it does the same as `BlockLook` on these rows, of this Σ‖x‖², and faster."""
         if len(X) < FEWEST_ROWS:
             return False
-        if len(gram.coef) <= cls.largest_dim_at_once:
-            gram.invert()
-        if not isinstance(gram.form, InverseGram):
-            return False
-        # No variance is above ‖x‖² times the trace of M⁻¹; digits are lost where they are huge.
-        most = cls.largest_variance / float(np.trace(gram.form.inverse))
+        # No variance is above ‖x‖² times the largest one of M⁻¹; digits are lost where they are huge.
+        most = cls.largest_variance / gram.largest_variance
         return squares <= most or float(np.einsum("ij,ij->i", X, X).max()) <= most
 
     def give_back(self, y: Floats, surprise: Floats, coef: Floats) -> None:
         """Let the state have M⁻¹ and θ̂ as they are after the labels y of all queries."""
         if len(y):
-            labels = Absorbed(self.X[self.queried], y, surprise, self._spread())
-            self.gram.take_over(labels, self.inverse, coef)
+            self.gram.take_over(self.absorbed(y, surprise), self.inverse, coef)
+
+    def absorbed(self, y: Floats, surprise: Floats) -> Absorbed:
+        """Return the queries and their labels."""
+        return Absorbed(self.X[self.queried], y, surprise, self._spread())
 
     def update(self) -> Update:
         """Return the queries, to be absorbed without labels: L from L Z = W and V = Z Xᵀ."""

@@ -88,6 +88,13 @@ class Gram:
             self.form = self.form.factored()
 
     @property
+    def largest_variance(self) -> float:
+        """A bound on the largest eigenvalue of M⁻¹, unless `is_delicate`."""
+        if isinstance(self.form, LowRankGram):
+            return 1.0 / self.form.regularization
+        return float(np.trace(cast(InverseGram, self.form).inverse))
+
+    @property
     def busy(self) -> bool:
         """Whether most rows of the last block were looked into."""
         return isinstance(self.form, InverseGram) and self.form.busy
@@ -120,8 +127,7 @@ class Gram:
         surprise = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if y is not None:
             self.innovations.note(Absorbed(rows.X, y, surprise, rows.L.diagonal()))
-        if isinstance(self.form, LowRankGram) and self.form.is_full:
-            self.invert()
+        self._invert_if_full()
         return surprise
 
     def invert(self) -> None:
@@ -129,10 +135,21 @@ class Gram:
         if isinstance(self.form, LowRankGram):
             self.form = self.form.inverted()
 
+    def grow(self, labels: Absorbed, Z: Floats, coef: Floats) -> None:
+        """Go on from a young M⁻¹ less ZᵀZ, and θ̂ after these rows, where somebody else has computed them."""
+        form = cast(LowRankGram, self.form)
+        form.take_over(labels.X, labels.y, Z, coef)
+        self.innovations.note(labels)
+        self._invert_if_full()
+
     def take_over(self, labels: Absorbed, inverse: Floats, coef: Floats) -> None:
         """Go on from M⁻¹ and θ̂ as they are after these rows, where somebody else has computed them."""
         cast(InverseGram, self.form).take_over(labels.X, labels.y, inverse, coef)
         self.innovations.note(labels)
+
+    def _invert_if_full(self) -> None:
+        if isinstance(self.form, LowRankGram) and self.form.is_full:
+            self.invert()
 
     def correct(self, x: Floats, old: float, new: float) -> None:
         """Change the label of a row that was absorbed; M stays as it is. O(d²)."""

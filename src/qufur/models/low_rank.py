@@ -48,7 +48,12 @@ class LowRankGram:
     @property
     def is_full(self) -> bool:
         """Whether the inverse itself has become the cheaper form."""
-        return self._count >= 0.6 * len(self.coef)
+        return self._count >= self.most_rows
+
+    @property
+    def most_rows(self) -> int:
+        """With how many rows it is."""
+        return math.ceil(0.6 * len(self.coef))
 
     def risk(self, squares: float) -> float:
         """Return a bound on the condition number of M with rows of such a Σ‖x‖² in it."""
@@ -71,12 +76,16 @@ class LowRankGram:
 
     def absorb(self, rows: Update, y: Floats) -> Floats:
         """Add rows with labels y; return how far each was off, in its own spread."""
-        self.moment += y @ rows.X
         Z = rows.whitened()
         surprise = rows.surprise(y - rows.X @ self.coef)
-        self.coef += surprise @ Z
-        self._append(rows.X, np.sqrt(self.regularization) * Z)
+        self.take_over(rows.X, y, Z, self.coef + surprise @ Z)
         return surprise
+
+    def take_over(self, X: Floats, y: Floats, Z: Floats, coef: Floats) -> None:
+        """Add rows with labels y; ZᵀZ is what they take off M⁻¹, and θ̂ what comes of it."""
+        self.moment += y @ X
+        self.coef = coef
+        self._append(X, math.sqrt(self.regularization) * Z)
 
     def correct(self, x: Floats, change: float) -> None:
         """Change the label of a row that was absorbed."""
@@ -102,6 +111,11 @@ class LowRankGram:
         for array in (self.moment, self.coef):
             shrink(array, factor)
         self.coef += (1 - factor) * taken
+
+    def inverse_with(self, Z: Floats) -> Floats:
+        """Return M⁻¹ less ZᵀZ, whole."""
+        basis = np.concatenate([self.basis / math.sqrt(self.regularization), Z])
+        return np.asfortranarray(np.eye(len(self.coef)) / self.regularization - basis.T @ basis)
 
     def inverted(self) -> InverseGram:
         """Return the same matrix through its inverse."""

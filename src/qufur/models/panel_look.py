@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class PanelLook(CopyLook):
 
     def __init__(self, state: RidgeState, gram: Gram, X: Floats) -> None:
         super().__init__(state, gram, X)
-        self.inverse = self.form.inverse.copy(order="F")
+        self.inverse = cast(InverseGram, gram.form).inverse.copy(order="F")
         self._panels: list[Panel] = []
 
     @classmethod
