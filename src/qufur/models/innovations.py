@@ -62,6 +62,14 @@ class Innovations:
             self._collect(X[part], error[part], spread[part], y[part])
             start = part.stop
 
+    def note_one(self, x: Floats, y: float, error: float, spread: float) -> None:
+        """Take note of one label, as `note` does, and faster."""
+        self.count += 1.0
+        self.squares += y * y
+        self._labels[:3, self._filled] = error, spread, y
+        self._rows[self._filled % self.rows_at_once] = x
+        self._fill(1)
+
     def fade(self, factor: float) -> None:
         """Let the labels so far weigh less in n and Σ y²; the tests are of predictions, and go on."""
         self.count *= factor
@@ -101,12 +109,16 @@ class Innovations:
         return innovations
 
     def _collect(self, X: Floats, error: Floats, spread: Floats, y: Floats) -> None:
-        """Take labels that there is room for; where there is no more, find their drift, and test."""
-        start, stop = self._filled, self._filled + len(X)
-        here = self._labels[:, start:stop]
+        """Take labels that there is room for."""
+        here = self._labels[:, self._filled : self._filled + len(X)]
         here[0], here[1], here[2] = error, spread, y
-        at = start % self.rows_at_once
+        at = self._filled % self.rows_at_once
         self._rows[at : at + len(X)] = X
+        self._fill(len(X))
+
+    def _fill(self, count: int) -> None:
+        """Move on by labels that were written; where there is no more room, find their drift, and test."""
+        stop = self._filled + count
         if stop % self.rows_at_once == 0:
             self._pull = self._drift(self._labels[:, stop - self.rows_at_once : stop])
         if stop == self.collected_at_once:

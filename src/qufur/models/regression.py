@@ -33,7 +33,7 @@ class Regression(Model):
         as_flag(self.clip, "clip", owner)
         object.__setattr__(self, "label_range", _as_range(self.label_range, owner))
 
-    def scaled(self, labels: Floats) -> Floats:
+    def scaled(self, labels: Numbers) -> Numbers:
         """Map labels to [−1, 1]."""
         middle, unit = self._scale
         return (labels - middle) / unit

@@ -18,7 +18,6 @@ from qufur.models.fit import Fit, judge
 from qufur.models.gram import Gram
 from qufur.models.look import Lookahead, OneRow
 from qufur.models.ridge_look import RidgeLook
-from qufur.models.update import Update
 from qufur.models.view import Posterior
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class RidgeState(State):
         self.pending: dict[Id, Floats] = {}
         self.fresh: list[Id] = []
         self._met: tuple[float, Floats | None] = UNKNOWN
-        self._ready: dict[Id, Update] = {}
+        self._ready: dict[Id, tuple[float, Floats]] = {}
 
     @property
     def reach(self) -> int:
@@ -99,13 +98,16 @@ class RidgeState(State):
         self.fresh.extend(ids)
         (variance, solved), self._met = self._met, UNKNOWN
         if solved is not None:
-            self._ready = {ids[0]: Update.single(self.pending[ids[0]], solved, variance)}
+            self._ready = {ids[0]: (variance, solved)}
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""
         ready, self._ready = self._ready.get(ids[0]), {}
         if ready is not None and self.fresh == list(ids) and self.labelled is self.queried:
-            self.labelled.absorb(ready, self.model.scaled(labels))
+            # M⁻¹x is at hand of linear models only.
+            variance, solved = ready
+            y = self.model.scaled(labels.item())
+            cast(Gram, self.labelled).absorb_one(self.pending[ids[0]], solved, variance, y)
         else:
             self.labelled.add(*self.evidence(ids, labels))
         if self.labelled is not self.queried:
