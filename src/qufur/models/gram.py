@@ -64,7 +64,8 @@ class Gram:
         if isinstance(self.form, FactorGram):
             return self.form.variance(x[None]).item(), None
         solved = self.form.solve_one(x)
-        return max(0.0, float(solved.dot(x))), solved
+        variance = float(solved.dot(x))
+        return variance if variance > 0 else 0.0, solved
 
     def scorer(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on scoring as the matrix does now; it keeps d numbers."""

@@ -70,7 +70,7 @@ class RidgeState(State):
         model = self.model
         if self.fresh:
             self._absorb_fresh()
-        row = model.features(x[None])[0]
+        row = model.feature(x)
         self.queried.prepare_for(square + len(row) - len(x))  # an intercept adds a 1
         self._met = variance, _ = self.queried.meet(row)
         return model.unscaled(self.labelled.score(row)), model.delta(variance)
@@ -138,7 +138,8 @@ class RidgeState(State):
 
     def await_labels(self, ids: Sequence[Id], rows: Floats) -> None:
         """Take ids among the pending ones; rows are copied, since callers may write over theirs."""
-        self.pending.update((id, row.copy()) for id, row in zip(ids, rows, strict=True))
+        for id, row in zip(ids, rows, strict=True):
+            self.pending[id] = row.copy()
 
     def fork(self) -> None:
         """Give queries and labels a matrix each."""

@@ -21,12 +21,11 @@ class Waiting:
 
     >>> matrix, waiting = np.zeros((2, 2), order="F"), Waiting(room=2, dim=2, sign=1.0)
     >>> waiting.add_one(np.array([1.0, 2.0]), matrix)
-    >>> waiting.rows, matrix.any()
-    (array([[1., 2.]]), False)
+    >>> waiting.count, matrix.sum().item()
+    (1, 0.0)
     >>> waiting.add_one(np.array([1.0, 0.0]), matrix)
-    >>> len(waiting.rows), matrix
-    (0, array([[2., 2.],
-           [0., 4.]]))
+    >>> waiting.count, matrix.tolist()
+    (0, [[2.0, 2.0], [0.0, 4.0]])
     """
 
     def __init__(self, room: int, dim: int, sign: float) -> None:
