@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from qufur import Learner, QuFUR, Ridge, snapshot
+from qufur.models.gram import Gram
 from qufur.models.inverse import InverseGram
 from qufur.models.waiting import Waiting
 
@@ -86,6 +87,15 @@ def test_looking_and_saving_change_no_bit(tmp_path):
             watched.tell(answer.id, y)
     assert waiting(watched) > 0
     assert same(left_alone, watched)
+
+
+def test_rows_that_take_off_nearly_all_cost_no_digits():
+    gram, M = Gram(1, 1e-3), 1e-3
+    for x in (1.0, *np.logspace(1, 8, 8)):
+        gram.add(np.array([[x]]), np.array([0.0]))
+        M += x**2
+        assert isinstance(gram.form, InverseGram)
+        np.testing.assert_allclose(gram.variance(np.ones((1, 1))), 1 / M, rtol=1e-12)
 
 
 @pytest.mark.parametrize("size", [40, 8])

@@ -30,6 +30,7 @@ class InverseGram:
     worst_condition = 1e6
     largest_prompt_dim = 256  # up to here `dsyr` costs no more than what it would save
     late_at_once = 16
+    largest_late_spread = math.sqrt(2.0)  # beyond it, a row leaves a difference of large numbers
     axes: ClassVar[Axes] = {
         "gram": "dd",
         "inverse": "dd",
@@ -123,6 +124,8 @@ class InverseGram:
         surprise = (y - float(self.coef.dot(x))) / spread
         self.coef += surprise * z
         self._late.add_one(z, self._inverse)
+        if spread > self.largest_late_spread:
+            self._late.enter(self._inverse)
         self.moment += y * x
         self._recent.add_one(x, self.gram)
         self._count(1, float(x.dot(x)))
