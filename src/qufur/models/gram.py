@@ -57,15 +57,11 @@ class Gram:
 
     def score(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩ of one row."""
-        return float(self.form.coef.dot(x))
+        return self.form.score(x)
 
     def meet(self, x: Floats) -> tuple[float, Floats | None]:
         """Return q of one row, and M⁻¹x unless `is_delicate`."""
-        if isinstance(self.form, FactorGram):
-            return self.form.variance(x[None]).item(), None
-        solved = self.form.solve_one(x)
-        variance = float(solved.dot(x))
-        return variance if variance > 0 else 0.0, solved
+        return self.form.meet(x)
 
     def scorer(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on scoring as the matrix does now; it keeps d numbers."""

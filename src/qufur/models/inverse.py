@@ -90,11 +90,21 @@ class InverseGram:
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
         if len(X) == 1:
-            return np.array([self.solve_one(X[0]) @ X[0]])
+            return np.array([self.meet(X[0])[0]])
         # xᵀPx = 2 xᵀTx − Σ P_jj x_j² with T the upper triangle of P, diagonal included.
         half = linalg.dtrmm(2.0, self._inverse, X.T, trans_a=1).T
         half -= X * self._inverse.diagonal()
         return np.asarray(np.maximum(np.einsum("ij,ij->i", self._less_late(half, X), X), 0.0))
+
+    def score(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩."""
+        return linalg.ddot(self.coef, x)  # type: ignore[no-any-return]
+
+    def meet(self, x: Floats) -> tuple[float, Floats]:
+        """Return xᵀ M⁻¹ x, and M⁻¹x."""
+        solved = self.solve_one(x)
+        variance = linalg.ddot(solved, x)
+        return variance if variance > 0.0 else 0.0, solved
 
     def solve_one(self, x: Floats) -> Floats:
         """Return M⁻¹x."""
@@ -121,14 +131,14 @@ class InverseGram:
     def absorb_one(self, x: Floats, solved: Floats, spread: float, y: float) -> float:
         """Add a row whose M⁻¹x and spread √(1 + q) are at hand; return how far its label was off, in that."""
         z = solved / spread
-        surprise = (y - float(self.coef.dot(x))) / spread
+        surprise = (y - self.score(x)) / spread
         self.coef += surprise * z
         self._late.add_one(z, self._inverse)
         if spread > self.largest_late_spread:
             self._late.enter(self._inverse)
         self.moment += y * x
         self._recent.add_one(x, self.gram)
-        self._count(1, float(x.dot(x)))
+        self._count(1, linalg.ddot(x, x))
         return surprise
 
     def take_over(self, X: Floats, y: Floats, inverse: Floats, coef: Floats) -> None:
