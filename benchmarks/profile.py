@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.text import Progress, Table
 from benchmarks.timing import Timing, interleaved
 from qufur import Learner, QuFUR, Ridge
-from qufur.answer import Circumstances, answer
+from qufur.answer import answer
 from qufur.arrays import Floats, as_input
 
 DIM = 88
@@ -43,8 +43,7 @@ def _variants(learner: Learner, X: Floats) -> dict[str, Callable[[], object]]:
     form = state.queried.form  # type: ignore[attr-defined]
 
     def made() -> None:
-        case = Circumstances(model, model.size(X[0], 1.0), 0, None)
-        answer((0, 0.1, 0.2, 0.3, False), case)
+        answer((0, 0.1, 0.2, 0.3, False), (model, model.size(X[0], 1.0), 0, None))
 
     works: dict[str, Callable[[Floats], object]] = {
         "ask": learner.ask,

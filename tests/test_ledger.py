@@ -78,7 +78,20 @@ def test_blocks_and_single_questions_give_the_same_ledger(rule, delay):
 def test_a_buffer_hands_on_every_row_once():
     buffer, found = Buffer(2), []
     rows = np.arange(2.0 * (3 * ROWS + 7)).reshape(-1, 2)
-    for part in np.split(rows, [1, 5, ROWS, ROWS + 3, 3 * ROWS + 2]):
-        found += [full.copy() for full in buffer.write(*part.T)]
+    for i, part in enumerate(np.split(rows, [1, 5, ROWS, ROWS + 3, ROWS + 9, 2 * ROWS, 3 * ROWS + 2])):
+        if i % 2:
+            found += [buffer.taken().copy() for row in part.tolist() if buffer.append(row)]
+        else:
+            found += [full.copy() for full in buffer.write(*part.T)]
     assert [len(full) for full in found] == [ROWS] * 3
     np.testing.assert_array_equal(np.concatenate([*found, buffer.rows]), rows)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_single_loss_is_that_of_many_to_the_bit(model):
+    numbers = np.random.default_rng(6).normal(size=(2, 50))
+    predictions, labels = (model.example_labels(row) for row in numbers)
+    many = model.loss(predictions, labels), model.largest_loss(predictions)
+    pairs = zip(predictions.tolist(), labels.tolist(), strict=True)
+    single = [model.loss_of_one(prediction, label) for prediction, label in pairs]
+    np.testing.assert_array_equal(np.array(single).T, many)

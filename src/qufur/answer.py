@@ -70,10 +70,11 @@ class Answer(_Fields):
         return f"{decision}: {chance}{case.novelty(self.uncertainty)}; {budget}"
 
 
-def answer(fields: Sequence[Id | float | bool], circumstances: Circumstances) -> Answer:
+def answer(fields: Sequence[Id | float | bool], circumstances: Sequence[Model | float | None]) -> Answer:
     """Return an answer; what led to it is not among its fields, so that they unpack into five."""
+    # Named tuples are made faster from tuples than from their parts.
     made = tuple.__new__(Answer, fields)
-    made.circumstances = circumstances
+    made.circumstances = tuple.__new__(Circumstances, circumstances)
     return made
 
 
@@ -106,4 +107,4 @@ class Answers:
         none = [None] * len(self)
         size, left = (none if column is None else column.tolist() for column in (self.size, self.left))
         for row, *case in zip(rows, size, self.spent.tolist(), left, strict=True):
-            yield answer(row, Circumstances(self.model, *case))
+            yield answer(row, (self.model, *case))

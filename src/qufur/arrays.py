@@ -54,12 +54,23 @@ def as_label(label: Any, owner: str) -> Floats:
 
 def lesser(limit: float, value: Numbers) -> Numbers:
     """Return the lesser of a number and each of `value`: NumPy takes long over a single one."""
-    return min(limit, value) if isinstance(value, float) else np.minimum(limit, value)
+    if isinstance(value, float):
+        return value if value < limit else limit
+    return np.minimum(limit, value)
 
 
 def greater(limit: float, value: Numbers) -> Numbers:
     """Return the greater of a number and each of `value`."""
-    return max(limit, value) if isinstance(value, float) else np.maximum(limit, value)
+    if isinstance(value, float):
+        return value if value > limit else limit
+    return np.maximum(limit, value)
+
+
+def clipped(value: Numbers) -> Numbers:
+    """Return a number, or each of many, kept within [−1, 1]."""
+    if isinstance(value, float):
+        return value if -1.0 <= value <= 1.0 else math.copysign(1.0, value)
+    return np.maximum(-1.0, np.minimum(1.0, value))
 
 
 def as_labels(y: ArrayLike, count: int, owner: str, parameter: str = "label") -> Floats:

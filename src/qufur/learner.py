@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qufur import report, snapshot
-from qufur.answer import Answer, Answers, Circumstances, answer
+from qufur.answer import Answer, Answers, answer
 from qufur.arrays import Bools, Floats, Ints, as_input, as_inputs, as_label, as_labels, is_whole
 from qufur.errors import invalid
 from qufur.ids import as_ids, beyond, check_outstanding
@@ -91,7 +91,7 @@ class Learner:
             state.query([name], row[None])
         state.advance(1)
         self.ledger.decided_one(prediction, uncertainty, probability, name if query else None)
-        case = Circumstances(model, model.size(row, square), spent, left)
+        case = model, model.size(row, square), spent, left
         return answer((name, prediction, uncertainty, probability, query), case)
 
     def ask_many(

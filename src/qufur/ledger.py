@@ -88,14 +88,18 @@ class Ledger:
     def _answer_one(self, prediction: float, probability: float, loss: float, most: float) -> None:
         self.beyond += loss > most
         self.loss_seen += loss
-        if self._seen.append((prediction, probability, min(loss, most))):
+        if self._seen.append((prediction, probability, loss if loss < most else most)):
             self._take_in_seen(self._estimate, self._seen.taken())
 
     def tell(self, ids: Sequence[Id], labels: Floats) -> None:
         """Take note of the labels of open queries."""
-        if ids:
-            prediction, probability = np.array([self.open.pop(id) for id in ids]).T
-            self.answer(prediction, probability, labels)
+        if len(ids) == 1:
+            prediction, probability = self.open.pop(ids[0])
+            self.answered += 1
+            self._answer_one(prediction, probability, *self._model.loss_of_one(prediction, labels.item()))
+        elif ids:
+            predictions, probabilities = np.array([self.open.pop(id) for id in ids]).T
+            self.answer(predictions, probabilities, labels)
 
     def correct(self, prediction: float, probability: float, old: float, new: float) -> None:
         """Take note that the label of an answered query was another one."""
@@ -161,31 +165,35 @@ class Buffer:
     def __init__(self, width: int) -> None:
         self._rows = np.empty((ROWS, width))
         self._count = 0
+        self._single: list[Sequence[float]] = []  # rows after these: a list takes one faster than an array
 
     @property
     def rows(self) -> Floats:
         """The rows that wait."""
+        self._settle()
         return self._rows[: self._count]
 
     @rows.setter
     def rows(self, rows: Floats) -> None:
         self._count = len(rows)
         self._rows[: self._count] = rows
+        self._single.clear()
 
     def append(self, row: Sequence[float]) -> bool:
         """Add one row; return whether there are enough."""
-        self._rows[self._count] = row
-        self._count += 1
-        return self._count == ROWS
+        self._single.append(row)
+        return self._count + len(self._single) == ROWS
 
     def taken(self) -> Floats:
         """Return the rows that waited, to be used at once."""
+        self._settle()
         self._count = 0
         return self._rows
 
     def write(self, *columns: Floats) -> Iterator[Floats]:
         """Add rows; yield those that waited whenever there are enough, to be used at once."""
         start, end = 0, len(columns[0])
+        self._settle()
         while start < end:
             part = slice(start, start + ROWS - self._count)
             count = min(end, part.stop) - start
@@ -194,3 +202,10 @@ class Buffer:
             start, self._count = start + count, self._count + count
             if self._count == ROWS:
                 yield self.taken()
+
+    def _settle(self) -> None:
+        if self._single:
+            end = self._count + len(self._single)
+            self._rows[self._count : end] = self._single
+            self._count = end
+            self._single.clear()

@@ -36,6 +36,14 @@ class FactorGram:
         V = self._half_solve(X)
         return np.asarray(np.einsum("ij,ij->j", V, V))
 
+    def score(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩."""
+        return float(self.coef.dot(x))
+
+    def meet(self, x: Floats) -> tuple[float, None]:
+        """Return xᵀ M⁻¹ x; there is no M⁻¹x on the way."""
+        return self.variance(x[None]).item(), None
+
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""
         return np.asarray(linalg.dtrsm(1.0, self.R, self._half_solve(X)).T)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -56,14 +57,11 @@ class Gram:
 
     def score(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩ of one row."""
-        return float(self.form.coef.dot(x))
+        return self.form.score(x)
 
     def meet(self, x: Floats) -> tuple[float, Floats | None]:
         """Return q of one row, and M⁻¹x unless `is_delicate`."""
-        if isinstance(self.form, FactorGram):
-            return self.form.variance(x[None]).item(), None
-        solved = self.form.solve_one(x)
-        return max(0.0, float(solved.dot(x))), solved
+        return self.form.meet(x)
 
     def scorer(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on scoring as the matrix does now; it keeps d numbers."""
@@ -106,6 +104,12 @@ class Gram:
 
     def add(self, X: Floats, y: Floats | None = None) -> None:
         """Add the rows of X with labels y, or rows of which only M needs to know."""
+        if len(X) == 1:
+            self.prepare(X)
+            variance, solved = self.meet(X[0])
+            if solved is not None:
+                self.absorb_one(X[0], solved, variance, None if y is None else y.item())
+                return
         for part in pieces(len(X)):
             self.absorb(self.update(X[part]), None if y is None else y[part])
 
@@ -129,6 +133,16 @@ class Gram:
             self.innovations.note(Absorbed(rows.X, y, surprise, rows.L.diagonal()))
         self._invert_if_full()
         return surprise
+
+    def absorb_one(self, x: Floats, solved: Floats, variance: float, y: float | None) -> None:
+        """Add one row that was met, as `absorb` does, and faster."""
+        if not isinstance(self.form, InverseGram):
+            self.absorb(Update.single(x, solved, variance), None if y is None else np.array([y]))
+            return
+        spread = math.sqrt(1.0 + variance)
+        surprise = self.form.absorb_one(x, solved, spread, 0.0 if y is None else y)
+        if y is not None:
+            self.innovations.note_one(x, y, surprise, spread)
 
     def invert(self) -> None:
         """Grow up: from few rows to M⁻¹ itself."""
@@ -182,7 +196,10 @@ class Gram:
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> Gram:
         """Return what `arrays` described, for rows of length `dim`."""
-        arrays = {"busy": np.zeros(1)} | arrays  # files of older versions do without
+        arrays = {
+            "busy": np.zeros(1),
+            "late": np.empty((0, dim)),
+        } | arrays  # files of older versions do without
         marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
         check_shapes(arrays, kind.axes | Innovations.axes, d=dim)

@@ -62,6 +62,14 @@ class Innovations:
             self._collect(X[start:stop], error[start:stop], spread[start:stop], y[start:stop])
             start = stop
 
+    def note_one(self, x: Floats, y: float, error: float, spread: float) -> None:
+        """Take note of one label, as `note` does, and faster."""
+        self.count += 1.0
+        self.squares += y * y
+        self._labels[:3, self._filled] = error, spread, y
+        self._rows[self._filled % self.rows_at_once] = x
+        self._fill(1, self._rows)
+
     def fade(self, factor: float) -> None:
         """Let the labels so far weigh less in n and Σ y²; the tests are of predictions, and go on."""
         self.count *= factor
@@ -108,17 +116,21 @@ class Innovations:
         return min(count - count % self.rows_at_once, self.collected_at_once - self._filled)
 
     def _collect(self, X: Floats, error: Floats, spread: Floats, y: Floats) -> None:
-        """Take labels that there is room for; where there is no more, find their drift, and test."""
-        start, stop = self._filled, self._filled + len(X)
-        here = self._labels[:, start:stop]
+        """Take labels that there is room for."""
+        here = self._labels[:, self._filled : self._filled + len(X)]
         here[0], here[1], here[2] = error, spread, y
-        at = start % self.rows_at_once
         if len(X) >= self.rows_at_once:  # no need to keep them
-            self._pull = self._drift(here, X)
+            self._fill(len(X), X)
         else:
+            at = self._filled % self.rows_at_once
             self._rows[at : at + len(X)] = X
-            if stop % self.rows_at_once == 0:
-                self._pull = self._drift(self._labels[:, stop - self.rows_at_once : stop], self._rows)
+            self._fill(len(X), self._rows)
+
+    def _fill(self, count: int, rows: Floats) -> None:
+        """Move on by labels that were written; where there is no more room, find their drift, and test."""
+        stop = self._filled + count
+        if stop % self.rows_at_once == 0:
+            self._pull = self._drift(self._labels[:, stop - len(rows) : stop], rows)
         if stop == self.collected_at_once:
             _test(self.tests, self._labels)
         self._filled = stop % self.collected_at_once

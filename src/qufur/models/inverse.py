@@ -11,6 +11,7 @@ from qufur.arrays import Axes, Floats
 from qufur.models import linalg
 from qufur.models.factor import FactorGram
 from qufur.models.update import Update, shrink
+from qufur.models.waiting import Waiting
 
 
 class InverseGram:
@@ -19,30 +20,36 @@ class InverseGram:
     Upper triangles in Fortran order, so that BLAS reads and writes them in place and a row's variance costs
     d² flops instead of 2d². M is kept beside its inverse: every 16 d rows the inverse is computed anew from
     it, so rounding errors of the updates never pile up. New rows are collected, up to d of them, and enter M
-    together, which is faster and rounds once. Both lose their meaning when M is ill-conditioned, which `risk`
-    estimates from above; `factored` is then the way out.
+    together. Where M⁻¹ is large, so do the rows z whose z zᵀ single rows take off it: while some of them are
+    late, Zᵀ(Zx) is taken off M⁻¹x instead. Both matrices lose their meaning when M is ill-conditioned, which
+    `risk` estimates from above; `factored` is then the way out.
 
     `busy` says how the next block is best computed. The last digits depend on it, so it is saved.
     """
 
     worst_condition = 1e6
+    largest_prompt_dim = 256  # up to here `dsyr` costs no more than what it would save
+    late_at_once = 16
+    largest_late_spread = math.sqrt(2.0)  # beyond it, a row leaves a difference of large numbers
     axes: ClassVar[Axes] = {
         "gram": "dd",
         "inverse": "dd",
         "moment": "d",
         "coef": "d",
         "recent": "nd",
+        "late": "kd",
         "counters": (2,),
         "busy": (1,),
     }
 
     def __init__(self, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> None:
-        self.gram, self.inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
+        self.gram, self._inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
         self.moment, self.coef = moment, coef
         self.since_refresh = 0
         self.busy = False
-        self._buffer = np.empty((max(64, len(coef)), len(coef)))
-        self._collected = 0
+        dim = len(coef)
+        self._recent = Waiting(max(64, dim), dim, sign=1.0)
+        self._late = Waiting(self.late_at_once if dim > self.largest_prompt_dim else 1, dim, sign=-1.0)
         self._squares = float(np.trace(self.gram))
         self._spread = math.inf
 
@@ -51,13 +58,19 @@ class InverseGram:
         """Return M whose rows X are in M⁻¹, and have yet to enter `gram`."""
         form = cls(gram, inverse, moment, coef)
         form._squares += float(np.vdot(X, X))
-        form._collect(X)
+        form._recent.add(X, form.gram)
         return form
 
     @property
     def recent(self) -> Floats:
         """Rows that M has yet to take in."""
-        return self._buffer[: self._collected]
+        return self._recent.rows
+
+    @property
+    def inverse(self) -> Floats:
+        """M⁻¹, after the late rows were taken off it: no other digits, but rounded otherwise from here on."""
+        self._late.enter(self._inverse)
+        return self._inverse
 
     def risk(self, squares: float) -> float:
         """Return a bound, up to a factor d, on the condition number of M with rows of such a Σ‖x‖² in it."""
@@ -65,27 +78,44 @@ class InverseGram:
         # taken.
         squares += self._squares
         if squares * self._spread > self.worst_condition:
-            self._spread = float(np.trace(self.inverse)) / len(self.coef)
+            late = self._late.rows
+            self._spread = float(np.trace(self._inverse) - np.vdot(late, late)) / len(self.coef)
         if squares * self._spread > self.worst_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
-            self._merge()
+            self._recent.enter(self.gram)
             sums = linalg.dlantr("1", self.gram) + linalg.dlantr("I", self.gram)
             return float(min(squares, sums + squares - self._squares)) * self._spread
         return squares * self._spread
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
-        return variance_in(self.inverse, X)
+        if len(X) == 1:
+            return np.array([self.meet(X[0])[0]])
+        variance = variance_in(self._inverse, X)
+        if self._late.count:
+            V = X @ self._late.rows.T
+            variance = np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0)
+        return variance
+
+    def score(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩."""
+        return linalg.ddot(self.coef, x)  # type: ignore[no-any-return]
+
+    def meet(self, x: Floats) -> tuple[float, Floats]:
+        """Return xᵀ M⁻¹ x, and M⁻¹x."""
+        solved = self.solve_one(x)
+        variance = linalg.ddot(solved, x)
+        return variance if variance > 0.0 else 0.0, solved
 
     def solve_one(self, x: Floats) -> Floats:
         """Return M⁻¹x."""
-        return linalg.dsymv(1.0, self.inverse, x)  # type: ignore[no-any-return]
+        return self._less_late(linalg.dsymv(1.0, self._inverse, x), x)
 
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""
         if len(X) <= 4:  # dsymm repacks all of M⁻¹ first: dear for a few rows
             return np.stack([self.solve_one(x) for x in X])
-        return np.asarray(linalg.dsymm(1.0, self.inverse, X.T).T)
+        return self._less_late(linalg.dsymm(1.0, self._inverse, X.T).T, X)
 
     def absorb(self, rows: Update, y: Floats) -> Floats:
         """Add rows with labels y; return how far each was off, in its own spread."""
@@ -99,9 +129,22 @@ class InverseGram:
         self._note(rows.X, y)
         return surprise
 
+    def absorb_one(self, x: Floats, solved: Floats, spread: float, y: float) -> float:
+        """Add a row whose M⁻¹x and spread √(1 + q) are at hand; return how far its label was off, in that."""
+        z = solved / spread
+        surprise = (y - self.score(x)) / spread
+        self.coef += surprise * z
+        self._late.add_one(z, self._inverse)
+        if spread > self.largest_late_spread:
+            self._late.enter(self._inverse)
+        self.moment += y * x
+        self._recent.add_one(x, self.gram)
+        self._count(1, linalg.ddot(x, x))
+        return surprise
+
     def take_over(self, X: Floats, y: Floats, inverse: Floats, coef: Floats) -> None:
         """Go on from M⁻¹ and θ̂ as they are after these rows."""
-        self.inverse, self.coef = inverse, coef
+        self._inverse, self.coef = inverse, coef
         self._note(X, y)
 
     def correct(self, x: Floats, change: float) -> None:
@@ -117,7 +160,7 @@ class InverseGram:
 
     def fade(self, factor: float, regularization: float) -> None:
         """Turn M into γM + (1 − γ)λI, and compute M⁻¹ anew from it."""
-        self._merge()
+        self._recent.enter(self.gram)
         for array in (self.gram, self.moment):
             shrink(array, factor)
         self.gram.flat[:: len(self.coef) + 1] += (1 - factor) * regularization
@@ -140,10 +183,11 @@ class InverseGram:
         """Return everything the state consists of."""
         return {
             "gram": self.gram,
-            "inverse": self.inverse,
+            "inverse": self._inverse,
             "moment": self.moment,
             "coef": self.coef,
             "recent": self.recent,
+            "late": self._late.rows,
             "counters": np.array([self.since_refresh, self._squares]),
             "busy": np.array([float(self.busy)]),
         }
@@ -152,39 +196,35 @@ class InverseGram:
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> InverseGram:
         """Return what `arrays` described."""
         form = cls(*(arrays[name] for name in ("gram", "inverse", "moment", "coef")))
-        form._collect(arrays["recent"])
+        form._recent.add(arrays["recent"], form.gram)
+        form._late.add(arrays["late"], form._inverse)
         since_refresh, form._squares = arrays["counters"].tolist()
         form.since_refresh = int(since_refresh)
         form.busy = bool(arrays["busy"][0])
         return form
 
+    def _less_late(self, solved: Floats, X: Floats) -> Floats:
+        if self._late.count:
+            solved -= X.dot(self._late.rows.T).dot(self._late.rows)
+        return solved
+
     def _note(self, X: Floats, y: Floats) -> None:
         self.moment += y @ X
-        self._collect(X)
-        self._squares += float(np.vdot(X, X))
-        self.since_refresh += len(X)
+        self._recent.add(X, self.gram)
+        self._count(len(X), float(np.vdot(X, X)))
+
+    def _count(self, rows: int, squares: float) -> None:
+        self._squares += squares
+        self.since_refresh += rows
         if self.since_refresh >= max(256, 16 * len(self.coef)):
             self._refresh()
 
-    def _collect(self, X: Floats) -> None:
-        if self._collected + len(X) > len(self._buffer):
-            self._merge()
-        if len(X) > len(self._buffer):
-            linalg.dsyrk(1.0, X.T, beta=1.0, c=self.gram, overwrite_c=1)
-            return
-        self._buffer[self._collected : self._collected + len(X)] = X
-        self._collected += len(X)
-
-    def _merge(self) -> None:
-        if self._collected:
-            linalg.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram, overwrite_c=1)
-            self._collected = 0
-
     def _refresh(self) -> None:
-        self._merge()
+        self._recent.enter(self.gram)
         R, _ = linalg.dpotrf(self.gram)
-        self.inverse, _ = linalg.dpotri(R, overwrite_c=1)
-        self.coef = linalg.dsymv(1.0, self.inverse, self.moment)
+        self._inverse, _ = linalg.dpotri(R, overwrite_c=1)
+        self._late.clear()
+        self.coef = linalg.dsymv(1.0, self._inverse, self.moment)
         self.since_refresh = 0
 
 

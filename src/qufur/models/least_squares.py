@@ -44,6 +44,10 @@ class LeastSquares(Regression):
     def features(self, X: Floats) -> Floats:
         """Return the rows as the posterior takes them."""
 
+    def feature(self, x: Floats) -> Floats:
+        """Return one row as the posterior takes it."""
+        return np.asarray(self.features(x[None])[0])
+
     @abstractmethod
     def sizes(self, X: Floats) -> Floats:
         """Return ‖x‖² of each row, in the space that is linear."""

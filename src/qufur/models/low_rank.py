@@ -65,6 +65,15 @@ class LowRankGram:
         rest = np.einsum("ij,ij->i", X, X) - np.einsum("ij,ij->i", V, V)
         return np.asarray(np.maximum(rest, 0.0) / self.regularization)
 
+    def score(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩."""
+        return float(self.coef.dot(x))
+
+    def meet(self, x: Floats) -> tuple[float, Floats]:
+        """Return xᵀ M⁻¹ x, and M⁻¹x."""
+        solved = self.solve_one(x)
+        return max(0.0, float(solved.dot(x))), solved
+
     def solve_one(self, x: Floats) -> Floats:
         """Return M⁻¹x."""
         basis = self.basis

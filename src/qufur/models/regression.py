@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Numbers, greater, lesser
+from qufur.arrays import Floats, Numbers, clipped
 from qufur.errors import invalid
 from qufur.models.base import Model
 
@@ -33,7 +33,7 @@ class Regression(Model):
         as_flag(self.clip, "clip", owner)
         object.__setattr__(self, "label_range", _as_range(self.label_range, owner))
 
-    def scaled(self, labels: Floats) -> Floats:
+    def scaled(self, labels: Numbers) -> Numbers:
         """Map labels to [−1, 1]."""
         middle, unit = self._scale
         return (labels - middle) / unit
@@ -41,8 +41,7 @@ class Regression(Model):
     def unscaled(self, scores: Numbers) -> Numbers:
         """Map scores to the user's units, clipped if wanted."""
         middle, unit = self._scale
-        scores = greater(-1.0, lesser(1.0, scores)) if self.clip else scores
-        return scores * unit + middle
+        return (clipped(scores) if self.clip else scores) * unit + middle
 
     @cached_property
     def _scale(self) -> tuple[float, float]:
@@ -61,6 +60,11 @@ class Regression(Model):
     def largest_loss(self, prediction: Floats) -> Floats:
         low, high = self.label_range
         return np.maximum(abs(prediction - low), abs(high - prediction)) ** 2
+
+    def loss_of_one(self, prediction: float, label: float) -> tuple[float, float]:
+        low, high = self.label_range
+        error, most = prediction - label, max(abs(prediction - low), abs(high - prediction))
+        return error * error, most * most
 
 
 def as_flag(value: Any, parameter: str, owner: str) -> None:

@@ -76,6 +76,9 @@ class Ridge(LeastSquares):
         """Return the rows with the constant appended, if there is an intercept."""
         return np.column_stack([X, np.ones(len(X))]) if self.intercept else X
 
+    def feature(self, x: Floats) -> Floats:
+        return np.append(x, 1.0) if self.intercept else x
+
     def sizes(self, X: Floats) -> Floats:
         return np.asarray(np.einsum("ij,ij->i", X, X) + self.intercept)
 

@@ -19,7 +19,6 @@ from qufur.models.gram import Gram
 from qufur.models.look import Lookahead, OneRow
 from qufur.models.panel_look import PanelLook
 from qufur.models.ridge_look import RidgeLook
-from qufur.models.update import Update
 from qufur.models.view import Posterior
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class RidgeState(State):
         self.pending: dict[Id, Floats] = {}
         self.fresh: list[Id] = []
         self._met: tuple[float, Floats | None] = UNKNOWN
-        self._ready: dict[Id, Update] = {}
+        self._ready: dict[Id, tuple[float, Floats]] = {}
 
     @property
     def reach(self) -> int:
@@ -72,7 +71,7 @@ class RidgeState(State):
         model = self.model
         if self.fresh:
             self._absorb_fresh()
-        row = model.features(x[None])[0]
+        row = model.feature(x)
         self.queried.prepare_for(square + len(row) - len(x))  # an intercept adds a 1
         self._met = variance, _ = self.queried.meet(row)
         return model.unscaled(self.labelled.score(row)), model.delta(variance)
@@ -102,13 +101,16 @@ class RidgeState(State):
         self.fresh.extend(ids)
         (variance, solved), self._met = self._met, UNKNOWN
         if solved is not None:
-            self._ready = {ids[0]: Update.single(self.pending[ids[0]], solved, variance)}
+            self._ready = {ids[0]: (variance, solved)}
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""
         ready, self._ready = self._ready.get(ids[0]), {}
         if ready is not None and self.fresh == list(ids) and self.labelled is self.queried:
-            self.labelled.absorb(ready, self.model.scaled(labels))
+            # M⁻¹x is at hand of linear models only.
+            variance, solved = ready
+            y = self.model.scaled(labels.item())
+            cast(Gram, self.labelled).absorb_one(self.pending[ids[0]], solved, variance, y)
         else:
             self.labelled.add(*self.evidence(ids, labels))
         if self.labelled is not self.queried:
@@ -139,7 +141,8 @@ class RidgeState(State):
 
     def await_labels(self, ids: Sequence[Id], rows: Floats) -> None:
         """Take ids among the pending ones; rows are copied, since callers may write over theirs."""
-        self.pending.update((id, row.copy()) for id, row in zip(ids, rows, strict=True))
+        for id, row in zip(ids, rows, strict=True):
+            self.pending[id] = row.copy()
 
     def fork(self) -> None:
         """Give queries and labels a matrix each."""

@@ -14,7 +14,7 @@ from qufur.models.softmax import Softmax
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]
-_ALONG = {"rows", "basis", "moment", "coef", "recent", "z", "innovations.rows", "innovations.pull"}
+_ALONG = {"rows", "basis", "moment", "coef", "recent", "late", "z", "innovations.rows", "innovations.pull"}
 _POWER_ON_DIAGONAL = {"gram": 1.0, "inverse": -1.0, "R": 0.5}  # of λ
 
 
