@@ -88,11 +88,6 @@ class Gram:
             self.form = self.form.factored()
 
     @property
-    def busy(self) -> bool:
-        """Whether most rows of the last block were looked into."""
-        return isinstance(self.form, InverseGram) and self.form.busy
-
-    @property
     def is_delicate(self) -> bool:
         """Whether rows must enter one after the other: differences of large numbers would lose digits."""
         return isinstance(self.form, FactorGram)
@@ -165,7 +160,6 @@ class Gram:
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> Gram:
         """Return what `arrays` described, for rows of length `dim`."""
-        arrays = {"busy": np.zeros(1)} | arrays  # files of older versions do without
         marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
         check_shapes(arrays, kind.axes | Innovations.axes, d=dim)
@@ -184,27 +178,29 @@ class LinearView(View):
     def __init__(self, gram: Gram, X: Floats) -> None:
         self._gram = gram
         self.X = X
-        # If most rows will be looked into, M⁻¹x of all of them costs less than first q and then those.
-        self._all_solved = gram.solve(X) if gram.busy else None
-        solved = self._all_solved
-        self.variance = gram.variance(X) if solved is None else np.einsum("ij,ij->i", solved, X).clip(0.0)
+        self._covariances = gram.form.covariances(X)
+        self.variance = self._covariances.variance
 
     def scores(self) -> Floats:
         return self._gram.scores(self.X)
 
     def among(self, rows: Ints) -> Floats:
-        self._rows = self.X[rows]
-        self._solved = self._gram.solve(self._rows) if self._all_solved is None else self._all_solved[rows]
-        if isinstance(self._gram.form, InverseGram):
-            self._gram.form.busy = 2 * len(rows) > len(self.X)
-        self._toward_all = self._solved @ self.X.T
-        return np.asarray(self._toward_all[:, rows])
-
-    def toward_all(self, chosen: Ints) -> Floats:
-        return np.asarray(self._toward_all[chosen])
+        self._rows, self._among = rows, self._covariances.among(rows)
+        return self._among.copy()
 
     def update(self, chosen: Ints, L: Floats) -> Update:
-        return Update(self._rows[chosen], self._solved[chosen], L)
+        rows = self._rows[chosen]
+        self._solved = self._covariances.solved(rows)
+        return Update(self.X[rows], self._solved, L)
+
+    def toward_all(self, chosen: Ints) -> Floats:
+        if 2 * len(self._rows) < len(self.X):
+            return np.asarray(self._solved @ self.X.T)
+        # Most covariances are known already; picking the other rows costs less than computing those again.
+        K = np.empty((len(chosen), len(self.X)))
+        rest = np.delete(np.arange(len(self.X)), self._rows)
+        K[:, self._rows], K[:, rest] = self._among[chosen], self._solved @ self.X[rest].T
+        return K
 
 
 def pieces(count: int, *, size: int = 128) -> Iterator[slice]:

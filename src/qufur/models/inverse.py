@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models import linalg
+from qufur.models.covariances import ByHalves
 from qufur.models.factor import FactorGram
 from qufur.models.update import Update, shrink
 
@@ -21,8 +22,6 @@ class InverseGram:
     it, so rounding errors of the updates never pile up. New rows are collected, up to d of them, and enter M
     together, which is faster and rounds once. Both lose their meaning when M is ill-conditioned, which `risk`
     estimates from above; `factored` is then the way out.
-
-    `busy` says how the next block is best computed. The last digits depend on it, so it is saved.
     """
 
     worst_condition = 1e6
@@ -33,14 +32,12 @@ class InverseGram:
         "coef": "d",
         "recent": "nd",
         "counters": (2,),
-        "busy": (1,),
     }
 
     def __init__(self, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> None:
         self.gram, self.inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
         self.moment, self.coef = moment, coef
         self.since_refresh = 0
-        self.busy = False
         self._buffer = np.empty((max(64, len(coef)), len(coef)))
         self._collected = 0
         self._squares = float(np.trace(self.gram))
@@ -77,10 +74,11 @@ class InverseGram:
         """Return xᵀ M⁻¹ x of each row."""
         if len(X) == 1:
             return np.array([self.solve_one(X[0]) @ X[0]])
-        # xᵀPx = 2 xᵀTx − Σ P_jj x_j² with T the upper triangle of P, diagonal included.
-        half = linalg.dtrmm(2.0, self.inverse, X.T, trans_a=1).T
-        half -= X * self.inverse.diagonal()
-        return np.asarray(np.maximum(np.einsum("ij,ij->i", half, X), 0.0))
+        return self.covariances(X).variance
+
+    def covariances(self, X: Floats) -> ByHalves:
+        """Return rows as M⁻¹ sees them."""
+        return ByHalves(self.inverse, X)
 
     def solve_one(self, x: Floats) -> Floats:
         """Return M⁻¹x."""
@@ -150,7 +148,6 @@ class InverseGram:
             "coef": self.coef,
             "recent": self.recent,
             "counters": np.array([self.since_refresh, self._squares]),
-            "busy": np.array([float(self.busy)]),
         }
 
     @classmethod
@@ -160,7 +157,6 @@ class InverseGram:
         form._collect(arrays["recent"])
         since_refresh, form._squares = arrays["counters"].tolist()
         form.since_refresh = int(since_refresh)
-        form.busy = bool(arrays["busy"][0])
         return form
 
     def _note(self, X: Floats, y: Floats) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models import linalg
+from qufur.models.covariances import ByBasis
 from qufur.models.factor import FactorGram
 from qufur.models.inverse import InverseGram
 from qufur.models.update import Update, cholesky_of_sum, forward, shrink
@@ -56,9 +57,11 @@ class LowRankGram:
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
-        V = X @ self.basis.T
-        rest = np.einsum("ij,ij->i", X, X) - np.einsum("ij,ij->i", V, V)
-        return np.asarray(np.maximum(rest, 0.0) / self.regularization)
+        return self.covariances(X).variance
+
+    def covariances(self, X: Floats) -> ByBasis:
+        """Return rows as M⁻¹ sees them."""
+        return ByBasis(self.basis, self.regularization, X)
 
     def solve_one(self, x: Floats) -> Floats:
         """Return M⁻¹x."""

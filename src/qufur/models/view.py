@@ -35,12 +35,12 @@ class View(ABC):
         """Return the covariances of some rows among themselves; the methods below choose among these rows."""
 
     @abstractmethod
-    def toward_all(self, chosen: Ints) -> Floats:
-        """Return the covariances of the chosen rows with every row of the block."""
-
-    @abstractmethod
     def update(self, chosen: Ints, L: Floats) -> Update:
         """Return the chosen rows, ready to be absorbed."""
+
+    @abstractmethod
+    def toward_all(self, chosen: Ints) -> Floats:
+        """Return the covariances of these rows with every row of the block, after their `update`."""
 
 
 class Posterior(Protocol):
