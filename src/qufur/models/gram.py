@@ -185,8 +185,8 @@ class LinearView(View):
         return self._gram.scores(self.X)
 
     def among(self, rows: Ints) -> Floats:
-        self._rows, self._among = rows, self._covariances.among(rows)
-        return self._among.copy()
+        self._rows = rows
+        return self._covariances.among(rows)
 
     def update(self, chosen: Ints, L: Floats) -> Update:
         rows = self._rows[chosen]
@@ -194,12 +194,10 @@ class LinearView(View):
         return Update(self.X[rows], self._solved, L)
 
     def toward_all(self, chosen: Ints) -> Floats:
-        if 2 * len(self._rows) < len(self.X):
-            return np.asarray(self._solved @ self.X.T)
-        # Most covariances are known already; picking the other rows costs less than computing those again.
-        K = np.empty((len(chosen), len(self.X)))
-        rest = np.delete(np.arange(len(self.X)), self._rows)
-        K[:, self._rows], K[:, rest] = self._among[chosen], self._solved @ self.X[rest].T
+        queried, K = self._rows[chosen], np.zeros((len(chosen), len(self.X)))
+        for part in pieces(len(self.X), size=max(64, len(self.X) // 8)):
+            before = queried.searchsorted(part.stop)  # the others come after these rows
+            K[:before, part] = self._solved[:before] @ self.X[part].T
         return K
 
 

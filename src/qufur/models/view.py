@@ -40,7 +40,10 @@ class View(ABC):
 
     @abstractmethod
     def toward_all(self, chosen: Ints) -> Floats:
-        """Return the covariances of these rows with every row of the block, after their `update`."""
+        """Return the covariances of these rows, after their `update`, with all that come later in the block.
+
+        Those with rows before them may be anything.
+        """
 
 
 class Posterior(Protocol):
