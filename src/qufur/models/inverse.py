@@ -19,9 +19,9 @@ class InverseGram:
 
     Upper triangles in Fortran order, so that BLAS reads and writes them in place and a row's variance costs
     d² flops instead of 2d². M is kept beside its inverse: every 16 d rows the inverse is computed anew from
-    it, so rounding errors of the updates never pile up. New rows are collected, up to d of them, and enter M
-    together, which is faster and rounds once. Both lose their meaning when M is ill-conditioned, which `risk`
-    estimates from above; `factored` is then the way out.
+    it, so rounding errors of the updates never pile up. New rows are collected, up to 2d of them, and enter M
+    together, which is faster and rounds once; where no more come, M is never needed. Both lose their meaning
+    when M is ill-conditioned, which `risk` estimates from above; `factored` is then the way out.
     """
 
     worst_condition = 1e6
@@ -38,7 +38,7 @@ class InverseGram:
         self.gram, self.inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
         self.moment, self.coef = moment, coef
         self.since_refresh = 0
-        self._buffer = np.empty((max(64, len(coef)), len(coef)))
+        self._buffer = np.empty((max(64, 2 * len(coef)), len(coef)))
         self._collected = 0
         self._squares = float(np.trace(self.gram))
         self._spread = math.inf
