@@ -40,7 +40,7 @@ class ByHalves(Covariances):
         self._inverse, self._X = inverse, X
         self._Y = linalg.dtrmm(1.0, inverse, X.T, trans_a=1).T
         self._Y -= X * (inverse.diagonal() / 2)
-        self.variance = np.maximum(2.0 * np.einsum("ij,ij->i", self._Y, X), 0.0)
+        self.variance = np.maximum(2.0 * _products(self._Y, X), 0.0)
 
     def among(self, rows: Ints) -> Floats:
         half = self._Y[rows] @ self._X[rows].T
@@ -60,8 +60,7 @@ class ByBasis(Covariances):
     def __init__(self, basis: Floats, regularization: float, X: Floats) -> None:
         self._basis, self._regularization, self._X = basis, regularization, X
         self._V = V = X @ basis.T
-        rest = np.einsum("ij,ij->i", X, X) - np.einsum("ij,ij->i", V, V)
-        self.variance = np.maximum(rest, 0.0) / regularization
+        self.variance = np.maximum(_products(X, X) - _products(V, V), 0.0) / regularization
 
     def among(self, rows: Ints) -> Floats:
         X, V = self._X[rows], self._V[rows]
@@ -85,3 +84,8 @@ class ByFactor(Covariances):
 
     def solved(self, rows: Ints) -> Floats:
         return np.asarray(linalg.dtrsm(1.0, self._R, self._V[:, rows]).T)
+
+
+def _products(A: Floats, B: Floats) -> Floats:
+    """Return the product of each row of A with its row of B; `einsum` takes three times as long."""
+    return np.asarray((A[:, None, :] @ B[:, :, None])[:, 0, 0])
