@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models import linalg
-from qufur.models.covariances import ByHalves
+from qufur.models.covariances import ByHalves, Covariances, Solved
 from qufur.models.factor import FactorGram
 from qufur.models.update import Update, shrink
 
@@ -25,6 +25,7 @@ class InverseGram:
     """
 
     worst_condition = 1e6
+    largest_dim_solved = 128
     axes: ClassVar[Axes] = {
         "gram": "dd",
         "inverse": "dd",
@@ -76,8 +77,10 @@ class InverseGram:
             return np.array([self.solve_one(X[0]) @ X[0]])
         return self.covariances(X).variance
 
-    def covariances(self, X: Floats) -> ByHalves:
+    def covariances(self, X: Floats) -> Covariances:
         """Return rows as M⁻¹ sees them."""
+        if len(self.coef) <= self.largest_dim_solved:
+            return Solved(self.solve(X), X)
         return ByHalves(self.inverse, X)
 
     def solve_one(self, x: Floats) -> Floats:
