@@ -199,15 +199,3 @@ def test_a_generator_that_could_not_be_loaded_is_not_saved(tmp_path):
         "Use another generator to save the learner."
     )
     assert os.listdir(tmp_path) == []
-
-
-def test_blocks_go_on_bit_for_bit_where_most_rows_are_looked_into(tmp_path):
-    """How a block is computed depends on the one before, so that must be in the file."""
-    X = np.random.default_rng(6).standard_normal((700, 300)) / 20
-    first = Learner(Ridge(300, cap=False), QuFUR(50.0))
-    first.learn(X[:200], np.zeros(200))
-    first.ask_many(X[200:500])
-    assert first.state.queried.busy
-    first.save(tmp_path / "learner")
-    second = Learner.load(tmp_path / "learner")
-    np.testing.assert_array_equal(second.ask_many(X[500:]).uncertainty, first.ask_many(X[500:]).uncertainty)

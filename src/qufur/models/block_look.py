@@ -12,7 +12,7 @@ from qufur.models.look import Terms
 from qufur.models.ridge_look import RidgeLook
 from qufur.models.turns import in_turns
 from qufur.models.update import Update, forward
-from qufur.models.view import Candidates, View
+from qufur.models.view import View
 
 if TYPE_CHECKING:
     from qufur.models.ridge_state import RidgeState
@@ -53,26 +53,26 @@ class BlockLook(RidgeLook):
         places = (self.uncertainty[start : self._decided] > lowest).nonzero()[0]
         if len(places):
             rows = start + places
-            candidates = self._view.candidates(rows)
-            G, taken = candidates.among(), self._V[:, rows]
+            G, taken = self._view.among(rows), self._V[:, rows]
             if len(taken):
                 G -= taken.T @ taken
             compiles = len(rows) >= compiled_look.FEWEST_ROWS and compiled_look.available()
             take_turns = compiled_look.in_turns if compiles else in_turns
             chosen, L = take_turns(G, places, terms, self._state.model)
             if len(chosen):
-                self._settle(rows, candidates, chosen, L)
+                self._settle(rows[chosen], L)
         return len(places)
 
-    def _settle(self, rows: Ints, candidates: Candidates, chosen: Ints, L: Floats) -> None:
+    def _settle(self, queried: Ints, L: Floats) -> None:
         """Let the rest of the block know of queries: V grows by their rows."""
-        queried, K = rows[chosen], candidates.toward_all(chosen)
+        queries = self._view.update(queried, L)
+        K = self._view.toward_later(queries, queried)
         taken = self._V[:, queried].T
         if len(self._V):
             K -= taken @ self._V
         V = forward(L, K)
         V[queried[:, None] >= np.arange(len(self.X))] = 0.0  # a query comes after these
-        self._queries = self._queries.then(candidates.update(chosen, L), taken)
+        self._queries = self._queries.then(queries, taken)
         self._V = np.concatenate([self._V, V]) if len(self._V) else V
         self.queried = np.concatenate([self.queried, queried])
         self._variance = np.maximum(self._variance - np.einsum("ij,ij->j", V, V), 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models import linalg
+from qufur.models.covariances import ByFactor
 from qufur.models.update import Update, shrink
 
 
@@ -33,8 +34,11 @@ class FactorGram:
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
-        V = self._half_solve(X)
-        return np.asarray(np.einsum("ij,ij->j", V, V))
+        return self.covariances(X).variance
+
+    def covariances(self, X: Floats) -> ByFactor:
+        """Return rows as M⁻¹ sees them."""
+        return ByFactor(self.R, X)
 
     def score(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩."""

@@ -16,7 +16,7 @@ from qufur.models.inverse import InverseGram
 from qufur.models.low_rank import LowRankGram
 from qufur.models.misfit import MisfitTests
 from qufur.models.update import Absorbed, Update, cholesky_of_sum
-from qufur.models.view import Candidates, View
+from qufur.models.view import View
 
 Form = LowRankGram | InverseGram | FactorGram
 
@@ -91,11 +91,6 @@ class Gram:
         if isinstance(self.form, LowRankGram):
             return 1.0 / self.form.regularization
         return float(np.trace(cast(InverseGram, self.form).inverse))
-
-    @property
-    def busy(self) -> bool:
-        """Whether most rows of the last block were looked into."""
-        return isinstance(self.form, InverseGram) and self.form.busy
 
     @property
     def is_delicate(self) -> bool:
@@ -196,10 +191,7 @@ class Gram:
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> Gram:
         """Return what `arrays` described, for rows of length `dim`."""
-        arrays = {
-            "busy": np.zeros(1),
-            "late": np.empty((0, dim)),
-        } | arrays  # files of older versions do without
+        arrays = {"late": np.empty((0, dim))} | arrays  # files of older versions do without
         marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
         check_shapes(arrays, kind.axes | Innovations.axes, d=dim)
@@ -218,38 +210,24 @@ class LinearView(View):
     def __init__(self, gram: Gram, X: Floats) -> None:
         self._gram = gram
         self.X = X
-        self._looked_into = 0
-        # If most rows will be looked into, M⁻¹x of all of them costs less than first q and then those.
-        self._all_solved = gram.solve(X) if gram.busy else None
-        solved = self._all_solved
-        self.variance = gram.variance(X) if solved is None else np.einsum("ij,ij->i", solved, X).clip(0.0)
+        self._covariances = gram.form.covariances(X)
+        self.variance = self._covariances.variance
 
     def scores(self) -> Floats:
         return self._gram.scores(self.X)
 
-    def candidates(self, rows: Ints) -> LinearCandidates:
-        self._looked_into += len(rows)
-        if isinstance(self._gram.form, InverseGram):
-            self._gram.form.busy = 2 * self._looked_into > len(self.X)
-        solved = self._gram.solve(self.X[rows]) if self._all_solved is None else self._all_solved[rows]
-        return LinearCandidates(self.X, rows, solved)
+    def among(self, rows: Ints) -> Floats:
+        return self._covariances.among(rows)
 
+    def update(self, rows: Ints, L: Floats) -> Update:
+        return Update(self.X[rows], self._covariances.solved(rows), L)
 
-class LinearCandidates(Candidates):
-    """Rows of X, with their M⁻¹x and covariances computed once."""
-
-    def __init__(self, X: Floats, rows: Ints, solved: Floats) -> None:
-        self._X, self._rows, self._solved = X, rows, solved
-        self._toward_all = solved @ X.T
-
-    def among(self) -> Floats:
-        return np.asarray(self._toward_all[:, self._rows])
-
-    def toward_all(self, chosen: Ints) -> Floats:
-        return np.asarray(self._toward_all[chosen])
-
-    def update(self, chosen: Ints, L: Floats) -> Update:
-        return Update(self._X[self._rows[chosen]], self._solved[chosen], L)
+    def toward_later(self, queries: Update, rows: Ints) -> Floats:
+        K = np.zeros((len(rows), len(self.X)))
+        for part in pieces(len(self.X), size=max(64, len(self.X) // 8)):
+            before = rows.searchsorted(part.stop)  # the others come after this part
+            K[:before, part] = queries.W[:before] @ self.X[part].T
+        return K
 
 
 def pieces(count: int, *, size: int = 128) -> Iterator[slice]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models import linalg
+from qufur.models.covariances import ByHalves
 from qufur.models.factor import FactorGram
 from qufur.models.update import Update, shrink
 from qufur.models.waiting import Waiting
@@ -19,18 +20,17 @@ class InverseGram:
 
     Upper triangles in Fortran order, so that BLAS reads and writes them in place and a row's variance costs
     d² flops instead of 2d². M is kept beside its inverse: every 16 d rows the inverse is computed anew from
-    it, so rounding errors of the updates never pile up. New rows are collected, up to d of them, and enter M
+    it, so rounding errors of the updates never pile up. New rows are collected, up to 2d of them, and enter M
     together. Where M⁻¹ is large, so do the rows z whose z zᵀ single rows take off it: while some of them are
     late, Zᵀ(Zx) is taken off M⁻¹x instead. Both matrices lose their meaning when M is ill-conditioned, which
     `risk` estimates from above; `factored` is then the way out.
-
-    `busy` says how the next block is best computed. The last digits depend on it, so it is saved.
     """
 
     worst_condition = 1e6
     largest_prompt_dim = 256  # up to here `dsyr` costs no more than what it would save
     late_at_once = 16
     largest_late_spread = math.sqrt(2.0)  # beyond it, a row leaves a difference of large numbers
+    most_waiting = 2**21  # numbers, which is 16 MB
     axes: ClassVar[Axes] = {
         "gram": "dd",
         "inverse": "dd",
@@ -39,16 +39,14 @@ class InverseGram:
         "recent": "nd",
         "late": "kd",
         "counters": (2,),
-        "busy": (1,),
     }
 
     def __init__(self, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> None:
         self.gram, self._inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
         self.moment, self.coef = moment, coef
         self.since_refresh = 0
-        self.busy = False
         dim = len(coef)
-        self._recent = Waiting(max(64, dim), dim, sign=1.0)
+        self._recent = Waiting(max(64, min(2 * dim, self.most_waiting // dim)), dim, sign=1.0)
         self._late = Waiting(self.late_at_once if dim > self.largest_prompt_dim else 1, dim, sign=-1.0)
         self._squares = float(np.trace(self.gram))
         self._spread = math.inf
@@ -91,11 +89,15 @@ class InverseGram:
         """Return xᵀ M⁻¹ x of each row."""
         if len(X) == 1:
             return np.array([self.meet(X[0])[0]])
-        variance = variance_in(self._inverse, X)
+        variance = ByHalves(self._inverse, X).variance
         if self._late.count:
             V = X @ self._late.rows.T
             variance = np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0)
         return variance
+
+    def covariances(self, X: Floats) -> ByHalves:
+        """Return rows as M⁻¹ sees them."""
+        return ByHalves(self.inverse, X)
 
     def score(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩."""
@@ -189,7 +191,6 @@ class InverseGram:
             "recent": self.recent,
             "late": self._late.rows,
             "counters": np.array([self.since_refresh, self._squares]),
-            "busy": np.array([float(self.busy)]),
         }
 
     @classmethod
@@ -200,7 +201,6 @@ class InverseGram:
         form._late.add(arrays["late"], form._inverse)
         since_refresh, form._squares = arrays["counters"].tolist()
         form.since_refresh = int(since_refresh)
-        form.busy = bool(arrays["busy"][0])
         return form
 
     def _less_late(self, solved: Floats, X: Floats) -> Floats:
@@ -226,13 +226,3 @@ class InverseGram:
         self._late.clear()
         self.coef = linalg.dsymv(1.0, self._inverse, self.moment)
         self.since_refresh = 0
-
-
-def variance_in(inverse: Floats, X: Floats) -> Floats:
-    """Return xᵀPx of each row, from the upper triangle of P."""
-    if len(X) == 1:
-        return np.array([max(0.0, linalg.dsymv(1.0, inverse, X[0]) @ X[0])])
-    # xᵀPx = 2 xᵀTx − Σ P_jj x_j² with T the upper triangle of P, diagonal included.
-    half = linalg.dtrmm(2.0, inverse, X.T, trans_a=1).T
-    half -= X * inverse.diagonal()
-    return np.asarray(np.maximum(np.einsum("ij,ij->i", half, X), 0.0))

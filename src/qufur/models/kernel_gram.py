@@ -13,7 +13,7 @@ from qufur.models.evidence import Evidence
 from qufur.models.gram import pieces
 from qufur.models.misfit import MisfitTests
 from qufur.models.update import Update, cholesky_of_sum, forward
-from qufur.models.view import Candidates, View
+from qufur.models.view import View
 
 
 class Kernel(Protocol):
@@ -175,26 +175,15 @@ class KernelView(View):
     def scores(self) -> Floats:
         return np.asarray(self._gram.w @ self._V)
 
-    def candidates(self, rows: Ints) -> KernelCandidates:
-        return KernelCandidates(self._gram, (self.X, self._V), (self.X[rows], self._V[:, rows]))
+    def among(self, rows: Ints) -> Floats:
+        some = self.X[rows], self._V[:, rows]
+        return self._gram.covariance_of(*some, *some)
 
+    def update(self, rows: Ints, L: Floats) -> Update:
+        return Update(self.X[rows], self._V[:, rows].T, L)
 
-class KernelCandidates(Candidates):
-    """Rows and their coordinates, and those of the whole block."""
-
-    def __init__(self, gram: KernelGram, block: tuple[Floats, Floats], some: tuple[Floats, Floats]) -> None:
-        self._gram, self._block, self._some = gram, block, some
-
-    def among(self) -> Floats:
-        return self._gram.covariance_of(*self._some, *self._some)
-
-    def toward_all(self, chosen: Ints) -> Floats:
-        X, V = self._some
-        return self._gram.covariance_of(X[chosen], V[:, chosen], *self._block)
-
-    def update(self, chosen: Ints, L: Floats) -> Update:
-        X, V = self._some
-        return Update(X[chosen], V[:, chosen].T, L)
+    def toward_later(self, queries: Update, rows: Ints) -> Floats:
+        return self._gram.covariance_of(queries.X, queries.W.T, self.X, self._V)
 
 
 def _not_positive_definite(kernel: Kernel) -> ValueError:

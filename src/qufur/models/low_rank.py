@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models import linalg
+from qufur.models.covariances import ByBasis
 from qufur.models.factor import FactorGram
 from qufur.models.inverse import InverseGram
 from qufur.models.update import Update, cholesky_of_sum, forward, shrink
@@ -61,9 +62,11 @@ class LowRankGram:
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
-        V = X @ self.basis.T
-        rest = np.einsum("ij,ij->i", X, X) - np.einsum("ij,ij->i", V, V)
-        return np.asarray(np.maximum(rest, 0.0) / self.regularization)
+        return self.covariances(X).variance
+
+    def covariances(self, X: Floats) -> ByBasis:
+        """Return rows as M⁻¹ sees them."""
+        return ByBasis(self.basis, self.regularization, X)
 
     def score(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩."""
@@ -128,9 +131,11 @@ class LowRankGram:
 
     def inverted(self) -> InverseGram:
         """Return the same matrix through its inverse."""
-        eye = np.eye(len(self.coef), order="F")
-        inverse = linalg.dsyrk(-1.0 / self.regularization, self.basis.T, beta=1 / self.regularization, c=eye)
-        return InverseGram.with_rows(self.rows, self.regularization * eye, inverse, self.moment, self.coef)
+        gram, inverse = (np.eye(len(self.coef), order="F") for _ in range(2))
+        gram.flat[:: len(gram) + 1] *= self.regularization
+        scale = 1 / self.regularization
+        linalg.dsyrk(-scale, self.basis.T, beta=scale, c=inverse, overwrite_c=1)
+        return InverseGram.with_rows(self.rows, gram, inverse, self.moment, self.coef)
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where this form is not."""
@@ -165,7 +170,9 @@ class LowRankGram:
     def _append(self, X: Floats, B: Floats) -> None:
         end = self._count + len(X)
         if end > len(self._rows):  # doubling: rows are copied once on average, however many come
-            self._rows, self._basis = (self._grown(old, 2 * end) for old in (self.rows, self.basis))
+            # Memory that no row is in yet costs nothing, below the 4 MB from which on pages are huge.
+            room = max(2 * end, min(X.shape[1], (2**19 - 1) // X.shape[1]))
+            self._rows, self._basis = (self._grown(old, room) for old in (self.rows, self.basis))
         self._rows[self._count : end] = X
         self._basis[self._count : end] = B
         self._count = end

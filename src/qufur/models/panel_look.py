@@ -9,8 +9,9 @@ import numpy as np
 from qufur.arrays import Floats, Ints
 from qufur.models import linalg
 from qufur.models.copy_look import CopyLook
+from qufur.models.covariances import ByHalves
 from qufur.models.gram import Gram
-from qufur.models.inverse import InverseGram, variance_in
+from qufur.models.inverse import InverseGram
 from qufur.models.look import Terms
 from qufur.models.update import forward
 
@@ -66,7 +67,7 @@ class PanelLook(CopyLook):
         return 0
 
     def _decide(self, X: Floats, terms: Terms, part: slice) -> tuple[Floats, Panel]:
-        delta, variance = self._state.model.delta, variance_in(self.inverse, X)
+        delta, variance = self._state.model.delta, ByHalves(self.inverse, X).variance
         places = (delta(variance) > terms.lowest[part]).nonzero()[0]
         queried, W, q = self._in_turns(X, places.tolist(), terms, part)
         if not queried:

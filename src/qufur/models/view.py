@@ -31,24 +31,19 @@ class View(ABC):
         """Return the prediction of each row."""
 
     @abstractmethod
-    def candidates(self, rows: Ints) -> Candidates:
-        """Look closer at some rows."""
-
-
-class Candidates(ABC):
-    """Rows of a block among which the queries are."""
+    def among(self, rows: Ints) -> Floats:
+        """Return the covariances of some rows among themselves, in an array that is the caller's."""
 
     @abstractmethod
-    def among(self) -> Floats:
-        """Return their covariances among themselves, in an array that is the caller's."""
+    def update(self, rows: Ints, L: Floats) -> Update:
+        """Return some rows, ready to be absorbed."""
 
     @abstractmethod
-    def toward_all(self, chosen: Ints) -> Floats:
-        """Return the covariances of some of them with every row of the block, in the caller's array."""
+    def toward_later(self, queries: Update, rows: Ints) -> Floats:
+        """Return the covariances of such rows with all that come later in the block.
 
-    @abstractmethod
-    def update(self, chosen: Ints, L: Floats) -> Update:
-        """Return some of them, ready to be absorbed."""
+        Those with rows before them may be anything. The array is the caller's.
+        """
 
 
 class Posterior(Protocol):
