@@ -47,6 +47,18 @@ def test_jobs_do_not_change_numbers():
     )
 
 
+def test_long_runs_come_first_within_a_seed(monkeypatch):
+    begun = []
+    perform = sweep_module.perform
+    monkeypatch.setattr(
+        sweep_module, "perform", lambda tasks, **how: begun.extend(tasks) or perform(tasks, **how)
+    )
+    sweep(stream, model, GRID, seeds=[3, 1], jobs=2, backend="threading")
+    cells = [task.arguments[0] for task in begun]
+    assert [cell.seed for cell in cells] == [3] * 4 + [1] * 4
+    assert [cell.parameter for cell in cells] == [2.0, 0.5, 0.5, 0.1] * 2
+
+
 def test_an_interrupted_sweep_goes_on(tmp_path):
     out = tmp_path / "runs.jsonl"
     whole = sweep(stream, model, GRID, seeds=range(3), out=out)

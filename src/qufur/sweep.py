@@ -107,7 +107,8 @@ def sweep(
             settings = {seed: _Setting.of(stream(seed), model) for seed in seeds}
         keys = {cell: settings[cell.seed].key(cell, grid[cell.rule][0]) for cell in cells}
     name = uuid4().hex
-    order = sorted(cells, key=lambda cell: seeds.index(cell.seed))
+    # The more labels, the longer a run: no process is to be left with a long one at the end.
+    order = sorted(cells, key=lambda cell: (seeds.index(cell.seed), -cell.parameter))
     tasks = [Task(keys[cell], _play, (cell, name, stream, model, grid[cell.rule][0])) for cell in order]
     rows = dict(zip(order, perform(tasks, jobs=jobs, out=out, backend=backend), strict=True))
     _held.clear()

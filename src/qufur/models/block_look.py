@@ -56,8 +56,8 @@ class BlockLook(RidgeLook):
             G, taken = self._view.among(rows), self._V[:, rows]
             if len(taken):
                 G -= taken.T @ taken
-            compiles = len(rows) >= compiled_look.FEWEST_ROWS and compiled_look.available()
-            take_turns = compiled_look.in_turns if compiles else in_turns
+            compiled = compiled_look.takes_turns(len(rows), self.X.shape[1])
+            take_turns = compiled_look.in_turns if compiled else in_turns
             chosen, L = take_turns(G, places, terms, self._state.model)
             if len(chosen):
                 self._settle(rows[chosen], L)

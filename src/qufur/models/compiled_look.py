@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from qufur.models.ridge_state import RidgeState
 
 LARGEST_DIM = 256
+LARGEST_DIM_OF_TURNS = 512
+"""Beyond it turns are a few percent of a run, and numba takes longer to import than it saves in a second."""
 FEWEST_ROWS = 16
 
 
@@ -28,6 +30,11 @@ FEWEST_ROWS = 16
 def available() -> bool:
     """Return whether loops can be compiled."""
     return find_spec("numba") is not None
+
+
+def takes_turns(rows: int, dim: int) -> bool:
+    """Return whether so many rows of a block, of so many columns, take their turns in a compiled loop."""
+    return rows >= FEWEST_ROWS and dim <= LARGEST_DIM_OF_TURNS and available()
 
 
 def in_turns(G: Floats, places: Ints, terms: Terms, model: LeastSquares) -> tuple[Ints, Floats]:
