@@ -31,7 +31,7 @@ class BlockLook(RidgeLook):
         self._view = view
         self._variance = view.variance
         self.uncertainty = state.model.delta(view.variance)
-        self._queries = Update.bare(view.X[:0])
+        self._queries: list[tuple[Update, Floats]] = []
         self._V = np.empty((0, len(view.X)))
         self._decided = 0
 
@@ -39,12 +39,12 @@ class BlockLook(RidgeLook):
         """Predict by M at the block's start, and add what each label changes for the rows after it."""
         scores = self._view.scores()
         if len(y):
-            scores += self._state.labelled.absorb(self._queries, y) @ self._V
+            scores += self._state.labelled.absorb(self.update(), y) @ self._V
         return scores
 
     def update(self) -> Update:
         """Return the queries, to be absorbed without labels."""
-        return self._queries
+        return Update.joined(self._queries) if self._queries else Update.bare(self.X[:0])
 
     def decide(self, terms: Terms) -> int:
         """Go through the rows that would be queried if no other were: Δ only falls, so no other row is."""
@@ -72,7 +72,7 @@ class BlockLook(RidgeLook):
             K -= taken @ self._V
         V = forward(L, K)
         V[queried[:, None] >= np.arange(len(self.X))] = 0.0  # a query comes after these
-        self._queries = self._queries.then(queries, taken)
+        self._queries.append((queries, taken))
         self._V = np.concatenate([self._V, V]) if len(self._V) else V
         self.queried = np.concatenate([self.queried, queried])
         self._variance = np.maximum(self._variance - np.einsum("ij,ij->j", V, V), 0.0)

@@ -40,6 +40,8 @@ class Terms(Protocol):
     ----------
     levels, room
         For each copy of the rule and each row, the Δ above which it wants the label; and the labels left.
+    lowest
+        For each row, the Δ above which its label is wanted, as things stand.
     charges
         Which copies paid for each row.
     """
@@ -47,10 +49,7 @@ class Terms(Protocol):
     levels: Floats
     room: Floats
     charges: Bools
-
-    @property
-    def lowest(self) -> Floats:
-        """For each row the Δ above which its label is wanted, as things stand."""
+    lowest: Floats
 
     def buy(self, row: int, uncertainty: float) -> bool:
         """Buy a label that is wanted; return whether `lowest` has changed for rows to come."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,14 +37,20 @@ class Update:
     def __len__(self) -> int:
         return len(self.X)
 
-    def then(self, later: Update, taken: Floats) -> Update:
-        """Add rows whose L counts these as absorbed; `taken` is what these take off, the rest of their L."""
-        if not len(self):
-            return later
-        count = len(self)
-        L = np.zeros((count + len(later),) * 2, order="F")
-        L[:count, :count], L[count:, :count], L[count:, count:] = self.L, taken, later.L
-        return Update(np.concatenate([self.X, later.X]), np.concatenate([self.W, later.W]), L)
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Update, Floats]]) -> Update:
+        """Return rows that come one part after the other, the L of each counting the earlier as absorbed.
+
+        With each part comes what the earlier rows take off it: the rest of its rows of L.
+        """
+        if len(parts) == 1:
+            return parts[0][0]
+        X, W = (np.concatenate([getattr(part, name) for part, _ in parts]) for name in ("X", "W"))
+        L, end = np.zeros((len(X), len(X)), order="F"), 0
+        for part, taken in parts:
+            start, end = end, end + len(part)
+            L[start:end, :start], L[start:end, start:end] = taken, part.L
+        return cls(X, W, L)
 
     def whitened(self) -> Floats:
         """Return L⁻¹W: absorbing the rows takes (L⁻¹W)ᵀ(L⁻¹W) off M⁻¹."""

@@ -119,7 +119,9 @@ class Offer:
     spent, left
         Labels bought and left before them.
     levels
-        For each copy and example, the Δ above which it wants the label.
+        For each copy and example, the Δ above which it wants the label and can pay for it.
+    lowest
+        For each example, the lowest of these.
     charges
         Which copies paid for each example.
     """
@@ -131,6 +133,7 @@ class Offer:
         self.levels = spending.levels(coins, domain)
         self.room = spending.room
         self.charges = np.zeros(coins.shape, dtype=bool)
+        self._close_empty_accounts()
 
     def __len__(self) -> int:
         return len(self.charges[0])
@@ -140,25 +143,27 @@ class Offer:
         """Which examples are queried."""
         return self.charges[0] if len(self.charges) == 1 else np.asarray(self.charges.any(axis=0))
 
-    @property
-    def lowest(self) -> Floats:
-        """For each example the Δ above which a copy that has labels left wants the label."""
-        if len(self.room) == 1:
-            return self.levels[0] if self.room[0] > 0 else np.full(len(self), NEVER)
-        some = self.room > 0
-        levels = self.levels if some.all() else self.levels[some]
-        return np.asarray(levels.min(axis=0, initial=NEVER))
-
     def buy(self, row: int, uncertainty: float) -> bool:
-        """Buy the label of an example that is wanted; return whether a copy has no label left after it."""
+        """Buy the label of an example that is wanted; return whether `lowest` has changed since."""
         if len(self.room) == 1:
             self.charges[0, row] = True
             self.room[0] -= 1
-            return bool(self.room[0] <= 0)
-        paying = (self.levels[:, row] < uncertainty) & (self.room > 0)
-        self.charges[:, row] = paying
-        self.room[paying] -= 1
-        return bool((self.room[paying] <= 0).any())
+        else:
+            paying = self.levels[:, row] < uncertainty
+            self.charges[:, row] = paying
+            self.room -= paying
+        self._sure -= 1
+        if self._sure > 0:
+            return False
+        self._close_empty_accounts()
+        return True
+
+    def _close_empty_accounts(self) -> None:
+        """Let copies that have no label left want none; so many purchases on, there may be more of them."""
+        empty = self.room <= 0
+        self._sure = self.room.min(where=~empty, initial=np.inf)
+        self.levels[empty] = NEVER
+        self.lowest = self.levels[0] if len(self.levels) == 1 else np.asarray(self.levels.min(axis=0))
 
     def close(self, uncertainty: Floats) -> Floats:
         """Book the examples with the rule and return the probability with which each example was queried."""
