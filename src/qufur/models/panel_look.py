@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from qufur.models.ridge_state import RidgeState
 
 LARGEST_DIM = 128
+"""Beyond it a row by itself takes longer than its covariances with the other candidates of a block."""
 ROWS = 128
 
 
