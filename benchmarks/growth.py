@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks import limits, loops, workloads
 from benchmarks.text import Progress, Table
-from benchmarks.timing import Timing, interleaved
+from benchmarks.timing import SHORTEST, Timing, interleaved
 from qufur import Learner, QuFUR, Ridge, run
 from qufur.streams import Arrays
 
@@ -71,7 +71,7 @@ def _replays(
         if size <= LARGEST[name][axis]:
             variants[name] = lambda loop=loop: loop(data, alpha)
     slow = {name: 1 for name in hand if size > LARGEST[name][axis] // 8}
-    return interleaved(variants, data.horizon, rounds, slow)
+    return interleaved(variants, data.horizon, rounds, slow, shortest=SHORTEST)
 
 
 def _after_labels(data: Arrays) -> Callable[[], object]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import compiled, limits, loops, workloads
 from benchmarks.text import Progress, Table
-from benchmarks.timing import Timing, interleaved
+from benchmarks.timing import SHORTEST, Timing, interleaved
 from qufur.streams import Arrays
 from qufur.trace import Trace
 
@@ -54,7 +54,7 @@ def _replay(data: Arrays, rate: float, bounds: dict[str, Timing], quick: bool) -
         variants["compiled"] = lambda: workloads.play(data, alpha, use_compiled=True)
         variants["compiled"]()  # compiles it
     slow = ROUNDS_OF_SLOW_LOOPS.get(data.dim)
-    timings = interleaved(variants, data.horizon, 1 if quick else ROUNDS, slow, compare)
+    timings = interleaved(variants, data.horizon, 1 if quick else ROUNDS, slow, compare, SHORTEST)
     cost = {name: timing.median for name, timing in timings.items()}
     queries = workloads.play(data, alpha).queries
     # A step is counted as (2 + rate) d² flops; with few queries it needs fewer, so the share can exceed 1.

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks import workloads
 from benchmarks.text import Progress, Table
-from benchmarks.timing import Timing, interleaved
+from benchmarks.timing import SHORTEST, Timing, interleaved
 from qufur import FixedBudget, Paced, QuFUR
 from qufur.rules.base import Rule
 from qufur.streams import Arrays
@@ -45,6 +45,7 @@ def _compare(data: Arrays, rate: float, rounds: int) -> dict[str, Any]:
         data.horizon,
         rounds,
         check=lambda returned: queries.update({name: trace.queries for name, trace in returned.items()}),
+        shortest=SHORTEST,
     )
     return {
         "dim": data.dim,

@@ -379,3 +379,19 @@ def test_sweep_prints_a_table_and_a_verdict(tmp_path, capsys):
     assert (results["cells"], results["jobs"]) == (10, 2)
     assert all(results["faster_than_authors"][name] > 0 for name in ("fresh", "kept", "serial"))
     assert "≥ 60" in capsys.readouterr().out
+
+
+def test_short_work_is_repeated_until_a_sample_is_long_enough(monkeypatch):
+    from benchmarks import timing
+
+    clock, calls = [0.0], {"short": 0, "long": 0}
+
+    def work(name, seconds):
+        calls[name] += 1
+        clock[0] += seconds
+
+    monkeypatch.setattr(timing.time, "process_time", lambda: clock[0])
+    variants = {"short": lambda: work("short", 0.004), "long": lambda: work("long", 0.5)}
+    found = timing.interleaved(variants, 1000, rounds=3, shortest=0.01)
+    assert calls == {"short": 1 + 3 + 3, "long": 3}
+    assert [found[name].median for name in variants] == pytest.approx([4.0, 500.0])
