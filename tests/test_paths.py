@@ -27,7 +27,7 @@ from qufur import (
     Uniform,
     run,
 )
-from qufur.models import compiled_look
+from qufur.models import compiled_look, copy_look
 from qufur.models.least_squares import LeastSquares
 from qufur.models.ridge_state import RidgeState
 from qufur.rules.base import Rule
@@ -218,7 +218,7 @@ def runs(problem):
     """Play by `run` in every way; yield the learner and the columns of its trace."""
     for block in BLOCKS:
         for compiled in COMPILED:
-            if compiled and block is not None and block < compiled_look.FEWEST_ROWS:
+            if compiled and block is not None and block < copy_look.FEWEST_ROWS:
                 continue
             with mock.patch.object(compiled_look, "available", lambda on=compiled: on):
                 learner = problem.learner()

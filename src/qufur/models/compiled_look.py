@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LARGEST_DIM = 256
 LARGEST_DIM_OF_TURNS = 512
 """Beyond it turns are a few percent of a run, and numba takes longer to import than it saves in a second."""
-FEWEST_ROWS = 16
+FEWEST_TURNS = 16
 
 
 @cache
@@ -34,7 +34,7 @@ def available() -> bool:
 
 def takes_turns(rows: int, dim: int) -> bool:
     """Return whether so many rows of a block, of so many columns, take their turns in a compiled loop."""
-    return rows >= FEWEST_ROWS and dim <= LARGEST_DIM_OF_TURNS and available()
+    return rows >= FEWEST_TURNS and dim <= LARGEST_DIM_OF_TURNS and available()
 
 
 def in_turns(G: Floats, places: Ints, terms: Terms, model: LeastSquares) -> tuple[Ints, Floats]:
