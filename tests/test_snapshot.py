@@ -38,6 +38,12 @@ def same(one, other):
     )
 
 
+def test_a_file_that_says_how_to_compute_blocks_loads():
+    header, tensors = snapshot.encode(used())
+    older = tensors | {"state.labelled.busy": np.zeros(1), "state.queried.busy": np.ones(1)}
+    assert same(snapshot.decode(Learner, (header, older)), used())
+
+
 # Written whole or not at all
 
 

@@ -275,4 +275,4 @@ class Learner:
 
 
 def _chained(parts: Sequence[np.ndarray[Any, Any]], kind: type) -> Any:
-    return np.concatenate([np.empty(0, dtype=kind), *parts])
+    return chained(parts or [np.empty(0, dtype=kind)])

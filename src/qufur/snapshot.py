@@ -76,6 +76,9 @@ def encode(learner: Learner) -> Content:
 def decode(kind: type[Learner], content: Content) -> Learner:
     """Return the learner that `encode` described."""
     header, tensors = content
+    # Files of older versions say how their next block was best computed.
+    tensors = {name: array for name, array in tensors.items() if not name.endswith(".busy")}
+    content = header, tensors
     if not is_whole(header["version"]) or header["version"] != VERSION:
         raise invalid("version", "the file", str(VERSION), repr(header["version"]))
     model, rule = _build(header["model"], Model), _build(header["rule"], Rule)

@@ -46,8 +46,8 @@ class CopyLook(RidgeLook):
         """Return whether it does the same as `BlockLook` on these rows, of this Σ‖x‖², and faster."""
         if len(X) < FEWEST_ROWS:
             return False
-        # No variance is above ‖x‖² times the largest one of M⁻¹; digits are lost where they are huge.
-        most = cls.largest_variance / gram.largest_variance
+        # No variance is above ‖x‖² times the norm of M⁻¹; digits are lost where they are huge.
+        most = cls.largest_variance / gram.norm_of_inverse
         return squares <= most or float(np.einsum("ij,ij->i", X, X).max()) <= most
 
     def give_back(self, y: Floats, surprise: Floats, coef: Floats) -> None:

@@ -86,8 +86,8 @@ class Gram:
             self.form = self.form.factored()
 
     @property
-    def largest_variance(self) -> float:
-        """A bound on the largest eigenvalue of M⁻¹, unless `is_delicate`."""
+    def norm_of_inverse(self) -> float:
+        """A bound on the norm of M⁻¹, unless `is_delicate`."""
         if isinstance(self.form, LowRankGram):
             return 1.0 / self.form.regularization
         return float(np.trace(cast(InverseGram, self.form).inverse))
