@@ -103,6 +103,7 @@ class Form:
     kernel: bool = False
     intercept: bool = False
     forgets: bool = False
+    examples: int = 50
 
 
 LARGE = {"smallest_penalty": 1e-3, "digits": 1e-7}
@@ -113,6 +114,8 @@ FORMS = {
     "many rows": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 6), (20, 130, 330)),
     "large": Form({"InverseGram", "FactorGram"} | LOOKS, (1, 40), magnitude=3, **LARGE),
     "huge": Form({"FactorGram"} | LOOKS, (1, 12), magnitude=6, **LARGE),
+    # So many labels come within a block that M goes through all of its forms on the way.
+    "labels together": Form({"FactorGram"} | LOOKS, (8, 20), (330,), 2.5, 0.01, 1e-7, examples=16),
     "kernel": Form({"KernelGram"} | LOOKS, (1, 40), kernel=True),
     "forgetting": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 20), forgets=True),
     "intercept": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 20), intercept=True),
@@ -185,7 +188,7 @@ cuts = st.lists(st.integers(0, 1000), max_size=6)
 def delays_for(horizon):
     return st.one_of(
         st.just(np.zeros(horizon, dtype=int)),
-        st.integers(1, 60).map(lambda delay: np.full(horizon, delay)),
+        st.integers(1, max(60, horizon // 2)).map(lambda delay: np.full(horizon, delay)),
         st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).integers(0, 60, horizon)),
         st.builds(at_the_end, cuts, st.just(horizon)),
     )
@@ -269,7 +272,7 @@ def passing_through(form, play, in_batches):
         return found
 
     @settings(
-        max_examples=50,
+        max_examples=form.examples,
         deadline=None,
         derandomize=True,
         database=None,

@@ -68,11 +68,13 @@ def play(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> F
 
     What the labels change is Vᵀ L⁻¹(y − rows θ̂), with V cut where a label was not there yet.
     """
-    gram.prepare(rows)
-    if gram.is_delicate:
-        return _play_in_turn(gram, X, rows, y, before)
     scores = gram.scores(X)
     for part in pieces(len(rows)):
+        gram.prepare(rows[part])
+        if gram.is_delicate:  # the rows of a piece may bring M to that
+            first, rest = before[part.start], slice(part.start, None)
+            scores[first:] = _play_in_turn(gram, X[first:], rows[rest], y[rest], before[rest] - first)
+            break
         update = gram.update(rows[part])
         gain = forward(update.L, gram.covariance(update, X))
         gain[before[part, None] > np.arange(len(X))] = 0.0
