@@ -208,7 +208,7 @@ def test_it_is_off_by_default():
     assert Ridge(3).half_life is None
     assert not Ridge(3).forgets
     assert type(Ridge(3).start()) is RidgeState
-    assert encode(Learner(Ridge(3), QuFUR(1.0)))[0]["state"].keys() == {"pending", "fresh"}
+    assert encode(Learner(Ridge(3), QuFUR(1.0)))[0]["state"].keys() == {"pending", "fresh", "stale"}
     assert not Softmax(3, 2).raw.forgets
 
 

@@ -1,14 +1,18 @@
 """One wording for every complaint: what, where, what is allowed, what came, and the remedy."""
 
 
-def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: str = "") -> ValueError:
-    """Build the `ValueError` for a parameter outside its range.
+class InvalidError(ValueError):
+    """Something that cannot be accepted: nothing was changed."""
+
+
+def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: str = "") -> InvalidError:
+    """Build the error for a parameter outside its range.
 
     >>> print(invalid("alpha", "QuFUR", "a finite number above 0", -1))
     alpha of QuFUR must be a finite number above 0, got -1.
     """
     message = f"{parameter} of {owner} must be {allowed}, got {received}."
-    return ValueError(f"{message} {remedy}" if remedy else message)
+    return InvalidError(f"{message} {remedy}" if remedy else message)
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> ImportError:

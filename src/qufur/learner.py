@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.ledger import Ledger
 from qufur.lookahead import Block, BlockSize, Effort, chained
 from qufur.models.base import Id, Model
-from qufur.models.look import NO_ARRIVALS, Arrivals
+from qufur.models.look import NO_ARRIVALS, Arrivals, check_finite
+from qufur.operation import Operation
 from qufur.report import Report
 from qufur.rules.base import Rule
 
@@ -25,7 +26,8 @@ from qufur.rules.base import Rule
 class Learner:
     """Predicts on a stream and decides which labels to buy.
 
-    A learner is for one thread at a time.
+    A learner is for one thread at a time. An interrupt, such as Ctrl-C, waits until a call has done all of
+    its work; a second one does not, and leaves a learner that refuses to go on.
 
     Parameters
     ----------
@@ -62,6 +64,7 @@ class Learner:
         self.charges: dict[Id, Bools] = {}
         # Rules that choose have most of their probabilities below the mean.
         self.ledger = Ledger(model, max(rule.floor, (rule.share or 0.1) / 2))
+        self._operation = Operation()
 
     def ask(self, x: ArrayLike, *, id: Id | None = None, domain: int | None = None) -> Answer:
         """Predict on one input and decide whether its label is wanted.
@@ -75,17 +78,22 @@ class Learner:
         domain
             The domain, for rules that are told it.
         """
-        row, square = as_input(x, self.dim, "Learner")
-        name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.charges)[0]
-        domains = None if domain is None else self._as_domain([domain], 1)
-        if self.rule.told_domain:
-            self.rule.check_domain(domains)
+        with self._operation:
+            row, square = as_input(x, self.dim, "Learner")
+            name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.charges)[0]
+            domains = None if domain is None else self._as_domain([domain], 1)
+            if self.rule.told_domain:
+                self.rule.check_domain(domains)
+            return self._ask(row, square, name, domains)
+
+    def _ask(self, row: Floats, square: float, name: Id, domains: Ints | None) -> Answer:
         model, state, spending = self.model, self.state, self.spending
         spent, left = spending.spent, spending.left
         prediction, uncertainty = state.meet(row, square)
+        check_finite(prediction, uncertainty)
         query, probability, charge = spending.toss(uncertainty, self.rng, domains)
         self.dim = len(row)
-        self.next_id = self.next_id + 1 if id is None else beyond([name], self.next_id)
+        self.next_id = self.next_id + 1 if name == self.next_id else beyond([name], self.next_id)
         if query:
             self.charges[name] = charge
             state.query([name], row[None])
@@ -98,17 +106,26 @@ class Learner:
         self, X: ArrayLike, *, ids: Sequence[Id] | None = None, domain: ArrayLike | None = None
     ) -> Answers:
         """Answer a batch of inputs whose labels come later: the same as `ask` one by one, but in blocks."""
-        rows = as_inputs(X, self.dim, "Learner")
-        names = as_ids(ids, len(rows), self.next_id, self.charges)
-        domains = self._as_domain(domain, len(rows))
-        if len(rows):
-            self.rule.check_domain(domains)
+        with self._operation:
+            rows = as_inputs(X, self.dim, "Learner")
+            names = as_ids(ids, len(rows), self.next_id, self.charges)
+            domains = self._as_domain(domain, len(rows))
+            if len(rows):
+                self.rule.check_domain(domains)
+            return self._ask_many(rows, names, domains)
+
+    def _ask_many(self, rows: Floats, names: Sequence[Id], domains: Ints | None) -> Answers:
+        sizes = self.model.sizes(rows)
+        if sizes is not None and not np.isfinite(sizes).all():  # before the first of them is paid for
+            received = f"{sizes.max()} at row {sizes.argmax()}"
+            raise invalid("‖x‖²", "Learner", "finite", received, "Scale the inputs.")
         predictions, blocks = [], []
         start, size = 0, self.block_size()
         while start < len(rows):
             part = slice(start, start + size.value)
-            block = self.decide(rows[part], names[part], None if domains is None else domains[part])
-            predictions.append(self.finish(block, NO_ARRIVALS))
+            here = None if domains is None else domains[part]
+            block, prediction = self._play(rows[part], names[part], here, lambda block: NO_ARRIVALS)
+            predictions.append(prediction)
             blocks.append(block)
             size.update(block.effort)
             start += len(block)
@@ -120,20 +137,22 @@ class Learner:
             _chained([block.probability for block in blocks], float),
             _chained([block.query for block in blocks], bool),
             self.model,
-            self.model.sizes(rows),
+            sizes,
             _chained([block.spent for block in blocks], int),
             _chained(left, int) if len(left) == len(blocks) else None,
         )
 
     def tell(self, id: Id, label: float) -> None:
         """Give the label of an outstanding query."""
-        self._tell([id], as_label(label, "Learner"))
+        with self._operation:
+            self._tell([id], as_label(label, "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
         """Give the labels of several outstanding queries at once."""
-        y = as_labels(labels, len(ids), "Learner")
-        if len(ids):
-            self._tell(ids, y)
+        with self._operation:
+            y = as_labels(labels, len(ids), "Learner")
+            if len(ids):
+                self._tell(ids, y)
 
     def _tell(self, ids: Sequence[Id], labels: Floats) -> None:
         check_outstanding(ids, self.charges)
@@ -145,25 +164,34 @@ class Learner:
 
     def retract(self, id: Id) -> None:
         """Say that the label of an outstanding query will never come; its cost is refunded."""
-        check_outstanding([id], self.charges)
-        self.state.retract(id)
-        self.ledger.retract(id)
-        self.spending.refund(self.charges.pop(id))
+        self.retract_many([id])
+
+    def retract_many(self, ids: Sequence[Id]) -> None:
+        """Say that the labels of several outstanding queries will never come."""
+        with self._operation:
+            check_outstanding(ids, self.charges)
+            for id in ids:
+                self.state.retract(id)
+                self.ledger.retract(id)
+                self.spending.refund(self.charges.pop(id))
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn from labels that were free: they cost no budget and no coin."""
-        rows = as_inputs(X, self.dim, "Learner")
-        labels = as_labels(y, len(rows), "Learner")
-        self.model.check_labels(labels)
-        self.state.learn(rows, labels)
-        self.dim = rows.shape[1]
+        with self._operation:
+            rows = as_inputs(X, self.dim, "Learner")
+            labels = as_labels(y, len(rows), "Learner")
+            self.model.check_labels(labels)
+            self.state.learn(rows, labels)
+            self.dim = rows.shape[1]
 
     def predict(self, X: ArrayLike) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
+        self._operation.check_idle()
         return self.state.predict(as_inputs(X, self.dim, "Learner"))
 
     def uncertainty(self, X: ArrayLike) -> Floats:
         """Return Δ for each row, given every query so far."""
+        self._operation.check_idle()
         return self.state.uncertainty(as_inputs(X, self.dim, "Learner"))
 
     @property
@@ -200,14 +228,17 @@ class Learner:
         >>> bool(low < trace.loss.mean() < high)
         True
         """
+        self._operation.check_idle()
         X = None if inputs is None else as_inputs(inputs, self.dim, "Learner")
         return report.report(self, X)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole learner to a file, random generator and outstanding queries included.
 
-        The file is replaced as a whole: a crash leaves the old one.
+        The file is replaced as a whole: a crash leaves the old one, and so does anything that `load` would
+        refuse.
         """
+        self._operation.check_idle()
         snapshot.save(self, path)
 
     @classmethod
@@ -222,11 +253,35 @@ class Learner:
         """Return how far to look ahead; more than 1 needs a Δ that labels cannot change or queries raise."""
         return BlockSize(self.state.reach, fixed if self.model.label_free and self.model.monotone else 1)
 
-    def decide(self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None) -> Block:
-        """Decide the queries of the next inputs, or of as many of them as can be taken together.
+    def play(
+        self, X: Floats, domain: Ints | None, exchange: Callable[[Block], Arrivals]
+    ) -> tuple[Block, Floats]:
+        """Answer the next inputs, or as many of them as can be taken together, with labels that arrive.
 
-        For loops that know the labels, such as `run`. Every `decide` must be followed by its `finish`.
+        For loops that know the labels, such as `run`.
+
+        Parameters
+        ----------
+        X, domain
+            Inputs, checked, and their domains for rules that are told them.
+        exchange
+            Takes the block once its queries are decided, and returns the labels that arrive by its end.
+
+        Returns
+        -------
+        tuple
+            The block, and its predictions as labels arrive.
         """
+        with self._operation:
+            return self._play(X, None, domain, exchange)
+
+    def _play(
+        self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None, exchange: Callable[[Block], Arrivals]
+    ) -> tuple[Block, Floats]:
+        block = self._decide(X, ids, domain)
+        return block, self._finish(block, exchange(block))
+
+    def _decide(self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None) -> Block:
         self.rule.check_domain(domain)
         look = self.state.look(X)
         self.dim = X.shape[1]
@@ -241,16 +296,11 @@ class Learner:
             start = stop
         query, rows = chained([offer.query for offer in offers]), look.queried
         effort = Effort(count, candidates, len(rows))
-        if ids is None:
-            queried: Sequence[Id] = (self.next_id + rows).tolist()
-            self.next_id += count
-        else:
-            queried = [ids[row] for row in rows.tolist()]
-            self.next_id = beyond(ids[:count], self.next_id)
-        return Block(look, effort, query, chained(probability), queried, offers)
+        names = range(self.next_id, self.next_id + count) if ids is None else ids[:count]
+        self.next_id = beyond(names, self.next_id)
+        return Block(look, effort, query, chained(probability), [names[row] for row in rows.tolist()], offers)
 
-    def finish(self, block: Block, arrivals: Arrivals) -> Floats:
-        """Return the predictions of a decided block as labels arrive, and move on to its end."""
+    def _finish(self, block: Block, arrivals: Arrivals) -> Floats:
         prediction = block.look.finish(block.queried, arrivals)
         columns = prediction, block.uncertainty, block.probability, block.query
         if arrivals.ids is block.queried:  # all is paid for and answered

@@ -170,8 +170,8 @@ class Buffer:
     @property
     def rows(self) -> Floats:
         """The rows that wait."""
-        self._settle()
-        return self._rows[: self._count]
+        single = np.array(self._single, dtype=np.float64).reshape(-1, self._rows.shape[1])
+        return np.concatenate([self._rows[: self._count], single])
 
     @rows.setter
     def rows(self, rows: Floats) -> None:

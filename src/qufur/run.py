@@ -6,6 +6,7 @@ import heapq
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from qufur.models.look import NO_ARRIVALS, Arrivals
 from qufur.streams.base import Chunk, Stream
 from qufur.threads import one_thread
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
+
+NEVER = 2**62
+"""A delay that no stream is long enough for, and that can be added to."""
 
 
 def rows_at_once(dim: int) -> int:
@@ -89,9 +93,8 @@ def _play(
     while start < len(chunk):
         part = slice(start, start + size.value)
         domain = None if chunk.domain is None else chunk.domain[part]
-        block = learner.decide(chunk.X[part], None, domain)
+        block, prediction = learner.play(chunk.X[part], domain, partial(post.exchange, labels=chunk.y[part]))
         part = slice(start, start + len(block))
-        prediction = learner.finish(block, post.exchange(block, chunk.y[part]))
         recorder.write(_records(learner, block, prediction, chunk, part))
         size.update(block.effort)
         start = part.stop
@@ -158,4 +161,5 @@ def _as_delays(delay: int | Sequence[int] | Ints, stream: Stream) -> int | Ints:
     if delays.ndim and len(delays) < stream.horizon:
         received = f"{len(delays)} numbers for a longer stream"
         raise invalid("delay", "run", "one number, or one for every example", received)
-    return int(delays) if delays.ndim == 0 else delays.astype(np.int64)
+    delays = np.minimum(delays, NEVER).astype(np.int64)
+    return int(delays) if delays.ndim == 0 else delays

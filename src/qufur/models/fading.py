@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -35,7 +35,6 @@ class FadingState(RidgeState):
 
     fadings_per_half_life = 16
 
-    queried: Gram
     labelled: Gram
 
     def __init__(self, model: Ridge, half_life: int) -> None:
@@ -95,8 +94,8 @@ class FadingState(RidgeState):
     def _fade(self, factor: float) -> None:
         self._ready = {}
         self.labelled.fade(factor, self.model.penalty)
-        if self.queried is not self.labelled:
-            self.queried.fade(factor, self.model.penalty)
+        if self._has_own_queries:
+            cast(Gram, self.queried).fade(factor, self.model.penalty)
 
     def _roots(self, ids: Sequence[Id]) -> Floats:
         since = self.fadings - np.array([self.asked[id] for id in ids], dtype=np.int64)

@@ -104,7 +104,7 @@ class KernelGram:
         if not len(rows):
             return np.empty(0)
         if not np.isfinite(rows.L).all() or (rows.L.diagonal() <= 0).any():
-            raise _not_positive_definite(self.kernel)
+            raise ValueError(_not_positive_definite(self.kernel))  # found out halfway
         old, new = len(self.w), len(self.w) + len(rows)
         L = np.zeros((new, new), order="F")
         L[:old, :old] = self.L

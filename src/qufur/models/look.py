@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
+from qufur.errors import invalid
 from qufur.models.base import Id, State
 
 
@@ -31,6 +33,13 @@ class Arrivals:
 
 
 NO_ARRIVALS = Arrivals((), np.empty(0), np.empty(0, dtype=np.int64))
+
+
+def check_finite(prediction: float, uncertainty: float) -> None:
+    """Refuse an input that is beyond what the model can compute with, before anything has changed."""
+    if not math.isfinite(prediction + uncertainty):
+        received = f"a prediction of {prediction} and an uncertainty of {uncertainty}"
+        raise invalid("x", "Learner", "such that they are finite", received, "Scale the inputs.")
 
 
 class Terms(Protocol):
@@ -95,6 +104,7 @@ class OneRow(Lookahead):
         self._state = state
         self._X = X
         self._prediction, uncertainty = state.meet(X[0], float(X[0].dot(X[0])))
+        check_finite(self._prediction, uncertainty)
         self.uncertainty = np.array([uncertainty])
 
     def __len__(self) -> int:

@@ -32,17 +32,30 @@ class RidgeState(State):
 
     While no label is outstanding they are one object. A query whose label may come before the next input
     (`fresh`) is not absorbed yet: if the label does come, one update serves both and no copy is made. What
-    was computed when its input was met is kept for that (`_ready`), as long as M stays as it was.
+    was computed when its input was met is kept for that (`_ready`), as long as M stays as it was. After a
+    retraction M is rebuilt from the labelled rows and the queries that remain, at the next input: however
+    many were retracted until then.
     """
 
     def __init__(self, model: LeastSquares) -> None:
         self.model = model
-        self.queried: Posterior = model.posterior()
-        self.labelled = self.queried
+        self.labelled = model.posterior()
+        self._queried: Posterior | None = self.labelled
         self.pending: dict[Id, Floats] = {}
         self.fresh: list[Id] = []
         self._met: tuple[float, Floats | None] = UNKNOWN
         self._ready: dict[Id, tuple[float, Floats]] = {}
+
+    @property
+    def queried(self) -> Posterior:
+        """What gives Δ, for whoever goes on to change it."""
+        if self._queried is None:
+            self._queried = self._rebuilt()
+        return self._queried
+
+    @queried.setter
+    def queried(self, posterior: Posterior) -> None:
+        self._queried = posterior
 
     @property
     def reach(self) -> int:
@@ -60,7 +73,7 @@ class RidgeState(State):
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
-        gram = self.queried
+        gram = self._rebuilt() if self._queried is None else self._queried
         if self.fresh:  # on a copy: looking must not change the state, not even its rounding
             gram = gram.copy()
             gram.add(self.rows_of(self.fresh))
@@ -106,31 +119,30 @@ class RidgeState(State):
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""
         ready, self._ready = self._ready.get(ids[0]), {}
-        if ready is not None and self.fresh == list(ids) and self.labelled is self.queried:
+        if ready is not None and self.fresh == list(ids) and self.labelled is self._queried:
             # M⁻¹x is at hand of linear models only.
             variance, solved = ready
             y = self.model.scaled(labels.item())
             cast(Gram, self.labelled).absorb_one(self.pending[ids[0]], solved, variance, y)
         else:
             self.labelled.add(*self.evidence(ids, labels))
-        if self.labelled is not self.queried:
+        if self._has_own_queries:
             self.queried.add(self.rows_of([id for id in ids if id in self.fresh]))
         self.drop(ids)
 
     def retract(self, id: Id) -> None:
-        """Forget a pending query: M is rebuilt from the labelled rows and the queries that remain."""
+        """Forget a pending query."""
         absorbed = id not in self.fresh
         self.drop([id])
         if absorbed and self.pending:
-            self.queried = self.labelled.copy()
-            self.queried.add(self.rows_of([i for i in self.pending if i not in self.fresh]))
+            self._queried = None
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not asked for."""
         self._ready = {}
         rows, y = self.model.features(X), self.model.scaled(labels)
         self.labelled.add(rows, y)
-        if self.labelled is not self.queried:
+        if self._has_own_queries:
             self.queried.add(rows)
 
     def fit(self) -> Fit:
@@ -160,10 +172,11 @@ class RidgeState(State):
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
         arrays = {f"labelled.{name}": array for name, array in self.labelled.arrays().items()}
-        if self.queried is not self.labelled:
+        if self._has_own_queries:
             arrays |= {f"queried.{name}": array for name, array in self.queried.arrays().items()}
         arrays["pending"] = _as_matrix(list(self.pending.values()))
-        return {"pending": list(self.pending), "fresh": self.fresh}, arrays
+        values = {"pending": list(self.pending), "fresh": self.fresh, "stale": self._queried is None}
+        return values, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over a state that `save` returned."""
@@ -172,7 +185,9 @@ class RidgeState(State):
             part, _, rest = name.partition(".")
             parts.setdefault(part, {})[rest] = array
         self.labelled = self.model.restored(parts["labelled"])
-        self.queried = self.model.restored(parts["queried"]) if "queried" in parts else self.labelled
+        self._queried = self.model.restored(parts["queried"]) if "queried" in parts else self.labelled
+        if values.get("stale"):
+            self._queried = None
         if self.model.dim is not None and len(arrays["pending"]):
             row = self.model.features(np.zeros((1, self.model.dim)))
             check_shapes(arrays, {"pending": "nd"}, d=row.size)
@@ -195,6 +210,16 @@ class RidgeState(State):
         gram = self.queried
         kinds: tuple[type[CopyLook], ...] = (CompiledLook, PanelLook) if isinstance(gram, Gram) else ()
         return next((kind for kind in kinds if kind.suits(cast(Gram, gram))), None)
+
+    @property
+    def _has_own_queries(self) -> bool:
+        return self._queried is not None and self._queried is not self.labelled
+
+    def _rebuilt(self) -> Posterior:
+        """Return M of the labelled rows and the pending ones, but for the fresh ones."""
+        posterior: Posterior = self.labelled.copy()
+        posterior.add(self.rows_of([id for id in self.pending if id not in self.fresh]))
+        return posterior
 
     def _absorb_fresh(self) -> None:
         if self.fresh:
