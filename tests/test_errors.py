@@ -1,12 +1,27 @@
 """Bad input: one line that names the parameter, what is accepted and what came; and nothing has changed."""
 
 import re
+from unittest import mock
 
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.gaussian_process.kernels import DotProduct
 
-from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run, streams
+from qufur import (
+    DomainOracle,
+    FixedBudget,
+    Greedy,
+    KernelRidge,
+    Learner,
+    QuFUR,
+    Ridge,
+    Threshold,
+    Uniform,
+    run,
+    streams,
+)
+from qufur.models.ridge_state import RidgeState
 from qufur.snapshot import encode
 
 from .refusals import refusal
@@ -227,14 +242,66 @@ def test_inputs_of_free_labels_are_checked(learner, X, message):
     assert_refused(learner, lambda: learner.learn(X, [0.0]), message)
 
 
-def test_large_but_finite_numbers_are_numbers(learner):
-    """Their sum overflows: that is neither an error nor a warning."""
-    assert np.isfinite(learner.predict([[1.5e308, 1.5e308, 0]])).all()
+@pytest.mark.parametrize("call", ["ask", "ask_many", "predict", "uncertainty"])
+def test_squares_of_inputs_do_not_overflow(learner, call):
+    message = "X of Learner must be at most 1e+50 in size, got -1e+160 at row 0, column 1."
+    assert_refused(learner, lambda: getattr(learner, call)([0.0, -1e160, 0.0]), message)
+    assert np.isfinite(learner.predict([[1e50, 1e50, 0]])).all()
+
+
+def test_a_sum_of_squares_is_a_number_too(learner):
+    """The quick look at one input is at ‖x‖², which is larger than any of its numbers."""
+    assert np.isfinite(learner.ask(np.full(3, 1e50)).uncertainty)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("ask_many", "‖x‖² of Learner must be finite, got inf at row 99. Scale the inputs."),
+        (
+            "ask",
+            "kernel of KernelRidge must be positive definite, got DotProduct(sigma_0=1) ** 7, which is not "
+            "on these inputs. Choose another kernel.",
+        ),
+    ],
+)
+def test_inputs_that_a_kernel_cannot_compute_with_are_refused_before_they_are_paid_for(call, message):
+    learner = Learner(KernelRidge(DotProduct(1.0) ** 7), QuFUR(1.0))
+    X = np.ones((1, 2)) if call == "ask" else np.ones((100, 2))
+    X[-1] = 1e49
+    with np.errstate(over="ignore"):
+        assert_refused(learner, lambda: getattr(learner, call)(X), message)
+
+
+def test_no_label_is_paid_for_where_there_is_no_uncertainty():
+    learner = Learner(Ridge(2), QuFUR(1.0))
+    message = (
+        "x of Learner must be such that they are finite, got a prediction of 0.0 and an uncertainty of inf. "
+        "Scale the inputs."
+    )
+    with mock.patch.object(RidgeState, "meet", return_value=(0.0, INF)):
+        assert_refused(learner, lambda: learner.ask([1.0, 2.0]), message)
+        assert_refused(learner, lambda: learner.ask_many([1.0, 2.0]), message)
+
+
+MASKED = np.ma.array([1.0, 99.0, 0.0], mask=[False, True, False])
+
+
+@pytest.mark.parametrize("call", ["ask", "ask_many", "predict", "uncertainty"])
+def test_masked_cells_are_refused(learner, call):
+    message = "X of Learner must be without masked values, got some. Fill them in, or leave them out."
+    assert_refused(learner, lambda: getattr(learner, call)(MASKED), message)
+    getattr(learner, call)(np.ma.array(np.zeros(3)))
 
 
 BAD_LABELS = [
     (NAN, "label of Learner must be finite, got nan at row 0."),
     (-INF, "label of Learner must be finite, got -inf at row 0."),
+    (1e160, "label of Learner must be at most 1e+50 in size, got 1e+160 at row 0."),
+    (
+        np.ma.masked,
+        "label of Learner must be without masked values, got some. Fill them in, or leave them out.",
+    ),
     ("good", "label of Learner must be numeric, got str values."),
     (None, "label of Learner must be numeric, got NoneType values."),
     ([1.0, 2.0], "label of Learner must be of shape (1,), one per row of X, got shape (2,)."),
@@ -317,6 +384,17 @@ def test_an_id_is_an_int_or_a_text(learner, id):
     message = f"id of Learner must be an int or a str, got {id!r}."
     assert_refused(learner, lambda: learner.ask(np.zeros(3), id=id), message)
     assert_refused(learner, lambda: learner.ask_many(np.zeros((2, 3)), ids=["x", id]), message)
+
+
+def test_numbers_of_any_length_that_can_be_saved_are_ids(learner, tmp_path):
+    message = "id of Learner must be a number of at most 1000 digits, got one of 3322 bits."
+    assert_refused(learner, lambda: learner.ask(np.zeros(3), id=10**1000), message)
+    learner.ask(np.eye(3)[0], id=10**1000 - 1)
+    learner.ask_many(np.eye(3))
+    run(learner, streams.Arrays(np.eye(3), np.zeros(3)))
+    learner.save(tmp_path / "state")
+    again = Learner.load(tmp_path / "state")
+    again.tell_many(again.outstanding, np.zeros(len(again.outstanding)))
 
 
 def test_ids_of_a_batch_are_checked(learner):

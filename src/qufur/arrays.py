@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 FLOAT64 = np.dtype(np.float64)
+LARGEST = 1e50
+"""The largest number in an input or a label: far from where products and sums of squares overflow."""
 Numbers = TypeVar("Numbers", float, Floats)
 Axes = dict[str, Sequence[str | int]]
 """Names of arrays, and the lengths of their axes; the same letter stands for the same length."""
@@ -28,16 +30,16 @@ def as_inputs(X: ArrayLike, dim: int | None, owner: str) -> Floats:
     if X.ndim != 2 or (dim is not None and X.shape[1] != dim):
         allowed = "an array of shape (n, dim)" if dim is None else f"of {dim} columns"
         raise invalid("X", owner, allowed, f"shape {X.shape}")
-    _check_finite(X, "X", owner)
+    _check_size(X, "X", owner)
     return X
 
 
 def as_input(x: ArrayLike, dim: int | None, owner: str) -> tuple[Floats, float]:
     """Return one input, checked, as a float64 vector, and its ‖x‖²."""
-    # The usual case, for which calls into NumPy are few: a finite square is one of finite numbers.
+    # The usual case, for which calls into NumPy are few: a small square is one of small numbers.
     if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (dim,) and x.flags.c_contiguous:
         square = float(x.dot(x))
-        if square < math.inf:
+        if square <= LARGEST**2:
             return x, square
     rows = as_inputs(x, dim, owner)
     if len(rows) != 1:
@@ -47,7 +49,7 @@ def as_input(x: ArrayLike, dim: int | None, owner: str) -> tuple[Floats, float]:
 
 def as_label(label: Any, owner: str) -> Floats:
     """Return one label, checked, as a vector of length 1."""
-    if isinstance(label, float) and math.isfinite(label):
+    if isinstance(label, float) and abs(label) <= LARGEST:
         return np.array([label])
     return as_labels(label, 1, owner)
 
@@ -78,7 +80,7 @@ def as_labels(y: ArrayLike, count: int, owner: str, parameter: str = "label") ->
     y = np.atleast_1d(_as_float(y, parameter, owner, "numeric"))
     if y.shape != (count,):
         raise invalid(parameter, owner, f"of shape ({count},), one per row of X", f"shape {y.shape}")
-    _check_finite(y, parameter, owner)
+    _check_size(y, parameter, owner)
     return y
 
 
@@ -131,7 +133,7 @@ def check_shapes(arrays: Mapping[str, NDArray[Any]], axes: Axes, **lengths: int)
 
     >>> check_shapes({"X": np.ones((3, 2)), "y": np.ones(4)}, {"X": "nd", "y": "n"})
     Traceback (most recent call last):
-    ValueError: y of a saved state must be of shape (3,), got (4,).
+    qufur.errors.InvalidError: y of a saved state must be of shape (3,), got (4,).
     """
     for name, letters in axes.items():
         shape = arrays[name].shape
@@ -151,6 +153,9 @@ def _as_float(values: ArrayLike, parameter: str, owner: str, allowed: str) -> Fl
     if hasattr(values, "toarray"):
         remedy = f"Pass {parameter}.toarray()."
         raise invalid(parameter, owner, "dense", f"a sparse {type(values).__name__}", remedy)
+    if np.ma.is_masked(values):
+        remedy = "Fill them in, or leave them out."
+        raise invalid(parameter, owner, "without masked values", "some", remedy)
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "biuf":
@@ -161,9 +166,9 @@ def _as_float(values: ArrayLike, parameter: str, owner: str, allowed: str) -> Fl
         raise invalid(parameter, owner, allowed, f"{received} values") from None
 
 
-def _check_finite(array: Floats, parameter: str, owner: str) -> None:
-    finite = np.isfinite(array)
-    if not finite.all():
-        odd = np.argwhere(~finite)
-        where = ", ".join(f"{name} {i}" for name, i in zip(("row", "column"), odd[0], strict=False))
-        raise invalid(parameter, owner, "finite", f"{array[tuple(odd[0])]} at {where}")
+def _check_size(array: Floats, parameter: str, owner: str) -> None:
+    if array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):
+        odd = np.argwhere(~(abs(array) <= LARGEST))[0]
+        where = ", ".join(f"{name} {i}" for name, i in zip(("row", "column"), odd, strict=False))
+        allowed = "finite" if not np.isfinite(array[tuple(odd)]) else f"at most {LARGEST:g} in size"
+        raise invalid(parameter, owner, allowed, f"{array[tuple(odd)]} at {where}")

@@ -12,6 +12,9 @@ from qufur.arrays import is_whole
 from qufur.errors import invalid
 from qufur.models.base import Id
 
+LARGEST_NUMBER = 10**1000
+"""Python refuses to read numbers back that are a few times as long."""
+
 
 def as_ids(ids: Sequence[Any] | None, count: int, next_id: int, taken: Collection[Id]) -> Sequence[Id]:
     """Return a name for each of some examples, checked; numbers from the next one on if none are given."""
@@ -23,6 +26,10 @@ def as_ids(ids: Sequence[Any] | None, count: int, next_id: int, taken: Collectio
     for id in ids:
         if not _is_id(id):
             raise invalid("id", "Learner", "an int or a str", repr(id))
+        if isinstance(id, int) and abs(id) >= LARGEST_NUMBER:
+            raise invalid(
+                "id", "Learner", "a number of at most 1000 digits", f"one of {id.bit_length()} bits"
+            )
     _check_distinct(ids)
     again = [id for id in ids if id in taken]
     if again:

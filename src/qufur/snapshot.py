@@ -14,8 +14,8 @@ from qufur.classes import class_named
 from qufur.errors import invalid
 from qufur.models import Model
 from qufur.rules import Rule
-from qufur.state_file import refused
-from qufur.stored import Content, check_form, check_kept, check_value
+from qufur.state_file import Content, reason, refused
+from qufur.stored import check_form, check_kept, check_value
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
@@ -30,7 +30,7 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     if name not in GENERATORS:
         remedy = "Use another generator to save the learner."
         raise invalid("seed", "Learner.save", f"a generator over one of {sorted(GENERATORS)}", name, remedy)
-    state_file.write(path, *encode(learner))
+    state_file.write(path, encode(learner), lambda content: decode(type(learner), content))
 
 
 def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
@@ -42,9 +42,8 @@ def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
     try:
         return decode(kind, content)
     except Exception as error:  # content from elsewhere can be wrong in any way
-        reason = " ".join(f"{type(error).__name__}: {error}".removeprefix("ValueError: ").split())
         remedy = "Load another file, or see that all of the learner's classes are imported."
-        raise refused(path, f"holds no such learner ({reason})", remedy) from None
+        raise refused(path, f"holds no such learner ({reason(error)})", remedy) from None
 
 
 def encode(learner: Learner) -> Content:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -12,26 +14,46 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from qufur.atomic import replace_file
-from qufur.errors import invalid
+from qufur.errors import InvalidError, invalid
 
 Tensors = dict[str, np.ndarray[Any, Any]]
+Content = tuple[dict[str, Any], Tensors]
 LONGEST_HEADER = 100_000_000
 """Bytes of header that safetensors accepts."""
 
 
-def write(path: str | os.PathLike[str], header: dict[str, Any], tensors: Tensors) -> None:
-    """Write a file whole or not at all."""
+def write(path: str | os.PathLike[str], content: Content, load: Callable[[Content], object]) -> None:
+    """Write a file whole or not at all; what `load` refuses to take back is not written."""
     _check_place(path)
+    header, tensors = content
     text = json.dumps({"digest": digest(header, tensors), **header})
-    replace_file(path, save_tensors(tensors, metadata={"qufur": text}))
+    raw = save_tensors(tensors, metadata={"qufur": text})
+    try:
+        load(_content(path, io.BytesIO(raw)))
+    except Exception as error:  # whatever is wrong with it
+        remedy = "The file was left as it was."
+        raise invalid("state", "Learner.save", "one that can be loaded", reason(error), remedy) from None
+    replace_file(path, raw)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
+def read(path: str | os.PathLike[str]) -> Content:
     """Return what `write` wrote; anything else is refused.
 
     The digest is looked at before the content, whatever the version: a newer file has the same kind.
     """
-    header, raw = _open(os.fspath(path))
+    try:
+        with open(path, "rb") as file:
+            return _content(path, file)
+    except OSError as error:
+        reasons = {FileNotFoundError: "does not exist", IsADirectoryError: "is a folder"}
+        why = reasons.get(type(error), f"cannot be read ({error.strerror})")
+        raise refused(path, "is a folder" if os.path.isdir(path) else why, "Check the path.") from None
+
+
+def _content(path: str | os.PathLike[str], file: BinaryIO) -> Content:
+    """Return values and arrays; large files of another kind are not read to their end."""
+    top = _top(path, file)
+    header, raw = _values(path, top[8:]), top + file.read()
     try:
         tensors = {name: np.require(a, requirements="W") for name, a in load_tensors(raw).items()}
         known = header.pop("digest")
@@ -64,26 +86,20 @@ def refused(path: str | os.PathLike[str], why: str, remedy: str) -> ValueError:
     return invalid("path", "Learner.load", "a file that Learner.save wrote", received, remedy)
 
 
-def _open(path: str) -> tuple[dict[str, Any], bytes]:
-    """Return the values and all bytes of a file; large ones of another kind are not read to their end."""
-    try:
-        with open(path, "rb") as file:
-            top = _top(path, file)
-            return _values(path, top[8:]), top + file.read()
-    except OSError as error:
-        reasons = {FileNotFoundError: "does not exist", IsADirectoryError: "is a folder"}
-        why = reasons.get(type(error), f"cannot be read ({error.strerror})")
-        raise refused(path, "is a folder" if os.path.isdir(path) else why, "Check the path.") from None
+def reason(error: Exception) -> str:
+    """Return what is wrong, in one line."""
+    kind = "" if isinstance(error, InvalidError) else f"{type(error).__name__}: "
+    return " ".join(f"{kind}{error}".split())
 
 
-def _top(path: str, file: BinaryIO) -> bytes:
+def _top(path: str | os.PathLike[str], file: BinaryIO) -> bytes:
     size = file.read(8)
     if not size:
         raise refused(path, "is empty", "Load an earlier copy.")
     return size + file.read(min(int.from_bytes(size, "little"), LONGEST_HEADER))
 
 
-def _values(path: str, text: bytes) -> dict[str, Any]:
+def _values(path: str | os.PathLike[str], text: bytes) -> dict[str, Any]:
     try:
         values = json.loads(json.loads(text)["__metadata__"]["qufur"])
         return dict(values.items())

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from qufur.errors import invalid
-
-Content = tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]
+from qufur.state_file import Content
 
 
 def check_form(content: Content, fresh: Content) -> None:

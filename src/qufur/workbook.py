@@ -20,6 +20,7 @@ from qufur.models.base import Id
 from qufur.models.gram import Gram
 from qufur.models.ridge_state import RidgeState
 from qufur.records import Batch, Encoding, ids
+from qufur.state_file import Content
 
 VERSION = 1
 
@@ -163,26 +164,32 @@ class Workbook:
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
             "workbook.asked": self.asked.digests,
         }
-        state_file.write(path, {"version": VERSION, "workbook": own, "learner": header}, tensors)
+        content = {"version": VERSION, "workbook": own, "learner": header}, tensors
+        state_file.write(path, content, self._decoded)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Workbook:
         """Read it back; what is not the file of a workbook is refused."""
-        header, tensors = state_file.read(path)
+        content = state_file.read(path)
         try:
-            own = header["workbook"]
-            numbers, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
-            asked = tensors.pop("workbook.asked", None)
-            learner = snapshot.decode(Learner, (header["learner"], tensors))
-            records = [
-                Record(label, prediction, probability, row)
-                for (label, prediction, probability), row in zip(numbers.tolist(), rows, strict=True)
-            ]
-            told = dict(zip(own["told"], records, strict=True))
-            encoding = Encoding.from_state(own["encoding"])
-            # Files without it are of before; what has a label or waits for one is known all the same.
-            known = Asked([*told, *learner.outstanding]) if asked is None else Asked.of_digests(asked)
-            return cls(learner, encoding, own["id"], own["target"], told, own["rows"], own["tables"], known)
+            return cls._decoded(content)
         except Exception:  # content from elsewhere can be wrong in any way
             received = f"{os.fspath(path)!r}, which is of another kind or version"
             raise invalid("path", "Workbook.load", "a file of `qufur ask`", received) from None
+
+    @classmethod
+    def _decoded(cls, content: Content) -> Workbook:
+        header, tensors = content
+        own = header["workbook"]
+        numbers, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
+        asked = tensors.pop("workbook.asked", None)
+        learner = snapshot.decode(Learner, (header["learner"], tensors))
+        records = [
+            Record(label, prediction, probability, row)
+            for (label, prediction, probability), row in zip(numbers.tolist(), rows, strict=True)
+        ]
+        told = dict(zip(own["told"], records, strict=True))
+        encoding = Encoding.from_state(own["encoding"])
+        # Files without it are of before; what has a label or waits for one is known all the same.
+        known = Asked([*told, *learner.outstanding]) if asked is None else Asked.of_digests(asked)
+        return cls(learner, encoding, own["id"], own["target"], told, own["rows"], own["tables"], known)
