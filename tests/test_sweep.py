@@ -4,6 +4,8 @@ import itertools
 import json
 import os
 import sys
+import threading
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,8 +13,10 @@ from joblib import register_parallel_backend
 from joblib.parallel import BACKENDS, ThreadingBackend
 from threadpoolctl import threadpool_info
 
-from qufur import QuFUR, Ridge, Uniform, spread, streams
+from qufur import ConfidenceSet, DomainOracle, QuFUR, Ridge, Uniform, spread, streams
 from qufur import sweep as sweep_module
+from qufur.hypotheses import Finite, FiniteLinear
+from qufur.rules import Rule
 from qufur.sweep import sweep
 
 GRID = {
@@ -81,21 +85,100 @@ def test_finished_runs_are_not_repeated(tmp_path):
     assert len([line for line in out.read_text().splitlines() if line]) == 12
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"model": other_model},
-        {"stream": lambda seed: streams.HiddenDomains([40, 30], [4, 2], seed=seed, noise=0.5)},
-        {"grid": {**GRID, "QuFUR": (lambda alpha, stream: QuFUR(alpha, power=2.0), [0.5, 2.0])}},
-    ],
-    ids=["model", "stream", "rule"],
-)
-def test_a_stale_file_is_not_believed(tmp_path, changed):
+X = np.random.default_rng(0).normal(size=(200, 3))
+GUESSES = np.random.default_rng(1).uniform(-1, 1, (400, 3))
+EARLY = np.repeat([0, 1], 100)
+
+
+def arrays(**known):
+    return lambda seed: streams.Arrays(X, X[:, 0], **known)
+
+
+def informed(alpha, stream):
+    return DomainOracle(durations=[100, 100], dims=[3, 1], budget=40)
+
+
+def guessing(hypotheses):
+    return lambda stream: ConfidenceSet(hypotheses, radius=0.1)
+
+
+def thresholds(level):
+    return guessing(Finite([lambda X: np.sign(X[:, 0] - level), lambda X: np.sign(X[:, 1])], dim=3))
+
+
+def cautious(power):
+    @dataclass(frozen=True)
+    class Cautious(QuFUR):
+        def probability(self, uncertainty, domain):
+            return super().probability(uncertainty, domain) ** power
+
+        levels = Rule.levels
+
+    return lambda alpha, stream: Cautious(alpha)
+
+
+class Late(streams.MostUncertain):
+    """Shows the same as another, until the learner knows something."""
+
+    def __init__(self, sign, seed):
+        super().__init__(3, 20, seed=seed, pool=2)
+        self.sign = sign
+
+    def against(self, learner):
+        return super().against(_Watched(learner, self.sign))
+
+
+class _Watched:
+    def __init__(self, learner, sign):
+        self.learner, self.sign = learner, sign
+
+    def uncertainty(self, X):
+        return self.learner.uncertainty(X) * (self.sign if self.learner.spent > 1 else 1.0)
+
+
+CHANGES = {
+    "model": ({}, {"model": other_model}),
+    "stream": ({}, {"stream": lambda seed: streams.HiddenDomains([40, 30], [4, 2], seed=seed, noise=0.5)}),
+    "rule": ({}, {"rule": lambda alpha, stream: QuFUR(alpha, power=2.0)}),
+    "rule's code": ({"rule": cautious(1)}, {"rule": cautious(2)}),
+    "truth": ({"stream": arrays(truth=X[:, 0])}, {"stream": arrays(truth=-X[:, 0])}),
+    "no truth": ({"stream": arrays(truth=X[:, 0])}, {"stream": arrays()}),
+    "domains": (
+        {"stream": arrays(domain=EARLY), "rule": informed},
+        {"stream": arrays(domain=1 - EARLY), "rule": informed},
+    ),
+    "hypotheses": (
+        {"stream": arrays(), "model": guessing(FiniteLinear(GUESSES))},
+        {"stream": arrays(), "model": guessing(FiniteLinear(-GUESSES))},
+    ),
+    "functions": (
+        {"stream": arrays(), "model": thresholds(0.0)},
+        {"stream": arrays(), "model": thresholds(0.5)},
+    ),
+    "adversary": ({"stream": lambda seed: Late(1, seed)}, {"stream": lambda seed: Late(-1, seed)}),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), CHANGES.values(), ids=CHANGES)
+def test_a_stale_file_is_not_believed(tmp_path, before, after):
+    def table(stream=stream, model=model, rule=GRID["QuFUR"][0], out=None):
+        return sweep(stream, model, {"rule": (rule, [0.5])}, seeds=[0], out=out)
+
     out = tmp_path / "runs.jsonl"
-    arguments = {"stream": stream, "model": model, "grid": GRID}
-    sweep(**arguments, seeds=[0], out=out)
-    fresh = sweep(**{**arguments, **changed}, seeds=[0])
-    assert sweep(**{**arguments, **changed}, seeds=[0], out=out).equals(fresh)
+    old, fresh = table(**before, out=out), table(**after)
+    assert not old.equals(fresh)
+    assert table(**after, out=out).equals(fresh)
+    size = os.path.getsize(out)
+    assert table(**before, out=out).equals(old)
+    assert os.path.getsize(out) == size
+
+
+def test_a_file_is_refused_where_runs_cannot_be_told_apart(tmp_path):
+    lock = threading.Lock()
+    locked = guessing(Finite([lambda X: X[:, 0] * lock.locked()], dim=3))
+    with pytest.raises(ValueError, match=r"out of sweep must be None where .* with a _thread\.lock in one"):
+        sweep(arrays(), locked, GRID, seeds=[0], out=tmp_path / "runs.jsonl")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_file_is_json_lines(tmp_path):

@@ -51,7 +51,8 @@ def run(
         After how many further examples a label arrives: 0 is before the next one. One number, or one per
         example. Labels on their way when the stream ends are delivered then.
     out
-        A `.npy` file for the records, written as the run goes; by default they are kept in memory.
+        A `.npy` file for the records, written under another name as the run goes, and in its place at the
+        end, also if that is an error. By default records are kept in memory.
 
     Returns
     -------

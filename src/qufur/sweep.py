@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,9 +11,10 @@ from uuid import uuid4
 import numpy as np
 
 from qufur.errors import invalid, missing_extra
+from qufur.fingerprint import Fingerprint, IndistinctError, fingerprint
 from qufur.learner import Learner
 from qufur.models import Model
-from qufur.rules import Greedy, Rule
+from qufur.rules import Rule
 from qufur.run import run
 from qufur.spread import PROCESSES
 from qufur.streams import Arrays, Stream
@@ -70,8 +70,9 @@ def sweep(
     jobs
         Number of processes.
     out
-        A JSON-lines file to which each run is added as it ends. Runs that are in it already, with the same
-        stream, model and rule, are not done again.
+        A JSON-lines file to which each run is added as it ends. Runs that are in it already are not done
+        again, if all that can change a row is the same: the examples with truth and domains, model, rule,
+        and the code of all three. What cannot be compared, such as a model that holds a lock, is refused.
     backend
         Where the processes are: a backend of joblib, "loky" for this machine, "ray" for a Ray cluster.
 
@@ -104,8 +105,7 @@ def sweep(
     keys = {cell: repr(cell) for cell in cells}
     if out is not None:
         with one_thread():
-            settings = {seed: _Setting.of(stream(seed), model) for seed in seeds}
-        keys = {cell: settings[cell.seed].key(cell, grid[cell.rule][0]) for cell in cells}
+            keys = _keys(cells, stream, model, grid)
     name = uuid4().hex
     # The more labels, the longer a run: no process is to be left with a long one at the end.
     order = sorted(cells, key=lambda cell: (seeds.index(cell.seed), -cell.parameter))
@@ -139,9 +139,12 @@ def _made(sweep: str, seed: int, make: StreamOf) -> tuple[Stream, Stream]:
 
 
 def _in_memory(stream: Stream) -> Stream:
-    adaptive = type(stream).against is not Stream.against
     large = 8 * stream.horizon * stream.dim > LARGEST_HELD
-    return stream if adaptive or large or isinstance(stream, Arrays) else Arrays.of(stream)
+    return stream if _adaptive(stream) or large or isinstance(stream, Arrays) else Arrays.of(stream)
+
+
+def _adaptive(stream: Stream) -> bool:
+    return type(stream).against is not Stream.against
 
 
 def _play(cell: Cell, sweep: str, stream_of: StreamOf, model_of: ModelOf, rule_of: RuleOf) -> Row:
@@ -151,22 +154,28 @@ def _play(cell: Cell, sweep: str, stream_of: StreamOf, model_of: ModelOf, rule_o
     return {**asdict(cell), "horizon": totals.examples, "queries": totals.queries, **sums}
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """What all runs of a seed share, told apart by a digest: a stale file is never taken for this sweep."""
+def _keys(cells: Sequence[Cell], stream_of: StreamOf, model_of: ModelOf, grid: Grid) -> dict[Cell, str]:
+    """Tell runs apart by all that can change a row: a stale file is never taken for this sweep."""
+    keys: dict[Cell, str] = {}
+    try:
+        for seed in dict.fromkeys(cell.seed for cell in cells):
+            stream = stream_of(seed)
+            shared = fingerprint(model_of(stream)), _content_of(stream)
+            for cell in cells:
+                if cell.seed == seed:
+                    keys[cell] = key_of(cell, grid[cell.rule][0](cell.parameter, stream), shared)
+    except IndistinctError as reason:
+        allowed = "None where a model, rule or adversary cannot be told apart from another"
+        remedy = "Without a file, nothing stale can be taken for this sweep."
+        raise invalid("out", "sweep", allowed, f"a file, with {reason} in one of them", remedy) from None
+    return keys
 
-    stream: Stream
-    digest: str
 
-    @classmethod
-    def of(cls, stream: Stream, model_of: ModelOf) -> _Setting:
-        model = model_of(stream)
-        # An adaptive adversary needs somebody to play against before it shows anything.
-        played = stream.against(Learner(model, Greedy(1)))
-        digest = hashlib.sha256(repr(model).encode())
-        for chunk in played.chunks(4096):
-            digest.update(chunk.X.tobytes() + chunk.y.tobytes())
-        return cls(stream, digest.hexdigest())
-
-    def key(self, cell: Cell, rule_of: RuleOf) -> str:
-        return key_of(cell, rule_of(cell.parameter, self.stream), self.digest)
+def _content_of(stream: Stream) -> str:
+    """Return a digest of all examples, or of an adversary as it is before it has met anybody."""
+    if _adaptive(stream):
+        return fingerprint(stream)
+    digest = Fingerprint()
+    for chunk in stream.chunks(4096):
+        digest.add((chunk.X, chunk.y, chunk.truth, chunk.domain))
+    return digest.hexdigest()

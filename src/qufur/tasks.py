@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -10,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qufur.fingerprint import fingerprint
 from qufur.progress import track
+from qufur.releases import library
 from qufur.spread import PROCESSES, spread
 
 Row = dict[str, Any]
@@ -38,12 +39,12 @@ class Task:
 
 
 def key_of(*parts: object) -> str:
-    """Return a short digest of everything that decides a result.
+    """Return a short digest of everything that decides a result, the code of this library included.
 
     >>> key_of("QuFUR", 0.5) == key_of("QuFUR", 0.5), key_of("QuFUR", 0.5) == key_of("QuFUR", 0.25)
     (True, False)
     """
-    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
+    return fingerprint(library(), *parts)[:32]
 
 
 def perform(

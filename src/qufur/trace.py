@@ -11,6 +11,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from qufur.arrays import Bools, Floats, Ints, as_number
+from qufur.atomic import replacing
+from qufur.errors import invalid
 
 Records = np.ndarray[Any, np.dtype[np.void]]
 
@@ -163,28 +165,40 @@ class MemoryRecorder:
 
 
 class FileRecorder:
-    """Appends the records to a `.npy` file, so that a run of any length takes no memory."""
+    """Writes the records to a `.npy` file as they come, so that a run of any length takes no memory.
+
+    It is a new file, which takes the place of an earlier one when the run ends: a trace that looks at that
+    goes on seeing it. If the run fails, the file holds what was recorded; if that is nothing, or the process
+    is killed, the earlier file stays.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
         self._count = 0
 
     def __enter__(self) -> FileRecorder:
-        self._file = open(self._path, "wb")
+        if os.path.exists(self._path) and not os.path.isfile(self._path):
+            raise invalid("out", "run", "a file, new or to be replaced", repr(os.fspath(self._path)))
+        self._place = replacing(self._path)
+        self._file = self._place.__enter__()
         self._write_header()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        self._file.close()
+        if self._count:
+            self._place.__exit__(None, None, None)
+        else:
+            self._place.__exit__(kind, error, at)
 
     def write(self, records: Records) -> None:
         """Add records."""
         self._file.seek(0, os.SEEK_END)
         self._file.write(records.tobytes())
         self._count += len(records)
-        self._write_header()  # a run that is cut off leaves a file that can be read
+        self._write_header()
+        self._file.flush()  # also what a kill leaves behind can be read
 
     def trace(self) -> Trace:
         """Return everything written, as a view of the file."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from qufur.data.files import is_private
 from qufur.progress import track
 
 _BLOCK = 2**16
@@ -27,16 +28,19 @@ class Resuming:
         Where the whole file is to lie in the end; the .part file is kept beside it.
     check
         Called with the complete download; raises for one that must not be used, which is then deleted.
+    verified
+        Whether the check knows what has to come. If not, the way must be private, also where the server sends
+        one on to another address.
     """
 
-    def __init__(self, target: Path, check: Callable[[Path], None]) -> None:
-        self.target, self.check = target, check
+    def __init__(self, target: Path, check: Callable[[Path], None], *, verified: bool) -> None:
+        self.target, self.check, self.verified = target, check, verified
 
     def __call__(self, url: str, output_file: str, pooch: Any) -> None:
         """Bring the file at `url` to `output_file`."""
         source = hashlib.sha256(url.encode()).hexdigest()[:8]
         part = self.target.with_name(f"{self.target.name}.{source}.part")
-        _complete(url, part)
+        _complete(url, part, self.verified)
         try:
             self.check(part)
         except ValueError:
@@ -54,25 +58,27 @@ def transfer_errors() -> tuple[type[Exception], ...]:
     return (OSError, HTTPError)
 
 
-def _complete(url: str, part: Path) -> None:
+def _complete(url: str, part: Path, verified: bool) -> None:
     """Ask again as long as every answer brings more of the file."""
     while True:
         before = _size(part)
         try:
-            return _continue(url, part)
+            return _continue(url, part, verified)
         except transfer_errors():
             if _size(part) <= before:
                 raise
 
 
-def _continue(url: str, part: Path) -> None:
+def _continue(url: str, part: Path, verified: bool) -> None:
     import requests
 
     headers = {"Accept-Encoding": "identity", **_range(part)}
     with requests.get(url, headers=headers, stream=True, timeout=_SECONDS) as response:
+        if not (verified or all(is_private(step.url) for step in (*response.history, response))):
+            raise ConnectionError(f"sent on to {response.url}, which is not https")
         if response.status_code == requests.codes.requested_range_not_satisfiable:
             part.unlink()  # nothing is left to send: the part is complete, or of another file
-            _continue(url, part)
+            _continue(url, part, verified)
             return
         response.raise_for_status()
         resumed = response.status_code == requests.codes.partial_content

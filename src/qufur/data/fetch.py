@@ -69,7 +69,7 @@ def _download_from(url: str, file: File, target: Path) -> Found:
         if not file.sha256:
             record_of(target).write_text(f"{digest}\n")
 
-    downloader = Resuming(target, check)
+    downloader = Resuming(target, check, verified=file.sha256 is not None)
     with _quiet(pooch.get_logger()):
         pooch.retrieve(url, None, fname=target.name, path=target.parent, downloader=downloader)
     return Found(file, target, CACHE, content_digest(target, packed=file.packed))

@@ -18,7 +18,7 @@ from qufur.data.places import cache_folder, record_of
 from qufur.errors import invalid
 from qufur.progress import track
 
-_SITE = "http://snap.stanford.edu/data/amazon/productGraph/categoryFiles/"
+_SITE = "https://snap.stanford.edu/data/amazon/productGraph/categoryFiles/"
 
 
 def _five_core(category: str) -> File:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import qufur
 from qufur.errors import missing_extra
 from qufur.spread import PROCESSES
 from qufur.tasks import Row, Task, key_of, perform
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
 
 Cell = dict[str, Any]
 QUICK_SEEDS = 2
-SHOWING = ("cli", "figures")
 
 
 @dataclass(frozen=True)
@@ -105,18 +101,10 @@ class Experiment:
         """Return a task per cell; rows that other code made are never taken for its own."""
         cells = self.cells(seeds or (QUICK_SEEDS if quick else self.seeds))
         return [
-            Task(key_of(self.name, cell, _code()), _play, (self.play, cell))
+            Task(key_of(self.name, self.play, cell), _play, (self.play, cell))
             for cell in cells
             if not quick or self.in_brief(cell)
         ]
-
-
-@cache
-def _code() -> str:
-    """Return a digest of the library's source, up to what only shows results."""
-    root = Path(qufur.__file__).parent
-    paths = sorted(path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in SHOWING)
-    return key_of(*(path.read_text() for path in paths))
 
 
 def _play(play: Callable[[Cell], Row], cell: Cell) -> Row:

@@ -8,7 +8,7 @@ from qufur.streams.datasets import DATASETS
 from qufur.streams.libsvm import Abalone, CpuSmall
 from qufur.streams.mnist import RotatedMNIST
 from qufur.streams.portraits import Portraits
-from qufur.streams.published import published_draw
+from qufur.streams.published import published_digits, published_draw
 from qufur.streams.recorded import Recorded
 from qufur.streams.scaled import Scaled
 from qufur.streams.summary import Summary
@@ -32,5 +32,6 @@ __all__ = [
     "Stream",
     "Summary",
     "Table",
+    "published_digits",
     "published_draw",
 ]

