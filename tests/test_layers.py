@@ -12,8 +12,8 @@ import qufur
 ROOT = Path(qufur.__file__).parent
 # From the bottom up; a file may import from its own layer and from those below it.
 LAYERS = [
-    {"arrays", "atomic", "classes", "errors", "fingerprint", "progress", "releases", "spread"}
-    | {"state_file", "stored", "threads"},
+    {"arrays", "atomic", "classes", "errors", "fingerprint", "operation", "progress", "releases"}
+    | {"spread", "state_file", "stored", "threads"},
     {"data", "hypotheses"},
     {"models", "rules", "streams"},
     {"asked", "coin_bets", "loss_estimate", "records", "shift_signal"},

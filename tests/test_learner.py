@@ -221,6 +221,50 @@ def test_a_retraction_leaves_no_mark_on_the_model(block):
     np.testing.assert_allclose(learner.uncertainty(X), never.uncertainty(X), atol=1e-12)
 
 
+def half_retracted(many):
+    """Return a learner that was asked for labels of which some came and some never will."""
+    rng = np.random.default_rng(5)
+    learner = Learner(Ridge(4), Uniform(0.9), seed=3)
+    learner.ask_many(rng.normal(size=(60, 4)))
+    learner.ask(rng.normal(size=4))
+    gone = learner.outstanding[::2]
+    if many:
+        learner.retract_many(gone)
+    else:
+        for id in gone:
+            learner.retract(id)
+    return learner
+
+
+def test_several_retractions_are_one_after_the_other():
+    one, many = half_retracted(many=False), half_retracted(many=True)
+    assert same(one, many)
+
+
+def test_retractions_wait_for_the_next_decision_and_files_know_it(tmp_path):
+    """M is rebuilt from what is labelled by then: saving or looking before that must not change a bit."""
+    learner, stopped, looked = (half_retracted(many=True) for _ in range(3))
+    stopped.save(tmp_path / "state")
+    stopped = Learner.load(tmp_path / "state")
+    looked.uncertainty(np.eye(4))
+    looked.report()
+    for one in (learner, stopped, looked):
+        one.tell_many(one.outstanding[:9], np.arange(9) / 9)
+        one.learn(np.eye(4), np.zeros(4))
+        one.ask_many(np.eye(4) / 3)
+    assert same(learner, stopped)
+    assert same(learner, looked)
+
+
+def test_nothing_is_retracted_if_one_of_several_is_not_outstanding():
+    learner = half_retracted(many=True)
+    for ids in ([*learner.outstanding, "x"], [learner.outstanding[0]] * 2):
+        with pytest.raises(ValueError, match="of Learner must be"):
+            learner.retract_many(ids)
+    learner.retract_many([])
+    assert same(learner, half_retracted(many=True))
+
+
 def test_each_copy_of_a_fixed_budget_is_refunded_what_it_paid():
     learner = Learner(Ridge(3, cap=False), FixedBudget(200, 40), seed=2)
     learner.ask_many(3 * X)

@@ -225,6 +225,14 @@ def test_a_label_arrives_after_so_many_further_examples(delay, told, block):
     np.testing.assert_allclose(learner.predict([[1.0]]), [5 / 6])
 
 
+@pytest.mark.parametrize("delay", [sys.maxsize, np.full(60, 2**64 - 1, dtype=np.uint64)], ids=["one", "many"])
+def test_a_label_may_never_arrive(delay):
+    learner = learner_of()
+    trace = run(learner, full_stream(), delay=delay)
+    assert not trace.prediction.any()
+    assert not learner.outstanding
+
+
 def test_delays_do_not_change_what_is_queried():
     """Of a label-free model."""
     traces = [run(learner_of(), full_stream(), delay=delay) for delay in (0, 4, 100, np.arange(60) % 7)]

@@ -205,3 +205,16 @@ def test_a_generator_that_could_not_be_loaded_is_not_saved(tmp_path):
         "Use another generator to save the learner."
     )
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [np.nan, "x"])
+def test_what_load_would_refuse_is_not_saved(tmp_path, number):
+    learner = Learner(Ridge(3), QuFUR(1.0))
+    learner.save(tmp_path / "state")
+    good = (tmp_path / "state").read_bytes()
+    learner.ledger.loss_seen = number
+    assert refusal(lambda: learner.save(tmp_path / "state")) == (
+        "state of Learner.save must be one that can be loaded, got ledger.loss_seen of the file must be like "
+        f"0.0, got {number!r}. The file was left as it was."
+    )
+    assert (tmp_path / "state").read_bytes() == good

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from qufur import Learner
 from qufur.atomic import replacing
+from qufur.errors import InvalidError
+from qufur.snapshot import encode
 
 from .soak import times
-from .test_oracle import Pair, call, models, rules
+from .test_oracle import Pair, call, models, ridges, rules
 
 CRASHES = ("write", "fsync", "replace")
 files = st.one_of(
@@ -95,3 +97,54 @@ def test_any_sequence_of_calls_and_files(tmp_path, model, rule, calls, seed):
     again = Learner.load(pair.file)
     rows = np.array(pair.seen[:4])
     np.testing.assert_array_equal(again.predict(rows), pair.learner.predict(rows))
+
+
+sizes = st.floats(-70, 70).map(lambda exponent: 10**exponent)
+extremes = st.lists(
+    st.tuples(st.sampled_from(["ask", "ask_many", "tell", "learn", "retract"]), sizes, sizes, st.booleans()),
+    min_size=1,
+    max_size=12,
+)
+
+
+def same(learner, content):
+    header, arrays = encode(learner)
+    return header == content[0] and all(np.array_equal(arrays[name], content[1][name]) for name in arrays)
+
+
+def play_extreme(learner, name, size, label, both):
+    """Call with numbers of these sizes, or of both in one input."""
+    x = np.full(learner.model.dim, size)
+    x[-1] = label if both else 0
+    if name == "ask":
+        learner.ask(x)
+    elif name == "ask_many":
+        learner.ask_many([x / 2, -x, x])
+    elif name == "learn":
+        learner.learn(x, label)
+    elif learner.outstanding and name == "tell":
+        learner.tell(learner.outstanding[0], label)
+    elif learner.outstanding:
+        learner.retract(learner.outstanding[0])
+
+
+@settings(
+    max_examples=times(10_000),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(model=ridges, rule=rules, calls=extremes)
+def test_numbers_of_any_size_are_refused_or_can_be_saved(tmp_path, model, rule, calls):
+    if rule.told_domain:
+        return
+    learner = Learner(model, rule)
+    for extreme in calls:
+        before = encode(learner)
+        try:
+            play_extreme(learner, *extreme)
+        except InvalidError:
+            assert same(learner, before)
+        learner.save(tmp_path / "learner")
+        assert same(Learner.load(tmp_path / "learner"), encode(learner))

@@ -89,7 +89,7 @@ def refused(path: str | os.PathLike[str], why: str, remedy: str) -> ValueError:
 def reason(error: Exception) -> str:
     """Return what is wrong, in one line."""
     kind = "" if isinstance(error, InvalidError) else f"{type(error).__name__}: "
-    return " ".join(f"{kind}{error}".split())
+    return " ".join(f"{kind}{error}".split()).rstrip(".")
 
 
 def _top(path: str | os.PathLike[str], file: BinaryIO) -> bytes:
