@@ -163,11 +163,64 @@ def test_fading_scales_what_belongs_to_the_moments():
     assert (innovations.count, innovations.squares, innovations.tests.count) == (2.0, 0.5, 0)
 
 
-def test_the_delicate_form_counts_without_testing():
-    gram = Gram(2, 1e-6)
-    gram.add(np.array([[1e6, 0.0], [0.0, 1.0]]), np.array([0.5, 0.25]))
-    assert isinstance(gram.form, FactorGram)
-    assert (gram.innovations.count, gram.innovations.squares, gram.tested().count) == (2.0, 0.3125, 0)
+@pytest.mark.parametrize("size", [1, 7, 300])
+def test_the_delicate_form_tests_as_the_others_do(size):
+    X, y = drawn(300, 4)
+    X[100:110] = X[99]
+    safe, fast = Gram(4, 0.1), Gram(4, 0.1)
+    safe.form = safe.form.factored()
+    for gram in (safe, fast):
+        for start in range(0, 300, size):
+            gram.add(X[start : start + size], y[start : start + size])
+    assert isinstance(safe.form, FactorGram)
+    assert not isinstance(fast.form, FactorGram)
+    assert safe.innovations.count == safe.tested().count == 300
+    np.testing.assert_allclose(safe.tested().array(), fast.tested().array(), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e3, 1e6])
+def test_errors_of_inputs_of_any_size(scale):
+    # 1 + q is up to 1e18 here, so that only rotations leave digits of the errors.
+    X, y = drawn(40, 3)
+    whole, single = Gram(3, 1e-6), Gram(3, 1e-6)
+    whole.add(scale * X, y)
+    for i in range(40):
+        single.add(scale * X[i : i + 1], y[i : i + 1])
+    np.testing.assert_allclose(whole.tested().array(), single.tested().array(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("size", "label"), [(1e150, 1.0), (1.0, 1e150), (1e150, 1e150)])
+def test_what_is_remembered_stays_finite(size, label):
+    X, y = drawn(600, 3)
+    gram = Gram(3, 1.0)
+    gram.add(size * X, label * y)
+    assert all(np.isfinite(array).all() for array in gram.innovations.arrays().values())
+    assert np.isfinite(gram.tested().array()).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_verdicts_do_not_depend_on_blocks_where_the_form_changes(seed):
+    # Columns of many sizes: a block goes over to the safe form before its first row, single rows later.
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(400, 8)) / 3
+    X, y = Z * np.logspace(-1, 4, 8), np.abs(Z @ rng.normal(size=8)) / 3
+    fits = []
+    for block in (1, 50, None):
+        learner = Learner(Ridge(8), Uniform(0.5), seed=seed)
+        run(learner, Arrays(X, y), block=block)
+        assert isinstance(learner.state.labelled.form, FactorGram)
+        fits.append(learner.state.fit())
+        assert learner.state.labelled.tested().count == fits[-1].labels
+    assert fits[0].misfit == fits[1].misfit == fits[2].misfit != ()
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e4])
+def test_a_misfit_is_seen_whatever_the_units_of_the_inputs(scale):
+    X, _ = drawn(1000, 10)
+    y = np.tanh(6 * X[:, 0]) + 0.05 * np.random.default_rng(1).standard_normal(1000)
+    state = fitted(Ridge(10), scale * X, y)
+    assert isinstance(state.labelled.form, FactorGram)
+    assert "Errors bend" in " ".join(state.fit().misfit)
 
 
 # Evidence

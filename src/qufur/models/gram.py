@@ -120,12 +120,12 @@ class Gram:
         return Update(X, W, cholesky_of_sum(W @ X.T))
 
     def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
-        """Add rows that were looked ahead to; return how far each label was off, unless `is_delicate`."""
+        """Add rows that were looked ahead to; return how far each label was off."""
         if not len(rows):
             return np.empty(0)
-        surprise = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
+        surprise, spread = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if y is not None:
-            self.innovations.note(Absorbed(rows.X, y, surprise, rows.L.diagonal()))
+            self.innovations.note(Absorbed(rows.X, y, surprise, spread))
         self._invert_if_full()
         return surprise
 
