@@ -27,6 +27,9 @@ class Fit:
         λ as it is, and λ = σ²/τ² as the labels have it, for the next run; None where they do not say.
     misfit
         A sentence for each way in which the model was seen not to fit.
+    tested
+        On how many labels' errors that rests: all but the first 16. Outliers among the early ones hide much
+        of the rest, which then counts as the fewer labels that would say as much.
 
     Notes
     -----
@@ -59,6 +62,7 @@ class Fit:
     regularization: float
     suggested: float | None
     misfit: tuple[str, ...]
+    tested: int
 
 
 def judge(evidence: Evidence, tests: MisfitTests, regularization: float, *, unit: float) -> Fit:
@@ -67,7 +71,8 @@ def judge(evidence: Evidence, tests: MisfitTests, regularization: float, *, unit
     # Errors made while learning too slowly hang together as those of a moving target do.
     slow = suggested is not None and regularization > LARGE * suggested
     misfit = _misfit(tests, slow)
-    return Fit(evidence.count, None if noise is None else unit * noise, regularization, suggested, misfit)
+    sigma = None if noise is None else unit * noise
+    return Fit(evidence.count, sigma, regularization, suggested, misfit, tests.tested)
 
 
 def _misfit(tests: MisfitTests, slow: bool) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ class Innovations:
         "innovations.rows": (rows_at_once, "d"),
         "innovations.pull": "d",
         "innovations.tests": (20,),
+        "innovations.early": (3,),
         "innovations.counters": (3,),
     }
 
@@ -89,11 +90,13 @@ class Innovations:
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything remembered."""
+        tests, early = np.split(self.tests.array(), [20])
         return {
             "innovations.labels": self._labels,
             "innovations.rows": self._rows,
             "innovations.pull": self._pull,
-            "innovations.tests": self.tests.array(),
+            "innovations.tests": tests,
+            "innovations.early": early,
             "innovations.counters": np.array([self.count, self.squares, self._filled]),
         }
 
@@ -105,7 +108,8 @@ class Innovations:
         innovations._pull = arrays["innovations.pull"]
         innovations.count, innovations.squares, filled = arrays["innovations.counters"].tolist()
         innovations._filled = int(filled)
-        innovations.tests = MisfitTests.restored(arrays["innovations.tests"])
+        tests = arrays["innovations.tests"], arrays["innovations.early"]
+        innovations.tests = MisfitTests.restored(np.concatenate(tests))
         return innovations
 
     def _room(self, count: int) -> int:
