@@ -155,12 +155,9 @@ def _loss(found: Report) -> Iterator[str]:
     yield f"{value}, in {_ends(found.interval)} at all times with {100 * found.confidence:g} % confidence"
     if known and found.fit is not None:  # squared loss
         low, root, high = map(math.sqrt, (found.interval[0], found.loss, found.interval[1]))
-        units = (
-            "has the units of the labels"
-            if not found.beyond
-            else "leaves out how far labels are out of range"
-        )
-        yield f"its root, {_number(root)} in {_ends((low, high))}, {units}"
+        out = "leaves out how far labels are out of range"
+        says = out if found.beyond else "has the units of the labels"
+        yield f"its root, {_number(root)} in {_ends((low, high))}, {says}"
     if known and found.outstanding:
         yield f"without the {found.outstanding} labels that are outstanding; the interval allows for them"
     if found.covered < 1:
@@ -171,7 +168,7 @@ def _loss(found: Report) -> Iterator[str]:
         yield f"{alone} on the labelled examples alone, which is not the loss over all"
     if found.beyond:
         labels = "1 label is" if found.beyond == 1 else f"{found.beyond} labels are"
-        yield f"{labels} so far out of range that the largest loss in it counts, which is less than the true one"
+        yield f"{labels} so far out of range that the largest loss in it counts, less than the true one"
 
 
 def _against_random(found: Report, saved: float) -> Iterator[str]:
@@ -196,7 +193,7 @@ def _penalty(fit: Fit) -> str:
 def _fits(fit: Fit) -> str:
     if fit.tested < Evidence.fewest:
         return "too few labels to say" if fit.labels < 100 else "large errors of the first labels hide it"
-    return f"nothing speaks against the model in {fit.tested} labels that were tested"
+    return f"nothing speaks against the model; this rests on {fit.tested} labels"
 
 
 def _shifts(times: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ A cumulated sum (Page 1954) weighs the rises,
 and once S > 3 a domain is said to have begun where S left 0. While S > 0 the averages stand still, and for
 three blocks after an alarm, as at the stream's start, ℓ̄ is just the latest ℓ. No single block suffices, as
 4 − 1.5 < 3: one odd input raises no alarm. Nor do a few, where most inputs are far smaller: s² is then large
-in their own blocks. Multiplying all Δ by a number changes nothing, nor does how the stream is cut into blocks.
+in their own blocks. Multiplying all Δ by a number changes nothing, nor does how the stream is cut.
 
 *Zeros*, as of inputs that are 0, are left out of their block. A block of zeros alone lies below all others,
 but no block counts as below a hundredth of the running level. Values below a billionth of the largest in
@@ -149,9 +149,9 @@ class ShiftSignal:
         # One loop over local names: calls and attributes would take most of its time.
         examples, level, noise, rise = self._examples, self._level, self._variance, self._rise
         evidence, begun, age = self._evidence, self._begun, self._age
-        for new, variance in zip(levels, variances, strict=True):
-            if examples and new < level - _LARGEST_FALL:
-                new = level - _LARGEST_FALL
+        for found, variance in zip(levels, variances, strict=True):
+            lowest = level - _LARGEST_FALL if examples else found
+            new = found if found > lowest else lowest
             rise = new - level if examples else 0.0
             if age >= 0:
                 if evidence == 0:

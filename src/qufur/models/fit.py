@@ -33,28 +33,29 @@ class Fit:
 
     Notes
     -----
-    It takes O(d³), or O(n³) with a kernel. How often `misfit` spoke, in % of 40 runs with so many labels,
-    chosen by `Uniform`, d = 10 and σ = 0.1, at the right λ and at ten times that:
+    It takes O(d³), or O(n³) with a kernel. How often `misfit` spoke, in % of 200 runs with so many labels of
+    inputs on the unit sphere, d = 10 and σ = 0.1, at the right λ and at ten times that:
 
     ========================================  ===  ===  ====  ===========
     target                                    100  300  1000  1000, λ·10
     ========================================  ===  ===  ====  ===========
-    turns by 90° over the stream               32  100   100           80
-    turns by 360°                              12  100   100          100
-    jumps by 90° once, halfway                  0   88   100          100
-    tanh(3⟨θ, x⟩)                              75  100   100          100
-    3⟨θ, x⟩², no intercept                     85  100   100          100
-    3⟨θ, x⟩², with intercept                    2   20    62           60
+    turns by 90° over the stream               14  100   100           88
+    turns by 360°                              14  100   100          100
+    jumps by 90° once, halfway                  1   92   100          100
+    tanh(3⟨θ, x⟩)                              23  100   100          100
+    3⟨θ, x⟩², no intercept                     53  100   100          100
+    3⟨θ, x⟩², with intercept                    0   15    46           48
     |⟨θ, x⟩|, no intercept                    100  100   100          100
-    |⟨θ, x⟩|, with intercept                    5   57    92           85
-    ⟨θ, x⟩², x not centred, with intercept     28  100   100          100
+    |⟨θ, x⟩|, with intercept                    0   28    74           73
+    ⟨θ, x⟩², x not centred, with intercept      4  100   100          100
     an intercept that the model lacks         100  100   100          100
-    a θ for each of 5 domains, in sequence      0   95   100           95
-    a θ for each of 5 domains, mixed            0    2    15           25
+    a θ for each of 5 domains, in sequence      0  100   100          100
+    a θ for each of 5 domains, mixed            0    0     2            0
     ========================================  ===  ===  ====  ===========
 
-    Where the model fits, it spoke in 14 of 2100 runs (0.7 %): seven settings of `HiddenDomains`, five kinds
-    of noise, λ right and off by 10 both ways, three rules, with and without delays; never at the right λ.
+    Where the model fits, it spoke in 27 of 30,000 runs: ten kinds of noise, of which six with heavy tails or
+    outliers, d from 2 to 20, 150 to 1500 labels, λ right and off by 10 both ways. Of the worst kind, 1 % of
+    outliers of 300 σ, it was 9 of 3000.
     """
 
     labels: float

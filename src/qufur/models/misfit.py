@@ -32,14 +32,14 @@ class MisfitTests:
     by (1 + 10 q)⁻¹ again: V is about the number of labels, and r = 30 suits some hundred to thousand of them.
     E is looked at whenever a stretch is full, and at the end.
 
-    *Outliers.* The error of a model that fits is that of the label less that of θ̂. Where noise is about normal
-    the latter is small wherever bets are not; but an outlier among the first labels, on which hardly anything
-    is bet, moves θ̂ for hundreds of labels. So V counts ten times what the squares of such labels, with
-    u = 1 − (1 + 10 q)⁻⁴, have too many,
+    *Outliers.* The error of a model that fits is that of the label less that of θ̂. Where noise is about
+    normal the latter is small wherever bets are not; but an outlier among the first labels, on which hardly
+    anything is bet, moves θ̂ for hundreds of labels. So V counts ten times what the squares of such labels,
+    with u = 1 − (1 + 10 q)⁻⁴, have too many,
 
         (Σ u e² − 1.5 s² Σ u)⁺ / mean e²,
 
-    where s = (mean √|e|)² / 0.676 is σ if noise is normal, and hardly moved by outliers. E only falls by that.
+    where s = (mean √|e|)² / 0.676 is σ if noise is normal, and hardly moved by outliers. E only falls by it.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class MisfitTests:
 
 
 def usual_errors(count: float, squares: float) -> Floats:
-    """Return what the tests would remember of early labels with Σ e² = `squares` if their noise was normal."""
+    """Return what the tests would remember of labels with Σ e² = `squares`, none early, of normal noise."""
     return np.array([count * _ROOT_OF_NORMAL * (squares / max(count, 1.0)) ** 0.25, 0.0, 0.0])
 
 
@@ -134,7 +134,7 @@ def _excess(early: Floats, count: Floats, squares: Floats) -> Floats:
     roots, found, weight = early
     usual = 1.5 * (roots / np.maximum(count, 1.0)) ** 4 / _ROOT_OF_NORMAL**4 * weight
     over = np.maximum(found - usual, 0.0)
-    return np.divide(10.0 * over * count, squares, out=np.zeros_like(over), where=squares > 0)
+    return np.asarray(np.divide(10.0 * over * count, squares, out=np.zeros_like(over), where=squares > 0))
 
 
 def _stretches(values: Floats) -> Floats:
