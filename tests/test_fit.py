@@ -397,8 +397,8 @@ def test_what_does_not_fit_is_seen(target, found):
 
 @pytest.mark.parametrize("penalty", [0.1, 1.0, 10.0])
 def test_what_fits_raises_no_alarm(penalty):
-    # λ right and off by 10 both ways; at 9 in 3000, the worst in `Fit`, two alarms in 20 runs come 1 time in
-    # 600.
+    # λ right and off by 10 both ways; at 6 in 3000, the worst in `Fit`, two alarms in 20 runs come 1 time in
+    # 1000.
     alarms = 0
     for seed in range(20):
         stream = HiddenDomains.scripts(seed, noise=0.1)
