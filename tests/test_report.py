@@ -141,7 +141,23 @@ def test_labels_out_of_range_are_counted_and_said():
     learner.tell(learner.ask([1.0, 0.0]).id, 5.0)
     report = learner.report()
     assert (report.loss, report.labelled_loss, report.beyond) == (1.0, 25.0, 1)
-    assert "1 labels are so far out of range" in str(report)
+    assert "1 label is so far out of range that the largest loss in it counts" in str(report)
+    assert "its root, 1 in [1, 1], leaves out how far labels are out of range" in str(report)
+    assert "units of the labels" not in str(report)
+
+
+@pytest.mark.parametrize("beyond", [1.0, 3.0])
+def test_the_loss_lies_in_its_interval(beyond):
+    # Labels bought with small probabilities weigh much: alone, their sum is above what is possible.
+    X = np.random.default_rng(5).normal(size=(400, 3)) / 2
+    outside = 0
+    for seed in range(40):
+        learner = Learner(Ridge(3), QuFUR(0.05), seed=seed)
+        run(learner, streams.Arrays(X, np.full(400, beyond)))
+        report = learner.report()
+        outside += not report.interval[0] <= learner.ledger.estimate().value <= report.interval[1]
+        assert math.isnan(report.loss) or report.interval[0] <= report.loss <= report.interval[1]
+    assert outside > 0
 
 
 def test_labels_at_random_by_a_slow_copy():

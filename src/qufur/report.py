@@ -37,7 +37,9 @@ class Report:
         How many examples the rule was told would come, if it was.
     loss, interval, confidence
         The mean loss over the covered examples, estimated from the labels that came, NaN before the first;
-        the interval contains the truth at all moments together with this probability.
+        the interval contains the truth at all moments together with this probability. Where the estimate
+        without bias lies outside, as rare labels with small probabilities can make it, `loss` is the nearer
+        end: that is closer to the truth whenever the interval is right.
     covered
         The share of the examples that had a chance to be labelled, which is what `loss` is about.
     labelled_loss
@@ -93,6 +95,7 @@ def report(learner: Learner, X: Floats | None) -> Report:
     ledger = learner.ledger
     estimate = ledger.estimate()
     answered = ledger.answered
+    low, high = ledger.interval()
     return Report(
         ledger.examples,
         learner.spent,
@@ -100,8 +103,8 @@ def report(learner: Learner, X: Floats | None) -> Report:
         ledger.retracted,
         learner.left,
         getattr(learner.rule, "horizon", None),
-        estimate.value if answered else math.nan,
-        ledger.interval(),
+        min(max(estimate.value, low), high) if answered else math.nan,
+        (low, high),
         estimate.confidence,
         estimate.covered,
         ledger.loss_seen / answered if answered else math.nan,
@@ -152,7 +155,9 @@ def _loss(found: Report) -> Iterator[str]:
     yield f"{value}, in {_ends(found.interval)} at all times with {100 * found.confidence:g} % confidence"
     if known and found.fit is not None:  # squared loss
         low, root, high = map(math.sqrt, (found.interval[0], found.loss, found.interval[1]))
-        yield f"its root, {_number(root)} in {_ends((low, high))}, has the units of the labels"
+        out = "leaves out how far labels are out of range"
+        says = out if found.beyond else "has the units of the labels"
+        yield f"its root, {_number(root)} in {_ends((low, high))}, {says}"
     if known and found.outstanding:
         yield f"without the {found.outstanding} labels that are outstanding; the interval allows for them"
     if found.covered < 1:
@@ -162,7 +167,8 @@ def _loss(found: Report) -> Iterator[str]:
         alone = _number(found.labelled_loss)
         yield f"{alone} on the labelled examples alone, which is not the loss over all"
     if found.beyond:
-        yield f"{found.beyond} labels are so far out of range that they count with the largest loss in it"
+        labels = "1 label is" if found.beyond == 1 else f"{found.beyond} labels are"
+        yield f"{labels} so far out of range that the largest loss in it counts, less than the true one"
 
 
 def _against_random(found: Report, saved: float) -> Iterator[str]:
@@ -185,8 +191,9 @@ def _penalty(fit: Fit) -> str:
 
 
 def _fits(fit: Fit) -> str:
-    few = fit.labels < Evidence.fewest
-    return "too few labels to say" if few else "nothing speaks against the model"
+    if fit.tested < Evidence.fewest:
+        return "too few labels to say" if fit.labels < 100 else "large errors of the first labels hide it"
+    return f"nothing speaks against the model; this rests on {fit.tested} labels"
 
 
 def _shifts(times: Sequence[int]) -> str:

@@ -52,10 +52,22 @@ class FactorGram:
         """Return X M⁻¹."""
         return np.asarray(linalg.dtrsm(1.0, self.R, self._half_solve(X)).T)
 
-    def absorb(self, rows: Update, y: Floats) -> Floats:
-        """Add rows with labels y; how far each was off is not known."""
-        self.rotate_in(rows.X, y)
-        return y[:0]
+    def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
+        """Add rows with labels y; return how far each was off, in its own spread, and that.
+
+        What the rotation Qᵀ leaves of the labels is B(y − Xθ̂), where B, its corner, has BᵀB = (I + XM⁻¹Xᵀ)⁻¹.
+        So B is L⁻¹ but for a rotation: errors come without a difference of large numbers.
+        """
+        columns = np.eye(len(y), len(y) + 1, 1)
+        columns[:, 0] = y
+        left = self._rotate_in(rows.X, columns)
+        if len(y) == 1:
+            rest, corner = left.T
+        else:
+            Q, R = np.linalg.qr(left[:, :0:-1])
+            rest, corner = (left[:, 0] @ Q)[::-1], R.diagonal()[::-1]
+        spread = 1.0 / np.maximum(np.abs(corner), np.finfo(np.float64).eps)
+        return np.copysign(rest, rest * corner), spread
 
     def correct(self, x: Floats, change: float) -> None:
         """Change the label of a row that was absorbed."""
@@ -68,12 +80,18 @@ class FactorGram:
 
     def rotate_in(self, X: Floats, y: Floats) -> None:
         """Add rows that need no preparation."""
-        if not len(X):
-            return
+        if len(X):
+            self._rotate_in(X, y[:, None])
+
+    def _rotate_in(self, X: Floats, columns: Floats) -> Floats:
+        """Add rows whose labels are the first of some columns; return what the rotation leaves of all."""
         width = min(16, len(self.z))
         self.R, V, T, _ = linalg.dtpqrt(0, width, self.R, X, overwrite_a=1)
-        z, _, _ = linalg.dtpmqrt(0, V, T, self.z[:, None], y[:, None], trans="T")
-        self.z = z[:, 0]
+        above = np.zeros((len(self.z), columns.shape[1]), order="F")
+        above[:, 0] = self.z
+        above, left, _ = linalg.dtpmqrt(0, V, T, above, columns, trans="T")
+        self.z = above[:, 0].copy()
+        return np.asarray(left)
 
     def fade(self, factor: float, regularization: float) -> None:
         """Turn M into γM + (1 − γ)λI, whose root is that of γM with √((1 − γ)λ) I rotated in."""

@@ -14,7 +14,7 @@ from qufur.models.factor import FactorGram
 from qufur.models.innovations import Innovations
 from qufur.models.inverse import InverseGram
 from qufur.models.low_rank import LowRankGram
-from qufur.models.misfit import MisfitTests
+from qufur.models.misfit import MisfitTests, usual_errors
 from qufur.models.update import Absorbed, Update, cholesky_of_sum
 from qufur.models.view import View
 
@@ -120,12 +120,12 @@ class Gram:
         return Update(X, W, cholesky_of_sum(W @ X.T))
 
     def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
-        """Add rows that were looked ahead to; return how far each label was off, unless `is_delicate`."""
+        """Add rows that were looked ahead to; return how far each label was off."""
         if not len(rows):
             return np.empty(0)
-        surprise = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
+        surprise, spread = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if y is not None:
-            self.innovations.note(Absorbed(rows.X, y, surprise, rows.L.diagonal()))
+            self.innovations.note(Absorbed(rows.X, y, surprise, spread))
         self._invert_if_full()
         return surprise
 
@@ -191,7 +191,9 @@ class Gram:
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> Gram:
         """Return what `arrays` described, for rows of length `dim`."""
-        arrays = {"late": np.empty((0, dim))} | arrays  # files of older versions do without
+        # Files of older versions do without these.
+        early = usual_errors(*arrays["innovations.tests"][:2])
+        arrays = {"late": np.empty((0, dim)), "innovations.early": early} | arrays
         marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
         check_shapes(arrays, kind.axes | Innovations.axes, d=dim)

@@ -14,15 +14,15 @@ from qufur.models.update import Absorbed
 class Innovations:
     """n and Σ y² of the labels, and tests of their errors e = (y − ŷ)/√(1 + q), told by the labels before.
 
-    If y = ⟨θ, x⟩ + noise with θ ~ N(0, τ²I) and λ = σ²/τ², the errors are independent N(0, σ²). They do not
-    depend on the blocks in which labels came. The tests take up to 512 labels together, so that a label
-    costs two products of length d, a copy of its row, and little else; memory O(d).
+    If y = ⟨θ, x⟩ + noise with θ ~ N(0, τ²I) and λ = σ²/τ², the errors are independent N(0, σ²). To rounding,
+    they depend neither on the blocks in which labels came nor on the form of M. The tests take up to 512
+    labels together, so that a label costs two products of length d, a copy of its row, and little else;
+    memory O(d).
 
     Attributes
     ----------
     count, squares
-        n and Σ y². Labels absorbed where single errors are not at hand (`FactorGram`) are counted here, and
-        left out of the tests.
+        n and Σ y².
 
     Examples
     --------
@@ -40,6 +40,7 @@ class Innovations:
         "innovations.rows": (rows_at_once, "d"),
         "innovations.pull": "d",
         "innovations.tests": (20,),
+        "innovations.early": (3,),
         "innovations.counters": (3,),
     }
 
@@ -52,7 +53,7 @@ class Innovations:
         self._filled = 0
 
     def note(self, labels: Absorbed) -> None:
-        """Take note of labels and their errors; none where they are not at hand."""
+        """Take note of labels and their errors."""
         X, y, error, spread = labels
         self.count += len(y)
         self.squares += float(y @ y)
@@ -89,11 +90,13 @@ class Innovations:
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything remembered."""
+        tests, early = np.split(self.tests.array(), [20])
         return {
             "innovations.labels": self._labels,
             "innovations.rows": self._rows,
             "innovations.pull": self._pull,
-            "innovations.tests": self.tests.array(),
+            "innovations.tests": tests,
+            "innovations.early": early,
             "innovations.counters": np.array([self.count, self.squares, self._filled]),
         }
 
@@ -105,7 +108,8 @@ class Innovations:
         innovations._pull = arrays["innovations.pull"]
         innovations.count, innovations.squares, filled = arrays["innovations.counters"].tolist()
         innovations._filled = int(filled)
-        innovations.tests = MisfitTests.restored(arrays["innovations.tests"])
+        tests = arrays["innovations.tests"], arrays["innovations.early"]
+        innovations.tests = MisfitTests.restored(np.concatenate(tests))
         return innovations
 
     def _room(self, count: int) -> int:
@@ -140,8 +144,8 @@ class Innovations:
 
         A row's drift depends on earlier stretches alone, so rows that are yet to come do no harm.
         """
-        X = rows.reshape(-1, MisfitTests.stretch, len(self._pull))
-        pulls = labels[0].reshape(len(X), 1, -1) @ X
+        X = _bounded(rows).reshape(-1, MisfitTests.stretch, len(self._pull))
+        pulls = _bounded(labels[0]).reshape(len(X), 1, -1) @ X
         before = np.concatenate([self._pull[None], pulls[:-1, 0]])
         labels[3] = (X @ before[:, :, None]).ravel()
         return np.asarray(pulls[-1, 0])
@@ -149,4 +153,9 @@ class Innovations:
 
 def _test(tests: MisfitTests, labels: Floats) -> None:
     error, spread, y, drift = labels
-    tests.update(error, spread, y - spread * error, drift)
+    tests.update(_bounded(error), spread, _bounded(y - spread * error), drift)
+
+
+def _bounded(values: Floats) -> Floats:
+    """Return values whose powers in the tests, up to the sixth, are finite."""
+    return np.asarray(np.clip(values, -1e40, 1e40))

@@ -119,8 +119,8 @@ class InverseGram:
             return np.stack([self.solve_one(x) for x in X])
         return self._less_late(linalg.dsymm(1.0, self._inverse, X.T).T, X)
 
-    def absorb(self, rows: Update, y: Floats) -> Floats:
-        """Add rows with labels y; return how far each was off, in its own spread."""
+    def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
+        """Add rows with labels y; return how far each was off, in its own spread, and that."""
         Z = rows.whitened()
         surprise = rows.surprise(y - rows.X @ self.coef)
         self.coef += surprise @ Z
@@ -129,7 +129,7 @@ class InverseGram:
         else:
             linalg.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
         self._note(rows.X, y)
-        return surprise
+        return surprise, rows.L.diagonal()
 
     def absorb_one(self, x: Floats, solved: Floats, spread: float, y: float) -> float:
         """Add a row whose M⁻¹x and spread √(1 + q) are at hand; return how far its label was off, in that."""

@@ -86,12 +86,12 @@ class LowRankGram:
         """Return X M⁻¹."""
         return np.asarray((X - (X @ self.basis.T) @ self.basis) / self.regularization)
 
-    def absorb(self, rows: Update, y: Floats) -> Floats:
-        """Add rows with labels y; return how far each was off, in its own spread."""
+    def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
+        """Add rows with labels y; return how far each was off, in its own spread, and that."""
         Z = rows.whitened()
         surprise = rows.surprise(y - rows.X @ self.coef)
         self.take_over(rows.X, y, Z, self.coef + surprise @ Z)
-        return surprise
+        return surprise, rows.L.diagonal()
 
     def take_over(self, X: Floats, y: Floats, Z: Floats, coef: Floats) -> None:
         """Add rows with labels y; ZᵀZ is what they take off M⁻¹, and θ̂ what comes of it."""

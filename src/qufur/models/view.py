@@ -86,7 +86,7 @@ class Posterior(Protocol):
     def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
         """Add rows with labels y, or rows of which only M needs to know.
 
-        Returns how far each label was off, in its own spread, unless the posterior is delicate.
+        Returns how far each label was off, in its own spread.
         """
 
     def add(self, X: Floats, y: Floats | None = None) -> None:
