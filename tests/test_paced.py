@@ -261,6 +261,8 @@ def test_it_is_near_the_best_alpha_in_hindsight():
         ((10.5, 100), {}, "a rate goes without a horizon"),
         ((10, 0), {}, "horizon of Paced must be"),
         ((10,), {}, "Say how many examples will come, or give a rate such as 0.05"),
+        ((1,), {}, "horizon of Paced must be given with a budget, got None. .* that of all is 1.0"),
+        ((np.int64(1),), {}, "horizon of Paced must be given with a budget"),
         ((0.0,), {}, "rate of Paced must be"),
         ((1.5,), {}, "rate of Paced must be"),
         ((0.1,), {"burst": 2.0}, "burst of Paced must be"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, check_shapes
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.models.kernel_gram import Kernel, KernelGram
 from qufur.models.kernels import build_kernel, describe_kernel
 from qufur.models.least_squares import LeastSquares
@@ -55,7 +56,7 @@ class KernelRidge(LeastSquares):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dim is not None:
-            as_count(self.dim, "dim", "KernelRidge")
+            set_fields(self, dim=as_count(self.dim, "dim", "KernelRidge"))
         if isinstance(self.kernel, Mapping):
             object.__setattr__(self, "kernel", build_kernel(self.kernel))
         if not (callable(self.kernel) and hasattr(self.kernel, "diag")):

@@ -10,10 +10,11 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, is_whole
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.models.adam import PaperAdam
 from qufur.models.base import Model, State
 from qufur.models.converged import Converged
-from qufur.models.least_squares import check_uncertainty
+from qufur.models.least_squares import set_uncertainty
 from qufur.models.ridge import Ridge
 from qufur.models.softmax_fisher import FisherState
 from qufur.models.softmax_state import SoftmaxState
@@ -65,11 +66,15 @@ class Softmax(Model):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        as_count(self.dim, "dim", owner)
         if not is_whole(self.classes) or self.classes < 2:
             raise invalid("classes", owner, "an integer of at least 2", repr(self.classes))
-        check_uncertainty(self)
-        object.__setattr__(self, "training", _as_training(self.training, owner))
+        set_fields(
+            self,
+            dim=as_count(self.dim, "dim", owner),
+            classes=int(self.classes),
+            training=_as_training(self.training, owner),
+        )
+        set_uncertainty(self)
 
     @property
     def raw(self) -> Ridge:

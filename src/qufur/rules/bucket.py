@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from qufur.rules.paced import Paced
 
 
+MOST_TOKENS = 2**53
+"""Beyond it a token more or less is rounded away."""
+
+
 def usual_burst(rate: float) -> float:
     """Return the burst allowed unless told otherwise: the labels of a thousand examples, and a few."""
     return 1000 * rate + STRETCH
@@ -34,7 +38,7 @@ class Bucket(Pacing):
     """
 
     def __init__(self, rule: Paced) -> None:
-        self.rate = float(rule.budget)
+        self.rate = rule.budget
         burst = usual_burst(self.rate) if rule.burst is None else rule.burst
         self.most = burst - (STRETCH - 1) * self.rate
         self._since, self._tokens = np.array([0]), np.array([self.most])

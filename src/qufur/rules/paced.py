@@ -9,8 +9,9 @@ from typing import Any
 
 from qufur.arrays import Floats, Ints, as_count, as_number, is_whole
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule, as_floor
-from qufur.rules.bucket import Bucket
+from qufur.rules.bucket import MOST_TOKENS, Bucket
 from qufur.rules.pacing import STRETCH, Pacing
 from qufur.rules.spending import Spending
 
@@ -56,22 +57,30 @@ class Paced(Rule):
     floor: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.horizon is not None:
-            as_count(self.horizon, "horizon", "Paced")
-            as_count(
-                self.budget, "budget", "Paced", remedy="It counts labels; a rate goes without a horizon."
-            )
-            if self.burst is not None:
-                raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
-            as_floor(self.floor, "Paced", self.share)
-            return
-        if is_whole(self.budget) and self.budget != 1:
-            remedy = "Say how many examples will come, or give a rate such as 0.05."
-            raise invalid("horizon", "Paced", "given with a budget", "None", remedy)
-        as_number(self.budget, "rate", "Paced", low=0, high=1)
+        if self.horizon is None:
+            self._set_rate()
+        else:
+            self._set_budget()
+        set_fields(self, floor=as_floor(self.floor, "Paced", self.share))
+
+    def _set_budget(self) -> None:
+        remedy = "It counts labels; a rate goes without a horizon."
+        set_fields(
+            self,
+            horizon=as_count(self.horizon, "horizon", "Paced"),
+            budget=as_count(self.budget, "budget", "Paced", remedy=remedy),
+        )
         if self.burst is not None:
-            as_number(self.burst, "burst", "Paced", low=STRETCH * self.budget + 1)
-        as_floor(self.floor, "Paced", self.share)
+            raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
+
+    def _set_rate(self) -> None:
+        if is_whole(self.budget):
+            remedy = "Say how many examples will come, or give a rate such as 0.05; that of all is 1.0."
+            raise invalid("horizon", "Paced", "given with a budget", "None", remedy)
+        set_fields(self, budget=as_number(self.budget, "rate", "Paced", low=0, high=1))
+        if self.burst is not None:
+            least = STRETCH * self.budget + 1
+            set_fields(self, burst=as_number(self.burst, "burst", "Paced", low=least, high=MOST_TOKENS))
 
     @property
     def share(self) -> float:
@@ -79,7 +88,7 @@ class Paced(Rule):
 
     @property
     def limit(self) -> int | None:
-        return None if self.horizon is None else int(self.budget)
+        return None if self.horizon is None else self.budget
 
     def start(self) -> Spending:
         return Bucket(self) if self.horizon is None else Remainder(self)
@@ -103,7 +112,7 @@ class Remainder(Pacing):
     power = 1.5
 
     def __init__(self, rule: Paced) -> None:
-        self.total, self.horizon = int(rule.budget), rule.horizon or 1
+        self.total, self.horizon = rule.budget, rule.horizon or 1
         self.level = 0.0
         super().__init__(rule)
 

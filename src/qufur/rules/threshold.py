@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
+from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule, as_budget
 from qufur.rules.levels import ALWAYS
 
@@ -39,8 +40,11 @@ class Threshold(Rule):
     budget: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        as_number(self.level, "level", "Threshold", low=0)
-        as_budget(self.budget, "Threshold")
+        set_fields(
+            self,
+            level=as_number(self.level, "level", "Threshold", low=0),
+            budget=as_budget(self.budget, "Threshold"),
+        )
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.where(uncertainty >= self.level * (1 - 1e-10), 1.0, 0.0)
