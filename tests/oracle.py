@@ -129,7 +129,7 @@ class Oracle:
         if kind == "Greedy":
             p = 1.0
         elif kind == "Threshold":
-            p = 1.0 if delta >= rule.level * (1 - 1e-10) else 0.0
+            p = 1.0 if delta >= rule.level * (1 - 2e-6) else 0.0
         elif kind == "QuFUR":
             p = max(rule.floor, min(1.0, (rule.alpha * delta) ** rule.power))
         elif kind == "Uniform":
