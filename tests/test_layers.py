@@ -13,7 +13,7 @@ ROOT = Path(qufur.__file__).parent
 # From the bottom up; a file may import from its own layer and from those below it.
 LAYERS = [
     {"arrays", "atomic", "classes", "errors", "progress", "spread", "state_file", "stored", "threads"},
-    {"data", "hypotheses"},
+    {"data", "fields", "hypotheses"},
     {"models", "rules", "streams"},
     {"asked", "coin_bets", "loss_estimate", "records", "shift_signal"},
     {"answer", "at_random", "ids", "ledger", "lookahead", "report", "snapshot", "tasks", "theory", "trace"},

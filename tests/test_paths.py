@@ -4,6 +4,9 @@ The ways are asking one by one, `run` in blocks of any size, with compiled loops
 What they go through inside is chosen by the problem: every form of M, kernels, forgetting, an intercept.
 """
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from unittest import mock
 
@@ -323,3 +326,23 @@ def test_ties_fall_on_one_side_beside_inputs_of_any_norm(norm):
             assert [trace.query[~large].sum() for trace in traces] == 3 * [sum(most)]
             for trace in traces:
                 np.testing.assert_array_equal(trace.query, traces[0].query)
+
+
+@pytest.mark.parametrize("error", ["ImportError('needs another NumPy')", "RuntimeError('no cache')"])
+def test_a_broken_numba_is_done_without(tmp_path, error):
+    (tmp_path / "numba.py").write_text(f"raise {error}")
+    code = """
+import numpy as np
+from qufur import Learner, QuFUR, Ridge, run, streams
+X = np.random.default_rng(0).normal(size=(100, 5))
+print(Learner(Ridge(5), QuFUR(1.0)).ask_many(X).query.sum())
+print(run(Learner(Ridge(5), QuFUR(1.0)), streams.Arrays(X, X[:, 0])).queries)
+"""
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    command = [sys.executable, "-W", "error", "-c", code]
+    found = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    X = np.random.default_rng(0).normal(size=(100, 5))
+    queries = run(Learner(Ridge(5), QuFUR(1.0)), Arrays(X, X[:, 0])).queries
+    assert found.stdout.split() == [str(queries)] * 2
