@@ -10,7 +10,7 @@ import numpy as np
 
 from qufur import state_file
 from qufur.arrays import is_whole, under
-from qufur.classes import class_named
+from qufur.classes import class_named, name_of
 from qufur.errors import invalid
 from qufur.models import Model
 from qufur.rules import Rule
@@ -55,8 +55,8 @@ def encode(learner: Learner) -> Content:
     ids, charges = list(learner.charges), learner.charges.values()
     header = {
         "version": VERSION,
-        "model": _describe(learner.model, learner.model.describe()),
-        "rule": _describe(learner.rule, dataclasses.asdict(learner.rule)),  # type: ignore[call-overload]
+        "model": _describe(learner.model, Model, learner.model.describe()),
+        "rule": _describe(learner.rule, Rule, dataclasses.asdict(learner.rule)),  # type: ignore[call-overload]
         "dim": learner.dim,
         "state": values,
         "rng": _plain(learner.rng.bit_generator.state),
@@ -109,8 +109,9 @@ def _check_agreement(learner: Learner) -> None:
         raise invalid("dim", "the file", "what the model has" if known else "an integer", dim)
 
 
-def _describe(part: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"type": type(part).__name__, **_plain(arguments)}
+def _describe(part: Any, base: type[Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    name = name_of(type(part), base, base.__name__.lower(), "Learner.save")
+    return {"type": name, **_plain(arguments)}
 
 
 def _build(description: dict[str, Any], base: type[Any]) -> Any:

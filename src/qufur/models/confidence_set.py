@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes
+from qufur.classes import name_of
 from qufur.errors import invalid
 from qufur.fields import set_fields
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
@@ -115,6 +116,7 @@ class ConfidenceSet(Regression):
         if not self.hypotheses.savable:
             allowed = "a class without Python functions for a learner to be saved"
             raise invalid("hypotheses", "ConfidenceSet", allowed, type(self.hypotheses).__name__)
+        name_of(type(self.hypotheses), HypothesisClass, "hypotheses", "ConfidenceSet")
         return super().describe()
 
     def start(self) -> ConfidenceState:
@@ -201,6 +203,10 @@ class ConfidenceState(State):
         """Learn labels that were not asked for."""
         self.model.hypotheses.predict(self.fitted, X)  # inputs outside the domain of 𝓕 are refused here
         self._keep([row.copy() for row in X], labels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What follows from the data is left out: functions cannot be pickled.
+        return {**vars(self), "_fit": None, "_spread": None}
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""

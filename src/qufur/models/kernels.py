@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.classes import class_named
+from qufur.classes import class_named, name_of
 from qufur.errors import invalid
 
 
@@ -40,8 +40,11 @@ def describe_kernel(kernel: Any) -> dict[str, Any]:
     >>> describe_kernel(RBF(2.0))
     {'type': 'RBF', 'length_scale': 2.0, 'length_scale_bounds': [1e-05, 100000.0]}
     """
+    from sklearn.gaussian_process.kernels import Kernel
+
     parameters = kernel.get_params(deep=False)
-    return {"type": type(kernel).__name__, **{name: _plain(value) for name, value in parameters.items()}}
+    kind = name_of(type(kernel), Kernel, "kernel", "KernelRidge")
+    return {"type": kind, **{name: _plain(value) for name, value in parameters.items()}}
 
 
 def build_kernel(description: Mapping[str, Any]) -> Any:
