@@ -13,15 +13,16 @@ from qufur.rules.levels import LARGEST_COIN, NEVER
 if TYPE_CHECKING:
     from qufur.rules.base import Rule
 
-PAID, NOT_PAID = np.array([True]), np.array([False])
-"""What a single copy pays for one example; shared, and never written to."""
-
 
 class Charge(NamedTuple):
     """What a query cost: the copies that paid for it, and its place in the stream where the rule has one."""
 
     copies: Bools
     place: int
+
+
+PAID, NOTHING = np.array([True]), Charge(np.array([False]), 0)
+"""What a single copy pays for one example, and the charge of one passed over; never written to."""
 
 
 class Spending:
@@ -102,7 +103,7 @@ class Spending:
                 self.book(1, 1, [uncertainty])
                 return True, probability, Charge(PAID, place)
         self.book(0, 0, [uncertainty])
-        return False, probability, Charge(NOT_PAID, place)
+        return False, probability, NOTHING
 
     def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         """Take note of examples that were decided: what each copy paid for, and their uncertainties."""
