@@ -61,7 +61,7 @@ class Oracle:
         for i in self.payers.pop(id):
             self.paid[i] -= 1
         if self.pace:
-            self.pace.tokens = min(self.pace.most, self.pace.tokens + 1)
+            self.pace.bought.remove(self.places[id])
 
     def learn(self, X, y):
         for x, label in zip(X, y, strict=True):
@@ -129,7 +129,7 @@ class Oracle:
         if kind == "Greedy":
             p = 1.0
         elif kind == "Threshold":
-            p = 1.0 if delta >= rule.level * (1 - 1e-10) else 0.0
+            p = 1.0 if delta >= rule.level * (1 - 2e-6) else 0.0
         elif kind == "QuFUR":
             p = max(rule.floor, min(1.0, (rule.alpha * delta) ** rule.power))
         elif kind == "Uniform":
@@ -252,8 +252,10 @@ class Pace:
         self.rule, self.deltas = rule, []
         rate = rule.budget
         burst = (1000 * rate + 32 if rule.burst is None else rule.burst) if rule.horizon is None else math.inf
-        self.most = self.tokens = burst - 31 * rate
+        self.most = burst - 31 * rate
+        self.bought = set()  # places in the stream; a query that is taken back was never made
         self.position = 0
+        self.positions = []
         self.alpha = self.next_alpha(0)
 
     def may_buy(self, spent):
@@ -265,14 +267,23 @@ class Pace:
             return 1.0
         return max(self.rule.floor, min(1.0, self.alpha * delta**power))
 
+    @property
+    def tokens(self):
+        """Fill the bucket once more from the start of the stream: no more than `most` are ever in it."""
+        tokens, start = self.most, 0
+        for end in self.positions:
+            tokens -= sum(start <= place < end for place in self.bought)
+            tokens = min(self.most, tokens + self.rule.budget * (end - start))
+            start = end
+        return tokens - sum(place >= start for place in self.bought)
+
     def note(self, delta, bought, spent):
+        if bought:
+            self.bought.add(len(self.deltas))
         self.deltas.append(delta)
-        self.tokens -= bought
         if len(self.deltas) == self.next_position():
-            if self.rule.horizon is None:
-                new = self.rule.budget * (len(self.deltas) - self.position)
-                self.tokens = min(self.most, self.tokens + new)
             self.position = len(self.deltas)
+            self.positions.append(self.position)
             self.alpha = self.next_alpha(spent)
 
     def next_position(self):

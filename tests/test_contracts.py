@@ -1,11 +1,12 @@
 """Every promise of `qufur.checks`, for every model with every rule; and rules that break them."""
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
 
-from qufur import QuFUR, Ridge, checks
+from qufur import Learner, QuFUR, Ridge, checks
 from qufur.rules.spending import Spending
 
 
@@ -13,6 +14,19 @@ from qufur.rules.spending import Spending
 @pytest.mark.parametrize(("model", "rule"), list(checks.combinations()), ids=repr)
 def test_contract(check, model, rule):
     check(model, rule)
+
+
+@pytest.mark.parametrize(("model", "rule"), list(checks.combinations()), ids=repr)
+def test_a_pickled_learner_goes_on(model, rule):
+    stream = checks.shifting_stream(model)
+    learner = Learner(model, rule, seed=7)
+    for t in range(30):
+        answer = learner.ask(stream.X[t], domain=0)
+        if answer.query and t % 3:
+            learner.tell(answer.id, stream.y[t])
+    twin = pickle.loads(pickle.dumps(learner))
+    later = [[one.ask(x, domain=1) for x in stream.X[30:60]] for one in (learner, twin)]
+    assert later[0] == later[1]
 
 
 class OneLeftAtTheEnd(Spending):

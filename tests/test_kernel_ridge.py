@@ -104,9 +104,47 @@ def test_a_nonlinear_function_is_learned():
     assert linear.regret[250:].mean() > 0.2
 
 
-def test_white_noise_in_a_kernel_is_only_on_the_diagonal():
-    """scikit-learn's WhiteKernel is zero between different arrays: a variance on top, never explained."""
-    model = KernelRidge(RBF() + WhiteKernel(0.5), regularization=1.0, cap=False)
-    learner = Learner(model, Uniform(1.0))
-    learner.learn([[0.0]], [0.5])
-    assert learner.uncertainty([[0.0]])[0] > 0.5
+class NoisyRBF(RBF):
+    """A user's kernel that puts noise on its own diagonal, as `WhiteKernel` does."""
+
+    def diag(self, X):
+        return super().diag(X) + 0.1
+
+
+NOISE = "kernel of KernelRidge must be without noise.*Leave WhiteKernel out, and add its variance to regular"
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        WhiteKernel(0.1),
+        RBF() + WhiteKernel(0.5),
+        2.0 * (RBF() + WhiteKernel(1e-3)) + DotProduct(),
+        RBF() * WhiteKernel(),
+        (RBF() + WhiteKernel(0.1)) ** 2,
+        NoisyRBF(),
+    ],
+    ids=repr,
+)
+def test_noise_in_a_kernel_is_refused(kernel):
+    with pytest.raises(ValueError, match=NOISE):
+        KernelRidge(kernel)
+
+
+def test_noise_that_only_inputs_show_is_refused_by_the_first():
+    model = KernelRidge(RBF([1.0, 2.0, 3.0]) + WhiteKernel(0.1))
+    learner, X = Learner(model, Uniform(1.0)), np.eye(3)
+    calls = learner.ask, learner.ask_many, learner.predict, learner.uncertainty
+    for call in (*(lambda call=call: call(X[0]) for call in calls), lambda: learner.learn(X, [1.0, 0, 0])):
+        with pytest.raises(ValueError, match=NOISE):
+            call()
+    assert (learner.spent, learner.next_id, learner.outstanding) == (0, 0, ())
+
+
+def test_later_changes_of_a_kernel_do_no_harm():
+    kernel, X = RBF(1.0), np.random.default_rng(0).normal(size=(20, 2))
+    learner = Learner(KernelRidge(kernel), Uniform(1.0))
+    learner.learn(X, X[:, 0])
+    before = learner.predict(X), learner.uncertainty(X)
+    kernel.length_scale = 0.1
+    np.testing.assert_array_equal(before, (learner.predict(X), learner.uncertainty(X)))

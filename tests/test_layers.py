@@ -14,7 +14,7 @@ ROOT = Path(qufur.__file__).parent
 LAYERS = [
     {"arrays", "atomic", "classes", "errors", "fingerprint", "operation", "progress", "releases"}
     | {"spread", "state_file", "stored", "threads"},
-    {"data", "hypotheses"},
+    {"data", "fields", "hypotheses"},
     {"models", "rules", "streams"},
     {"asked", "coin_bets", "loss_estimate", "records", "shift_signal"},
     {"answer", "at_random", "ids", "ledger", "lookahead", "report", "snapshot", "tasks", "theory", "trace"},

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qufur import Learner, Paced, QuFUR, Ridge, run, streams
-from qufur.rules.paced import Bucket, Remainder
+from qufur.rules.bucket import Bucket
+from qufur.rules.paced import Remainder
 from qufur.rules.pacing import STRETCH
 
 
@@ -62,6 +63,55 @@ def test_a_rate_holds_in_every_window(delta, rate, more, seed):
     labels = np.append(0, np.cumsum(query))
     for n in range(1, len(delta) + 1):
         assert (labels[n:] - labels[:-n]).max() <= rate * n + burst
+
+
+steps = st.one_of(
+    st.tuples(st.just("ask"), st.integers(1, 70), st.sampled_from([0.0, 0.01, 0.1, 1.0])),
+    st.tuples(st.sampled_from(["retract", "tell"]), st.integers(0, 100), st.integers(1, 20)),
+)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(steps, max_size=30), st.floats(0.01, 1), st.floats(0.1, 20), st.integers(0, 2**32))
+def test_what_is_retracted_was_never_bought(steps, rate, more, seed):
+    """The tokens are those of a bucket that met the other queries alone, and these keep to the rate."""
+    rule = Paced(rate, burst=STRETCH * rate + 1 + more)
+    spending, rng, seen, outstanding, kept = rule.start(), np.random.default_rng(seed), 0, [], set()
+    for name, n, size in steps:
+        if name == "ask":
+            for _ in range(n):
+                query, _, charge = spending.toss(size, rng, None)
+                if query:
+                    outstanding.append((seen, charge))
+                    kept.add(seen)
+                seen += 1
+        for _ in range(size if name != "ask" else 0):
+            if outstanding:
+                place, charge = outstanding.pop(n % len(outstanding))
+                if name == "retract":
+                    spending.refund(charge)
+                    kept.remove(place)
+        again = rule.start()
+        for place in range(seen):
+            again.book(int(place in kept), int(place in kept), [0.0])
+        assert math.isclose(spending.tokens, again.tokens, rel_tol=1e-12, abs_tol=1e-9)
+        assert spending.spent == len(kept)
+    labels = np.append(0, np.cumsum([place in kept for place in range(seen)]))
+    for n in range(1, seen + 1):
+        assert (labels[n:] - labels[:-n]).max() <= rate * n + rule.burst + 1e-9
+
+
+def test_tokens_that_had_come_back_are_not_refunded():
+    learner, E = Learner(Ridge(60), Paced(0.05, burst=20.0), seed=0), np.eye(60)
+    learner.ask_many(E[:30])
+    old = learner.outstanding
+    learner.ask_many(np.zeros((1000, 60)))
+    learner.ask_many(E[30:])
+    left = learner.left
+    assert len(old) > 5
+    for id in old:
+        learner.retract(id)
+    assert learner.left == left
 
 
 def test_a_rate_holds_where_tokens_come_in_a_lump():
@@ -211,6 +261,8 @@ def test_it_is_near_the_best_alpha_in_hindsight():
         ((10.5, 100), {}, "a rate goes without a horizon"),
         ((10, 0), {}, "horizon of Paced must be"),
         ((10,), {}, "Say how many examples will come, or give a rate such as 0.05"),
+        ((1,), {}, "horizon of Paced must be given with a budget, got None. .* that of all is 1.0"),
+        ((np.int64(1),), {}, "horizon of Paced must be given with a budget"),
         ((0.0,), {}, "rate of Paced must be"),
         ((1.5,), {}, "rate of Paced must be"),
         ((0.1,), {"burst": 2.0}, "burst of Paced must be"),

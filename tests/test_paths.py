@@ -4,6 +4,9 @@ The ways are asking one by one, `run` in blocks of any size, with compiled loops
 What they go through inside is chosen by the problem: every form of M, kernels, forgetting, an intercept.
 """
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from unittest import mock
 
@@ -306,3 +309,43 @@ def test_runs_decide_as_one_by_one(name):
 def test_batches_decide_as_one_by_one(name):
     form = FORMS[name]
     assert passing_through(form, batches, in_batches=True) >= form.passes
+
+
+@pytest.mark.parametrize("norm", [30.0, 1e3, 1e6])
+def test_ties_fall_on_one_side_beside_inputs_of_any_norm(norm):
+    """Unit vectors come again and again, so that their Δ is 1, 1/2, 1/3, … up to rounding."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        basis = np.linalg.qr(rng.normal(size=(20, 20)))[0]
+        X, large = basis[rng.integers(0, 10, size=200)], rng.random(200) < 0.3
+        X[large] = rng.normal(size=(large.sum(), 10)) @ basis[10:] * norm
+        for level in (1 / 2, 1 / 3):
+            traces = [
+                run(Learner(Ridge(20), Threshold(level)), Arrays(X, np.zeros(200)), block=block)
+                for block in (1, 7, None)
+            ]
+            bought = round(1 / level)  # the tie is bought: a vector has Δ = 1/k after k − 1 of them
+            most = [min(bought, np.all(X[~large] == row, axis=1).sum()) for row in basis[:10]]
+            assert [trace.query[~large].sum() for trace in traces] == 3 * [sum(most)]
+            for trace in traces:
+                np.testing.assert_array_equal(trace.query, traces[0].query)
+
+
+@pytest.mark.parametrize("error", ["ImportError('needs another NumPy')", "RuntimeError('no cache')"])
+def test_a_broken_numba_is_done_without(tmp_path, error):
+    (tmp_path / "numba.py").write_text(f"raise {error}")
+    code = """
+import numpy as np
+from qufur import Learner, QuFUR, Ridge, run, streams
+X = np.random.default_rng(0).normal(size=(100, 5))
+print(Learner(Ridge(5), QuFUR(1.0)).ask_many(X).query.sum())
+print(run(Learner(Ridge(5), QuFUR(1.0)), streams.Arrays(X, X[:, 0])).queries)
+"""
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    command = [sys.executable, "-W", "error", "-c", code]
+    found = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    X = np.random.default_rng(0).normal(size=(100, 5))
+    queries = run(Learner(Ridge(5), QuFUR(1.0)), Arrays(X, X[:, 0])).queries
+    assert found.stdout.split() == [str(queries)] * 2

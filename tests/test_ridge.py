@@ -245,6 +245,27 @@ def test_blocks_on_a_hostile_stream_predict_right(seed, delay, penalty):
             assert abs(trace.prediction[t] - score) <= scale
 
 
+def test_predictions_on_nearly_collinear_inputs_are_right_in_units_of_the_label_range():
+    """Of themselves they are not: labels that do not fit leave small differences of large terms."""
+    of_itself = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        T, v = int(rng.integers(2, 30)), rng.normal(size=2)
+        v, spread = v / np.linalg.norm(v), 10 ** rng.uniform(-8, -1)
+        X = 10 ** rng.uniform(-6, 6, size=(T, 1)) * (v + spread * rng.normal(size=(T, 2)))
+        y = rng.uniform(-1, 1, size=T)
+        learner = Learner(Ridge(2, cap=False, clip=False), Uniform(1.0))
+        for x, label in zip(X, y, strict=True):
+            learner.tell(learner.ask(x).id, label)
+        probes = np.vstack([np.eye(2), X])
+        q, scores, _ = exact(X, y, 1.0, probes)
+        found = learner.predict(probes)
+        np.testing.assert_allclose(learner.uncertainty(probes), q, rtol=1e-6)
+        np.testing.assert_allclose(found, scores, rtol=0, atol=2e-6)  # labels range from -1 to 1
+        of_itself.append(np.abs(found / scores - 1).max())
+    assert max(of_itself) > 1e-6
+
+
 @pytest.mark.parametrize("dim", [1, 3, 40])
 def test_the_inverse_is_refreshed_and_right(dim):
     rng = np.random.default_rng(1)

@@ -42,7 +42,7 @@ def test_a_large_power_is_a_threshold():
 
 def test_a_threshold_takes_ties_and_what_rounding_made_of_them():
     level = 0.2
-    delta = level * (1 - np.array([0, 0.99e-10, 1.01e-10, 1e-9]))
+    delta = level * (1 - np.array([0, 1.99e-6, 2.01e-6, 1e-5]))
     assert Threshold(level).probability(delta, None).tolist() == [1, 1, 0, 0]
 
 

@@ -1,5 +1,6 @@
 """The file of a learner: written whole or not at all, and only ever read as it was written."""
 
+import dataclasses
 import os
 import stat
 import time
@@ -7,9 +8,12 @@ import time
 import numpy as np
 import pytest
 from safetensors.numpy import save as save_tensors
+from sklearn.gaussian_process.kernels import RBF
 
-from qufur import Learner, QuFUR, Ridge, snapshot
+from qufur import ConfidenceSet, KernelRidge, Learner, QuFUR, Ridge, Softmax, Uniform, snapshot
 from qufur.atomic import LEFTOVER_AGE
+from qufur.hypotheses import LinearBall
+from qufur.models import Converged
 
 from .refusals import refusal
 from .test_soak_calls import CRASHES, Crash, crashing
@@ -218,3 +222,47 @@ def test_what_load_would_refuse_is_not_saved(tmp_path, number):
         f"0.0, got {number!r}. The file was left as it was."
     )
     assert (tmp_path / "state").read_bytes() == good
+
+
+# Classes of the same name
+
+
+def test_a_class_of_the_same_name_is_not_taken_for_ours(tmp_path):
+    Learner(Ridge(2), Uniform(0.5)).save(tmp_path / "learner")
+
+    @dataclasses.dataclass(frozen=True)
+    class Uniform_(Uniform):
+        """Buys everything, somewhere in the process."""
+
+        def levels(self, coins, domain):
+            return np.full(np.shape(coins), -1.0)
+
+    Uniform_.__name__ = "Uniform"
+    assert type(Learner.load(tmp_path / "learner").rule) is Uniform
+    message = refusal(lambda: Learner(Ridge(2), Uniform_(0.5)).save(tmp_path / "learner"))
+    assert message.startswith(
+        "rule of Learner.save must be of a class of another name than qufur's own Uniform"
+    )
+    assert message.endswith("Rename the class.")
+
+
+def test_kernels_trainings_and_hypotheses_of_the_same_name_are_refused(tmp_path):
+    kernel = type("RBF", (RBF,), {})(1.0)
+    training = type("Converged", (Converged,), {})()
+    ball = type("LinearBall", (LinearBall,), {})(2)
+    for model in (KernelRidge(kernel), Softmax(2, 2, training=training), ConfidenceSet(ball, radius=0.1)):
+        message = refusal(lambda model=model: Learner(model, Uniform(0.5)).save(tmp_path / "learner"))
+        assert "must be of a class of another name than" in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_class_that_is_defined_again_is_the_latest(tmp_path):
+    for value in (1, 2):
+        kind = type("Twice", (Uniform,), {"value": value})
+        Learner(Ridge(2), kind(0.5)).save(tmp_path / "learner")
+    assert Learner.load(tmp_path / "learner").rule.value == 2
+
+
+def test_no_name_is_no_place():
+    message = "path of Learner.save must be a file in a folder that exists, got ''."
+    assert refusal(lambda: used().save("")) == message

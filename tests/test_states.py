@@ -105,6 +105,15 @@ def test_saved_states_load_and_go_on(tmp_path, file):
     assert_alike(found, json.loads(ANSWERS.read_text())[name])
 
 
+def test_a_rate_in_an_older_file_refunds_no_query_whose_place_it_does_not_know(tmp_path):
+    path = tmp_path / "learner.qufur"
+    path.write_bytes(gzip.decompress((FOLDER / "1-kernel-ridge-paced-rate.qufur.gz").read_bytes()))
+    learner = Learner.load(path)
+    before = learner.spent, learner.spending.tokens
+    learner.retract(learner.outstanding[0])
+    assert (learner.spent + 1, learner.spending.tokens) == before
+
+
 def test_there_is_a_state_of_every_kind():
     assert {f"{VERSION}-{name}.qufur.gz" for name in KINDS} <= {path.name for path in FOLDER.iterdir()}
     assert {type(model) for model, _ in KINDS.values()} == set(MODELS)

@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 FLOAT64 = np.dtype(np.float64)
 LARGEST = 1e50
 """The largest number in an input or a label: far from where products and sums of squares overflow."""
+LARGEST_COUNT = 2**63 - 1
 Numbers = TypeVar("Numbers", float, Floats)
 Axes = dict[str, Sequence[str | int]]
 """Names of arrays, and the lengths of their axes; the same letter stands for the same length."""
@@ -86,26 +87,45 @@ def as_labels(y: ArrayLike, count: int, owner: str, parameter: str = "label") ->
 
 def as_number(value: Any, parameter: str, owner: str, *, low: float, high: float = math.inf) -> float:
     """Return a finite number in (low, high], or complain."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not (real and math.isfinite(value) and low < value <= high):
+    number = _as_real(value)
+    if not (math.isfinite(number) and low < number <= high):
         allowed = f"a finite number above {low:g}" if high == math.inf else f"in ({low:g}, {high:g}]"
         raise invalid(parameter, owner, allowed, repr(value))
-    return float(value)
+    return number
 
 
 def as_count(value: Any, parameter: str, owner: str, *, remedy: str = "") -> int:
     """Return a whole number of at least 1, or complain."""
     if not is_whole(value) or value < 1:
         raise invalid(parameter, owner, "an integer of at least 1", repr(value), remedy)
+    if value > LARGEST_COUNT:
+        raise invalid(parameter, owner, "below 2**63", f"an integer of {int(value).bit_length()} bits")
     return int(value)
 
 
 def as_noise(noise: Any, owner: str) -> float:
-    """Return a noise level, a finite number of at least 0."""
-    real = isinstance(noise, numbers.Real) and not isinstance(noise, bool)
-    if not (real and 0 <= noise < math.inf):
+    """Return a noise level, a finite number of at least 0 whose square is finite as well."""
+    number = _as_real(noise)
+    if not 0 <= number < math.inf:
         raise invalid("noise", owner, "a finite number of at least 0", repr(noise))
-    return float(noise)
+    if number > 1 and not has_square(number):
+        raise invalid("noise", owner, "such that η² is a number", repr(noise))
+    return number
+
+
+def has_square(number: float) -> bool:
+    """Return whether x² and 1/x² are numbers with room to compute with."""
+    return abs(number) < LARGEST and 1 / LARGEST < number**2 < LARGEST
+
+
+def _as_real(value: Any) -> float:
+    """Return any kind of real number as a float; NaN if it is none, ∞ if it is too large."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def is_whole(value: Any) -> bool:

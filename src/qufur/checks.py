@@ -6,6 +6,7 @@ what does not apply to what the model declares is passed over. `CHECKS` lists th
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -142,6 +143,21 @@ def check_seed(model: Model, rule: Rule) -> None:
     assert np.random.get_state()[1].tolist() == before  # type: ignore[index]  # noqa: NPY002
 
 
+def check_copies(model: Model, rule: Rule) -> None:
+    """Invariant 4: a deep copy goes on as the learner does, and neither changes the other."""
+    stream = shifting_stream(model)
+    learner = Learner(model, rule, seed=7)
+    for t in range(HORIZON // 2):
+        answer = _ask(learner, stream, t)
+        if answer.query and t % 3:
+            learner.tell(answer.id, stream.y[t])
+    before, twin = encode(learner), copy.deepcopy(learner)
+    answers = [_ask(twin, stream, t) for t in range(HORIZON // 2, HORIZON)]
+    assert _equal(before, encode(learner)), "a copy shares state"
+    assert answers == [_ask(learner, stream, t) for t in range(HORIZON // 2, HORIZON)]
+    assert _same(learner, twin)
+
+
 def check_looking_is_free(model: Model, rule: Rule) -> None:
     """Invariant 5: predict and uncertainty never change state, and inputs are never written to."""
     stream = shifting_stream(model)
@@ -225,6 +241,7 @@ CHECKS: tuple[Check, ...] = (
     check_late_labels,
     check_retract,
     check_seed,
+    check_copies,
     check_looking_is_free,
     check_numbers,
     check_memory,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from qufur import report, snapshot
 from qufur.answer import Answer, Answers, answer
-from qufur.arrays import Bools, Floats, Ints, as_input, as_inputs, as_label, as_labels, is_whole
+from qufur.arrays import Floats, Ints, as_input, as_inputs, as_label, as_labels, is_whole
 from qufur.errors import invalid
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.ledger import Ledger
@@ -21,6 +21,7 @@ from qufur.models.look import NO_ARRIVALS, Arrivals, check_finite
 from qufur.operation import Operation
 from qufur.report import Report
 from qufur.rules.base import Rule
+from qufur.rules.spending import Charge
 
 
 class Learner:
@@ -61,7 +62,7 @@ class Learner:
         self.spending = rule.start()
         self.dim = model.dim
         self.next_id = 0
-        self.charges: dict[Id, Bools] = {}
+        self.charges: dict[Id, Charge] = {}
         # Rules that choose have most of their probabilities below the mean.
         self.ledger = Ledger(model, max(rule.floor, (rule.share or 0.1) / 2))
         self._operation = Operation()

@@ -11,7 +11,7 @@ import numpy as np
 from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Id
 from qufur.models.look import Lookahead
-from qufur.rules.spending import Offer
+from qufur.rules.spending import Charge, Offer
 
 LARGEST = 1024
 
@@ -45,10 +45,9 @@ class Block:
         return self.look.uncertainty
 
     @property
-    def charges(self) -> Bools:
-        """Which copies of the rule paid for each query."""
-        charges: Bools = chained([offer.charges.T for offer in self.offers])
-        return charges[self.query]
+    def charges(self) -> list[Charge]:
+        """What each query cost."""
+        return [charge for offer in self.offers for charge in offer.paid()]
 
     @property
     def spent(self) -> Ints:

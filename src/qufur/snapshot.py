@@ -10,10 +10,11 @@ import numpy as np
 
 from qufur import state_file
 from qufur.arrays import is_whole, under
-from qufur.classes import class_named
+from qufur.classes import class_named, name_of
 from qufur.errors import invalid
 from qufur.models import Model
 from qufur.rules import Rule
+from qufur.rules.spending import Charge
 from qufur.state_file import Content, reason, refused
 from qufur.stored import check_form, check_kept, check_value
 
@@ -50,11 +51,11 @@ def encode(learner: Learner) -> Content:
     """Return everything that decides how the learner goes on, as JSON values and named arrays."""
     values, arrays = learner.state.save()
     noted, columns = learner.ledger.save()
-    ids = list(learner.charges)
+    ids, charges = list(learner.charges), learner.charges.values()
     header = {
         "version": VERSION,
-        "model": _describe(learner.model, learner.model.describe()),
-        "rule": _describe(learner.rule, dataclasses.asdict(learner.rule)),  # type: ignore[call-overload]
+        "model": _describe(learner.model, Model, learner.model.describe()),
+        "rule": _describe(learner.rule, Rule, dataclasses.asdict(learner.rule)),  # type: ignore[call-overload]
         "dim": learner.dim,
         "state": values,
         "rng": _plain(learner.rng.bit_generator.state),
@@ -62,12 +63,12 @@ def encode(learner: Learner) -> Content:
         "ledger": noted,
         "next_id": learner.next_id,
         "ids": ids,
+        "places": [charge.place for charge in charges],
     }
     tensors = {f"state.{name}": array for name, array in arrays.items()}
     tensors |= {f"ledger.{name}": array for name, array in columns.items()}
-    tensors["charges"] = np.array(list(learner.charges.values()), dtype=bool).reshape(
-        len(ids), len(learner.spending.charged)
-    )
+    copies = np.array([charge.copies for charge in charges], dtype=bool)
+    tensors["charges"] = copies.reshape(len(ids), len(learner.spending.charged))
     # safetensors writes the memory as it lies, and would silently transpose Fortran order.
     return header, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
@@ -75,8 +76,10 @@ def encode(learner: Learner) -> Content:
 def decode(kind: type[Learner], content: Content) -> Learner:
     """Return the learner that `encode` described."""
     header, tensors = content
-    # Files of older versions say how their next block was best computed.
+    # Files of older versions say how their next block was best computed, and not where queries were made:
+    # a place before the stream keeps what they cost.
     tensors = {name: array for name, array in tensors.items() if not name.endswith(".busy")}
+    header = {**header, "places": header.get("places", [-1] * len(header["ids"]))}
     content = header, tensors
     if not is_whole(header["version"]) or header["version"] != VERSION:
         raise invalid("version", "the file", str(VERSION), repr(header["version"]))
@@ -88,7 +91,8 @@ def decode(kind: type[Learner], content: Content) -> Learner:
     learner.spending.restore(header["spending"])
     learner.next_id = header["next_id"]
     learner.dim = header["dim"]
-    learner.charges = dict(zip(header["ids"], tensors["charges"], strict=True))
+    charges = zip(tensors["charges"], header["places"], strict=True)
+    learner.charges = dict(zip(header["ids"], map(Charge._make, charges), strict=True))
     _check_agreement(learner)
     check_kept(content, encode(learner))
     return learner
@@ -104,8 +108,9 @@ def _check_agreement(learner: Learner) -> None:
         raise invalid("dim", "the file", "what the model has" if known else "an integer", dim)
 
 
-def _describe(part: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"type": type(part).__name__, **_plain(arguments)}
+def _describe(part: Any, base: type[Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    name = name_of(type(part), base, base.__name__.lower(), "Learner.save")
+    return {"type": name, **_plain(arguments)}
 
 
 def _build(description: dict[str, Any], base: type[Any]) -> Any:

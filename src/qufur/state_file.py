@@ -110,5 +110,5 @@ def _values(path: str | os.PathLike[str], text: bytes) -> dict[str, Any]:
 
 def _check_place(path: str | os.PathLike[str]) -> None:
     name = os.fspath(path)
-    if os.path.isdir(name) or not os.path.isdir(os.path.dirname(os.path.realpath(name))):
+    if not name or os.path.isdir(name) or not os.path.isdir(os.path.dirname(os.path.realpath(name))):
         raise invalid("path", "Learner.save", "a file in a folder that exists", repr(name))

@@ -19,7 +19,7 @@ def check_form(content: Content, fresh: Content) -> None:
     """
     (header, tensors), (values, arrays) = content, fresh
     ids = {id for id in header["ids"] if isinstance(id, str)}
-    for part in ("dim", "state", "spending", "ledger", "next_id", "ids"):
+    for part in ("dim", "state", "spending", "ledger", "next_id", "ids", "places"):
         check_value(part, header[part], values[part], ids)
     for name, array in tensors.items():
         _check_array(name, array, arrays.get(name))

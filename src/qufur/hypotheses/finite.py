@@ -13,6 +13,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count, as_inputs
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.hypotheses.base import HypothesisClass, Spread, checked_values
 from qufur.hypotheses.links import as_link
 
@@ -93,8 +94,7 @@ class Finite(FiniteClass):
         functions = tuple(self.functions) if isinstance(self.functions, Sequence) else ()
         if not functions or not all(map(callable, functions)):
             raise invalid("functions", "Finite", "a sequence of at least one function", repr(self.functions))
-        object.__setattr__(self, "functions", functions)
-        as_count(self.dim, "dim", "Finite")
+        set_fields(self, functions=functions, dim=as_count(self.dim, "dim", "Finite"))
 
     @property
     def size(self) -> int:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from qufur.arrays import Floats, as_count, as_number
+from qufur.fields import set_fields
 from qufur.hypotheses.links import Link, as_link
-from qufur.hypotheses.parametric import SmoothClass, check_starts
+from qufur.hypotheses.parametric import SmoothClass, as_starts
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,16 @@ class GeneralisedLinear(SmoothClass):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        as_count(self.dim, "dim", "GeneralisedLinear")
         as_link(self.link, "GeneralisedLinear")
-        as_number(self.norm_bound, "norm_bound", "GeneralisedLinear", low=0)
-        as_number(self.input_bound, "input_bound", "GeneralisedLinear", low=0)
-        check_starts(self.starts, self.seed, "GeneralisedLinear")
+        starts, seed = as_starts(self.starts, self.seed, "GeneralisedLinear")
+        set_fields(
+            self,
+            dim=as_count(self.dim, "dim", "GeneralisedLinear"),
+            norm_bound=as_number(self.norm_bound, "norm_bound", "GeneralisedLinear", low=0),
+            input_bound=as_number(self.input_bound, "input_bound", "GeneralisedLinear", low=0),
+            starts=starts,
+            seed=seed,
+        )
 
     @property
     def box(self) -> tuple[Floats, Floats]:

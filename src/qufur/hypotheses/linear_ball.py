@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qufur.arrays import Bools, Floats, as_count, as_number
+from qufur.fields import set_fields
 from qufur.hypotheses.base import HypothesisClass, Spread
 
 
@@ -47,9 +48,12 @@ class LinearBall(HypothesisClass):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        as_count(self.dim, "dim", "LinearBall")
-        as_number(self.norm_bound, "norm_bound", "LinearBall", low=0)
-        as_number(self.input_bound, "input_bound", "LinearBall", low=0)
+        set_fields(
+            self,
+            dim=as_count(self.dim, "dim", "LinearBall"),
+            norm_bound=as_number(self.norm_bound, "norm_bound", "LinearBall", low=0),
+            input_bound=as_number(self.input_bound, "input_bound", "LinearBall", low=0),
+        )
 
     def fit(self, X: Floats, y: Floats) -> Floats:
         """Return the θ̂ of least squares in the ball; of several the one of smallest norm."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, as_number, is_whole
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.hypotheses.base import HypothesisClass, Spread, checked_values
 from qufur.hypotheses.extremes import Extremes
 
@@ -158,11 +159,11 @@ class Parametric(SmoothClass):
         for name in ("function", "gradient"):
             if not callable(getattr(self, name)):
                 raise invalid(name, "Parametric", "a function of (parameters, X)", repr(getattr(self, name)))
-        as_count(self.dim, "dim", "Parametric")
-        check_starts(self.starts, self.seed, "Parametric")
+        dim = as_count(self.dim, "dim", "Parametric")
+        starts, seed = as_starts(self.starts, self.seed, "Parametric")
         if self.lipschitz is not None:
-            as_number(self.lipschitz, "lipschitz", "Parametric", low=0)
-        object.__setattr__(self, "bounds", _as_bounds(self.bounds))
+            set_fields(self, lipschitz=as_number(self.lipschitz, "lipschitz", "Parametric", low=0))
+        set_fields(self, dim=dim, starts=starts, seed=seed, bounds=_as_bounds(self.bounds))
 
     @property
     def box(self) -> tuple[Floats, Floats]:
@@ -190,11 +191,11 @@ class Parametric(SmoothClass):
         return float(np.log(np.ceil(cubes)).sum())
 
 
-def check_starts(starts: Any, seed: Any, owner: str) -> None:
-    """Refuse starts and seeds that cannot be."""
-    as_count(starts, "starts", owner)
+def as_starts(starts: Any, seed: Any, owner: str) -> tuple[int, int]:
+    """Return starts and a seed, or complain."""
     if not is_whole(seed) or seed < 0:
         raise invalid("seed", owner, "an integer of at least 0", repr(seed))
+    return as_count(starts, "starts", owner), int(seed)
 
 
 def _as_bounds(bounds: Any) -> tuple[tuple[float, float], ...]:

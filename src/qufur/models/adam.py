@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from qufur.arrays import Floats, Ints, as_count, as_number, is_whole
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.models.training import Trainer, Training
 
 Singles = NDArray[np.float32]
@@ -45,12 +46,16 @@ class PaperAdam(Training):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        as_number(self.learning_rate, "learning_rate", "PaperAdam", low=0)
-        _check_decay(self.weight_decay)
-        as_count(self.epochs, "epochs", "PaperAdam")
-        as_count(self.batch, "batch", "PaperAdam")
         if not is_whole(self.seed) or self.seed < 0:
             raise invalid("seed", "PaperAdam", "an integer of at least 0", repr(self.seed))
+        set_fields(
+            self,
+            learning_rate=as_number(self.learning_rate, "learning_rate", "PaperAdam", low=0),
+            weight_decay=_as_decay(self.weight_decay),
+            epochs=as_count(self.epochs, "epochs", "PaperAdam"),
+            batch=as_count(self.batch, "batch", "PaperAdam"),
+            seed=int(self.seed),
+        )
 
     def start(self, dim: int, classes: int) -> AdamTrainer:
         """Return random weights."""
@@ -148,6 +153,6 @@ class AdamTrainer(Trainer):
         return self._training.learning_rate * mean / root, self.epsilon / root
 
 
-def _check_decay(value: Any) -> None:
-    if value != 0 or isinstance(value, bool):
-        as_number(value, "weight_decay", "PaperAdam", low=0)
+def _as_decay(value: Any) -> float:
+    none = value == 0 and not isinstance(value, bool)
+    return 0.0 if none else as_number(value, "weight_decay", "PaperAdam", low=0)

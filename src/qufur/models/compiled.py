@@ -1,6 +1,6 @@
 """Loops over the rows of a block, compiled: one example after the other, as the definitions have it.
 
-Only imported where numba is installed. Products of whole panels of rows go through BLAS all the same.
+Importing it fails without numba, or with a broken one. Products of whole panels of rows go through BLAS.
 """
 
 from __future__ import annotations

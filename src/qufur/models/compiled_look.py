@@ -1,10 +1,9 @@
-"""The look-ahead of a small linear model by compiled loops, where numba is installed (`qufur[fast]`)."""
+"""The look-ahead of a small linear model by compiled loops, where numba works (`qufur[fast]`)."""
 
 from __future__ import annotations
 
 import math
 from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +27,12 @@ FEWEST_TURNS = 16
 
 @cache
 def available() -> bool:
-    """Return whether loops can be compiled."""
-    return find_spec("numba") is not None
+    """Return whether loops can be compiled: numba is there, and not broken or of the wrong version."""
+    try:
+        from qufur.models import compiled  # noqa: F401
+    except Exception:  # whatever is wrong with it, the loops are a speed-up only
+        return False
+    return True
 
 
 def takes_turns(rows: int, dim: int) -> bool:
@@ -58,7 +61,7 @@ class CompiledLook(CopyLook):
     @classmethod
     def suits(cls, gram: Gram) -> bool:
         """Return whether there are compiled loops for so small an M."""
-        return available() and len(gram.coef) <= LARGEST_DIM and not gram.is_delicate
+        return len(gram.coef) <= LARGEST_DIM and not gram.is_delicate and available()
 
     def __init__(self, state: RidgeState, gram: Gram, X: Floats) -> None:
         from qufur.models import compiled

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes
+from qufur.classes import name_of
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
 from qufur.hypotheses.radius import squared_radius
 from qufur.models.base import Id, State
@@ -84,12 +86,15 @@ class ConfidenceSet(Regression):
         hypotheses = described(given) if isinstance(given, Mapping) else given
         if not isinstance(hypotheses, HypothesisClass):
             raise invalid("hypotheses", "ConfidenceSet", "a HypothesisClass", type(hypotheses).__name__)
-        object.__setattr__(self, "hypotheses", hypotheses)
-        object.__setattr__(self, "dim", hypotheses.dim)
-        as_noise(self.noise, "ConfidenceSet")
-        _check_probability(self.delta)
-        as_flag(self.cap, "cap", "ConfidenceSet")
-        self._check_radius()
+        set_fields(
+            self,
+            hypotheses=hypotheses,
+            dim=hypotheses.dim,
+            noise=as_noise(self.noise, "ConfidenceSet"),
+            delta=_as_probability(self.delta),
+            cap=as_flag(self.cap, "cap", "ConfidenceSet"),
+        )
+        self._set_radius()
 
     def beta(self, count: int) -> float:
         """Return β after `count` queries: `radius`, or the paper's (Equation "beta_k").
@@ -100,7 +105,7 @@ class ConfidenceSet(Regression):
         (22.1807, 24.1463)
         """
         if self.radius is not None:
-            return float(self.radius)
+            return self.radius
         if self.horizon is None:  # the constructor saw to it
             raise AssertionError
         log_covering = self.hypotheses.log_covering(self.horizon**-2.0)
@@ -111,6 +116,7 @@ class ConfidenceSet(Regression):
         if not self.hypotheses.savable:
             allowed = "a class without Python functions for a learner to be saved"
             raise invalid("hypotheses", "ConfidenceSet", allowed, type(self.hypotheses).__name__)
+        name_of(type(self.hypotheses), HypothesisClass, "hypotheses", "ConfidenceSet")
         return super().describe()
 
     def start(self) -> ConfidenceState:
@@ -126,11 +132,11 @@ class ConfidenceSet(Regression):
             cls(LinearBall(dim), horizon=90, noise=0.05, label_range=(1, 5)),
         ]
 
-    def _check_radius(self) -> None:
+    def _set_radius(self) -> None:
         if self.radius is not None:
-            as_number(self.radius, "radius", "ConfidenceSet", low=0)
+            set_fields(self, radius=as_number(self.radius, "radius", "ConfidenceSet", low=0))
         if self.horizon is not None:
-            as_count(self.horizon, "horizon", "ConfidenceSet")
+            set_fields(self, horizon=as_count(self.horizon, "horizon", "ConfidenceSet"))
         elif self.radius is None:
             remedy = "The paper's β depends on T; radius=... sets it to a constant instead."
             raise invalid("horizon", "ConfidenceSet", "given if radius is not", "None", remedy)
@@ -198,6 +204,10 @@ class ConfidenceState(State):
         self.model.hypotheses.predict(self.fitted, X)  # inputs outside the domain of 𝓕 are refused here
         self._keep([row.copy() for row in X], labels)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What follows from the data is left out: functions cannot be pickled.
+        return {**vars(self), "_fit": None, "_spread": None}
+
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
         dim = self.model.hypotheses.dim
@@ -222,7 +232,8 @@ def _matrix(rows: Sequence[Floats], dim: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), dim)
 
 
-def _check_probability(delta: Any) -> None:
+def _as_probability(delta: Any) -> float:
     real = isinstance(delta, numbers.Real) and not isinstance(delta, bool)
     if not (real and 0 < delta < 1):
         raise invalid("delta", "ConfidenceSet", "in (0, 1)", repr(delta))
+    return float(delta)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qufur.arrays import Floats, Ints, as_count, as_number, check_shapes
+from qufur.fields import set_fields
 from qufur.models.newton import NearbyHessian, step_through_examples, step_through_gram
 from qufur.models.training import Trainer, Training
 
@@ -40,9 +41,12 @@ class Converged(Training):
     steps: int = 100
 
     def __post_init__(self) -> None:
-        as_number(self.penalty, "penalty", "Converged", low=0)
-        as_number(self.tolerance, "tolerance", "Converged", low=0)
-        as_count(self.steps, "steps", "Converged")
+        set_fields(
+            self,
+            penalty=as_number(self.penalty, "penalty", "Converged", low=0),
+            tolerance=as_number(self.tolerance, "tolerance", "Converged", low=0),
+            steps=as_count(self.steps, "steps", "Converged"),
+        )
 
     def start(self, dim: int, classes: int) -> NewtonTrainer:
         """Return weights of zero."""

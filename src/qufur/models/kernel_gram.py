@@ -11,6 +11,7 @@ from qufur.arrays import Floats, Ints, check_shapes
 from qufur.errors import invalid
 from qufur.models.evidence import Evidence
 from qufur.models.gram import pieces
+from qufur.models.kernels import adds_noise, noise_in
 from qufur.models.misfit import MisfitTests
 from qufur.models.update import Update, cholesky_of_sum, forward
 from qufur.models.view import View
@@ -46,7 +47,11 @@ class KernelGram:
 
     def coordinates(self, X: Floats) -> Floats:
         """Return V, a column for each row of X."""
-        return forward(self.L, self.kernel(self.rows, X)) if len(self.rows) else np.empty((0, len(X)))
+        if not len(self.rows):
+            if adds_noise(self.kernel, X[:1]):
+                raise noise_in(self.kernel)
+            return np.empty((0, len(X)))
+        return forward(self.L, self.kernel(self.rows, X))
 
     def variance(self, X: Floats) -> Floats:
         """Return q = ‖φ(x)‖² in (ΦᵀΦ + λI)⁻¹ of each row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +12,9 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, check_shapes
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.models.kernel_gram import Kernel, KernelGram
-from qufur.models.kernels import build_kernel, describe_kernel
+from qufur.models.kernels import adds_noise, build_kernel, describe_kernel, noise_in
 from qufur.models.least_squares import LeastSquares
 from qufur.models.ridge_state import RidgeState
 
@@ -29,8 +31,9 @@ class KernelRidge(LeastSquares):
     Parameters
     ----------
     kernel
-        Any kernel of `sklearn.gaussian_process.kernels`, sums and products included. Its parameters are
-        taken as they are; nothing is tuned.
+        Any kernel of `sklearn.gaussian_process.kernels`, sums and products included, but for `WhiteKernel`:
+        noise is in λ, and kernels that add it are refused. It is copied; its parameters are taken as they
+        are, and nothing is tuned.
     dim
         Number of input columns; None takes what the first input has.
     norm_bound, regularization, noise, cap, clip, label_range
@@ -55,12 +58,15 @@ class KernelRidge(LeastSquares):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dim is not None:
-            as_count(self.dim, "dim", "KernelRidge")
+            set_fields(self, dim=as_count(self.dim, "dim", "KernelRidge"))
         if isinstance(self.kernel, Mapping):
-            object.__setattr__(self, "kernel", build_kernel(self.kernel))
+            set_fields(self, kernel=build_kernel(self.kernel))
         if not (callable(self.kernel) and hasattr(self.kernel, "diag")):
             allowed = "a kernel of sklearn.gaussian_process.kernels"
             raise invalid("kernel", "KernelRidge", allowed, repr(self.kernel))
+        set_fields(self, kernel=copy.deepcopy(self.kernel))
+        if _adds_noise(self.kernel, self.dim or 1):
+            raise noise_in(self.kernel)
 
     def features(self, X: Floats) -> Floats:
         """Return the rows as they are."""
@@ -90,3 +96,11 @@ class KernelRidge(LeastSquares):
 
         smooth = RBF(1.0) + 0.5 * DotProduct(sigma_0=1.0)
         return [cls(DotProduct(sigma_0=0.0), dim=dim), cls(smooth, regularization=0.1, label_range=(1, 5))]
+
+
+def _adds_noise(kernel: Kernel, columns: int) -> bool:
+    """Return whether that shows on some row; what takes only other rows will show it on the first of them."""
+    try:
+        return adds_noise(kernel, np.full((1, columns), 0.5))
+    except Exception:  # a user's kernel, or one that knows the number of columns
+        return False

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Numbers, as_noise, as_number, lesser
+from qufur.arrays import LARGEST, Floats, Numbers, as_noise, as_number, has_square, lesser
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.models.regression import Regression, as_flag
 from qufur.models.view import Posterior
 
@@ -33,12 +34,12 @@ class LeastSquares(Regression):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_uncertainty(self)
+        set_uncertainty(self)
 
     @property
     def penalty(self) -> float:
         """λ."""
-        return self.norm_bound**-2.0 if self.regularization is None else float(self.regularization)
+        return self.norm_bound**-2.0 if self.regularization is None else self.regularization
 
     @abstractmethod
     def features(self, X: Floats) -> Floats:
@@ -82,13 +83,21 @@ class LeastSquares(Regression):
         return self.cap and uncertainty >= self.level
 
 
-def check_uncertainty(model: Any) -> None:
-    """Check the options of a model that its Δ comes from: C, λ, η and the cap."""
+def set_uncertainty(model: Any) -> None:
+    """Check and set the options of a model that its Δ comes from: C, λ, η and the cap."""
     owner = type(model).__name__
-    as_number(model.norm_bound, "norm_bound", owner, low=0)
-    if not 1e-150 < model.norm_bound < 1e150:
+    norm_bound = as_number(model.norm_bound, "norm_bound", owner, low=0)
+    if not has_square(norm_bound):
         raise invalid("norm_bound", owner, "such that 1/C² is a number", model.norm_bound)
-    if model.regularization is not None:
-        as_number(model.regularization, "regularization", owner, low=0)
-    as_noise(model.noise, owner)
-    as_flag(model.cap, "cap", owner)
+    penalty = model.regularization
+    if penalty is not None:
+        penalty = as_number(penalty, "regularization", owner, low=0)
+        if not 1 / LARGEST <= penalty <= LARGEST:
+            raise invalid("regularization", owner, f"between {1 / LARGEST:g} and {LARGEST:g}", penalty)
+    set_fields(
+        model,
+        norm_bound=norm_bound,
+        regularization=penalty,
+        noise=as_noise(model.noise, owner),
+        cap=as_flag(model.cap, "cap", owner),
+    )

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Numbers, clipped
+from qufur.arrays import Floats, Numbers, clipped, has_square
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.models.base import Model
 
 
@@ -30,8 +31,11 @@ class Regression(Model):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        as_flag(self.clip, "clip", owner)
-        object.__setattr__(self, "label_range", _as_range(self.label_range, owner))
+        set_fields(
+            self,
+            clip=as_flag(self.clip, "clip", owner),
+            label_range=_as_range(self.label_range, owner),
+        )
 
     def scaled(self, labels: Numbers) -> Numbers:
         """Map labels to [−1, 1]."""
@@ -67,17 +71,20 @@ class Regression(Model):
         return error * error, most * most
 
 
-def as_flag(value: Any, parameter: str, owner: str) -> None:
-    """Refuse what is neither True nor False."""
+def as_flag(value: Any, parameter: str, owner: str) -> bool:
+    """Return True or False, and refuse all else."""
     if not isinstance(value, bool | np.bool_):
         raise invalid(parameter, owner, "True or False", repr(value))
+    return bool(value)
 
 
 def _as_range(value: Any, owner: str) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         low, high = 0.0, 0.0
     if not (low < high and np.isfinite(high - low)):
         raise invalid("label_range", owner, "two finite numbers (low, high) with low < high", repr(value))
+    if not has_square(high - low):
+        raise invalid("label_range", owner, "such that (high - low)² is a number", repr(value))
     return low, high

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, as_count
+from qufur.fields import set_fields
 from qufur.models.fading import FadingState
 from qufur.models.gram import Gram
 from qufur.models.least_squares import LeastSquares
@@ -62,10 +63,15 @@ class Ridge(LeastSquares):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        as_count(self.dim, "dim", "Ridge")
-        as_flag(self.intercept, "intercept", "Ridge")
-        if self.half_life is not None:
-            as_count(self.half_life, "half_life", "Ridge", remedy="None never forgets.")
+        half_life = self.half_life
+        if half_life is not None:
+            half_life = as_count(half_life, "half_life", "Ridge", remedy="None never forgets.")
+        set_fields(
+            self,
+            dim=as_count(self.dim, "dim", "Ridge"),
+            intercept=as_flag(self.intercept, "intercept", "Ridge"),
+            half_life=half_life,
+        )
 
     @property
     def forgets(self) -> bool:

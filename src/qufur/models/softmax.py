@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, as_count, is_whole
+from qufur.classes import class_named, name_of
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.models.adam import PaperAdam
 from qufur.models.base import Model, State
 from qufur.models.converged import Converged
-from qufur.models.least_squares import check_uncertainty
+from qufur.models.least_squares import set_uncertainty
 from qufur.models.ridge import Ridge
 from qufur.models.softmax_fisher import FisherState
 from qufur.models.softmax_state import SoftmaxState
@@ -65,11 +67,15 @@ class Softmax(Model):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        as_count(self.dim, "dim", owner)
         if not is_whole(self.classes) or self.classes < 2:
             raise invalid("classes", owner, "an integer of at least 2", repr(self.classes))
-        check_uncertainty(self)
-        object.__setattr__(self, "training", _as_training(self.training, owner))
+        set_fields(
+            self,
+            dim=as_count(self.dim, "dim", owner),
+            classes=int(self.classes),
+            training=_as_training(self.training, owner),
+        )
+        set_uncertainty(self)
 
     @property
     def raw(self) -> Ridge:
@@ -117,9 +123,8 @@ class Softmax(Model):
 
     def describe(self) -> dict[str, Any]:
         """Return the arguments that make the model, the training with the name of its kind."""
-        return super().describe() | {
-            "training": {"kind": type(self.training).__name__, **vars(self.training)}
-        }
+        kind = name_of(type(self.training), Training, "training", type(self).__name__)
+        return super().describe() | {"training": {"kind": kind, **vars(self.training)}}
 
     def start(self) -> State:
         """Return the state of a learner that has seen nothing."""
@@ -167,9 +172,7 @@ class FisherSoftmax(Softmax):
 def _as_training(value: Any, owner: str) -> Training:
     if isinstance(value, Mapping):  # as `describe` has it
         options = dict(value)
-        name = options.pop("kind", None)
-        kinds = [kind for kind in Training.__subclasses__() if kind.__name__ == name]
-        value = kinds[-1](**options) if kinds else value
+        value = class_named(options.pop("kind", None), Training, "training", owner)(**options)
     if not isinstance(value, Training):
         raise invalid("training", owner, "Converged(...) or PaperAdam(...)", repr(value))
     return value

@@ -90,16 +90,16 @@ class Rule(ABC):
         """Return small instances, meant for streams of length `horizon`, for the contract checks."""
 
 
-def as_budget(budget: int | None, owner: str) -> None:
-    """Refuse a budget that is neither None nor a whole number of at least 1."""
-    if budget is not None:
-        as_count(
-            budget, "budget", owner, remedy="It counts labels; a share of the stream is share * horizon."
-        )
+def as_budget(budget: Any, owner: str) -> int | None:
+    """Return a budget, which is None or a whole number of at least 1."""
+    if budget is None:
+        return None
+    remedy = "It counts labels; a share of the stream is share * horizon."
+    return as_count(budget, "budget", owner, remedy=remedy)
 
 
-def as_floor(floor: Any, owner: str, share: float) -> None:
-    """Refuse a floor below 0, or one that would spend the share of the stream that is paid for by itself."""
+def as_floor(floor: Any, owner: str, share: float) -> float:
+    """Return a floor of at least 0 that does not by itself spend the share of the stream that is paid for."""
     real = isinstance(floor, numbers.Real) and not isinstance(floor, bool)
     if not (real and 0 <= floor < share):
         allowed = f"at least 0 and below {share:g}"
@@ -109,3 +109,4 @@ def as_floor(floor: Any, owner: str, share: float) -> None:
             else "At the share of the stream that the budget pays for, nothing is left to choose."
         )
         raise invalid("floor", owner, allowed, repr(floor), remedy)
+    return float(floor)

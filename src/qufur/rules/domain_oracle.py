@@ -10,6 +10,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count, as_domains
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule
 from qufur.rules.levels import ALWAYS, NEVER
 
@@ -62,11 +63,9 @@ class DomainOracle(Rule):
     budget: int = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        as_count(self.budget, "budget", "DomainOracle")
-        for name, values in zip(
-            ("durations", "dims"), as_domains(self.durations, self.dims, "DomainOracle"), strict=True
-        ):
-            object.__setattr__(self, name, values)
+        budget = as_count(self.budget, "budget", "DomainOracle")
+        durations, dims = as_domains(self.durations, self.dims, "DomainOracle")
+        set_fields(self, durations=durations, dims=dims, budget=budget)
 
     @cached_property
     def rates(self) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule
 
 
@@ -40,8 +41,11 @@ class FixedBudget(Rule):
     horizon: int
 
     def __post_init__(self) -> None:
-        as_count(self.horizon, "horizon", "FixedBudget")
-        as_count(self.budget, "budget", "FixedBudget")
+        set_fields(
+            self,
+            horizon=as_count(self.horizon, "horizon", "FixedBudget"),
+            budget=as_count(self.budget, "budget", "FixedBudget"),
+        )
         if self.budget < self.copies:
             allowed = f"at least {self.copies} for horizon {self.horizon}"
             remedy = f"Below that no copy could buy a label: use QuFUR(alpha, budget={self.budget}) instead."

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count
+from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule
 from qufur.rules.levels import ALWAYS
 
@@ -32,7 +33,7 @@ class Greedy(Rule):
     budget: int
 
     def __post_init__(self) -> None:
-        as_count(self.budget, "budget", "Greedy")
+        set_fields(self, budget=as_count(self.budget, "budget", "Greedy"))
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.ones(np.shape(uncertainty))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from qufur.arrays import Bools, Floats, Ints, as_count, as_number, is_whole
+from qufur.arrays import Floats, Ints, as_count, as_number, is_whole
 from qufur.errors import invalid
+from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule, as_floor
+from qufur.rules.bucket import MOST_TOKENS, Bucket
 from qufur.rules.pacing import STRETCH, Pacing
 from qufur.rules.spending import Spending
 
@@ -27,7 +27,8 @@ class Paced(Rule):
     is. Beyond the horizon only what is left over is bought, and the budget is never exceeded.
 
     With a rate ρ: labels are tokens that come back at rate ρ, and at most `burst` are kept, so that no window
-    of n examples has more than ρn + burst labels.
+    of n examples has more than ρn + burst labels, retracted ones aside. What is retracted stands as if it had
+    not been bought; a token that had come back since is not given a second time.
 
     Parameters
     ----------
@@ -56,22 +57,30 @@ class Paced(Rule):
     floor: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.horizon is not None:
-            as_count(self.horizon, "horizon", "Paced")
-            as_count(
-                self.budget, "budget", "Paced", remedy="It counts labels; a rate goes without a horizon."
-            )
-            if self.burst is not None:
-                raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
-            as_floor(self.floor, "Paced", self.share)
-            return
-        if is_whole(self.budget) and self.budget != 1:
-            remedy = "Say how many examples will come, or give a rate such as 0.05."
-            raise invalid("horizon", "Paced", "given with a budget", "None", remedy)
-        as_number(self.budget, "rate", "Paced", low=0, high=1)
+        if self.horizon is None:
+            self._set_rate()
+        else:
+            self._set_budget()
+        set_fields(self, floor=as_floor(self.floor, "Paced", self.share))
+
+    def _set_budget(self) -> None:
+        remedy = "It counts labels; a rate goes without a horizon."
+        set_fields(
+            self,
+            horizon=as_count(self.horizon, "horizon", "Paced"),
+            budget=as_count(self.budget, "budget", "Paced", remedy=remedy),
+        )
         if self.burst is not None:
-            as_number(self.burst, "burst", "Paced", low=STRETCH * self.budget + 1)
-        as_floor(self.floor, "Paced", self.share)
+            raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
+
+    def _set_rate(self) -> None:
+        if is_whole(self.budget):
+            remedy = "Say how many examples will come, or give a rate such as 0.05; that of all is 1.0."
+            raise invalid("horizon", "Paced", "given with a budget", "None", remedy)
+        set_fields(self, budget=as_number(self.budget, "rate", "Paced", low=0, high=1))
+        if self.burst is not None:
+            least = STRETCH * self.budget + 1
+            set_fields(self, burst=as_number(self.burst, "burst", "Paced", low=least, high=MOST_TOKENS))
 
     @property
     def share(self) -> float:
@@ -79,7 +88,7 @@ class Paced(Rule):
 
     @property
     def limit(self) -> int | None:
-        return None if self.horizon is None else int(self.budget)
+        return None if self.horizon is None else self.budget
 
     def start(self) -> Spending:
         return Bucket(self) if self.horizon is None else Remainder(self)
@@ -103,7 +112,7 @@ class Remainder(Pacing):
     power = 1.5
 
     def __init__(self, rule: Paced) -> None:
-        self.total, self.horizon = int(rule.budget), rule.horizon or 1
+        self.total, self.horizon = rule.budget, rule.horizon or 1
         self.level = 0.0
         super().__init__(rule)
 
@@ -150,54 +159,3 @@ class Remainder(Pacing):
     def restore(self, values: dict[str, Any]) -> None:
         super().restore(values)
         self.level = values["level"]
-
-
-def usual_burst(rate: float) -> float:
-    """Return the burst allowed unless told otherwise: the labels of a thousand examples, and a few."""
-    return 1000 * rate + STRETCH
-
-
-class Bucket(Pacing):
-    """Labels as tokens: ρ come with every example, and at most `most` are kept.
-
-    Tokens of a stretch come at its end, so that a window of n examples can meet those of 31 earlier ones:
-    `most` is smaller than the promised burst by what they bring.
-    """
-
-    def __init__(self, rule: Paced) -> None:
-        self.rate = float(rule.budget)
-        burst = usual_burst(self.rate) if rule.burst is None else rule.burst
-        self.most = burst - (STRETCH - 1) * self.rate
-        self.tokens = self.most
-        super().__init__(rule)
-
-    @property
-    def left(self) -> int:
-        """Labels that may be bought at once."""
-        return int(self.tokens)
-
-    @property
-    def room(self) -> Floats:
-        return np.array([math.floor(self.tokens)], dtype=np.float64)
-
-    def next_alpha(self) -> float:
-        """Return 2ρ (most/2)^(tokens/most): it falls geometrically as tokens go."""
-        return float(2 * self.rate * max(1.0, self.most / 2) ** (self.tokens / self.most))
-
-    def take_in(self, uncertainty: Sequence[float]) -> None:
-        self.tokens = min(self.most, self.tokens + self.rate * len(uncertainty))
-
-    def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
-        self.tokens -= spent
-        super().book(charged, spent, uncertainty)
-
-    def refund(self, charge: Bools) -> None:
-        super().refund(charge)
-        self.tokens = min(self.most, self.tokens + 1)
-
-    def save(self) -> dict[str, Any]:
-        return super().save() | {"tokens": self.tokens}
-
-    def restore(self, values: dict[str, Any]) -> None:
-        super().restore(values)
-        self.tokens = values["tokens"]

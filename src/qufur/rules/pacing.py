@@ -58,6 +58,10 @@ class Pacing(Spending):
     def ahead(self) -> int:
         return self._length - len(self._stretch)
 
+    @property
+    def place(self) -> int:
+        return self.seen + len(self._stretch)
+
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         if self.alpha == math.inf:
             return np.ones(np.shape(uncertainty))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from qufur.arrays import Floats, Ints, as_number, greater, lesser
+from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule, as_budget, as_floor
 from qufur.rules.levels import reached
 
@@ -40,10 +41,13 @@ class QuFUR(Rule):
     floor: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        as_number(self.alpha, "alpha", "QuFUR", low=0)
-        as_number(self.power, "power", "QuFUR", low=0)
-        as_budget(self.budget, "QuFUR")
-        as_floor(self.floor, "QuFUR", 1.0)
+        set_fields(
+            self,
+            alpha=as_number(self.alpha, "alpha", "QuFUR", low=0),
+            power=as_number(self.power, "power", "QuFUR", low=0),
+            budget=as_budget(self.budget, "QuFUR"),
+            floor=as_floor(self.floor, "QuFUR", 1.0),
+        )
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         p = lesser(1.0, self.alpha * uncertainty)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,16 @@ from qufur.rules.levels import LARGEST_COIN, NEVER
 if TYPE_CHECKING:
     from qufur.rules.base import Rule
 
-PAID, NOT_PAID = np.array([True]), np.array([False])
-"""What a single copy pays for one example; shared, and never written to."""
+
+class Charge(NamedTuple):
+    """What a query cost: the copies that paid for it, and its place in the stream where the rule has one."""
+
+    copies: Bools
+    place: int
+
+
+PAID, NOTHING = np.array([True]), Charge(np.array([False]), 0)
+"""What a single copy pays for one example, and the charge of one passed over; never written to."""
 
 
 class Spending:
@@ -41,6 +49,11 @@ class Spending:
     def ahead(self) -> int | None:
         """How many examples can be decided before the rule changes; None if it never does."""
         return None
+
+    @property
+    def place(self) -> int:
+        """How many examples came before the next, for rules that refund by it; 0 for the others."""
+        return 0
 
     @property
     def room(self) -> Floats:
@@ -71,25 +84,26 @@ class Spending:
 
     def toss(
         self, uncertainty: float, rng: np.random.Generator, domain: Ints | None
-    ) -> tuple[bool, float, Bools]:
+    ) -> tuple[bool, float, Charge]:
         """Decide one example: the same as an offer of one, and faster if there is a single copy.
 
-        Returns whether it is queried, with which probability, and which copies pay.
+        Returns whether it is queried, with which probability, and who pays.
         """
+        place = self.place
         if not self.rule.single:
             offer, row = self.offer(1, rng, domain), np.array([uncertainty])
             if uncertainty > offer.lowest[0]:
                 offer.buy(0, uncertainty)
-            return bool(offer.query[0]), offer.close(row).item(), offer.charges[:, 0]
+            return bool(offer.query[0]), offer.close(row).item(), Charge(offer.charges[:, 0], place)
         coin: Any = rng.random() if self.rule.random else LARGEST_COIN
         left, probability = self.left, 0.0
         if left is None or left > 0:
             probability = float(self.probability(uncertainty, domain))  # type: ignore[arg-type]
             if uncertainty > self.levels(coin, domain):
                 self.book(1, 1, [uncertainty])
-                return True, probability, PAID
+                return True, probability, Charge(PAID, place)
         self.book(0, 0, [uncertainty])
-        return False, probability, NOT_PAID
+        return False, probability, NOTHING
 
     def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         """Take note of examples that were decided: what each copy paid for, and their uncertainties."""
@@ -97,9 +111,9 @@ class Spending:
             self.charged += charged
             self.spent += spent
 
-    def refund(self, charge: Bools) -> None:
-        """Take back one query that these copies paid for."""
-        self.charged -= charge
+    def refund(self, charge: Charge) -> None:
+        """Take back one query."""
+        self.charged -= charge.copies
         self.spent -= 1
 
     def save(self) -> dict[str, Any]:
@@ -129,7 +143,7 @@ class Offer:
     def __init__(self, spending: Spending, coins: Floats, domain: Ints | None) -> None:
         self._spending = spending
         self._domain = domain
-        self.spent, self.left = spending.spent, spending.left
+        self.spent, self.left, self._place = spending.spent, spending.left, spending.place
         self.levels = spending.levels(coins, domain)
         self.room = spending.room
         self.charges = np.zeros(coins.shape, dtype=bool)
@@ -142,6 +156,11 @@ class Offer:
     def query(self) -> Bools:
         """Which examples are queried."""
         return self.charges[0] if len(self.charges) == 1 else np.asarray(self.charges.any(axis=0))
+
+    def paid(self) -> Iterator[Charge]:
+        """Return the charge of each query."""
+        rows = self.query.nonzero()[0]
+        return map(Charge, self.charges.T[rows], (self._place + rows).tolist())
 
     def buy(self, row: int, uncertainty: float) -> bool:
         """Buy the label of an example that is wanted; return whether `lowest` has changed since."""

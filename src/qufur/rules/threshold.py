@@ -9,16 +9,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
+from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule, as_budget
 from qufur.rules.levels import ALWAYS
+
+SLACK = 2e-6
 
 
 @dataclass(frozen=True)
 class Threshold(Rule):
     """Query exactly where Δ reaches a level; not in the paper.
 
-    Duplicates make Δ land on the level up to rounding, so the comparison has a slack of 1e-10: Δ computed one
-    by one or in blocks then falls on the same side.
+    Duplicates make Δ land on the level up to rounding: it is 1, 1/2, 1/3, … as an input of norm 1 comes
+    again. Computed one by one or in blocks it must fall on the same side, so the comparison has a slack of
+    2e-6, twice what Δ may be off by, relative to itself, in the worst of cases.
 
     Parameters
     ----------
@@ -39,14 +43,21 @@ class Threshold(Rule):
     budget: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        as_number(self.level, "level", "Threshold", low=0)
-        as_budget(self.budget, "Threshold")
+        set_fields(
+            self,
+            level=as_number(self.level, "level", "Threshold", low=0),
+            budget=as_budget(self.budget, "Threshold"),
+        )
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        return np.where(uncertainty >= self.level * (1 - 1e-10), 1.0, 0.0)
+        return np.where(uncertainty >= self._reached, 1.0, 0.0)
 
     def levels(self, coins: Floats, domain: Ints | None) -> Floats:
-        return np.full(np.shape(coins), math.nextafter(self.level * (1 - 1e-10), ALWAYS))
+        return np.full(np.shape(coins), math.nextafter(self._reached, ALWAYS))
+
+    @property
+    def _reached(self) -> float:
+        return self.level * (1 - SLACK)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Callable[[float], Rule]:

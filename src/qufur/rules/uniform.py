@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number
+from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule, as_budget
 from qufur.rules.levels import ALWAYS, NEVER
 
@@ -34,18 +35,21 @@ class Uniform(Rule):
     budget: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        as_number(self.rate, "rate", "Uniform", low=0, high=1)
-        as_budget(self.budget, "Uniform")
+        set_fields(
+            self,
+            rate=as_number(self.rate, "rate", "Uniform", low=0, high=1),
+            budget=as_budget(self.budget, "Uniform"),
+        )
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        return np.full(np.shape(uncertainty), float(self.rate))
+        return np.full(np.shape(uncertainty), self.rate)
 
     def levels(self, coins: Floats, domain: Ints | None) -> Floats:
         return np.where(coins < self.rate, ALWAYS, NEVER)
 
     @property
     def share(self) -> float:
-        return float(self.rate)
+        return self.rate
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Uniform:

@@ -14,7 +14,7 @@ from qufur.experiments.pacing.streams import FAMILIES, model_of
 from qufur.experiments.pacing.strips import draw_strips
 from qufur.learner import Learner
 from qufur.rules import Paced, QuFUR, Rule, Uniform
-from qufur.rules.paced import usual_burst
+from qufur.rules.bucket import usual_burst
 from qufur.run import run
 from qufur.tasks import Row
 
