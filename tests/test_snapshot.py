@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save as save_tensors
 
 from qufur import Learner, QuFUR, Ridge, snapshot
-from qufur.atomic import LEFTOVER_AGE
+from qufur.atomic import LEFTOVER_AGE, replacing
 
 from .refusals import refusal
 from .test_soak_calls import CRASHES, Crash, crashing
@@ -89,6 +89,23 @@ def test_permissions_are_kept(tmp_path):
         assert stat.S_IMODE(file.stat().st_mode) == 0o604
     finally:
         os.umask(mask)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of another kind")
+def test_a_private_file_is_private_while_it_is_written(tmp_path, monkeypatch):
+    file, mask, seen = tmp_path / "learner", os.umask(0o022), set()
+    monkeypatch.setattr(os, "fsync", lambda handle: seen.add(os.fstat(handle).st_mode))
+    try:
+        used().save(file)
+        file.chmod(0o600)
+        seen.clear()
+        with replacing(file) as part:
+            seen.update(path.stat().st_mode for path in tmp_path.glob(".*.part"))
+            part.write(file.read_bytes())
+    finally:
+        os.umask(mask)
+    assert {stat.S_IMODE(mode) for mode in seen if stat.S_ISREG(mode)} == {0o600}
+    assert same(Learner.load(file), used())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights")
