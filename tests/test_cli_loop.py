@@ -172,12 +172,13 @@ def test_another_label_for_the_same_row_is_refused(work, tmp_path):
     assert "the one that came before, got 31 for 'LH0', which has 30" in text
 
 
+@pytest.mark.parametrize("value", [70.0, 1.7e12, 1234567890123456789], ids=["typo", "timestamp", "id"])
 @pytest.mark.parametrize("rest", [True, False], ids=["while labels are outstanding", "when all are there"])
-def test_a_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest):
+def test_a_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest, value):
     out, _ = asked(work, tmp_path)
     learner = Workbook.load(tmp_path / "s.qufur").learner
     right = {name: DELAY[int(name[2:])] for name in learner.outstanding[: 20 if rest else None]}
-    wrong = right | dict.fromkeys(list(right)[3:6], 70.0)  # out of range
+    wrong = right | dict.fromkeys(list(right)[3:6], value)  # out of range
     work("tell", filled(out, wrong))
     code, text = work("tell", filled(out, right), "--replace")
     assert code == 0
@@ -191,6 +192,8 @@ def test_a_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest
     assert found.loss == pytest.approx(expected.loss)
     assert found.labelled_loss == pytest.approx(expected.labelled_loss)
     assert (found.beyond, found.fit.noise) == (0, pytest.approx(expected.fit.noise))
+    tested = (learner.state.labelled.tested().array() for learner in (book.learner, learner))
+    np.testing.assert_allclose(*tested, rtol=1e-9, atol=1e-12)
     assert "0 labels learned" in work("tell", filled(out, right))[1]
 
 

@@ -12,12 +12,11 @@ import numpy as np
 
 from qufur import snapshot, state_file
 from qufur.answer import Answers
-from qufur.arrays import Floats
+from qufur.arrays import Floats, as_labels
 from qufur.asked import Asked
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models.base import Id
-from qufur.models.gram import Gram
 from qufur.models.ridge_state import RidgeState
 from qufur.records import Batch, Encoding, ids
 
@@ -112,9 +111,10 @@ class Workbook:
     def tell(self, names: Sequence[Id], labels: Floats, file: str, *, replace: bool = False) -> Told:
         """Learn labels; the same label twice is one, and nothing is learned if one of them is wrong.
 
-        With `replace`, another label for a row that has one takes its place, as if it had been told at once.
+        With `replace`, another label for a row that has one takes its place, as if it had been told at once:
+        all labels are learned anew, O(d²) for each.
         """
-        wanted = dict(zip(names, labels.tolist(), strict=True))
+        wanted = dict(zip(names, as_labels(labels, len(names), file).tolist(), strict=True))
         if len(wanted) < len(names):
             twice = next(name for place, name in enumerate(names) if name in names[:place])
             raise invalid("id", file, "there once", f"{twice!r} more than once")
@@ -128,8 +128,8 @@ class Workbook:
             received = f"{wanted[other[0]]:g} for {other[0]!r}, which has {self.told[other[0]].label:g}"
             raise invalid("label", file, "the one that came before", received, "--replace takes the new one.")
         self._learn({name: wanted[name] for name in new})
-        for name in other:
-            self._replace(name, wanted[name])
+        if other:
+            self._replace({name: wanted[name] for name in other})
         return Told(len(new), len(wanted) - len(new), len(other))
 
     def _learn(self, labels: dict[Id, float]) -> None:
@@ -138,12 +138,19 @@ class Workbook:
         self.learner.tell_many(list(labels), np.array(list(labels.values())))
         self.told |= records
 
-    def _replace(self, name: Id, label: float) -> None:
-        record, state = self.told[name], cast(RidgeState, self.learner.state)
-        old, new = state.model.scaled(np.array([record.label, label])).tolist()
-        cast(Gram, state.labelled).correct(record.row, old, new)
-        self.learner.ledger.correct(record.prediction, record.probability, record.label, label)
-        self.told[name] = dataclasses.replace(record, label=label)
+    def _replace(self, labels: dict[Id, float]) -> None:
+        """Learn all labels anew: what a wrong one left behind may be larger than the right ones."""
+        records = list(self.told.values())
+        told = {
+            name: dataclasses.replace(record, label=labels.get(name, record.label))
+            for name, record in self.told.items()
+        }
+        new = np.array([record.label for record in told.values()])
+        cast(RidgeState, self.learner.state).relearn(np.array([record.row for record in records]), new)
+        numbers = np.array([[record.prediction, record.probability, record.label] for record in records])
+        prediction, probability, old = numbers.T
+        self.learner.ledger.correct(prediction, probability, old, new)
+        self.told = told
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in place of what was there, or not at all."""
