@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -19,6 +19,8 @@ from qufur.learner import Learner
 from qufur.models.base import Id
 from qufur.models.ridge_state import RidgeState
 from qufur.records import Batch, Encoding, ids
+from qufur.records.cells import clean_texts, numbers
+from qufur.records.written import free, heading, unescaped
 
 VERSION = 1
 
@@ -108,12 +110,36 @@ class Workbook:
         """Return what the rows are called: by a column, or by numbers that go on from the last table."""
         return ids(batch, self.id) if self.id else list(range(self.rows + 1, self.rows + 1 + len(batch)))
 
+    @property
+    def id_column(self) -> str:
+        """What the column of ids is called in the files for people who label."""
+        return self.id or free("row", {heading(self.target)})
+
+    def untold(self, rows: Iterable[tuple[str, str]]) -> list[Id]:
+        """Return of ids and labels, as text, the ids that wait for a label or came with another one."""
+        cells = [(id.strip(), label) for id, label in rows]
+        names = self._known([id for id, _ in cells])
+        labels = clean_texts(label for _, label in cells)
+        return [name for name, label in zip(names, labels, strict=True) if self._is_untold(name, label)]
+
+    def _is_untold(self, name: Id, label: str | None) -> bool:
+        if name not in self.told or label is None:
+            return name in self.learner.charges
+        number = numbers([label])
+        return number is None or number.item() != self.told[name].label
+
+    def _known(self, names: Sequence[Id]) -> list[Id]:
+        """Return ids by the names that they have here: what is written alike is the same."""
+        known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.charges)}
+        return [known.get(unescaped(str(name)), known.get(str(name), name)) for name in names]
+
     def tell(self, names: Sequence[Id], labels: Floats, file: str, *, replace: bool = False) -> Told:
         """Learn labels; the same label twice is one, and nothing is learned if one of them is wrong.
 
         With `replace`, another label for a row that has one takes its place, as if it had been told at once:
         all labels are learned anew, O(d²) for each.
         """
+        names = self._known(names)
         wanted = dict(zip(names, as_labels(labels, len(names), file).tolist(), strict=True))
         if len(wanted) < len(names):
             twice = next(name for place, name in enumerate(names) if name in names[:place])
@@ -147,8 +173,8 @@ class Workbook:
         }
         new = np.array([record.label for record in told.values()])
         cast(RidgeState, self.learner.state).relearn(np.array([record.row for record in records]), new)
-        numbers = np.array([[record.prediction, record.probability, record.label] for record in records])
-        prediction, probability, old = numbers.T
+        decided = np.array([[record.prediction, record.probability, record.label] for record in records])
+        prediction, probability, old = decided.T
         self.learner.ledger.correct(prediction, probability, old, new)
         self.told = told
 
@@ -164,9 +190,9 @@ class Workbook:
             "tables": self.tables,
         }
         records = self.told.values()
-        numbers = [[record.label, record.prediction, record.probability] for record in records]
+        columns = [[record.label, record.prediction, record.probability] for record in records]
         tensors |= {
-            "workbook.numbers": np.array(numbers, dtype=np.float64).reshape(-1, 3),
+            "workbook.numbers": np.array(columns, dtype=np.float64).reshape(-1, 3),
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
             "workbook.asked": self.asked.digests,
         }
@@ -178,12 +204,12 @@ class Workbook:
         header, tensors = state_file.read(path)
         try:
             own = header["workbook"]
-            numbers, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
+            columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
             asked = tensors.pop("workbook.asked", None)
             learner = snapshot.decode(Learner, (header["learner"], tensors))
             records = [
                 Record(label, prediction, probability, row)
-                for (label, prediction, probability), row in zip(numbers.tolist(), rows, strict=True)
+                for (label, prediction, probability), row in zip(columns.tolist(), rows, strict=True)
             ]
             told = dict(zip(own["told"], records, strict=True))
             encoding = Encoding.from_state(own["encoding"])

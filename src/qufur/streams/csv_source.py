@@ -19,6 +19,9 @@ from qufur.arrays import Floats
 from qufur.errors import invalid
 from qufur.streams.source import Source, bad_cell, no_rows, unreadable
 
+LONGEST_CELL = 2**17
+"""Characters: after a quote that never closes, no more than this is read."""
+
 
 class CsvSource(Source):
     """A UTF-8 file with a header line; blank lines are skipped, rows are numbered from 1."""
@@ -51,7 +54,7 @@ class CsvSource(Source):
         # A byte that is not UTF-8 matters in a number only, and is complained about there.
         with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             try:
-                yield from even(csv.reader(file), self.path)
+                yield from even(reader(file), self.path)
             except csv.Error as error:
                 raise unreadable(self.path, "CSV", error) from None
 
@@ -71,6 +74,12 @@ class CsvSource(Source):
             for name, cell in zip(names, record, strict=True)
         )
         return next(bad_cell(self.path, *place) for place in cells if not _is_finite(place[-1]))
+
+
+def reader(lines: Iterable[str], longest: int = LONGEST_CELL) -> Iterator[list[str]]:
+    """Read records with cells of up to so many characters."""
+    csv.field_size_limit(longest)  # of all readers, so every one says it
+    return csv.reader(lines)
 
 
 def even(records: Iterable[list[str]], path: Path) -> Iterator[list[str]]:
