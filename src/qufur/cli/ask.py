@@ -65,7 +65,10 @@ def ask(
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="First: column of free text.")] = None,
     text_model: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"First: model that reads text, or its folder; {BERT} by default."),
+        typer.Option(
+            metavar="NAME",
+            help=f"First: model that reads text, or its folder; {BERT} by default. Later: let it be fetched.",
+        ),
     ] = None,
     impute: Annotated[bool, typer.Option(help="First: let cells be missing.")] = False,
     seed: Annotated[
@@ -113,11 +116,13 @@ def ask(
 
 def _continued(state: Path, first: dict[str, Any]) -> Workbook:
     for name, value in first.items():
-        if value is not None:
+        if value is not None and name != "--text-model":
             remedy = "It is fixed by the first table."
             raise invalid(name, "qufur ask", "left out once the state file is there", repr(value), remedy)
     book = Workbook.load(state)
     check_target(book.id, book.target)
+    if first["--text-model"] is not None:
+        book.encoding.fetch(first["--text-model"])
     return book
 
 

@@ -21,6 +21,9 @@ def predict(
     data: Annotated[Path, typer.Argument(help="CSV, JSON-lines, Parquet or NPZ file of rows.")],
     state: State,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of predictions.")],
+    text_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model that reads text, to let it be fetched.")
+    ] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -29,6 +32,8 @@ def predict(
     book = opened(state)
     if not force:
         check_answered(book, out)
+    if text_model is not None:
+        book.encoding.fetch(text_model)
     rows = Rows(data, None if json else "Predicting", text=book.encoding.text is not None)
     new = NewCategories(book.encoding)
     id = heading(book.id or "row")

@@ -155,7 +155,7 @@ class TextSurvey(Survey):
     name, file
         Of the column and of its table.
     model
-        The name of the language model, or its folder.
+        The name of the language model, which is fetched if need be, or its folder.
     """
 
     def __init__(self, name: str, file: str, model: str) -> None:
@@ -174,4 +174,4 @@ class TextSurvey(Survey):
         return 0 if values is None else int(values.shape[1])
 
     def _read(self, column: Column) -> Any:
-        return text_vectors(column, self._model)
+        return text_vectors(column, self._model, fetch=True)
