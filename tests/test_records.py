@@ -464,7 +464,7 @@ LATER = [
         "column 'c' of t.csv must be a category in every row, got an empty cell in row 1. Fill",
     ),
     (
-        later("a,c\n1,x\n1e300,x\n", "a,c\n1e-150,x\n0,x\n"),
+        later("a,c\n1,x\n1e300,x\n", "a,c\n1e-140,x\n0,x\n"),
         "column 'a' of t.csv must be numbers not too large to be scaled, got '1e300' in row 2.",
     ),
 ]
@@ -487,6 +487,10 @@ def test_errors_of_ids_and_options(tmp_path):
     batch = Batch({"id": ["a", None, 1.5, [1]]}, 4, "t.csv")
     assert "column 'id' of t.csv must be text or whole numbers, got an empty cell in row 5." in refusal(
         lambda: ids(batch, "id")
+    )
+    large = Batch({"y": ["1", "-1e160"]})
+    assert "must be numbers below 1e+150 in size, got '-1e160' in row 2." in refusal(
+        lambda: labels(large, "y")
     )
     half = Batch({"id": ["a\ud800"]})
     assert "must be text of whole characters, got 'a\\ud800' in row 1." in refusal(lambda: ids(half, "id"))

@@ -10,6 +10,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints
 from qufur.records.batch import Batch
 from qufur.records.cells import first_bad, listed, numbers
+from qufur.streams.source import TOO_LARGE
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _LARGEST = 2**63
@@ -53,6 +54,10 @@ def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints
         raise batch.refuse(
             column, first_bad(cells, numbers), "finite numbers", "Correct it or leave it blank."
         )
+    large = np.abs(values[:, 0]) >= TOO_LARGE
+    if large.any():
+        allowed = f"numbers below {TOO_LARGE:g} in size"
+        raise batch.refuse(column, int(large.argmax()), allowed, "Correct it or leave it blank.")
     missing = np.isnan(values[:, 0])
     if missing.any() and not skip_blank:
         raise batch.refuse(column, int(missing.argmax()), "finite numbers", "Fill it or drop the row.")
