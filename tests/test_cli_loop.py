@@ -12,6 +12,7 @@ import pytest
 from filelock import FileLock
 
 from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge, Uniform
+from qufur.records import Batch, Encoding
 from qufur.snapshot import encode
 from qufur.workbook import Workbook
 
@@ -449,3 +450,12 @@ def test_files_of_earlier_versions_go_on(work, tmp_path):
         code, text = work("ask", june, "-o", tmp_path / "more.csv")
         assert code == 2
         assert name in text
+
+
+def test_long_ids_of_earlier_versions_can_be_told(tmp_path):
+    """They were text if they came from CSV, and ints of any size if not."""
+    learner = Learner(Ridge(1), Uniform(1.0))
+    learner.ask_many([[1.0], [2.0], [3.0]], ids=["1234567890123456789", "007", 7])
+    book = Workbook(learner, Encoding.of([Batch({"wind": [1, 3]})]), "flight", "delay")
+    book.tell([1234567890123456789, "007", 7], np.array([0.1, 0.2, 0.3]), "labels.csv")
+    assert list(book.told) == ["1234567890123456789", "007", 7]
