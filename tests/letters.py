@@ -3,7 +3,7 @@
 import numpy as np
 
 from qufur.data.embeddings import TokenMeans
-from qufur.records.text_vectors import vectors_of
+from qufur.records.text_vectors import LOADED
 
 
 class Letters:
@@ -23,12 +23,12 @@ def let_letters_be_counted(monkeypatch):
     """Let the models letters-abc, letters-ab … be there, and no others; return those loaded, in order."""
     loaded = []
 
-    def pretrained(name):
+    def pretrained(name, *, fetch=True):
         if not name.startswith("letters-"):
             raise OSError(f"{name} is not a local folder\nand much more")
         loaded.append(Letters(name))
         return loaded[-1]
 
     monkeypatch.setattr(TokenMeans, "pretrained", pretrained)
-    vectors_of.cache_clear()
+    LOADED.clear()
     return loaded

@@ -52,6 +52,29 @@ def test_run_for_machines(monkeypatch, capsys, tmp_path, table):
     assert all(row["regret"] is None for row in result["runs"])
 
 
+@pytest.mark.parametrize("command", [["run", "--target", "delay"], ["plan", "--skip", "delay"]], ids=str)
+def test_files_of_any_name(monkeypatch, capsys, tmp_path, table, command):
+    """Titles of figures and tables are text: neither formulas nor markup."""
+    name = "[bold] :smile: cost_$5_to_$6^ [red].csv"
+    file = table.rename(tmp_path / name)
+    assert qufur(monkeypatch, *command, file, "--budget", 30, "--seeds", 1, "--out", tmp_path / "out") == 0
+    assert capsys.readouterr().out.startswith(f"{name}: 120 examples, 2 features")
+    assert (tmp_path / "out" / f"{command[0]}.png").exists()
+
+
+@pytest.mark.parametrize("column", ["wind", "delay"])
+def test_numbers_too_large_to_be_squared(monkeypatch, capsys, tmp_path, table, column):
+    lines = table.read_text().splitlines()
+    lines[4] = {"wind": "-1e200,2,3", "delay": "1,2,1e200"}[column]
+    table.write_text("\n".join(lines))
+    assert qufur(monkeypatch, "run", table, "--target", "delay", "--budget", 30, "--out", tmp_path) == 2
+    message = f"column '{column}' of readings.csv must be numbers below 1e+50 in size, got '"
+    error = capsys.readouterr().err
+    assert error.startswith(f"qufur: {message}")
+    assert "1e200' in row 4." in error
+    assert len(error.splitlines()) == 1
+
+
 def test_run_on_the_synthetic_stream(monkeypatch, capsys, tmp_path):
     assert qufur(monkeypatch, "run", "--seeds", 1, "--budget", "10%", "--out", tmp_path) == 0
     text = capsys.readouterr().out

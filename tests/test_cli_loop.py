@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from filelock import FileLock
 
 from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge, Uniform
+from qufur.records import Batch, Encoding
 from qufur.snapshot import encode
 from qufur.workbook import Workbook
 
@@ -172,12 +174,13 @@ def test_another_label_for_the_same_row_is_refused(work, tmp_path):
     assert "the one that came before, got 31 for 'LH0', which has 30" in text
 
 
+@pytest.mark.parametrize("value", [70.0, 1.7e12, 1234567890123456789], ids=["typo", "timestamp", "id"])
 @pytest.mark.parametrize("rest", [True, False], ids=["while labels are outstanding", "when all are there"])
-def test_a_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest):
+def test_a_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest, value):
     out, _ = asked(work, tmp_path)
     learner = Workbook.load(tmp_path / "s.qufur").learner
     right = {name: DELAY[int(name[2:])] for name in learner.outstanding[: 20 if rest else None]}
-    wrong = right | dict.fromkeys(list(right)[3:6], 70.0)  # out of range
+    wrong = right | dict.fromkeys(list(right)[3:6], value)  # out of range
     work("tell", filled(out, wrong))
     code, text = work("tell", filled(out, right), "--replace")
     assert code == 0
@@ -191,6 +194,8 @@ def test_a_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest
     assert found.loss == pytest.approx(expected.loss)
     assert found.labelled_loss == pytest.approx(expected.labelled_loss)
     assert (found.beyond, found.fit.noise) == (0, pytest.approx(expected.fit.noise))
+    tested = (learner.state.labelled.tested().array() for learner in (book.learner, learner))
+    np.testing.assert_allclose(*tested, rtol=1e-9, atol=1e-12)
     assert "0 labels learned" in work("tell", filled(out, right))[1]
 
 
@@ -199,7 +204,7 @@ def test_a_bad_table_leaves_everything_as_it_was(work, tmp_path):
     state, to_label = (tmp_path / "s.qufur").read_bytes(), out.read_bytes()
     june = tmp_path / "june.csv"
     june.write_text("flight,wind,sky\nLH300,1,clear\nLH301,strong,clear\n")
-    code, text = work("ask", june, "-o", out)
+    code, text = work("ask", june, "-o", out, "--force")
     assert code == 2
     assert "column 'wind' of june.csv must be" in text
     assert "'strong' in row 2" in text
@@ -211,6 +216,7 @@ def test_more_tables_go_on_with_the_budget(work, tmp_path):
     out, _ = asked(work, tmp_path, "--horizon", 400)
     spent = Workbook.load(tmp_path / "s.qufur").learner.spent
     assert spent < 40
+    work("tell", filled(out))
     code, text = work("ask", write(tmp_path / "june.csv", range(300, 400), with_delay=True), "-o", out)
     assert code == 0
     assert "40 labels bought in all, 0 left" in text
@@ -232,11 +238,12 @@ def test_a_row_in_another_table_again_is_refused(work, tmp_path):
         queried = {row["flight"] for row in csv.DictReader(file)}
     for t in (next(t for t in range(300) if f"LH{t}" not in queried), int(min(queried)[2:])):
         state = (tmp_path / "s.qufur").read_bytes()
-        code, text = work("ask", write(tmp_path / "june.csv", [300, t, 301]), "-o", out)
+        june = write(tmp_path / "june.csv", [300, t, 301])
+        code, text = work("ask", june, "-o", tmp_path / "more.csv")
         assert code == 2
         assert f"must be of a row that is new, got 'LH{t}', which was asked about before" in text
         assert (tmp_path / "s.qufur").read_bytes() == state
-    assert work("ask", write(tmp_path / "june.csv", [300, 301]), "-o", out)[0] == 0
+    assert work("ask", write(tmp_path / "june.csv", [300, 301]), "-o", tmp_path / "more.csv")[0] == 0
 
 
 def test_a_row_that_is_far_down_again_is_refused(work, tmp_path, monkeypatch):
@@ -263,7 +270,7 @@ def test_rows_without_ids_are_numbered_through_all_tables(work, tmp_path):
     for part, name in enumerate(("a.csv", "b.csv")):
         (tmp_path / name).write_text(f"wind\n{part}\n5\n")
         assert work("ask", tmp_path / name, "-o", out, *options)[0] == 0
-        options = []
+        options = ["--force"]
     assert out.read_text().splitlines() == ["row,wind,prediction,label", "3,1,0.5,", "4,5,0.5,"]
     (tmp_path / "labels.csv").write_text("row,label\n4,0.25\n1,1\n")
     assert "2 labels learned" in work("tell", tmp_path / "labels.csv")[1]
@@ -284,8 +291,8 @@ def test_for_machines(work, tmp_path):
 
 
 def test_what_does_not_count_is_said(work, tmp_path):
-    first, second, out = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "out.csv"
-    start = ["-o", out, "--budget", 2, "--label-range", 0, 1, "--categorical", "month"]
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    start = ["-o", tmp_path / "first.csv", "--budget", 2, "--label-range", 0, 1, "--categorical", "month"]
     first.write_text("year,wind,month\n2011,1,1\n2011,2,2\n2011,4,1\n")
     _, text = work("ask", first, *start)
     assert "The same in all rows, so without effect, also later: 'year'.\nWhat will vary needs a" in text
@@ -293,12 +300,13 @@ def test_what_does_not_count_is_said(work, tmp_path):
     second.write_text("year,wind,month\n2011,1,1\n2012,2,10\n" + "2012,2,9\n" * 5000 + "2012,4,3\n")
     unknown = "New in column 'month' since the first table, so counted as none: 3, 9, 10."
     for command in ("predict", "ask"):
-        _, text = work(command, second, "-o", out)
+        _, text = work(command, second, "-o", tmp_path / f"{command}.csv")
         assert unknown in text.splitlines()
         assert "The same in all rows" not in text
     second.write_text("year,wind,month\n2013,1,7\n")
     for command in ("predict", "ask"):
-        assert json.loads(work(command, second, "-o", out, "--json")[1])["notes"] == [
+        out = ["-o", tmp_path / f"{command}.csv", "--force"]
+        assert json.loads(work(command, second, *out, "--json")[1])["notes"] == [
             "New in column 'month' since the first table, so counted as none: 7."
         ]
 
@@ -309,7 +317,10 @@ def test_bars_are_for_people(work, tmp_path, monkeypatch, capsys, option):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     may, out = write(tmp_path / "may.csv", range(300)), tmp_path / "to_label.csv"
-    texts = [work("ask", may, "-o", out, *START, *option)[1], work("predict", may, "-o", out, *option)[1]]
+    texts = [
+        work("ask", may, "-o", out, *START, *option)[1],
+        work("predict", may, "-o", tmp_path / "predicted.csv", *option)[1],
+    ]
     for text, labels in zip(texts, (["Looking at columns", "Asking"], ["Predicting"]), strict=True):
         assert all((label in text) == (not option) for label in labels)
         assert not option or json.loads(text)["rows"] == 300
@@ -400,6 +411,21 @@ def test_two_processes_cannot_work_on_one_file(work, tmp_path):
     assert "which another process uses. Wait until it is done." in text
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need rights")
+@pytest.mark.parametrize("new", [True, False])
+def test_a_link_does_not_get_around_the_lock(work, tmp_path, new):
+    there = tmp_path / "there"
+    there.mkdir()
+    (tmp_path / "s.qufur").symlink_to(there / "real.qufur")
+    if not new:
+        asked(work, tmp_path)
+        assert (there / "real.qufur").exists()
+    with FileLock(there / "real.qufur.lock"):
+        code, text = work("ask", write(tmp_path / "may.csv", range(30)), "-o", tmp_path / "t.csv", *START)
+    assert code == 2
+    assert "which another process uses. Wait until it is done." in text
+
+
 def test_files_of_another_kind_are_refused(work, tmp_path):
     Learner(Ridge(2), Paced(2, 5)).save(tmp_path / "s.qufur")
     code, text = work("status")
@@ -421,6 +447,15 @@ def test_files_of_earlier_versions_go_on(work, tmp_path):
     assert "1 labels learned" in work("tell", tmp_path / "labels.csv")[1]
     for name in ("LH0", "LH21"):  # which has a label, and is outstanding
         june.write_text(f'{head}\n{name},0.5,clear,"[1, 2]"\n')
-        code, text = work("ask", june, "-o", tmp_path / "to_label.csv")
+        code, text = work("ask", june, "-o", tmp_path / "more.csv")
         assert code == 2
         assert name in text
+
+
+def test_long_ids_of_earlier_versions_can_be_told(tmp_path):
+    """They were text if they came from CSV, and ints of any size if not."""
+    learner = Learner(Ridge(1), Uniform(1.0))
+    learner.ask_many([[1.0], [2.0], [3.0]], ids=["1234567890123456789", "007", 7])
+    book = Workbook(learner, Encoding.of([Batch({"wind": [1, 3]})]), "flight", "delay")
+    book.tell([1234567890123456789, "007", 7], np.array([0.1, 0.2, 0.3]), "labels.csv")
+    assert list(book.told) == ["1234567890123456789", "007", 7]

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from qufur.records.text_vectors import vectors_of
+from qufur.records.text_vectors import LOADED
 from qufur.workbook import Workbook
 
-from .letters import let_letters_be_counted
+from .letters import Letters, let_letters_be_counted
 from .test_cli_loop import work  # noqa: F401
 from .test_data_text import tiny_model
 
@@ -44,7 +44,7 @@ def whole_loop(work, tmp_path, *options):  # noqa: F811
     labels.write_text("n,stars\n" + "".join(f"{row['n']},{STARS[int(row['n'])]}\n" for row in rows))
     assert f"{len(rows)} labels learned" in work("tell", labels)[1]
     assert "60 of 150 examples, 0 outstanding; 0 left" in work("status")[1]
-    vectors_of.cache_clear()  # as in another process
+    LOADED.clear()  # as in another process
     code, text = work("predict", write(tmp_path / "june.csv", range(150, 200)), "-o", predicted, "--json")
     assert (code, json.loads(text)) == (0, {"rows": 50, "notes": []})
     found = [float(row["prediction"]) for row in read(predicted)]
@@ -62,13 +62,13 @@ def test_text_by_a_language_model(work, tmp_path, monkeypatch):  # noqa: F811
     tiny, folder = tiny_model(tmp_path), tmp_path / "tiny"
     tiny.model.save_pretrained(folder)
     tiny.tokenizer.save_pretrained(folder)
-    vectors_of.cache_clear()
+    LOADED.clear()
     assert whole_loop(work, tmp_path, "--text-model", folder) < STARS[150:].std()
     book = Workbook.load(tmp_path / "s.qufur")
     assert book.encoding.dim == 17
     state = (tmp_path / "s.qufur").read_bytes()
     folder.rename(tmp_path / "elsewhere")
-    vectors_of.cache_clear()
+    LOADED.clear()
     code, text = work("ask", tmp_path / "june.csv", "-o", tmp_path / "to_label.csv")
     assert (code, len(text.splitlines())) == (2, 1)
     assert "text_model of Encoding must be a model that transformers can load, or a folder of one" in text
@@ -78,11 +78,45 @@ def test_text_by_a_language_model(work, tmp_path, monkeypatch):  # noqa: F811
 def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):  # noqa: F811
     let_letters_be_counted(monkeypatch)
     whole_loop(work, tmp_path, "--text-model", "letters-abc")
-    vectors_of.cache_clear()
-    monkeypatch.setattr("qufur.data.embeddings.TokenMeans.pretrained", lambda name: Other())
+    LOADED.clear()
+    monkeypatch.setattr("qufur.data.embeddings.TokenMeans.pretrained", lambda name, **_: Other())
     code, text = work("ask", tmp_path / "june.csv", "-o", tmp_path / "to_label.csv")
     assert (code, len(text.splitlines())) == (2, 1)
     assert "must be one that makes 3 numbers, got 'letters-abc', which makes 7" in text
+
+
+@pytest.mark.parametrize("command", ["ask", "predict"])
+def test_a_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):  # noqa: F811
+    """It may come from anywhere: what it names is fetched when the user names it too."""
+    fetched = []
+
+    def pretrained(name, *, fetch=True):
+        if not fetch and name not in fetched:
+            raise OSError(f"{name} is not here")
+        fetched.append(name)
+        return Letters(name)
+
+    monkeypatch.setattr("qufur.data.embeddings.TokenMeans.pretrained", pretrained)
+    LOADED.clear()
+    out = ["-o", tmp_path / "out.csv"]
+    assert (
+        work("ask", write(tmp_path / "may.csv", range(99)), *out, *START, "--text-model", "letters-ab")[0]
+        == 0
+    )
+    fetched.clear()
+    LOADED.clear()
+    june, state = write(tmp_path / "june.csv", range(99, 120)), (tmp_path / "s.qufur").read_bytes()
+    for name, message in {
+        None: "got 'letters-ab' (letters-ab is not here). A state file may come from anywhere: --text-model",
+        "letters-cd": "must be that of the first table, 'letters-ab', got 'letters-cd'",
+    }.items():
+        options = ["--text-model", name] if name else []
+        code, text = work(command, june, "-o", tmp_path / "more.csv", *options)
+        assert (code, len(text.splitlines()), message in text) == (2, 1, True), text
+        assert fetched == []
+        assert (tmp_path / "s.qufur").read_bytes() == state
+    assert work(command, june, "-o", tmp_path / "more.csv", "--text-model", "letters-ab")[0] == 0
+    assert fetched == ["letters-ab"]
 
 
 class Other:
@@ -91,7 +125,7 @@ class Other:
 
 
 def test_without_the_extra(work, tmp_path, monkeypatch):  # noqa: F811
-    vectors_of.cache_clear()
+    LOADED.clear()
     monkeypatch.setitem(sys.modules, "transformers", None)
     code, text = work("ask", write(tmp_path / "may.csv", range(9)), "-o", tmp_path / "out.csv", *START)
     assert code == 2

@@ -6,6 +6,7 @@ import os
 import sys
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -139,3 +140,22 @@ def test_transformers_are_asked_for_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ImportError, match=r"embedding texts needs transformers and torch.*qufur\[text\]"):
         TokenMeans.pretrained()
+
+
+@pytest.mark.parametrize("fetch", [True, False])
+def test_a_model_is_fetched_only_if_it_may_be(monkeypatch, fetch):
+    calls = []
+
+    class Auto:
+        @classmethod
+        def from_pretrained(cls, name, **options):
+            calls.append((name, options))
+            return SimpleNamespace(eval=lambda: None)
+
+    bars = SimpleNamespace(is_progress_bar_enabled=lambda: False, disable_progress_bar=lambda: None)
+    utils = SimpleNamespace(logging=bars)
+    transformers = SimpleNamespace(AutoModel=Auto, AutoTokenizer=Auto, utils=utils)
+    for name, module in {"torch": None, "transformers": transformers, "transformers.utils": utils}.items():
+        monkeypatch.setitem(sys.modules, name, module or SimpleNamespace())
+    TokenMeans.pretrained("a/b", fetch=fetch)
+    assert calls == [("a/b", {"local_files_only": not fetch})] * 2

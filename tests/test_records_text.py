@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qufur.records import Batch, Encoding, text_vectors
-from qufur.records.text_vectors import vectors_of
+from qufur.records.text_vectors import LOADED
 
 from .letters import let_letters_be_counted
 from .refusals import refusal
@@ -59,7 +59,7 @@ def test_a_model_is_loaded_once_and_a_text_embedded_once(letters, monkeypatch):
     of().encode(FIRST)
     assert [model.calls for model in letters] == [4]  # one text is there twice
     monkeypatch.setattr(text_vectors, "MOST_KEPT", 5)
-    vectors_of.cache_clear()
+    LOADED.clear()
     X = of().encode(FIRST)
     assert letters[1].calls > 4
     np.testing.assert_array_equal(X[0], of().encode(FIRST)[0])
@@ -111,7 +111,7 @@ def test_a_column_is_of_one_kind(letters):
 
 @pytest.mark.parametrize("package", ["transformers", "torch"])
 def test_the_extra_is_named(monkeypatch, package):
-    vectors_of.cache_clear()
+    LOADED.clear()
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=r"embedding texts needs transformers and torch.*qufur\[text\]"):
         of()

@@ -366,21 +366,22 @@ def test_telling_many_labels_at_once_takes_memory_for_the_rows_only():
 @pytest.mark.parametrize(
     ("rows", "scale"), [(3, 1.0), (40, 1.0), (40, 1e6)], ids=["young", "inverse", "factor"]
 )
-def test_a_label_can_be_corrected_in_every_form(rows, scale):
+@pytest.mark.parametrize("waiting", [0, 2])
+def test_labels_can_be_learned_again_in_every_form(rows, scale, waiting):
     rng = np.random.default_rng(7)
-    X, y = (
-        rng.normal(size=(rows, 8)) * np.where(np.arange(rows) % 2, 1.0, scale)[:, None],
-        rng.normal(size=rows),
-    )
-    wrong = y + np.where(np.arange(rows) == 2, 5.0, 0.0)
-    gram, right = Gram(8, 0.5), Gram(8, 0.5)
-    gram.add(X, wrong)
-    right.add(X, y)
-    assert type(gram.form).__name__ == {3: "LowRankGram", 40: "InverseGram"}[rows] or scale > 1
-    assert gram.is_delicate == (scale > 1)
-    gram.correct(X[2], wrong[2], y[2])
-    np.testing.assert_allclose(gram.coef, right.coef, rtol=1e-7, atol=1e-12)
-    gram.add(X[:1], y[:1])  # and goes on as if nothing had been
-    right.add(X[:1], y[:1])
-    np.testing.assert_allclose(gram.coef, right.coef, rtol=1e-7, atol=1e-12)
-    assert gram.innovations.squares == pytest.approx(right.innovations.squares)
+    X = rng.normal(size=(rows, 8)) * np.where(np.arange(rows) % 2, 1.0, scale)[:, None]
+    y = rng.normal(size=rows)
+    wrong, right = (Learner(Ridge(8, regularization=0.5), Uniform(1.0)) for _ in range(2))
+    labelled = range(rows - waiting)
+    for learner, labels in ((wrong, np.where(np.arange(rows) == 0, 1e15, y)), (right, y)):
+        learner.ask_many(X)
+        learner.tell_many(labelled, labels[: len(labelled)])
+    assert wrong.state.labelled.is_delicate == (scale > 1)
+    wrong.state.relearn(X[: len(labelled)], y[: len(labelled)])
+    for missing in (y[len(labelled) :], y[:0]):  # it goes on as if nothing had been
+        np.testing.assert_allclose(wrong.predict(X), right.predict(X), atol=1e-9)
+        np.testing.assert_allclose(wrong.uncertainty(X), right.uncertainty(X), rtol=1e-7)
+        assert wrong.report().fit.noise == pytest.approx(right.report().fit.noise)
+        assert wrong.state.labelled.tested().sums == pytest.approx(right.state.labelled.tested().sums)
+        for learner in (wrong, right):
+            learner.tell_many(list(learner.outstanding), missing)

@@ -11,7 +11,7 @@ from safetensors.numpy import save as save_tensors
 from sklearn.gaussian_process.kernels import RBF
 
 from qufur import ConfidenceSet, KernelRidge, Learner, QuFUR, Ridge, Softmax, Uniform, snapshot
-from qufur.atomic import LEFTOVER_AGE
+from qufur.atomic import LEFTOVER_AGE, replacing
 from qufur.hypotheses import LinearBall
 from qufur.models import Converged
 
@@ -93,6 +93,23 @@ def test_permissions_are_kept(tmp_path):
         assert stat.S_IMODE(file.stat().st_mode) == 0o604
     finally:
         os.umask(mask)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of another kind")
+def test_a_private_file_is_private_while_it_is_written(tmp_path, monkeypatch):
+    file, mask, seen = tmp_path / "learner", os.umask(0o022), set()
+    monkeypatch.setattr(os, "fsync", lambda handle: seen.add(os.fstat(handle).st_mode))
+    try:
+        used().save(file)
+        file.chmod(0o600)
+        seen.clear()
+        with replacing(file) as part:
+            seen.update(path.stat().st_mode for path in tmp_path.glob(".*.part"))
+            part.write(file.read_bytes())
+    finally:
+        os.umask(mask)
+    assert {stat.S_IMODE(mode) for mode in seen if stat.S_ISREG(mode)} == {0o600}
+    assert same(Learner.load(file), used())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights")

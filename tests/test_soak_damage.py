@@ -1,12 +1,16 @@
 """Damaged files, many of them: each is refused, or what it says is what was saved."""
 
+import gzip
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from qufur import FisherSoftmax, FixedBudget, KernelRidge, Learner, Paced, Ridge, Uniform
+from qufur.records import read
+from qufur.streams import Table
 
 from .soak import times
 from .test_snapshot import X, same
@@ -121,3 +125,50 @@ def test_damaged_files(tmp_path, model, rule):
             equal += 1
     print(f"{refused} damaged files refused, {equal} equal")
     assert refused > equal > 0
+
+
+TABLE_DAMAGES = [flip_bits, cut_off, swap_blocks, insert, remove, blank]
+TABLES = ["t.npz", "packed.npz", "t.npy", "t.parquet", "t.csv", "t.csv.gz", "t.jsonl"]
+
+
+def whole_table(path):
+    """Write a table, and return its bytes."""
+    columns = {"x0": X[:, 0], "x1": X[:, 1], "y": X[:, 0] > 0}
+    frame = pl.DataFrame(columns)
+    if path.suffix == ".npz":
+        (np.savez if path.name == "t.npz" else np.savez_compressed)(
+            path, X=X, y=X[:, 0], domain=np.arange(len(X))
+        )
+    elif path.suffix == ".npy":
+        np.save(path, X)
+    elif path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".jsonl":
+        frame.write_ndjson(path)
+    else:
+        text = frame.write_csv().encode()
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path.read_bytes()
+
+
+@pytest.mark.filterwarnings("default")  # as for a user
+@pytest.mark.parametrize("name", TABLES)
+def test_damaged_tables(tmp_path, name):
+    """They are read, or refused in one line, both as streams and as tables of mixed columns."""
+    path = tmp_path / name
+    whole, refused = whole_table(path), 0
+    readers = [lambda: list(Table(path, None).chunks(7)), lambda: list(read(path, 7))]
+    readers = {".npy": readers[:1], ".jsonl": readers[1:], ".gz": readers[1:]}.get(path.suffix, readers)
+    rng = np.random.default_rng(0)
+    count = times(20_000)
+    for _ in range(count):
+        raw = bytearray(whole)
+        TABLE_DAMAGES[rng.integers(len(TABLE_DAMAGES))](rng, raw)
+        path.write_bytes(raw)
+        for reader in readers:
+            try:
+                reader()
+            except ValueError as error:
+                refused += 1
+                assert len(str(error).splitlines()) == 1
+    assert refused > count / 10

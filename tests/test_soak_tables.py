@@ -1,11 +1,13 @@
 """Tables of any content through `qufur ask` and `tell`: an answer or one line, and never half a change."""
 
+import csv
 import json
 import tempfile
 from pathlib import Path
 
+import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from qufur.workbook import Workbook
@@ -86,11 +88,113 @@ def test_any_table(monkeypatch, capsys, data, first, second, labels):
         assert (code == 0) == state.exists() == out.exists()
         if code == 2:
             return
-        for command in (["ask", files[1], "-o", out], ["tell", files[2]], ["tell", out]):
+        more = folder / "more.csv"
+        for command in (
+            ["ask", files[1], "-o", out],
+            ["ask", files[1], "-o", more],
+            ["tell", files[2]],
+            ["tell", out],
+        ):
             before = state.read_bytes()
             if run(monkeypatch, capsys, *command, "--state", state):
                 assert state.read_bytes() == before
             Workbook.load(state)
+
+
+WORDS = st.one_of(st.text(max_size=6), st.text("'=+-@\t\r\n\",; 017ax.é\ufeff", max_size=5))
+IDS = st.one_of(
+    st.integers(),
+    st.integers(-(2**65), 2**65),
+    st.integers(-(2**65), 2**65).map(str),
+    st.sampled_from(
+        ["007", "7", "-7", "+7", "1e5", "1.0", "-0", 1e5, 1.0, 1e22, True, "=1+1", "'=1+1", "'a"]
+    ),
+    WORDS,
+)
+SHOWN = st.one_of(
+    WORDS,
+    st.just("word " * 30_000),
+    st.sampled_from(["=cmd|' /C calc'!A0", "\ud800", "\0", ["a"], {"a": 1}, None, -1.5, True]),
+)
+TITLES = st.one_of(
+    st.sampled_from(
+        ["id", " id", "row", "row_", "prediction", "prediction_", "label", "=1", "'=1", "\ufeff="]
+    ),
+    WORDS,
+)
+
+
+def called(cell):
+    """Return an id as it is written."""
+    return (
+        str(cell).lower() if isinstance(cell, bool) else str(int(cell) if isinstance(cell, float) else cell)
+    )
+
+
+def write_rows(path, rows, names):
+    """Write a table in the format of its name; in Parquet a column is of one type."""
+    if path.suffix == ".jsonl":
+        path.write_bytes(as_json_lines(rows, names))
+        return
+    if path.suffix == ".parquet":
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        pl.DataFrame(columns).write_parquet(path)
+        return
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([names, *rows])
+
+
+@st.composite
+def sound_tables(draw):
+    """Return the ending, rows and names of a table that can be asked about, its ids and a target."""
+    ending = draw(st.sampled_from([".jsonl", ".csv", ".parquet"]))
+    id, note, target = (draw(TITLES) if ending == ".jsonl" else draw(TITLES).strip() for _ in range(3))
+    seen = [name.replace("\ufeff", "").strip() for name in (id, target, "x")]
+    assume(len({id, note, "x"}) == 3 and id and target and len(set(seen)) == 3)
+    names = draw(st.lists(IDS, min_size=1, max_size=4, unique_by=lambda cell: called(cell).strip()))
+    assume({"", "nan", "NaN", "NaT"}.isdisjoint(called(name).strip() for name in names))
+    assume("\0" not in "".join(map(called, names)))
+    notes = draw(st.lists(SHOWN, min_size=len(names), max_size=len(names)))
+    if ending != ".jsonl":
+        notes = [str(cell).encode("utf-8", "replace").decode() for cell in notes]
+        whole = ending == ".parquet" and all(type(name) is int and abs(name) < 2**63 for name in names)
+        names = names if whole else [called(name) for name in names]
+    rows = [[place, name, note] for place, (name, note) in enumerate(zip(names, notes, strict=True))]
+    return ending, rows, ["x", id, note], draw(st.booleans()), id, target
+
+
+@settings(
+    max_examples=times(10_000),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(sound_tables())
+def test_what_ask_writes_tell_reads(monkeypatch, capsys, table):
+    ending, rows, names, with_ids, id, target = table
+    note = names[2]
+    with tempfile.TemporaryDirectory() as name:
+        state, out = Path(name, "s.qufur"), Path(name, "to_label.csv")
+        data = Path(name, f"table{ending}")
+        write_rows(data, rows, names)
+        options = [f"--target={target}", "--budget", "100%", "--label-range", 0, 3]
+        options += [] if note == target else [f"--skip={note}"]
+        options += [f"--id={id}" if with_ids else f"--skip={id}"]
+        assert run(monkeypatch, capsys, "ask", data, "--state", state, "-o", out, *options) == 0
+        with out.open(newline="", encoding="utf-8") as file:
+            csv.field_size_limit(10**6)
+            head, *asked = csv.reader(file)
+        assert len(asked) == len(rows)
+        for cell in (cell for line in [head, *asked] for cell in line[:-1]):
+            assert cell[:1] not in [*"=+-@\t\r"] or isinstance(float(cell), float)
+        filled = [[*line[:-1], line[head.index("x")]] for line in asked]
+        with out.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([head, *reversed(filled)])
+        assert run(monkeypatch, capsys, "tell", out, "--state", state) == 0
+        told = Workbook.load(state).told
+    assert {str(name): record.label for name, record in told.items()} == {
+        called(cell).strip() if with_ids else str(place + 1): place for place, cell, _ in rows
+    }
 
 
 def test_some_of_these_tables_are_sound(monkeypatch, capsys, tmp_path):

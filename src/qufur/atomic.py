@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,19 +33,31 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Yield a file to write to; it takes the place of another when all is well, and is gone if not.
 
     It is a temporary file beside the other, forced to the disk, and renamed. A link stays a link, and an
-    existing file keeps its permissions. What earlier crashes left behind is removed.
+    existing file keeps its permissions, which are those of the temporary file too. What earlier crashes left
+    behind is removed.
     """
     target = Path(os.path.realpath(path))
     _remove_leftovers(target)
     with _temporary(target) as part:
-        with part.open("xb") as file:
+        with open(part, "xb", opener=_like(target)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            part.chmod(target.stat().st_mode & 0o7777)
         os.replace(part, target)
     _force(target.parent)
+
+
+def _like(target: Path) -> Callable[[str, int], int]:
+    """Return how to open the new file: nobody may ever read it who may not read the one that it replaces."""
+    mode = target.stat().st_mode & 0o7777 if target.exists() else None
+
+    def opener(name: str, flags: int) -> int:
+        handle = os.open(name, flags, 0o666 if mode is None else mode & 0o600)
+        if mode is not None:
+            os.chmod(name, mode)  # whatever the umask
+        return handle
+
+    return opener
 
 
 @contextlib.contextmanager

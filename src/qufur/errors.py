@@ -11,8 +11,8 @@ def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: 
     >>> print(invalid("alpha", "QuFUR", "a finite number above 0", -1))
     alpha of QuFUR must be a finite number above 0, got -1.
     """
-    message = f"{parameter} of {owner} must be {allowed}, got {received}."
-    return InvalidError(f"{message} {remedy}" if remedy else message)
+    message = f"{parameter} of {owner} must be {allowed}, got {received}. {remedy}"
+    return InvalidError(" ".join(message.splitlines()).strip())  # one line, whatever came
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> ImportError:

@@ -101,15 +101,15 @@ class Ledger:
             predictions, probabilities = np.array([self.open.pop(id) for id in ids]).T
             self.answer(predictions, probabilities, labels)
 
-    def correct(self, prediction: float, probability: float, old: float, new: float) -> None:
-        """Take note that the label of an answered query was another one."""
-        at = np.array([prediction])
-        most = self._model.largest_loss(at)
-        before, after = (self._model.loss(at, np.array([label])) for label in (old, new))
-        self.beyond += int((after > most).sum()) - int((before > most).sum())
-        self.loss_seen += (after - before).item()
-        p = np.array([probability])
-        self._estimate.replace(p, np.minimum(before, most), np.minimum(after, most), most)
+    def correct(self, prediction: Floats, probability: Floats, old: Floats, new: Floats) -> None:
+        """Take note that the labels of all answered queries were others; sums of losses are taken anew."""
+        most = self._model.largest_loss(prediction)
+        before, after = (self._model.loss(prediction, labels) for labels in (old, new))
+        self.beyond, self.loss_seen = int((after > most).sum()), float(after.sum())
+        rows = old != new
+        # These are bounded whatever the labels were: nothing large is added and taken off again.
+        wrong, right = (np.minimum(loss, most)[rows] for loss in (before, after))
+        self._estimate.replace(probability[rows], wrong, right, most[rows])
 
     def retract(self, id: Id) -> None:
         """Take note that a label will never come."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -12,14 +12,15 @@ import numpy as np
 
 from qufur import snapshot, state_file
 from qufur.answer import Answers
-from qufur.arrays import Floats
+from qufur.arrays import Floats, as_labels
 from qufur.asked import Asked
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models.base import Id
-from qufur.models.gram import Gram
 from qufur.models.ridge_state import RidgeState
 from qufur.records import Batch, Encoding, ids
+from qufur.records.cells import clean_texts, numbers
+from qufur.records.written import free, heading, unescaped
 from qufur.state_file import Content
 
 VERSION = 1
@@ -110,12 +111,37 @@ class Workbook:
         """Return what the rows are called: by a column, or by numbers that go on from the last table."""
         return ids(batch, self.id) if self.id else list(range(self.rows + 1, self.rows + 1 + len(batch)))
 
+    @property
+    def id_column(self) -> str:
+        """What the column of ids is called in the files for people who label."""
+        return self.id or free("row", {heading(self.target)})
+
+    def untold(self, rows: Iterable[tuple[str, str]]) -> list[Id]:
+        """Return of ids and labels, as text, the ids that wait for a label or came with another one."""
+        cells = [(id.strip(), label) for id, label in rows]
+        names = self._known([id for id, _ in cells])
+        labels = clean_texts(label for _, label in cells)
+        return [name for name, label in zip(names, labels, strict=True) if self._is_untold(name, label)]
+
+    def _is_untold(self, name: Id, label: str | None) -> bool:
+        if name not in self.told or label is None:
+            return name in self.learner.charges
+        number = numbers([label])
+        return number is None or number.item() != self.told[name].label
+
+    def _known(self, names: Sequence[Id]) -> list[Id]:
+        """Return ids by the names that they have here: what is written alike is the same."""
+        known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.charges)}
+        return [known.get(unescaped(str(name)), known.get(str(name), name)) for name in names]
+
     def tell(self, names: Sequence[Id], labels: Floats, file: str, *, replace: bool = False) -> Told:
         """Learn labels; the same label twice is one, and nothing is learned if one of them is wrong.
 
-        With `replace`, another label for a row that has one takes its place, as if it had been told at once.
+        With `replace`, another label for a row that has one takes its place, as if it had been told at once:
+        all labels are learned anew, O(d²) for each.
         """
-        wanted = dict(zip(names, labels.tolist(), strict=True))
+        names = self._known(names)
+        wanted = dict(zip(names, as_labels(labels, len(names), file).tolist(), strict=True))
         if len(wanted) < len(names):
             twice = next(name for place, name in enumerate(names) if name in names[:place])
             raise invalid("id", file, "there once", f"{twice!r} more than once")
@@ -129,8 +155,8 @@ class Workbook:
             received = f"{wanted[other[0]]:g} for {other[0]!r}, which has {self.told[other[0]].label:g}"
             raise invalid("label", file, "the one that came before", received, "--replace takes the new one.")
         self._learn({name: wanted[name] for name in new})
-        for name in other:
-            self._replace(name, wanted[name])
+        if other:
+            self._replace({name: wanted[name] for name in other})
         return Told(len(new), len(wanted) - len(new), len(other))
 
     def _learn(self, labels: dict[Id, float]) -> None:
@@ -139,12 +165,19 @@ class Workbook:
         self.learner.tell_many(list(labels), np.array(list(labels.values())))
         self.told |= records
 
-    def _replace(self, name: Id, label: float) -> None:
-        record, state = self.told[name], cast(RidgeState, self.learner.state)
-        old, new = state.model.scaled(np.array([record.label, label])).tolist()
-        cast(Gram, state.labelled).correct(record.row, old, new)
-        self.learner.ledger.correct(record.prediction, record.probability, record.label, label)
-        self.told[name] = dataclasses.replace(record, label=label)
+    def _replace(self, labels: dict[Id, float]) -> None:
+        """Learn all labels anew: what a wrong one left behind may be larger than the right ones."""
+        records = list(self.told.values())
+        told = {
+            name: dataclasses.replace(record, label=labels.get(name, record.label))
+            for name, record in self.told.items()
+        }
+        new = np.array([record.label for record in told.values()])
+        cast(RidgeState, self.learner.state).relearn(np.array([record.row for record in records]), new)
+        decided = np.array([[record.prediction, record.probability, record.label] for record in records])
+        prediction, probability, old = decided.T
+        self.learner.ledger.correct(prediction, probability, old, new)
+        self.told = told
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in place of what was there, or not at all."""
@@ -158,9 +191,9 @@ class Workbook:
             "tables": self.tables,
         }
         records = self.told.values()
-        numbers = [[record.label, record.prediction, record.probability] for record in records]
+        columns = [[record.label, record.prediction, record.probability] for record in records]
         tensors |= {
-            "workbook.numbers": np.array(numbers, dtype=np.float64).reshape(-1, 3),
+            "workbook.numbers": np.array(columns, dtype=np.float64).reshape(-1, 3),
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
             "workbook.asked": self.asked.digests,
         }
@@ -181,12 +214,12 @@ class Workbook:
     def _decoded(cls, content: Content) -> Workbook:
         header, tensors = content
         own = header["workbook"]
-        numbers, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
+        columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
         asked = tensors.pop("workbook.asked", None)
         learner = snapshot.decode(Learner, (header["learner"], tensors))
         records = [
             Record(label, prediction, probability, row)
-            for (label, prediction, probability), row in zip(numbers.tolist(), rows, strict=True)
+            for (label, prediction, probability), row in zip(columns.tolist(), rows, strict=True)
         ]
         told = dict(zip(own["told"], records, strict=True))
         encoding = Encoding.from_state(own["encoding"])

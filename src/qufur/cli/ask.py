@@ -8,14 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from qufur.cli import show
-from qufur.cli.first_table import started
+from qufur.cli.first_table import check_target, started
 from qufur.cli.notes import NewCategories, on_constant_columns
-from qufur.cli.options import Json, Skip
+from qufur.cli.options import Force, Json, Skip
+from qufur.cli.outputs import check_answered, check_table
 from qufur.cli.rows import Rows
-from qufur.cli.workbooks import State, digest_of, locked, table
+from qufur.cli.workbooks import State, Write, digest_of, files_of, locked, table
 from qufur.data.embeddings import BERT
 from qufur.errors import invalid
 from qufur.records import Batch
+from qufur.records.written import free, heading
 from qufur.workbook import Workbook
 
 
@@ -63,12 +65,16 @@ def ask(
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="First: column of free text.")] = None,
     text_model: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"First: model that reads text, or its folder; {BERT} by default."),
+        typer.Option(
+            metavar="NAME",
+            help=f"First: model that reads text, or its folder; {BERT} by default. Later: let it be fetched.",
+        ),
     ] = None,
     impute: Annotated[bool, typer.Option(help="First: let cells be missing.")] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
     ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Predict on the rows of a table and say which labels are worth buying.
@@ -93,10 +99,13 @@ def ask(
         "--impute": impute or None,
         "--seed": seed,
     }
+    check_table(out, files_of(state) | {"the table": data})
     with locked(state):
         digest = digest_of(data)
         book, total = (_continued(state, first), None) if state.exists() else started(data, first, quiet=json)
         book.note_table(digest, data.name)
+        if not force:
+            check_answered(book, out)
         rows = Rows(data, None if json else "Asking", text=book.encoding.text is not None, total=total)
         new = NewCategories(book.encoding)
         wanted = _write(book, rows, out, new)
@@ -107,27 +116,37 @@ def ask(
 
 def _continued(state: Path, first: dict[str, Any]) -> Workbook:
     for name, value in first.items():
-        if value is not None:
+        if value is not None and name != "--text-model":
             remedy = "It is fixed by the first table."
             raise invalid(name, "qufur ask", "left out once the state file is there", repr(value), remedy)
-    return Workbook.load(state)
+    book = Workbook.load(state)
+    check_target(book.id, book.target)
+    if first["--text-model"] is not None:
+        book.encoding.fetch(first["--text-model"])
+    return book
 
 
 def _write(book: Workbook, rows: Rows, out: Path, new: NewCategories) -> int:
     """Write the rows to label with what a person needs to label them; return how many."""
-    own = (book.id or "row", "prediction", book.target)
-    shown = [name for name, column in rows.columns.items() if name not in own and not _is_embedding(column)]
-    with table(out, [own[0], *shown, *own[1:]]) as written:
-        return sum(_write_batch(book, batch, shown, written, new) for batch in rows)
+    id, target = heading(book.id_column), heading(book.target)
+    prediction = free("prediction", {id, target})
+    shown: dict[str, str] = {}
+    for name, column in rows.columns.items():
+        if heading(name) not in (id, target, prediction) and not _is_embedding(column):
+            shown.setdefault(heading(name), name)
+    with table(out, [id, *shown, prediction, target]) as write:
+        return sum(_write_batch(book, batch, list(shown.values()), write, new) for batch in rows)
 
 
-def _write_batch(book: Workbook, batch: Batch, shown: list[str], rows: Any, new: NewCategories) -> int:
+def _write_batch(book: Workbook, batch: Batch, shown: list[str], write: Write, new: NewCategories) -> int:
     answers = book.ask(batch)
     new.add(batch)
     places = answers.query.nonzero()[0].tolist()
-    for place in places:
-        cells = [batch.columns[name][place] for name in shown]
-        rows.writerow([answers.id[place], *cells, f"{answers.prediction[place]:.6g}", ""])
+    columns = [batch.columns[name] for name in shown]
+    write(
+        [answers.id[place], *(column[place] for column in columns), f"{answers.prediction[place]:.6g}", ""]
+        for place in places
+    )
     return len(places)
 
 

@@ -36,12 +36,10 @@ def data(
     if json:
         show.print_json({OWN: str(own) if own else None, "cache": str(cache), "datasets": rows})
         return
-    from rich.markup import escape
-
     notes = [f"{row['name']}: {row['title']}, {row['origin']}. From {row['source']}." for row in rows]
     notes.append(f"{OWN}: {own or 'not set'}; cache: {cache}")
     cells = [[row["name"], row["place"]] for row in rows]
-    show.print_table("Datasets", ["dataset", "here"], cells, [escape(note) for note in notes])
+    show.print_table("Datasets", ["dataset", "here"], cells, notes)
 
 
 def _row(dataset: Dataset) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.records import Encoding
+from qufur.records.written import heading
 from qufur.workbook import Workbook
 
 
@@ -38,6 +39,7 @@ def started(data: Path, said: dict[str, Any], *, quiet: bool) -> tuple[Workbook,
     if said["--text-model"] is not None and said["--text"] is None:
         raise invalid("--text-model", "qufur ask", "left out without --text", repr(said["--text-model"]))
     target, text = said["--target"] or "label", said["--text"]
+    check_target(said["--id"], target)
     rows = Rows(data, None if quiet else "Looking at columns", text=text is not None)
     encoding = Encoding.of(
         rows,
@@ -53,3 +55,9 @@ def started(data: Path, said: dict[str, Any], *, quiet: bool) -> tuple[Workbook,
     model = dataclasses.replace(model, dim=encoding.dim)
     learner = Learner(model, rule(rows.count), seed=said["--seed"] or 0)
     return Workbook(learner, encoding, said["--id"], target), rows.count
+
+
+def check_target(id: str | None, target: str) -> None:
+    """Refuse one column for two things: a file with both could not be told."""
+    if id is not None and heading(id) == heading(target):
+        raise invalid("--target", "qufur ask", "another column than --id", repr(target))

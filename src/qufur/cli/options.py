@@ -15,3 +15,6 @@ Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Seeds of streams a
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Processes.")]
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where tables and figures go.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace --out even if labels in it are yet to be told.")
+]

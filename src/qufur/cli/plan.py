@@ -13,6 +13,7 @@ from qufur.budgets import labels
 from qufur.cli import show
 from qufur.cli.files import as_share, scaled_stream, title
 from qufur.cli.options import Json, Out, Skip
+from qufur.cli.outputs import check_folder
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
 from qufur.forecast import Plan
@@ -56,6 +57,7 @@ def plan(
     Finds the rule QuFUR(alpha) that spends the budget on these inputs, says when it would buy, and forecasts
     regret at several budgets. Features are scaled to mean 0 and deviation 1, and an intercept is added.
     """
+    check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan.png", "plan.svg"], data)
     table = Table(data, None, skip=[*(skip or []), *filter(None, [target, domain])])
     summary = table.summary()
     stream = scaled_stream(table, summary)

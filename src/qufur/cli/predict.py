@@ -9,28 +9,40 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.notes import NewCategories
-from qufur.cli.options import Json
+from qufur.cli.options import Force, Json
+from qufur.cli.outputs import check_answered, check_table
 from qufur.cli.rows import Rows
-from qufur.cli.workbooks import State, opened, table
+from qufur.cli.workbooks import State, files_of, opened, table
 from qufur.records import ids
+from qufur.records.written import free, heading
 
 
 def predict(
     data: Annotated[Path, typer.Argument(help="CSV, JSON-lines, Parquet or NPZ file of rows.")],
     state: State,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of predictions.")],
+    text_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model that reads text, to let it be fetched.")
+    ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Predict on the rows of a table; nothing is asked for, and nothing changes."""
+    check_table(out, files_of(state) | {"the table": data})
     book = opened(state)
+    if not force:
+        check_answered(book, out)
+    if text_model is not None:
+        book.encoding.fetch(text_model)
     rows = Rows(data, None if json else "Predicting", text=book.encoding.text is not None)
     new = NewCategories(book.encoding)
-    with table(out, [book.id or "row", "prediction", "uncertainty"]) as written:
+    id = heading(book.id or "row")
+    with table(out, [id, *(free(name, {id}) for name in ("prediction", "uncertainty"))]) as write:
         for batch in rows:
             X = book.encoding.encode(batch)
             new.add(batch)
             columns = ids(batch, book.id), book.learner.predict(X), book.learner.uncertainty(X)
-            written.writerows((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
+            write((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
     if json:
         show.print_json({"rows": rows.count, "notes": new.notes()})
         return

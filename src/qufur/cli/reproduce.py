@@ -16,6 +16,7 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.options import Jobs, Json, Out
+from qufur.cli.outputs import check_folder
 from qufur.experiments import OF_THE_PAPER, PARTS
 from qufur.experiments.base import QUICK_SEEDS
 from qufur.experiments.page import page
@@ -51,6 +52,7 @@ def reproduce(
     Writes a page, report.html, with figures and tables, and the claims as claims.csv. Runs that are finished
     in the folder already are not done again.
     """
+    check_folder(out, ["claims.csv", "report.html"])
     begin = time.perf_counter()
     names = dict.fromkeys([part.value for part in parts] if parts else OF_THE_PAPER)
     experiments = dict.fromkeys(experiment for name in names for experiment in PARTS[name])

@@ -13,6 +13,7 @@ from qufur.budgets import budget_grid
 from qufur.cli import show
 from qufur.cli.files import as_share, scaled_stream, title
 from qufur.cli.options import Jobs, Json, Out, Seeds, Skip
+from qufur.cli.outputs import check_folder
 from qufur.errors import invalid
 from qufur.figures import style
 from qufur.figures.curves import draw_curves
@@ -63,6 +64,7 @@ def run(
     A file is replayed in its order as if its labels cost money. Its features are scaled to mean 0 and
     deviation 1, and an intercept is added.
     """
+    check_folder(out, ["run.csv", "run.png", "run.svg"], data)
     task = _synthetic() if data is None else _file(data, target, skip or [], domain)
     stream = task.stream(0)
     budgets = {as_share(text, stream, "qufur run"): text for text in budget or ["5%", "10%", "20%", "30%"]}

@@ -6,12 +6,15 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qufur.experiments.base import Statement
 from qufur.tradeoff import Estimate
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 STYLES = {True: "", False: "bold red", None: "dim"}
 
@@ -22,24 +25,26 @@ def print_json(content: Mapping[str, Any]) -> None:
 
 
 def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str | Text]], notes: Sequence[str]
 ) -> None:
     """Write a table for people; it is never cut, however narrow the terminal or the pipe."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
+    # Text, not markup: files may be called [bold], and E[Q] is no tag.
     table = Table(header_style="")
     for name in columns:
-        table.add_column(name, justify="left" if name == columns[0] else "right", no_wrap=True)
+        table.add_column(Text(name), justify="left" if name == columns[0] else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     console = Console(highlight=False)
     needed = Console(width=1000).measure(table).maximum
     console.width = max(console.width, needed)
-    console.print(title, style="bold", soft_wrap=True)
+    console.print(Text(title), style="bold", soft_wrap=True)
     console.print(table)
     for note in notes:
-        console.print(note, soft_wrap=True)
+        console.print(Text(note), soft_wrap=True)
 
 
 def print_statements(title: str, statements: Sequence[Statement]) -> None:
@@ -52,7 +57,6 @@ def print_statements(title: str, statements: Sequence[Statement]) -> None:
     for name in ("paper", "statement", "measured", "verdict"):
         table.add_column(name, no_wrap=name == "verdict")
     for part in statements:
-        # Text, not markup: E[Q] is no tag.
         cells = [Text(cell) for cell in (part.source, part.claim, part.measured)]
         table.add_row(*cells, Text(part.verdict, style=STYLES[part.holds]))
     console = Console(highlight=False)
@@ -72,12 +76,14 @@ def averaged(seeds: int) -> str:
     return "One seed." if seeds == 1 else f"Mean ± standard error over {seeds} seeds."
 
 
-def best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str]]:
+def best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str | Text]]:
     """Return a row of text per name, with the lowest mean of each column in bold."""
+    from rich.text import Text
+
     means = np.array([[estimate.mean for estimate in row] for row in cells.values()])
     lowest = means == np.nanmin(means, axis=0)
     return [
-        [name, *(f"[bold]{e}[/]" if low else str(e) for e, low in zip(row, lows, strict=True))]
+        [name, *(Text(str(e), style="bold" if low else "") for e, low in zip(row, lows, strict=True))]
         for (name, row), lows in zip(cells.items(), lowest, strict=True)
     ]
 

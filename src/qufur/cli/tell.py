@@ -13,6 +13,7 @@ from qufur.cli import show
 from qufur.cli.options import Json
 from qufur.cli.workbooks import State, locked, opened
 from qufur.records import ids, labels, read
+from qufur.records.written import column_called
 
 
 def tell(
@@ -34,8 +35,8 @@ def tell(
         book = opened(state)
         names, values, blank = [], [np.empty(0)], 0
         for batch in read(data):
-            places, found = labels(batch, book.target, skip_blank=True)
-            called = ids(batch, book.id or "row")
+            places, found = labels(batch, column_called(book.target, batch), skip_blank=True)
+            called = ids(batch, column_called(book.id_column, batch))
             names += [called[place] for place in places.tolist()]
             values.append(found)
             blank += len(batch) - len(places)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,18 +16,23 @@ from filelock import FileLock, Timeout
 
 from qufur.atomic import replacing
 from qufur.errors import invalid
+from qufur.records.written import escaped
 from qufur.workbook import Workbook
 
+Write = Callable[[Iterable[Sequence[Any]]], None]
 State = Annotated[Path, typer.Option(metavar="FILE", help="The state file of the work.")]
 
 
 @contextmanager
 def locked(state: Path) -> Iterator[None]:
-    """Keep other processes from the state file, or complain that one has it."""
-    if not state.parent.is_dir():
+    """Keep other processes from the state file, by whatever link, or complain that one has it."""
+    lock = lock_of(state)
+    if not lock.parent.is_dir():
         raise invalid("--state", "qufur", "a file in a folder that exists", repr(str(state)))
+    if state.exists() and not state.is_file():
+        raise invalid("--state", "qufur", "a regular file, or a new one", repr(str(state)))
     try:
-        with FileLock(f"{state}.lock", timeout=0):
+        with FileLock(lock, timeout=0):
             yield
     except Timeout:
         remedy = "Wait until it is done."
@@ -35,9 +41,19 @@ def locked(state: Path) -> Iterator[None]:
         ) from None
 
 
+def lock_of(state: Path) -> Path:
+    """Return the file whose lock stands for a state file: it lies beside the one that links lead to."""
+    return Path(f"{os.path.realpath(state)}.lock")
+
+
+def files_of(state: Path) -> dict[str, Path]:
+    """Return what must not be written over: the state file, and its lock."""
+    return {"the state file": state, "its lock": lock_of(state)}
+
+
 def opened(state: Path) -> Workbook:
     """Return the work so far."""
-    if not state.exists():
+    if not state.is_file():
         remedy = "`qufur ask` makes one."
         raise invalid("--state", "qufur", "an existing file", repr(str(state)), remedy)
     return Workbook.load(state)
@@ -55,14 +71,17 @@ def digest_of(path: Path) -> str:
 
 
 @contextmanager
-def table(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    """Yield a writer of rows; the CSV file is there when all of them are, or not at all."""
-    if not path.parent.is_dir() or path.is_dir():
-        raise invalid("--out", "qufur", "a file in a folder that exists", repr(str(path)))
+def table(path: Path, columns: Sequence[str]) -> Iterator[Write]:
+    """Yield a function that writes rows; the CSV file is there when all of them are, or not at all."""
     with replacing(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        # Half a character from elsewhere must not keep a whole table from being written.
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
         writer = csv.writer(text)
-        writer.writerow(columns)
-        yield writer
+
+        def write(rows: Iterable[Sequence[Any]]) -> None:
+            writer.writerows(map(escaped, row) for row in rows)
+
+        write([columns])
+        yield write
         text.flush()
         text.detach()

@@ -46,15 +46,18 @@ class TokenMeans:
         self.model, self.tokenizer, self.batch = model.eval(), tokenizer, batch
 
     @classmethod
-    def pretrained(cls, name: str = BERT) -> TokenMeans:
-        """Load a model by its name, or from a folder; it is downloaded when it is first used."""
+    def pretrained(cls, name: str = BERT, *, fetch: bool = True) -> TokenMeans:
+        """Load a model by its name, or from a folder; with `fetch` it is downloaded when it is first used."""
         try:
             import torch  # noqa: F401  # transformers would complain later, and at length
             from transformers import AutoModel, AutoTokenizer
         except ImportError:
             raise missing_extra("transformers and torch", "text", "embedding texts") from None
         with _quietly():
-            return cls(AutoModel.from_pretrained(name), AutoTokenizer.from_pretrained(name))
+            model, tokenizer = (
+                kind.from_pretrained(name, local_files_only=not fetch) for kind in (AutoModel, AutoTokenizer)
+            )
+            return cls(model, tokenizer)
 
     def embed(self, texts: Sequence[str]) -> Iterator[Floats]:
         """Yield a vector for every text."""

@@ -22,7 +22,8 @@ def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, titl
             panel.errorbar(
                 x, y, xerr=x_bar, yerr=y_bar, label=rule, ms=4, lw=1.4, elinewidth=0.8, capsize=1.5, **look
             )
-    panel.set(xscale="log", yscale="log", xlabel="labels bought", ylabel=ylabel, title=title)
+    panel.set(xscale="log", yscale="log", xlabel="labels bought", ylabel=ylabel)
+    panel.set_title(title, parse_math=False)  # a file may be called cost_$5.csv
     plain_ticks(panel)
 
 

@@ -21,7 +21,7 @@ def draw_plan(plan: Plan, title: str) -> Figure:
     _draw_parts(panels[0], plan)
     if known:
         _draw_forecast(panels[1], plan)
-    figure.suptitle(title, fontsize="medium")
+    figure.suptitle(title, fontsize="medium", parse_math=False)
     return figure
 
 

@@ -69,10 +69,6 @@ class FactorGram:
         spread = 1.0 / np.maximum(np.abs(corner), np.finfo(np.float64).eps)
         return np.copysign(rest, rest * corner), spread
 
-    def correct(self, x: Floats, change: float) -> None:
-        """Change the label of a row that was absorbed."""
-        self.z += change * self._half_solve(x[None])[:, 0]
-
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y = Rᵀz along their vectors."""
         U, s, _ = np.linalg.svd(np.triu(self.R))

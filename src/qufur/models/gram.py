@@ -160,11 +160,6 @@ class Gram:
         if isinstance(self.form, LowRankGram) and self.form.is_full:
             self.invert()
 
-    def correct(self, x: Floats, old: float, new: float) -> None:
-        """Change the label of a row that was absorbed; M stays as it is. O(d²)."""
-        self.form.correct(x, new - old)
-        self.innovations.squares += new**2 - old**2
-
     def evidence(self, regularization: float) -> Evidence:
         """Return what the labels say about noise and λ; `regularization` is the λ in M."""
         values, energies = self.form.spectrum()

@@ -149,11 +149,6 @@ class InverseGram:
         self._inverse, self.coef = inverse, coef
         self._note(X, y)
 
-    def correct(self, x: Floats, change: float) -> None:
-        """Change the label of a row that was absorbed."""
-        self.moment += change * x
-        self.coef += change * self.solve(x[None])[0]
-
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
         gram = linalg.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)

@@ -99,11 +99,6 @@ class LowRankGram:
         self.coef = coef
         self._append(X, math.sqrt(self.regularization) * Z)
 
-    def correct(self, x: Floats, change: float) -> None:
-        """Change the label of a row that was absorbed."""
-        self.moment += change * x
-        self.coef += change * self.solve(x[None])[0]
-
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M above λ, and the squares of Σ x y along their vectors."""
         _, s, vectors = np.linalg.svd(self.rows, full_matrices=False)

@@ -145,6 +145,18 @@ class RidgeState(State):
         if self._has_own_queries:
             self.queried.add(rows)
 
+    def relearn(self, rows: Floats, labels: Floats) -> None:
+        """Learn again, with other labels, all rows that have one; what is pending stays so.
+
+        The rows are as they enter M.
+        """
+        self._ready = {}
+        shared = self.labelled is self._queried
+        self.labelled = self.model.posterior()
+        self.labelled.add(rows, self.model.scaled(labels))
+        if shared:
+            self.queried = self.labelled
+
     def fit(self) -> Fit:
         """Return what the labels so far say about the model."""
         (low, high), penalty = self.model.label_range, self.model.penalty

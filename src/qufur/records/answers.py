@@ -7,22 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints
+from qufur.arrays import LARGEST, Floats, Ints
 from qufur.records.batch import Batch
 from qufur.records.cells import first_bad, listed, numbers
 
-# Short enough for an int of any format.
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_LARGEST = 2**63
 
 
 def ids(batch: Batch, column: str | None = None) -> list[str | int]:
     """Return what the rows are called: the cells of a column, or the numbers of the rows.
 
-    A whole number is an int in every format, so that ids written to one file and read from another are the
-    same; 007 is text. That no id occurs twice is not checked here.
+    Ids that are written alike are the same, so that they can be written to one file and read from another,
+    of whatever format: a whole number of 64 bits is an int, and a longer one is text, as 007 is. That no id
+    occurs twice is not checked here.
 
     >>> ids(Batch({"flight": ["7", "007", "LH7"]}), "flight"), ids(Batch({"wind": [0.5]}, 41))
     ([7, '007', 'LH7'], [41])
+    >>> ids(Batch({"tweet": ["1234567890123456789", 1234567890123456790, 10**20]}), "tweet")
+    [1234567890123456789, 1234567890123456790, '100000000000000000000']
     """
     if column is None:
         return list(range(batch.first, batch.first + len(batch)))
@@ -50,6 +53,10 @@ def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints
         raise batch.refuse(
             column, first_bad(cells, numbers), "finite numbers", "Correct it or leave it blank."
         )
+    large = np.abs(values[:, 0]) >= LARGEST
+    if large.any():
+        allowed = f"numbers below {LARGEST:g} in size"
+        raise batch.refuse(column, int(large.argmax()), allowed, "Correct it or leave it blank.")
     missing = np.isnan(values[:, 0])
     if missing.any() and not skip_blank:
         raise batch.refuse(column, int(missing.argmax()), "finite numbers", "Fill it or drop the row.")
@@ -58,7 +65,21 @@ def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints
 
 def _id(cell: Any, batch: Batch, column: str, place: int) -> str | int:
     if isinstance(cell, str):
-        return int(cell) if _WHOLE.fullmatch(cell) else cell
+        if not _can_be_written(cell):
+            raise batch.refuse(column, place, "text of whole characters", "Correct the id or drop the row.")
+        return _short(int(cell)) if _WHOLE.fullmatch(cell) else cell
     if isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer()):
-        return int(cell)
+        return _short(int(cell))
     raise batch.refuse(column, place, "text or whole numbers", "Give every row an id.")
+
+
+def _short(number: int) -> str | int:
+    return number if -_LARGEST <= number < _LARGEST else str(number)
+
+
+def _can_be_written(text: str) -> bool:
+    """Return whether a CSV file can hold a text: JSON may bring halves of characters, and 0 bytes."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False

@@ -11,7 +11,10 @@ from qufur.errors import invalid
 from qufur.records.batch import Batch
 from qufur.records.cells import clean_texts
 from qufur.records.lines import lines, no_rows, unreadable
-from qufur.streams.csv_source import even
+from qufur.streams.csv_source import even, reader
+
+LONGEST_TEXT = 2**27
+"""Characters: a cell may hold a book, but after a quote that never closes no more than this is read."""
 
 
 def csv_batches(path: Path, size: int) -> Iterator[Batch]:
@@ -30,7 +33,7 @@ def csv_batches(path: Path, size: int) -> Iterator[Batch]:
 
 def _records(path: Path) -> Iterator[list[str]]:
     try:
-        yield from even(csv.reader(lines(path)), path)
+        yield from even(reader(lines(path), LONGEST_TEXT), path)
     except csv.Error as error:
         raise unreadable(path, "CSV", error) from None
 

@@ -17,6 +17,7 @@ from qufur.records.kinds import Kind, kind_from_state, kind_state
 from qufur.records.numeric import Numeric
 from qufur.records.survey import Survey, TextSurvey
 from qufur.records.text import Text
+from qufur.records.text_vectors import vectors_of
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Encoding:
             A column of free text. Needs the extra `text`.
         text_model
             The name or the folder of the `transformers` model that makes vectors of text; see `TokenMeans`.
+            It is downloaded here if need be, and never by `encode`: a state may come from anywhere.
         impute
             Whether cells may be missing.
         """
@@ -131,6 +133,14 @@ class Encoding:
     def text(self) -> str | None:
         """The column of text, if there is one."""
         return next((column.name for column in self.columns if isinstance(column, Text)), None)
+
+    def fetch(self, model: str) -> None:
+        """Load the model of the column of text, and download it if need be; it must be the one named."""
+        known = next((column.model for column in self.columns if isinstance(column, Text)), None)
+        if model != known:
+            allowed = f"that of the first table, {known!r}" if known else "left out without a column of text"
+            raise invalid("text_model", "Encoding", allowed, repr(model))
+        vectors_of(model, fetch=True)
 
     @property
     def constant(self) -> list[str]:

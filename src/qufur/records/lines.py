@@ -23,9 +23,9 @@ def lines(path: Path) -> Iterator[str]:
         raise unreadable(path, "gzip", error) from None
 
 
-def unreadable(path: Path, format: str, error: Exception) -> ValueError:
+def unreadable(path: Path, format: str, error: BaseException) -> ValueError:
     """Build the error for a file that is not what its ending says, in one line whatever the reader said."""
-    reason = str(error).partition("\n")[0]
+    reason = str(error).partition("\n")[0] or type(error).__name__
     return invalid("content", path.name, f"a readable {format} file", f"an error ({reason})")
 
 

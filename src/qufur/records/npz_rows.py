@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from numpy.typing import NDArray
 
@@ -14,18 +14,12 @@ from qufur.errors import invalid
 from qufur.records.batch import Batch, Column
 from qufur.records.cells import clean
 from qufur.records.lines import no_rows, unreadable
-from qufur.streams.npz_source import header, parts
+from qufur.streams.npz_source import member_header, together
+from qufur.streams.source import sound
 
 
 def npz_batches(path: Path, size: int) -> Iterator[Batch]:
     """Yield the rows of all vectors and matrices; a matrix such as X is an embedding."""
-    try:
-        yield from _batches(path, size)
-    except (BadZipFile, zlib.error, EOFError) as error:
-        raise unreadable(path, "NPZ", error) from None
-
-
-def _batches(path: Path, size: int) -> Iterator[Batch]:
     shapes = _shapes(path)
     rows = shapes.get("X", next(iter(shapes.values()), (0,)))[0]
     if not rows:
@@ -33,25 +27,16 @@ def _batches(path: Path, size: int) -> Iterator[Batch]:
     for name, shape in shapes.items():
         if shape[0] != rows:
             raise invalid(f"array {name!r}", path.name, f"of {rows} rows like the others", f"shape {shape}")
-    arrays = zip(*(parts(path, name, size) for name in shapes), strict=True)
+    arrays = together(path, shapes, size, partial(unreadable, path, "NPZ"))
     for first, part in zip(range(1, rows + 1, size), arrays, strict=True):
         yield Batch(dict(zip(shapes, map(_column, part), strict=True)), first, path.name)
 
 
 def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    with ZipFile(path) as archive:
+    with sound(partial(unreadable, path, "NPZ")), ZipFile(path) as archive:
         found = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-        headers = {name: _header(archive, name, path) for name in found}
-    return {name: shape for name, (shape, kind) in headers.items() if _is_column(shape, kind)}
-
-
-def _header(archive: ZipFile, name: str, path: Path) -> tuple[tuple[int, ...], str]:
-    with archive.open(f"{name}.npy") as file:
-        try:
-            shape, _, dtype = header(file)
-        except (ValueError, OSError) as error:
-            raise unreadable(path, "NPZ", error) from None
-    return shape, dtype.kind
+        headers = {name: member_header(archive, name) for name in found}
+    return {name: shape for name, (shape, _, dtype) in headers.items() if _is_column(shape, dtype.kind)}
 
 
 def _is_column(shape: tuple[int, ...], kind: str) -> bool:

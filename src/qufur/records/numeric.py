@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats
+from qufur.arrays import LARGEST, Bools, Floats
 from qufur.records.batch import FILL, Batch, Column
 from qufur.records.cells import first_bad, numbers, vectors
 
@@ -70,7 +70,7 @@ class Numeric:
         with np.errstate(over="ignore"):
             np.divide(values - np.array(self.mean), deviation, out=scaled, where=deviation > 0)
         scaled[missing] = 0.0
-        odd = ~np.isfinite(scaled).all(axis=1)
+        odd = ~(np.abs(scaled) < LARGEST).all(axis=1)
         if odd.any():
             allowed = "numbers not too large to be scaled"
             raise batch.refuse(self.name, int(odd.argmax()), allowed, "Correct the cell or drop the row.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from qufur.errors import missing_extra
 from qufur.records.batch import Batch, Column
 from qufur.records.cells import clean
 from qufur.records.lines import no_rows, unreadable
+from qufur.streams.source import sound
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,21 +27,21 @@ def parquet_batches(path: Path, size: int) -> Iterator[Batch]:
         import polars as pl
     except ImportError:
         raise missing_extra("polars", "tables", "reading tables") from None
-    try:
-        yield from _batches(pl.scan_parquet(path, glob=False), size, path)
-    except pl.exceptions.PolarsError as error:
-        raise unreadable(path, "Parquet", error) from None
-
-
-def _batches(table: pl.LazyFrame, size: int, path: Path) -> Iterator[Batch]:
-    width = _width(table.head(1).collect(), path)
-    rows = size * max(1, _CELLS // (size * width))
+    with sound(partial(unreadable, path, "Parquet")):
+        table = pl.scan_parquet(path, glob=False)
+        head = table.head(1).collect()
+    rows = size * max(1, _CELLS // (size * _width(head, path)))
     start = 0
-    while len(frame := table.slice(start, rows).collect()):
+    while len(frame := _rows(table, start, rows, path)):
         for place in range(0, len(frame), size):
             part = frame.slice(place, size)
             yield Batch({name: _column(part[name]) for name in part.columns}, start + place + 1, path.name)
         start += len(frame)
+
+
+def _rows(table: pl.LazyFrame, start: int, count: int, path: Path) -> pl.DataFrame:
+    with sound(partial(unreadable, path, "Parquet")):
+        return table.slice(start, count).collect()
 
 
 def _width(head: pl.DataFrame, path: Path) -> int:

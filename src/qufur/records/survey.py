@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from qufur.arrays import LARGEST
 from qufur.errors import invalid
 from qufur.records.batch import Batch, Column, bad_cell, shown
 from qufur.records.categorical import Categorical
@@ -124,7 +125,7 @@ class Survey:
         with np.errstate(over="ignore", invalid="ignore"):
             mean, deviation = self._moments.mean, self._moments.std
         if not (np.isfinite(mean) & np.isfinite(deviation)).all():
-            allowed = "numbers below 1e150 in size"
+            allowed = f"numbers below {LARGEST:g} in size"
             raise invalid(f"column {self.name!r}", self.file, allowed, "larger ones", "Skip or rescale it.")
         vector = bool(self._length)
         return Numeric(
@@ -155,7 +156,7 @@ class TextSurvey(Survey):
     name, file
         Of the column and of its table.
     model
-        The name of the language model, or its folder.
+        The name of the language model, which is fetched if need be, or its folder.
     """
 
     def __init__(self, name: str, file: str, model: str) -> None:
@@ -174,4 +175,4 @@ class TextSurvey(Survey):
         return 0 if values is None else int(values.shape[1])
 
     def _read(self, column: Column) -> Any:
-        return text_vectors(column, self._model)
+        return text_vectors(column, self._model, fetch=True)

@@ -20,7 +20,8 @@ class Text(Numeric):
     Parameters
     ----------
     model
-        The name of the model, or its folder. The vectors of every table come from the same.
+        The name of the model, or its folder. The vectors of every table come from the same; it is not
+        fetched again.
     """
 
     model: str = field(kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+import os
 
 import numpy as np
 
@@ -34,18 +34,34 @@ class Vectors:
         return vector
 
 
-@lru_cache(maxsize=1)
-def vectors_of(model: str) -> Vectors:
-    """Load a model, once."""
+LOADED: dict[str, Vectors] = {}
+"""The model that was used last: loading takes seconds."""
+
+
+def vectors_of(model: str, *, fetch: bool) -> Vectors:
+    """Return the vectors of a model; one that is not here is fetched only if the user has named it."""
+    if model not in LOADED:
+        LOADED.clear()
+        LOADED[model] = _load(model, fetch)
+    return LOADED[model]
+
+
+def _load(model: str, fetch: bool) -> Vectors:
     try:
-        return Vectors(TokenMeans.pretrained(model))
+        return Vectors(TokenMeans.pretrained(model, fetch=fetch))
     except (OSError, ValueError, KeyError) as error:  # whatever stands in a folder, or does not
         reason = str(error).partition("\n")[0]
-        allowed = "a model that transformers can load, or a folder of one"
-        raise invalid("text_model", "Encoding", allowed, f"{model!r} ({reason})") from None
+        here, remedy = "", ""
+        if not (fetch or os.path.isdir(model)):
+            here = " and that is here"
+            remedy = f"A state file may come from anywhere: --text-model {model} says that it may be fetched."
+        allowed = f"a model that transformers can load{here}, or a folder of one"
+        raise invalid("text_model", "Encoding", allowed, f"{model!r} ({reason})", remedy) from None
 
 
-def text_vectors(column: Column, model: str, length: int | None = None) -> Floats | None:
+def text_vectors(
+    column: Column, model: str, length: int | None = None, *, fetch: bool = False
+) -> Floats | None:
     """Return the vectors (n, length) of texts, NaN where they are missing; None if one is not text.
 
     Parameters
@@ -54,10 +70,12 @@ def text_vectors(column: Column, model: str, length: int | None = None) -> Float
         The texts, and the name or folder of the model.
     length
         What it must be; a model that makes other vectors is refused.
+    fetch
+        Whether the model may be downloaded.
     """
     if first_other(column) is not None:
         return None
-    vectors = vectors_of(model)
+    vectors = vectors_of(model, fetch=fetch)
     texts = [category(cell) if isinstance(cell, int | float) else cell for cell in listed(column)]
     made = [vectors[text] for text in texts if text is not None]
     found = len(made[0]) if made else length or 1

@@ -7,7 +7,6 @@ word and whatever its options, and has no batched CSV reader that all of its ver
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -15,9 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
-from qufur.streams.source import Source, bad_cell, no_rows, unreadable
+from qufur.streams.source import Source, bad_cell, first_odd, no_rows, unreadable
+
+LONGEST_CELL = 2**17
+"""Characters: after a quote that never closes, no more than this is read."""
 
 
 class CsvSource(Source):
@@ -51,7 +53,7 @@ class CsvSource(Source):
         # A byte that is not UTF-8 matters in a number only, and is complained about there.
         with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             try:
-                yield from even(csv.reader(file), self.path)
+                yield from even(reader(file), self.path)
             except csv.Error as error:
                 raise unreadable(self.path, "CSV", error) from None
 
@@ -60,7 +62,7 @@ class CsvSource(Source):
             floats = np.array(block, dtype=np.float64)
         except ValueError:
             raise self._first_bad(block, names, first) from None
-        if not np.isfinite(floats).all():
+        if first_odd(floats):
             raise self._first_bad(block, names, first)
         return floats
 
@@ -70,7 +72,13 @@ class CsvSource(Source):
             for row, record in enumerate(block, first)
             for name, cell in zip(names, record, strict=True)
         )
-        return next(bad_cell(self.path, *place) for place in cells if not _is_finite(place[-1]))
+        return next(bad_cell(self.path, *place) for place in cells if not _is_sound(place[-1]))
+
+
+def reader(lines: Iterable[str], longest: int = LONGEST_CELL) -> Iterator[list[str]]:
+    """Read records with cells of up to so many characters."""
+    csv.field_size_limit(longest)  # of all readers, so every one says it
+    return csv.reader(lines)
 
 
 def even(records: Iterable[list[str]], path: Path) -> Iterator[list[str]]:
@@ -85,8 +93,8 @@ def even(records: Iterable[list[str]], path: Path) -> Iterator[list[str]]:
         yield cells
 
 
-def _is_finite(cell: str) -> bool:
+def _is_sound(cell: str) -> bool:
     try:
-        return math.isfinite(float(cell))
+        return abs(float(cell)) < LARGEST
     except ValueError:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from qufur.arrays import Floats
 from qufur.errors import invalid
 from qufur.streams.npz_source import header
-from qufur.streams.source import Source, bad_cell, first_odd, no_rows, unreadable
+from qufur.streams.source import Source, bad_cell, first_odd, no_rows, sound, unreadable
 
 
 class NpySource(Source):
@@ -20,11 +21,8 @@ class NpySource(Source):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with path.open("rb") as file:
-            try:
-                shape, self._by_column, self._dtype = header(file)
-            except (ValueError, EOFError) as error:
-                raise unreadable(path, "NPY", error) from None
+        with path.open("rb") as file, sound(partial(unreadable, path, "NPY")):
+            shape, self._by_column, self._dtype = header(file)
             self._start = file.tell()
         if self._dtype.kind not in "biuf" or len(shape) != 2:
             received = f"{self._dtype} values of shape {shape}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qufur.arrays import Floats
 from qufur.errors import invalid, missing_extra
-from qufur.streams.source import Source, bad_cell, first_odd, no_rows, unreadable
+from qufur.streams.source import Source, bad_cell, first_odd, no_rows, sound, unreadable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,11 +28,9 @@ class ParquetSource(Source):
             import polars as pl
         except ImportError:
             raise missing_extra("polars", "tables", "reading tables") from None
-        self._frame = pl.scan_parquet(path, glob=False)
-        try:
+        with self._sound():
+            self._frame = pl.scan_parquet(path, glob=False)
             self._schema = self._frame.collect_schema()
-        except pl.exceptions.PolarsError as error:
-            raise unreadable(path, "Parquet", error) from None
         self.columns = self._schema.names()
         if self.count() == 0:
             raise no_rows(path, "columns but no rows")
@@ -39,16 +39,21 @@ class ParquetSource(Source):
         """Look into the file's footer."""
         import polars as pl
 
-        return int(self._frame.select(pl.len()).collect().item())
+        with self._sound():
+            return int(self._frame.select(pl.len()).collect().item())
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Floats]:
         """Read large slices and cut them."""
         self._check_types(names)
         rows = size * max(1, _CELLS // (size * len(names)))
         for start in range(0, self.count(), rows):
-            frame = self._frame.select(names).slice(start, rows).collect()
+            with self._sound():
+                frame = self._frame.select(names).slice(start, rows).collect()
             for place in range(0, len(frame), size):
                 yield self._floats(frame.slice(place, size), start + place + 1)
+
+    def _sound(self) -> AbstractContextManager[None]:
+        return sound(partial(unreadable, self.path, "Parquet"))
 
     def _check_types(self, names: Sequence[str]) -> None:
         for name in names:

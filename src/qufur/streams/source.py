@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
+
+Complaint = Callable[[BaseException], ValueError]
 
 
 class Source(ABC):
@@ -47,20 +52,28 @@ class Source(ABC):
 
 
 def first_odd(block: Floats) -> tuple[int, int] | None:
-    """Return row and column of the first cell that is NaN or infinite, None where all are finite."""
-    odd = np.argwhere(~np.isfinite(block))
+    """Return row and column of the first cell that is NaN or too large, None where there is none."""
+    odd = np.argwhere(~(np.abs(block) < LARGEST))
     return (int(odd[0, 0]), int(odd[0, 1])) if len(odd) else None
 
 
 def bad_cell(path: Path, column: str, row: int, cell: object) -> ValueError:
-    """Build the error for a cell that is not a finite number.
+    """Build the error for a cell that is not a finite number, or too large a one.
 
     >>> print(bad_cell(Path("flights.csv"), "delay", 7, "n/a"))
     column 'delay' of flights.csv must be finite numbers, got 'n/a' in row 7. Drop or ...
     """
     received = "an empty cell" if cell in (None, "") else reprlib.repr(cell)
     remedy = "Drop or fill such rows, or skip the column."
-    return invalid(f"column {column!r}", path.name, "finite numbers", f"{received} in row {row}", remedy)
+    allowed = f"numbers below {LARGEST:g} in size" if _is_finite(cell) else "finite numbers"
+    return invalid(f"column {column!r}", path.name, allowed, f"{received} in row {row}", remedy)
+
+
+def _is_finite(cell: Any) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except (TypeError, ValueError):
+        return False
 
 
 def no_rows(path: Path, finding: str) -> ValueError:
@@ -68,7 +81,19 @@ def no_rows(path: Path, finding: str) -> ValueError:
     return invalid("path", "Table", "a file with at least one row", f"{str(path)!r}, which has {finding}")
 
 
-def unreadable(path: Path, format: str, error: Exception) -> ValueError:
+def unreadable(path: Path, format: str, error: BaseException) -> ValueError:
     """Build the error for a file that is not what its ending says, in one line whatever the reader said."""
-    reason = str(error).partition("\n")[0]
+    reason = str(error).partition("\n")[0] or type(error).__name__
     return invalid("path", "Table", f"a readable {format} file", f"{str(path)!r} ({reason})")
+
+
+@contextmanager
+def sound(complaint: Complaint) -> Iterator[None]:
+    """Turn whatever can be wrong with bytes from elsewhere into one complaint."""
+    try:
+        yield
+    except BaseException as error:
+        # That of polars is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise complaint(error) from None
