@@ -464,7 +464,7 @@ LATER = [
         "column 'c' of t.csv must be a category in every row, got an empty cell in row 1. Fill",
     ),
     (
-        later("a,c\n1,x\n1e300,x\n", "a,c\n1e-140,x\n0,x\n"),
+        later("a,c\n1,x\n1e300,x\n", "a,c\n1e-40,x\n0,x\n"),
         "column 'a' of t.csv must be numbers not too large to be scaled, got '1e300' in row 2.",
     ),
 ]

@@ -303,7 +303,7 @@ def test_domains_are_whole_numbers(tmp_path):
     path = write(tmp_path, "x,y,u\n1,2,3.0\n1,2,-4\n1,2,5\n1,2,0.5\n")
     assert complaint(path, domain="u") == "column 'u' of t.csv must be whole numbers, got 0.5 in row 4."
     path = write(tmp_path, "x,y,u\n1,2,1e40\n")
-    assert "got 1e+100 in row 1" in complaint(path, domain="u")
+    assert "got 1e+40 in row 1" in complaint(path, domain="u")
 
 
 def test_polars_is_asked_for_by_name(tmp_path, monkeypatch):
