@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from qufur.models import compiled_look
+from qufur.models.engines import compiled
 
 
 def missing() -> str | None:
     """Return why the compiled loop cannot be measured, None if it can."""
-    return None if compiled_look.available() else "numba is not installed"
+    return None if compiled.available() else "numba is not installed"
 
 
 @contextmanager
 def switched(on: bool) -> Iterator[None]:
     """Run the body with the compiled loop, or with NumPy and SciPy only."""
-    with patch.object(compiled_look, "available", lambda: on):
+    with patch.object(compiled, "available", lambda: on):
         yield

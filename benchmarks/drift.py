@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.exact import ExactGram, on_grid, relative_error
 from benchmarks.text import Progress, table
 from qufur.arrays import Floats
-from qufur.models.gram import Gram
+from qufur.models.gram.gram import Gram
 
 DIM = 8
 REGULARIZATION = 1.0

@@ -13,7 +13,7 @@ from benchmarks import loops, workloads
 from benchmarks.text import Progress, Table
 from qufur import QuFUR, Ridge
 from qufur.streams import Arrays
-from qufur.sweep import sweep
+from qufur.sweep.grid import sweep
 
 ALPHAS = tuple(float(alpha) for alpha in np.geomspace(0.03, 3.0, 10))
 """From 3 to 85 % of the labels."""

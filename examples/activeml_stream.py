@@ -9,7 +9,7 @@ from skactiveml.stream import StreamRandomSampling
 from sklearn.linear_model import Ridge
 
 from qufur import streams
-from qufur.faces.skactiveml import PacedBudgetManager, StreamQuFUR
+from qufur.adapters.skactiveml import PacedBudgetManager, StreamQuFUR
 
 SEEDS = range(2)
 SHARE, HORIZON = 0.05, 1000

@@ -6,7 +6,7 @@ The stream is the example of the paper's introduction: a few inputs of many dime
 from river import metrics
 
 from qufur import Paced, Uniform, streams
-from qufur.faces.river import QuFURRegressor
+from qufur.adapters.river import QuFURRegressor
 
 SEEDS = range(3)
 RULES = {"paced by uncertainty": Paced(50, 1000), "at random": Uniform(0.05), "all labels": Uniform(1.0)}

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from qufur.faces.sklearn import QuFURRegressor
+from qufur.adapters.sklearn import QuFURRegressor
 
 ROWS, TEST = 2000, 500
 

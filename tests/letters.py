@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from qufur.data.embeddings import TokenMeans
-from qufur.records.text_vectors import LOADED
+from qufur.tables.embeddings import TokenMeans
+from qufur.tables.text_vectors import LOADED
 
 
 class Letters:

@@ -12,8 +12,8 @@ import pytest
 from filelock import FileLock
 
 from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge, Uniform
-from qufur.records import Batch, Encoding
 from qufur.snapshot import encode
+from qufur.tables import Batch, Encoding
 from qufur.workbook import Workbook
 
 from .test_cli import qufur

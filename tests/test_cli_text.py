@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from qufur.records.text_vectors import LOADED
+from qufur.tables.text_vectors import LOADED
 from qufur.workbook import Workbook
 
 from .letters import Letters, let_letters_be_counted
@@ -79,7 +79,7 @@ def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):  # noqa: F
     let_letters_be_counted(monkeypatch)
     whole_loop(work, tmp_path, "--text-model", "letters-abc")
     LOADED.clear()
-    monkeypatch.setattr("qufur.data.embeddings.TokenMeans.pretrained", lambda name, **_: Other())
+    monkeypatch.setattr("qufur.tables.embeddings.TokenMeans.pretrained", lambda name, **_: Other())
     code, text = work("ask", tmp_path / "june.csv", "-o", tmp_path / "to_label.csv")
     assert (code, len(text.splitlines())) == (2, 1)
     assert "must be one that makes 3 numbers, got 'letters-abc', which makes 7" in text
@@ -96,7 +96,7 @@ def test_a_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):  #
         fetched.append(name)
         return Letters(name)
 
-    monkeypatch.setattr("qufur.data.embeddings.TokenMeans.pretrained", pretrained)
+    monkeypatch.setattr("qufur.tables.embeddings.TokenMeans.pretrained", pretrained)
     LOADED.clear()
     out = ["-o", tmp_path / "out.csv"]
     assert (

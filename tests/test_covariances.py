@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from qufur.models.covariances import ByBasis, ByFactor, ByHalves
-from qufur.models.gram import Gram
+from qufur.models.gram.covariances import ByBasis, ByFactor, ByHalves
+from qufur.models.gram.gram import Gram
 
 FORMS = {  # how a form comes from that of few rows, in how many columns, and what it should use there
     "few rows": (lambda form: form, 12, ByBasis),

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from qufur.data import embeddings, reviews
-from qufur.data.embeddings import TokenMeans, pieces
+from qufur.data import reviews
+from qufur.tables import embeddings
+from qufur.tables.embeddings import TokenMeans, pieces
 
 STAND_IN = Path(os.environ.get("QUFUR_DATA", ""), "amazon_standin/automotive.jsonl.gz")
 

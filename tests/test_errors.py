@@ -21,7 +21,7 @@ from qufur import (
     run,
     streams,
 )
-from qufur.models.ridge_state import RidgeState
+from qufur.models.least_squares_state import RidgeState
 from qufur.snapshot import encode
 
 from .refusals import refusal

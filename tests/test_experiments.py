@@ -6,12 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from qufur import QuFUR, Ridge, tasks
+from qufur import QuFUR, Ridge
 from qufur.experiments.base import Statement, run_all
-from qufur.experiments.evidence import Interval, jackknife, per_seed, slope
+from qufur.experiments.statistics import Interval, jackknife, per_seed, slope
 from qufur.experiments.theory import THEORY, budgets, oracle, subsequences, tradeoff
 from qufur.streams import LowerBound
-from qufur.sweep import play
+from qufur.sweep import tasks
+from qufur.sweep.grid import play
 from qufur.theory import Structure, oracle_alpha
 
 

@@ -19,7 +19,7 @@ from qufur.experiments.paper.learners import classifier, ranged_ridge, unit_ridg
 from qufur.experiments.paper.panels import NO_LABELS, Panel, figure_of, make_rule
 from qufur.experiments.results import reproduce
 from qufur.streams import HiddenDomains
-from qufur.tradeoff import at_equal_labels
+from qufur.sweep.equal_labels import at_equal_labels
 
 
 def small_stream(seed):

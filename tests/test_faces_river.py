@@ -8,7 +8,7 @@ import pytest
 from river import checks, compose, datasets, dummy, evaluate, metrics, preprocessing, stats, stream
 
 from qufur import DomainOracle, Learner, Paced, QuFUR, Ridge, Softmax
-from qufur.faces.river import QuFURClassifier, QuFURRegressor
+from qufur.adapters.river import QuFURClassifier, QuFURRegressor
 from qufur.snapshot import encode
 
 from .refusals import refusal
@@ -316,7 +316,7 @@ def test_a_seed_decides_everything_and_clones_start_anew():
 
 
 def test_without_river_the_extra_is_named(monkeypatch):
-    monkeypatch.delitem(sys.modules, "qufur.faces.river")
+    monkeypatch.delitem(sys.modules, "qufur.adapters.river")
     monkeypatch.setitem(sys.modules, "river", None)
     with pytest.raises(ImportError, match=r"pip install 'qufur\[river\]'"):
-        import qufur.faces.river  # noqa: F401
+        import qufur.adapters.river  # noqa: F401

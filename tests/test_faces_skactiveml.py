@@ -9,7 +9,7 @@ from skactiveml.stream.budgetmanager import BalancedIncrementalQuantileFilter, F
 from sklearn.base import clone
 
 from qufur import Learner, Paced, Ridge
-from qufur.faces.skactiveml import PacedBudgetManager, StreamQuFUR
+from qufur.adapters.skactiveml import PacedBudgetManager, StreamQuFUR
 
 from .refusals import refusal
 
@@ -300,7 +300,7 @@ def test_queries_what_is_new():
 
 
 def test_without_scikit_activeml_the_extra_is_named(monkeypatch):
-    monkeypatch.delitem(sys.modules, "qufur.faces.skactiveml")
+    monkeypatch.delitem(sys.modules, "qufur.adapters.skactiveml")
     monkeypatch.setitem(sys.modules, "skactiveml.base", None)
     with pytest.raises(ImportError, match=r"pip install 'qufur\[activeml\]'"):
-        import qufur.faces.skactiveml  # noqa: F401
+        import qufur.adapters.skactiveml  # noqa: F401

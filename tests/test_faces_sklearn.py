@@ -17,8 +17,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from qufur import Converged, Learner, Paced, QuFUR, Ridge, Softmax, run, streams
-from qufur.faces.sklearn import QuFURClassifier, QuFURRegressor
-from qufur.faces.sklearn.spending import rule_for, seed_of
+from qufur.adapters.sklearn import QuFURClassifier, QuFURRegressor
+from qufur.adapters.sklearn.spending import rule_for, seed_of
 
 from .refusals import refusal
 

@@ -16,11 +16,11 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from qufur import ConfidenceSet, KernelRidge, streams
-from qufur.fingerprint import IndistinctError, fingerprint
 from qufur.hypotheses import Finite, FiniteLinear, FiniteTable, GeneralisedLinear, LinearBall, Parametric
 from qufur.models import MODELS
-from qufur.releases import library
 from qufur.rules import RULES
+from qufur.sweep.fingerprint import IndistinctError, fingerprint
+from qufur.sweep.releases import library
 
 TABLE = np.linspace(-1, 1, 6000).reshape(3, 2000)
 PARTS = [
@@ -215,7 +215,7 @@ def test_what_cannot_be_told_apart_is_refused(make):
 
 def test_every_process_finds_the_same():
     code = (
-        "from qufur import Softmax; from qufur.fingerprint import fingerprint\n"
+        "from qufur import Softmax; from qufur.sweep.fingerprint import fingerprint\n"
         "print(fingerprint(Softmax(3, 2), {'a', 'b', 'c'}, lambda x: x in {'a', 'b', 'c'}))"
     )
     found = {
@@ -231,12 +231,12 @@ def test_every_process_finds_the_same():
 
 
 def test_the_library_counts_by_its_source(tmp_path, monkeypatch):
-    from qufur import releases
+    from qufur.sweep import releases
 
     for name, text in (("a.py", "x = 1"), ("cli/show.py", "x = 1")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(releases, "__file__", str(tmp_path / "releases.py"))
+    monkeypatch.setattr(releases, "__file__", str(tmp_path / "sweep/releases.py"))
     source = library.__wrapped__
     before = source()
     (tmp_path / "cli/show.py").write_text("x = 2")

@@ -6,13 +6,13 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 from qufur import KernelRidge, Learner, Paced, QuFUR, Ridge, Softmax, Uniform, run
-from qufur.models.evidence import Evidence
-from qufur.models.factor import FactorGram
-from qufur.models.gram import Gram
-from qufur.models.innovations import Innovations
-from qufur.models.inverse import InverseGram
-from qufur.models.low_rank import LowRankGram
-from qufur.models.misfit import BIAS, DRIFT, MisfitTests
+from qufur.models.diagnostics.evidence import Evidence
+from qufur.models.diagnostics.innovations import Innovations
+from qufur.models.diagnostics.misfit import BIAS, DRIFT, MisfitTests
+from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.gram import Gram
+from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.low_rank import LowRankGram
 from qufur.streams import Arrays, HiddenDomains
 
 LINEAR = DotProduct(sigma_0=0.0)

@@ -7,11 +7,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from qufur import Learner, Paced, QuFUR, Ridge, Softmax, Threshold, Uniform, online_to_batch, plan, run
-from qufur.models.factor import FactorGram
-from qufur.models.gram import Gram
-from qufur.models.inverse import InverseGram
-from qufur.models.low_rank import LowRankGram
-from qufur.models.ridge_state import RidgeState
+from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.gram import Gram
+from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.low_rank import LowRankGram
+from qufur.models.least_squares_state import RidgeState
 from qufur.snapshot import encode
 from qufur.streams import Arrays
 

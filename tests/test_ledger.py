@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from qufur import Learner, Paced, QuFUR, Ridge, Softmax, Threshold, run, streams
-from qufur.ledger import ROWS, Buffer
-from qufur.loss_estimate import LossEstimate
+from qufur.estimates.ledger import ROWS, Buffer
+from qufur.estimates.loss import LossEstimate
 
 STREAM = streams.Arrays.of(streams.HiddenDomains([700, 900], [6, 3], noise=0.6, seed=1))
 MODELS = [Ridge(9, label_range=(-0.8, 1.0)), Ridge(9, clip=False, regularization=1e-3), Softmax(9, 3)]

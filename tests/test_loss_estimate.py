@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qufur import Learner, QuFUR, Ridge, Uniform, run
-from qufur.loss_estimate import _SUMS, LossEstimate
+from qufur.estimates.loss import _SUMS, LossEstimate
 from qufur.streams import Arrays, HiddenDomains
 
 from .refusals import refusal

@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge, Softmax, Uniform
-from qufur.ledger import Ledger
-from qufur.models.look import NO_ARRIVALS, Arrivals
+from qufur.estimates.ledger import Ledger
+from qufur.models.lookahead import NO_ARRIVALS, Arrivals
 from qufur.operation import SIGNALS
 from qufur.snapshot import encode
-from qufur.state_file import digest
+from qufur.storage.container import digest
 
 from .refusals import refusal
 from .soak import times

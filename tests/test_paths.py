@@ -30,16 +30,16 @@ from qufur import (
     Uniform,
     run,
 )
-from qufur.models import compiled_look, copy_look
+from qufur.models.engines import compiled, copy_look
 from qufur.models.least_squares import LeastSquares
-from qufur.models.ridge_state import RidgeState
+from qufur.models.least_squares_state import RidgeState
 from qufur.rules.base import Rule
 from qufur.streams import Arrays
 
 from . import oracle
 from .oracle import Oracle
 
-COMPILED = (False, True) if compiled_look.available() else (False,)
+COMPILED = (False, True) if compiled.available() else (False,)
 BLOCKS = (1, 7, 64, 1000, None)
 
 
@@ -223,10 +223,10 @@ def problems(draw, form, in_batches):
 def runs(problem):
     """Play by `run` in every way; yield the learner and the columns of its trace."""
     for block in BLOCKS:
-        for compiled in COMPILED:
-            if compiled and block is not None and block < copy_look.FEWEST_ROWS:
+        for is_compiled in COMPILED:
+            if is_compiled and block is not None and block < copy_look.FEWEST_ROWS:
                 continue
-            with mock.patch.object(compiled_look, "available", lambda on=compiled: on):
+            with mock.patch.object(compiled, "available", lambda on=is_compiled: on):
                 learner = problem.learner()
                 trace = run(learner, problem.stream, block=block, delay=problem.delays)
             yield learner, (trace.prediction, trace.uncertainty, trace.probability, trace.query)
@@ -236,9 +236,9 @@ def batches(problem):
     """Play by `ask_many` and `tell_many` in every way; yield the learner and the columns of its answers."""
     stream = problem.stream
     starts = np.flatnonzero(np.diff(problem.delays) >= 0) + 1
-    for compiled in COMPILED:
+    for is_compiled in COMPILED:
         learner, parts = problem.learner(), []
-        with mock.patch.object(compiled_look, "available", lambda on=compiled: on):
+        with mock.patch.object(compiled, "available", lambda on=is_compiled: on):
             for part in np.split(np.arange(stream.horizon), starts):
                 many = learner.ask_many(stream.X[part], domain=stream.domain[part])
                 parts.append((many.prediction, many.uncertainty, many.probability, many.query))

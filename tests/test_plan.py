@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from qufur import Learner, QuFUR, Ridge, Threshold, Uniform, run, streams
-from qufur.budgets import budget_grid, labels
-from qufur.plan import matching_parameter
+from qufur.planning.search import matching_parameter
+from qufur.sweep.at_budgets import budget_grid, labels
 
 STREAM = streams.HiddenDomains([150, 100, 50], [5, 2, 8], seed=4)
 MODEL = Ridge(STREAM.dim)

@@ -16,7 +16,7 @@ from qufur import (
     run,
     streams,
 )
-from qufur.drawn import Drawn
+from qufur.planning.simulated import Drawn
 
 HiddenDomains = streams.HiddenDomains
 # Name: stream, budget. The streams' seeds are not those of the simulated runs; noise is 0.1 unless said.

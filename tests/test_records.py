@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qufur.records import Batch, Encoding, ids, labels, read
-from qufur.records.cells import category, listed
+from qufur.tables import Batch, Encoding, ids, labels, read
+from qufur.tables.cells import category, listed
 
 from .refusals import refusal
 
@@ -213,7 +213,7 @@ def test_parquet_types(tmp_path):
 
 
 def test_parquet_in_several_slices(tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.records.parquet_rows._CELLS", 12 * len(TABLE))
+    monkeypatch.setattr("qufur.tables.formats.parquet_file._CELLS", 12 * len(TABLE))
     batches = list(read(save(tmp_path, TABLE, "parquet"), 5))
     assert [batch.first for batch in batches] == list(range(1, N + 1, 5))
     assert contents(batches)["flight"] == TABLE["flight"]
@@ -478,7 +478,7 @@ def test_errors_are_one_line(tmp_path, build, message):
 def test_a_quote_that_never_closes_is_not_read_for_ever(tmp_path, monkeypatch):
     path = write(tmp_path, 'a\n"' + "x\n" * 1000)
     assert next(read(path)).columns["a"] == [("x\n" * 1000).strip()]
-    monkeypatch.setattr("qufur.records.csv_rows.LONGEST_TEXT", 500)
+    monkeypatch.setattr("qufur.tables.formats.csv_file.LONGEST_TEXT", 500)
     message = "content of t.csv must be a readable CSV file, got an error (field larger"
     assert refusal(lambda: list(read(path))).startswith(message)
 

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from qufur.records import Batch, Encoding, text_vectors
-from qufur.records.text_vectors import LOADED
+from qufur.tables import Batch, Encoding, text_vectors
+from qufur.tables.text_vectors import LOADED
 
 from .letters import let_letters_be_counted
 from .refusals import refusal

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from qufur import ConfidenceSet, FisherSoftmax, Learner, Paced, QuFUR, Ridge, Softmax, Threshold, run, streams
-from qufur.at_random import summed_uncertainty
 from qufur.checks import combinations, shifting_stream
+from qufur.estimates.random_baseline import summed_uncertainty
 from qufur.hypotheses import LinearBall
 from qufur.snapshot import encode
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qufur import FixedBudget, Learner, QuFUR, Ridge, Uniform, run
-from qufur.models.factor import FactorGram
-from qufur.models.gram import Gram
-from qufur.models.inverse import InverseGram
-from qufur.models.low_rank import LowRankGram
+from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.gram import Gram
+from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.low_rank import LowRankGram
 from qufur.streams import Arrays
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qufur import Learner, Paced, QuFUR, Ridge, Uniform, run
+from qufur.estimates.shifts import KEPT, ShiftSignal
 from qufur.experiments.shifts.scores import alarms, beginnings, match
-from qufur.shift_signal import KEPT, ShiftSignal
 from qufur.streams import Arrays, HiddenDomains
 
 from .refusals import refusal

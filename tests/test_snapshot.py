@@ -11,9 +11,9 @@ from safetensors.numpy import save as save_tensors
 from sklearn.gaussian_process.kernels import RBF
 
 from qufur import ConfidenceSet, KernelRidge, Learner, QuFUR, Ridge, Softmax, Uniform, snapshot
-from qufur.atomic import LEFTOVER_AGE, replacing
 from qufur.hypotheses import LinearBall
 from qufur.models import Converged
+from qufur.storage.atomic import LEFTOVER_AGE, replacing
 
 from .refusals import refusal
 from .test_soak_calls import CRASHES, Crash, crashing

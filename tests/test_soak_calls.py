@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qufur import Learner
-from qufur.atomic import replacing
 from qufur.errors import InvalidError
 from qufur.snapshot import encode
+from qufur.storage.atomic import replacing
 
 from .soak import times
 from .test_oracle import Pair, call, models, ridges, rules
@@ -45,7 +45,7 @@ def crashing(moment):
             yield mock.Mock(write=write)
 
     if moment == "write":
-        return mock.patch("qufur.atomic.replacing", half)
+        return mock.patch("qufur.storage.atomic.replacing", half)
     return mock.patch(f"os.{moment}", side_effect=Crash)
 
 

@@ -9,8 +9,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from qufur import FisherSoftmax, FixedBudget, KernelRidge, Learner, Paced, Ridge, Uniform
-from qufur.records import read
 from qufur.streams import Table
+from qufur.tables import read
 
 from .soak import times
 from .test_snapshot import X, same

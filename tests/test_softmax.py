@@ -9,12 +9,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from qufur import FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
-from qufur.models import newton
-from qufur.models.adam import PaperAdam
-from qufur.models.converged import Converged
 from qufur.models.information import InformationOfFew, InformationOfMany
-from qufur.models.newton import NearbyHessian, step_through_examples, step_through_gram
 from qufur.models.softmax import FisherSoftmax, Softmax
+from qufur.models.training import newton
+from qufur.models.training.adam import PaperAdam
+from qufur.models.training.converged import Converged
+from qufur.models.training.newton import NearbyHessian, step_through_examples, step_through_gram
 from qufur.snapshot import encode
 from qufur.streams import Arrays
 

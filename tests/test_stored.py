@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 from qufur import ConfidenceSet, FisherSoftmax, KernelRidge, Learner, Paced, Ridge, Softmax, snapshot
 from qufur.hypotheses import FiniteLinear
 from qufur.models import PaperAdam
-from qufur.state_file import digest, read
+from qufur.storage.container import digest, read
 
 from .soak import times
 from .test_snapshot import refused, same, used

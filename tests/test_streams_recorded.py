@@ -21,10 +21,9 @@ from qufur.streams import (
     CpuSmall,
     Portraits,
     RotatedMNIST,
-    mnist,
-    portraits,
     published_digits,
 )
+from qufur.streams.real import mnist, portraits
 
 pytest.importorskip("pooch")
 

@@ -129,7 +129,7 @@ def test_parquet_takes_every_numeric_type_and_many_row_groups(tmp_path):
 
 
 def test_parquet_slices_are_joined_without_seam(tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.streams.parquet_source._CELLS", 24)
+    monkeypatch.setattr("qufur.tables.sources.parquet._CELLS", 24)
     path = tmp_path / "t.parquet"
     pl.DataFrame({"x": X[:, 0], "y": Y}).write_parquet(path, row_group_size=10)
     for size in (1, 5, 12, 50):

@@ -13,11 +13,12 @@ from joblib import register_parallel_backend
 from joblib.parallel import BACKENDS, ThreadingBackend
 from threadpoolctl import threadpool_info
 
-from qufur import ConfidenceSet, DomainOracle, QuFUR, Ridge, Uniform, spread, streams
+from qufur import ConfidenceSet, DomainOracle, QuFUR, Ridge, Uniform, streams
 from qufur import sweep as sweep_module
 from qufur.hypotheses import Finite, FiniteLinear
 from qufur.rules import Rule
-from qufur.sweep import sweep
+from qufur.sweep import parallel
+from qufur.sweep.grid import sweep
 
 GRID = {
     "QuFUR": (lambda alpha, stream: QuFUR(alpha), [0.5, 2.0]),
@@ -247,7 +248,7 @@ def threads_of_blas(_):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_jobs_have_one_thread_each(jobs):
-    assert list(spread.spread(threads_of_blas, range(2), jobs)) == [{1}, {1}]
+    assert list(parallel.spread(threads_of_blas, range(2), jobs)) == [{1}, {1}]
 
 
 class AllAtOnce(ThreadingBackend):
@@ -277,9 +278,9 @@ def test_a_backend_without_single_results_gets_batches(all_at_once):
             begun.append(n)
             yield n
 
-    results = spread.spread(abs, items(), 2, all_at_once)
+    results = parallel.spread(abs, items(), 2, all_at_once)
     next(results)
-    assert len(begun) == 2 * spread.BATCH
+    assert len(begun) == 2 * parallel.BATCH
     assert sorted(results) == list(range(1, 40))
 
 
@@ -302,7 +303,7 @@ def test_ray_does_not_change_numbers(tmp_path):
     here = sweep(stream, model, GRID, seeds=range(3))
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        assert os.getpid() not in spread.spread(lambda _: os.getpid(), range(4), 2, "ray")
+        assert os.getpid() not in parallel.spread(lambda _: os.getpid(), range(4), 2, "ray")
         out = tmp_path / "runs.jsonl"
         assert sweep(stream, model, GRID, seeds=range(3), jobs=2, backend="ray", out=out).equals(here)
         assert len(out.read_text().splitlines()) == 1 + 12

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from qufur.tradeoff import Estimate, at_equal_labels
+from qufur.sweep.equal_labels import Estimate, at_equal_labels
 
 
 def test_interpolation_is_on_log_queries_and_never_extrapolates():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from qufur import Learner, QuFUR, Ridge, snapshot
-from qufur.models.gram import Gram
-from qufur.models.inverse import InverseGram
-from qufur.models.waiting import Waiting
+from qufur.models.gram.deferred_rows import Waiting
+from qufur.models.gram.gram import Gram
+from qufur.models.gram.inverse import InverseGram
 
 from .test_snapshot import same
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from qufur import Learner, PaperAdam, QuFUR, Ridge, Softmax
-from qufur.models.factor import FactorGram
-from qufur.models.inverse import InverseGram
-from qufur.models.low_rank import LowRankGram
-from qufur.models.wider import wider
+from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.low_rank import LowRankGram
+from qufur.models.widen import wider
 
 from .refusals import refusal
 

@@ -2,7 +2,7 @@
 
 from qufur import hypotheses, streams, theory
 from qufur.answer import Answer, Answers
-from qufur.forecast import Forecast, Part, Plan, Spread
+from qufur.estimates.report import Report
 from qufur.learner import Learner
 from qufur.models import (
     ConfidenceSet,
@@ -14,8 +14,8 @@ from qufur.models import (
     Softmax,
 )
 from qufur.online_to_batch import Mixture, online_to_batch
-from qufur.plan import plan
-from qufur.report import Report
+from qufur.planning.outcome import Forecast, Part, Plan, Spread
+from qufur.planning.search import plan
 from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace

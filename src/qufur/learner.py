@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qufur import report, snapshot
+from qufur import snapshot
 from qufur.answer import Answer, Answers, answer
 from qufur.arrays import Floats, Ints, as_input, as_inputs, as_label, as_labels, is_whole
+from qufur.blocks import Block, BlockSize, Effort, chained
 from qufur.errors import invalid
+from qufur.estimates import report
+from qufur.estimates.ledger import Ledger
+from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
-from qufur.ledger import Ledger
-from qufur.lookahead import Block, BlockSize, Effort, chained
 from qufur.models.base import Id, Model
-from qufur.models.look import NO_ARRIVALS, Arrivals, check_finite
+from qufur.models.lookahead import NO_ARRIVALS, Arrivals, check_finite
 from qufur.operation import Operation
-from qufur.report import Report
 from qufur.rules.base import Rule
 from qufur.rules.spending import Charge
 

@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
+from qufur.blocks import Block, BlockSize
 from qufur.errors import invalid
 from qufur.learner import Learner
-from qufur.lookahead import Block, BlockSize
 from qufur.models.base import Id
-from qufur.models.look import NO_ARRIVALS, Arrivals
+from qufur.models.lookahead import NO_ARRIVALS, Arrivals
 from qufur.streams.base import Chunk, Stream
 from qufur.threads import one_thread
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur import state_file
 from qufur.arrays import is_whole, under
-from qufur.classes import class_named, name_of
 from qufur.errors import invalid
 from qufur.models import Model
+from qufur.registry import class_named, name_of
 from qufur.rules import Rule
 from qufur.rules.spending import Charge
-from qufur.state_file import Content, reason, refused
-from qufur.stored import check_form, check_kept, check_value
+from qufur.storage import container
+from qufur.storage.container import Content, reason, refused
+from qufur.storage.forms import check_form, check_kept, check_value
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
@@ -31,12 +31,12 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     if name not in GENERATORS:
         remedy = "Use another generator to save the learner."
         raise invalid("seed", "Learner.save", f"a generator over one of {sorted(GENERATORS)}", name, remedy)
-    state_file.write(path, encode(learner), lambda content: decode(type(learner), content))
+    container.write(path, encode(learner), lambda content: decode(type(learner), content))
 
 
 def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
     """Read a learner back; what is not the file of a learner is refused."""
-    content = state_file.read(path)
+    content = container.read(path)
     version: Any = content[0].get("version")
     if is_whole(version) and version > VERSION:
         raise refused(path, f"is of version {version}, after {VERSION}", "Update qufur to read it.")

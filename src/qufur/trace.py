@@ -11,8 +11,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from qufur.arrays import Bools, Floats, Ints, as_number
-from qufur.atomic import replacing
 from qufur.errors import invalid
+from qufur.storage.atomic import replacing
 
 Records = np.ndarray[Any, np.dtype[np.void]]
 

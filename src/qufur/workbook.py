@@ -10,18 +10,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from qufur import snapshot, state_file
+from qufur import snapshot
 from qufur.answer import Answers
 from qufur.arrays import Floats, as_labels
 from qufur.asked import Asked
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models.base import Id
-from qufur.models.ridge_state import RidgeState
-from qufur.records import Batch, Encoding, ids
-from qufur.records.cells import clean_texts, numbers
-from qufur.records.written import free, heading, unescaped
-from qufur.state_file import Content
+from qufur.models.least_squares_state import RidgeState
+from qufur.storage import container
+from qufur.storage.container import Content
+from qufur.tables import Batch, Encoding, ids
+from qufur.tables.cells import clean_texts, numbers
+from qufur.tables.written import free, heading, unescaped
 
 VERSION = 1
 
@@ -198,12 +199,12 @@ class Workbook:
             "workbook.asked": self.asked.digests,
         }
         content = {"version": VERSION, "workbook": own, "learner": header}, tensors
-        state_file.write(path, content, self._decoded)
+        container.write(path, content, self._decoded)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Workbook:
         """Read it back; what is not the file of a workbook is refused."""
-        content = state_file.read(path)
+        content = container.read(path)
         try:
             return cls._decoded(content)
         except Exception:  # content from elsewhere can be wrong in any way

@@ -14,10 +14,10 @@ from qufur.cli.options import Force, Json, Skip
 from qufur.cli.outputs import check_answered, check_table
 from qufur.cli.rows import Rows
 from qufur.cli.workbooks import State, Write, digest_of, files_of, locked, table
-from qufur.data.embeddings import BERT
 from qufur.errors import invalid
-from qufur.records import Batch
-from qufur.records.written import free, heading
+from qufur.tables import Batch
+from qufur.tables.embeddings import BERT
+from qufur.tables.written import free, heading
 from qufur.workbook import Workbook
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from qufur.cli.budgets import rule_of
 from qufur.cli.rows import Rows
-from qufur.data.embeddings import BERT
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge
-from qufur.records import Encoding
-from qufur.records.written import heading
+from qufur.tables import Encoding
+from qufur.tables.embeddings import BERT
+from qufur.tables.written import heading
 from qufur.workbook import Workbook
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from qufur.records import Batch, Encoding
+from qufur.tables import Batch, Encoding
 
 SHOWN = 5
 

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from qufur.errors import invalid
-from qufur.records.csv_rows import LONGEST_TEXT
-from qufur.records.files import READERS
-from qufur.records.written import escaped, heading
-from qufur.streams.csv_source import reader
+from qufur.tables.files import READERS
+from qufur.tables.formats.csv_file import LONGEST_TEXT
+from qufur.tables.sources.csv import reader
+from qufur.tables.written import escaped, heading
 from qufur.workbook import Workbook
 
 _OTHERS = tuple(ending for ending in READERS if ending != ".csv")

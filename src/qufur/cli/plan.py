@@ -9,17 +9,17 @@ from typing import Annotated
 
 import typer
 
-from qufur.budgets import labels
 from qufur.cli import show
 from qufur.cli.files import as_share, scaled_stream, title
 from qufur.cli.options import Json, Out, Skip
 from qufur.cli.outputs import check_folder
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
-from qufur.forecast import Plan
 from qufur.models import Ridge
-from qufur.plan import plan as plan_budget
+from qufur.planning.outcome import Plan
+from qufur.planning.search import plan as plan_budget
 from qufur.streams import Table
+from qufur.sweep.at_budgets import labels
 
 
 def plan(

@@ -13,8 +13,8 @@ from qufur.cli.options import Force, Json
 from qufur.cli.outputs import check_answered, check_table
 from qufur.cli.rows import Rows
 from qufur.cli.workbooks import State, files_of, opened, table
-from qufur.records import ids
-from qufur.records.written import free, heading
+from qufur.tables import ids
+from qufur.tables.written import free, heading
 
 
 def predict(

@@ -22,7 +22,7 @@ from qufur.experiments.base import QUICK_SEEDS
 from qufur.experiments.page import page
 from qufur.experiments.results import Result, skipped
 from qufur.experiments.results import reproduce as reproduce_experiments
-from qufur.spread import PROCESSES
+from qufur.sweep.parallel import PROCESSES
 
 Part = Enum("Part", {name: name for name in PARTS}, type=str)  # type: ignore[misc]
 Parts = Annotated[

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from qufur.progress import track_rows
-from qufur.records import Batch, read
+from qufur.tables import Batch, read
 
 ROWS, ROWS_OF_TEXT = 4096, 32
 """Rows at a time; a text takes as long as thousands of numbers, and progress must show."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from qufur.budgets import budget_grid
 from qufur.cli import show
 from qufur.cli.files import as_share, scaled_stream, title
 from qufur.cli.options import Jobs, Json, Out, Seeds, Skip
@@ -20,8 +19,9 @@ from qufur.figures.curves import draw_curves
 from qufur.models import Ridge
 from qufur.rules import Greedy, Threshold
 from qufur.streams import HiddenDomains, Table
-from qufur.sweep import Grid, ModelOf, StreamOf, sweep
-from qufur.tradeoff import Estimate
+from qufur.sweep.at_budgets import budget_grid
+from qufur.sweep.equal_labels import Estimate
+from qufur.sweep.grid import Grid, ModelOf, StreamOf, sweep
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,8 +12,8 @@ import typer
 from qufur.cli import show
 from qufur.cli.options import Json
 from qufur.cli.workbooks import State, locked, opened
-from qufur.records import ids, labels, read
-from qufur.records.written import column_called
+from qufur.tables import ids, labels, read
+from qufur.tables.written import column_called
 
 
 def tell(

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 import typer
 from filelock import FileLock, Timeout
 
-from qufur.atomic import replacing
 from qufur.errors import invalid
-from qufur.records.written import escaped
+from qufur.storage.atomic import replacing
+from qufur.tables.written import escaped
 from qufur.workbook import Workbook
 
 Write = Callable[[Iterable[Sequence[Any]]], None]

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from qufur.data.digest import content_digest
-from qufur.data.embeddings import TokenMeans
 from qufur.data.fetch import fetch
 from qufur.data.files import File
 from qufur.data.places import cache_folder, record_of
 from qufur.errors import invalid
 from qufur.progress import track
+from qufur.tables.embeddings import TokenMeans
 
 _SITE = "https://snap.stanford.edu/data/amazon/productGraph/categoryFiles/"
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from qufur.errors import missing_extra
-from qufur.spread import PROCESSES
-from qufur.tasks import Row, Task, key_of, perform
+from qufur.sweep.parallel import PROCESSES
+from qufur.sweep.tasks import Row, Task, key_of, perform
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from qufur.experiments.base import Experiment, Listing, Statement, run_all
 from qufur.figures import style
 from qufur.progress import track
-from qufur.spread import PROCESSES, joblib_with, spread
+from qufur.sweep.parallel import PROCESSES, joblib_with, spread
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ from qufur.figures.style import LOOKS, plain_ticks, subplots
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from qufur.forecast import Plan, Spread
+    from qufur.planning.outcome import Plan, Spread
 
 COLOR = LOOKS["QuFUR"]["color"]
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.classes import class_named
 from qufur.errors import invalid
+from qufur.registry import class_named
 
 Spread = Callable[[Floats], Floats]
 """Largest disagreement sup |f₁(x) − f₂(x)| in a confidence set, for each row."""

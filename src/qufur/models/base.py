@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.models.fit import Fit
+from qufur.models.diagnostics.fit import Fit
 
 if TYPE_CHECKING:
-    from qufur.models.look import Lookahead
+    from qufur.models.lookahead import Lookahead
 
 Id = int | str
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes
-from qufur.classes import name_of
 from qufur.errors import invalid
 from qufur.fields import set_fields
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
 from qufur.hypotheses.radius import squared_radius
 from qufur.models.base import Id, State
-from qufur.models.look import Lookahead, OneRow
+from qufur.models.lookahead import Lookahead, OneRow
 from qufur.models.regression import Regression, as_flag
+from qufur.registry import name_of
 
 WIDEST = 2.0
 """The largest disagreement of functions with values in [−1, 1]."""

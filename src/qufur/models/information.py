@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.models.gram import Gram
-from qufur.models.update import cholesky_of_sum, forward
+from qufur.models.gram.gram import Gram
+from qufur.models.gram.update import cholesky_of_sum, forward
 
 
 class Information(Protocol):

@@ -13,10 +13,10 @@ import numpy as np
 from qufur.arrays import Floats, as_count, check_shapes
 from qufur.errors import invalid
 from qufur.fields import set_fields
-from qufur.models.kernel_gram import Kernel, KernelGram
+from qufur.models.gram.kernel import Kernel, KernelGram
 from qufur.models.kernels import adds_noise, build_kernel, describe_kernel, noise_in
 from qufur.models.least_squares import LeastSquares
-from qufur.models.ridge_state import RidgeState
+from qufur.models.least_squares_state import RidgeState
 
 
 @dataclass(frozen=True)

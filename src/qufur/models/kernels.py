@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.classes import class_named, name_of
 from qufur.errors import invalid
+from qufur.registry import class_named, name_of
 
 
 def adds_noise(kernel: Any, X: Floats) -> bool:

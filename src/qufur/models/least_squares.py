@@ -13,8 +13,8 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats, Numbers, as_noise, as_number, has_square, lesser
 from qufur.errors import invalid
 from qufur.fields import set_fields
+from qufur.models.gram.posterior import Posterior
 from qufur.models.regression import Regression, as_flag
-from qufur.models.view import Posterior
 
 
 @dataclass(frozen=True, kw_only=True)

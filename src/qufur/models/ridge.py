@@ -10,11 +10,11 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count
 from qufur.fields import set_fields
-from qufur.models.fading import FadingState
-from qufur.models.gram import Gram
+from qufur.models.forgetting_state import FadingState
+from qufur.models.gram.gram import Gram
 from qufur.models.least_squares import LeastSquares
+from qufur.models.least_squares_state import RidgeState
 from qufur.models.regression import as_flag
-from qufur.models.ridge_state import RidgeState
 
 
 @dataclass(frozen=True)

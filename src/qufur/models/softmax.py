@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, as_count, is_whole
-from qufur.classes import class_named, name_of
 from qufur.errors import invalid
 from qufur.fields import set_fields
-from qufur.models.adam import PaperAdam
 from qufur.models.base import Model, State
-from qufur.models.converged import Converged
+from qufur.models.fisher_state import FisherState
 from qufur.models.least_squares import set_uncertainty
 from qufur.models.ridge import Ridge
-from qufur.models.softmax_fisher import FisherState
 from qufur.models.softmax_state import SoftmaxState
-from qufur.models.training import Training
+from qufur.models.training.adam import PaperAdam
+from qufur.models.training.base import Training
+from qufur.models.training.converged import Converged
+from qufur.registry import class_named, name_of
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, under
 from qufur.models.base import Id, State
-from qufur.models.look import Arrivals, Lookahead, Terms
+from qufur.models.lookahead import Arrivals, Lookahead, Terms
 
 if TYPE_CHECKING:
     from qufur.models.softmax import Softmax

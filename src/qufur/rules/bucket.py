@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.rules.pacing import STRETCH, Pacing
+from qufur.rules.paced_spending import STRETCH, Pacing
 from qufur.rules.spending import Charge
 
 if TYPE_CHECKING:

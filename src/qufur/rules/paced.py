@@ -12,7 +12,7 @@ from qufur.errors import invalid
 from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule, as_floor
 from qufur.rules.bucket import MOST_TOKENS, Bucket
-from qufur.rules.pacing import STRETCH, Pacing
+from qufur.rules.paced_spending import STRETCH, Pacing
 from qufur.rules.spending import Spending
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.streams.arrays import Arrays
-from qufur.streams.mnist import PAPER_LABELS, first_images, rotated
+from qufur.streams.real.mnist import PAPER_LABELS, first_images, rotated
 
 
 def published_draw(seed: int) -> Arrays:

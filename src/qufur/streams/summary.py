@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.streams.base import Chunk
-from qufur.streams.moments import Moments
+from qufur.tables.moments import Moments
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qufur.data import Dataset, Edition, File
-from qufur.streams.recorded import Recorded, frozen
+from qufur.streams.real.recorded import Recorded, frozen
 
 CATEGORIES = ("hr", "mnth", "weekday", "weathersit")
 NUMBERS = ("yr", "holiday", "workingday", "temp", "atemp", "hum", "windspeed")

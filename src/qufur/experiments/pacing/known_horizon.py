@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from qufur.budgets import labels, rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
 from qufur.experiments.pacing import scores
 from qufur.experiments.pacing.streams import DESIGN, FAMILIES, model_of
@@ -14,7 +13,8 @@ from qufur.learner import Learner
 from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Rule, Threshold, Uniform
 from qufur.run import run
 from qufur.streams import Stream
-from qufur.tasks import Row
+from qufur.sweep.at_budgets import labels, rule_for_budget
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qufur.budgets import labels, rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
-from qufur.experiments.evidence import Interval, jackknife
-from qufur.experiments.on_data import provenance, stream_of, why_missing
+from qufur.experiments.cached_streams import provenance, stream_of, why_missing
 from qufur.experiments.pacing.bike import BikeSharing
 from qufur.experiments.pacing.known_horizon import COINS, JUDGED
 from qufur.experiments.pacing.scores import mean_ratio, paired
 from qufur.experiments.paper import fig1, libsvm
 from qufur.experiments.paper.learners import ranged_ridge
 from qufur.experiments.paper.panels import Panel, missing_panels
+from qufur.experiments.statistics import Interval, jackknife
 from qufur.figures.style import LOOKS, share_legend, subplots_for
 from qufur.learner import Learner
 from qufur.models import Model, Softmax
 from qufur.rules import Greedy, Paced, QuFUR, Rule, Uniform
 from qufur.run import run
-from qufur.tasks import Row
-from qufur.tradeoff import Estimate
+from qufur.sweep.at_budgets import labels, rule_for_budget
+from qufur.sweep.equal_labels import Estimate
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,8 +9,8 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Listing, Statement
-from qufur.experiments.evidence import Interval, every, jackknife, per_seed
 from qufur.experiments.pacing.streams import LONG
+from qufur.experiments.statistics import Interval, every, jackknife, per_seed
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,7 +16,7 @@ from qufur.learner import Learner
 from qufur.rules import Paced, QuFUR, Rule, Uniform
 from qufur.rules.bucket import usual_burst
 from qufur.run import run
-from qufur.tasks import Row
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

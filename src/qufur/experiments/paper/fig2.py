@@ -8,10 +8,10 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.on_data import missing_among
+from qufur.experiments.cached_streams import missing_among
 from qufur.figures.style import subplots
 from qufur.streams import Portraits
-from qufur.tasks import Row
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

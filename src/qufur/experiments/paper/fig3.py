@@ -8,17 +8,17 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import every, jackknife, per_seed
-from qufur.experiments.on_data import missing_among, provenance, stream_of
+from qufur.experiments.cached_streams import missing_among, provenance, stream_of
 from qufur.experiments.paper.learners import classifier
+from qufur.experiments.statistics import every, jackknife, per_seed
 from qufur.figures.style import LOOKS, subplots
 from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.rules import QuFUR
 from qufur.run import run
 from qufur.streams import RotatedMNIST, published_digits
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 from qufur.trace import Trace
 
 if TYPE_CHECKING:

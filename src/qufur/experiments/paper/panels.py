@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
-from qufur.experiments.on_data import missing_among, named, provenance, stream_of, why_missing
+from qufur.experiments.cached_streams import missing_among, named, provenance, stream_of, why_missing
 from qufur.experiments.paper.equal_labels import compare, list_means
 from qufur.figures.curves import draw_curves
 from qufur.figures.style import share_legend, subplots_for
 from qufur.models import Model
 from qufur.rules import FixedBudget, Greedy, QuFUR, Rule, Threshold, Uniform
 from qufur.streams import Stream
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,11 +9,11 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.on_data import missing_among, provenance, stream_of, why_missing
+from qufur.experiments.cached_streams import missing_among, provenance, stream_of, why_missing
 from qufur.figures.style import LOOKS, subplots
 from qufur.streams import AmazonReviews, Portraits, RotatedMNIST
-from qufur.streams.recorded import Recorded
-from qufur.tasks import Row
+from qufur.streams.real.recorded import Recorded
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
-from qufur.experiments.evidence import jackknife
-from qufur.experiments.on_data import provenance, stream_of, why_missing
+from qufur.experiments.cached_streams import provenance, stream_of, why_missing
 from qufur.experiments.pacing import real as budgets
 from qufur.experiments.paper import fig4
 from qufur.experiments.paper.panels import missing_panels
 from qufur.experiments.shifts.scores import HEADER, RULES, cells_of, counts, measure, rate
+from qufur.experiments.statistics import jackknife
 from qufur.figures.style import subplots_for
 from qufur.models import Softmax
-from qufur.tasks import Row
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.experiments.evidence import per_seed
+from qufur.estimates.shifts import BLOCK, ShiftSignal
+from qufur.experiments.statistics import per_seed
 from qufur.learner import Learner
 from qufur.models import Model
 from qufur.rules import Paced, QuFUR, Rule, Uniform
 from qufur.run import run
-from qufur.shift_signal import BLOCK, ShiftSignal
 from qufur.streams import Stream
-from qufur.tasks import Row
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

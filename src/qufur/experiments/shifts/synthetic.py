@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
-from qufur.experiments.evidence import jackknife
 from qufur.experiments.pacing.streams import model_of
 from qufur.experiments.shifts.scores import HEADER, RULES, WITHIN, cells_of, counts, measure, rate
 from qufur.experiments.shifts.streams import (
@@ -15,8 +14,9 @@ from qufur.experiments.shifts.streams import (
     OF_NORM_ONE,
     ONE_AFTER_ANOTHER,
 )
+from qufur.experiments.statistics import jackknife
 from qufur.figures.style import subplots
-from qufur.tasks import Row
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.budgets import rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import jackknife, per_seed, ratio
+from qufur.experiments.statistics import jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, subplots
 from qufur.learner import Learner
 from qufur.models import Ridge
@@ -20,8 +19,9 @@ from qufur.online_to_batch import online_to_batch
 from qufur.rules import FixedBudget, QuFUR, Rule
 from qufur.streams import Arrays
 from qufur.streams.subspaces import Blocks, unit_vectors
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.at_budgets import rule_for_budget
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 from qufur.theory import batch_bound, batch_order
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import numpy as np
 
 from qufur.arrays import Ints
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import Interval, every, jackknife, per_seed, ratio
+from qufur.experiments.statistics import Interval, every, jackknife, per_seed, ratio
 from qufur.experiments.theory.lower_bound import MODELS
 from qufur.figures.style import LOOKS, subplots
 from qufur.rules import QuFUR, Rule, Threshold, Uniform
 from qufur.streams import LowerBound
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 from qufur.theory import bayes_risk
 
 if TYPE_CHECKING:

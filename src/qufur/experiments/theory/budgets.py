@@ -14,13 +14,13 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import jackknife, per_seed, ratio
+from qufur.experiments.statistics import jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import FixedBudget, QuFUR, Rule, Uniform
 from qufur.streams import LowerBound
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 from qufur.theory import Structure
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import jackknife, per_seed, slope
+from qufur.experiments.statistics import jackknife, per_seed, slope
 from qufur.figures.style import plain_ticks, subplots
 from qufur.models import KernelRidge
-from qufur.models.kernel_gram import Kernel
+from qufur.models.gram.kernel import Kernel
 from qufur.rules import QuFUR
 from qufur.streams import Arrays
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 from qufur.theory import Structure, effective_dimension, kernel_bounds
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qufur.budgets import rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import Interval, every, jackknife, per_seed
+from qufur.experiments.statistics import Interval, every, jackknife, per_seed
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import RULES, QuFUR, Rule
 from qufur.streams import LowerBound
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.at_budgets import rule_for_budget
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 from qufur.theory import Structure, bayes_lower_bound, cost_lower_bound, regret_lower_bound
 
 if TYPE_CHECKING:

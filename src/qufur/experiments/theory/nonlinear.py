@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import Interval, every, jackknife, per_seed, ratio
+from qufur.experiments.statistics import Interval, every, jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, plain_ticks, subplots
 from qufur.hypotheses import LinearBall
 from qufur.models import ConfidenceSet, Model, Ridge
 from qufur.rules import FixedBudget, QuFUR
 from qufur.streams import HiddenDomains, MostUncertain, Stream
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.equal_labels import at_equal_labels
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 from qufur.theory import Bounds, Structure, linear_eluder_bound, nonlinear_bounds, nonlinear_budget_bounds
 from qufur.theory.nonlinear import LARGEST
-from qufur.tradeoff import at_equal_labels
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.budgets import rule_for_budget
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import Interval, every, jackknife, per_seed, ratio
+from qufur.experiments.statistics import Interval, every, jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import DomainOracle, QuFUR, Rule, Uniform
 from qufur.streams import LowerBound, Stream
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.at_budgets import rule_for_budget
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 from qufur.theory import Structure, largest_budget, oracle_alpha
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import Interval, jackknife
+from qufur.experiments.statistics import Interval, jackknife
 from qufur.figures.style import LOOKS, subplots
 from qufur.hypotheses import FiniteLinear
 from qufur.models import ConfidenceSet, Model, Ridge
 from qufur.rules import QuFUR
 from qufur.streams import HiddenDomains, MostUncertain, Stream
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl

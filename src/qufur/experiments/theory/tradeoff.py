@@ -9,13 +9,13 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.evidence import Interval, jackknife, per_seed, slope
+from qufur.experiments.statistics import Interval, jackknife, per_seed, slope
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import QuFUR
 from qufur.streams import HiddenDomains
-from qufur.sweep import play as play_rule
-from qufur.tasks import Row
+from qufur.sweep.grid import play as play_rule
+from qufur.sweep.tasks import Row
 from qufur.theory import Structure, cost_bound, qufur_bounds
 
 if TYPE_CHECKING:

@@ -1,0 +1,202 @@
+"""river: `learn_one` and `predict_one` over dicts, and `query_one` to buy labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qufur.adapters.choice import chosen_rule
+from qufur.adapters.named_features import DictLearner
+from qufur.errors import missing_extra
+from qufur.learner import Learner
+from qufur.models import Ridge, Softmax
+from qufur.rules import Rule
+
+try:
+    from river import base
+except ImportError:
+    raise missing_extra("river", "river", "qufur.adapters.river") from None
+
+Features = dict[base.typing.FeatureName, Any]
+
+
+class _Queries:
+    """What regression and classification have in common: buying labels."""
+
+    _dicts: DictLearner
+
+    @property
+    def learner(self) -> Learner:
+        """The learner inside, with `spent`, `left`, `report` and the rest."""
+        return self._dicts.learner
+
+    def query_one(self, x: Features) -> bool:
+        """Decide whether the label of x is worth buying.
+
+        It spends budget and consumes a coin. A later `learn_one` with an equal x brings the label.
+        """
+        return self._dicts.ask(x)
+
+    def retract_one(self, x: Features) -> None:
+        """Say that the label of a query will never come; its cost is refunded."""
+        self._dicts.retract(x)
+
+
+class QuFURRegressor(_Queries, base.Regressor):
+    """Ridge regression that knows which labels are worth buying; `Ridge` under river's interface.
+
+    `learn_one` brings the label of the oldest outstanding query for an equal x; without such a query the
+    label was free, and costs neither budget nor coin. A new feature is exactly as if it had been 0 until
+    then. Cost per example O(d²) for d features, whether or not they come again.
+
+    Parameters
+    ----------
+    budget
+        A rate, a float above 0 and at most 1: labels per example, paced; 0.05 by default. Or, with `alpha`,
+        an integer: the most labels to buy. 1 is one label, and 1.0 every one.
+    alpha
+        α of `QuFUR`, instead of a rate.
+    rule
+        Any other rule, instead of both.
+    regularization
+        λ > 0. Features should be scaled.
+    label_range
+        The (lowest, highest) label: predictions are clipped to it, and shrink to its middle. None does not
+        clip, and shrinks to 0; the interval of `learner.report` is then for labels in [−1, 1] only.
+    intercept
+        Whether there is one; it is regularised like the rest.
+    seed
+        An int, or a `numpy.random.Generator`; it decides the coins.
+
+    Examples
+    --------
+    >>> from river import datasets, metrics, preprocessing
+    >>> scaler, metric = preprocessing.StandardScaler(), metrics.MAE()
+    >>> model = QuFURRegressor(budget=0.1, label_range=(30, 50))
+    >>> for x, y in datasets.TrumpApproval():
+    ...     scaler.learn_one(x)
+    ...     z = scaler.transform_one(x)
+    ...     metric.update(y, model.predict_one(z))
+    ...     if model.query_one(z):
+    ...         model.learn_one(z, y)
+    >>> model.learner.spent, metric
+    (148, MAE: 1.102...)
+    """
+
+    def __init__(
+        self,
+        *,
+        budget: float | None = None,
+        alpha: float | None = None,
+        rule: Rule | None = None,
+        regularization: float = 1.0,
+        label_range: tuple[float, float] | None = None,
+        intercept: bool = True,
+        seed: int | np.random.Generator = 0,
+    ) -> None:
+        self.budget = budget
+        self.alpha = alpha
+        self.rule = rule
+        self.regularization = regularization
+        self.label_range = label_range
+        self.intercept = intercept
+        self.seed = seed
+        clip, labels = label_range is not None, label_range or (-1.0, 1.0)
+        self._dicts = DictLearner(
+            Ridge(1, regularization=regularization, clip=clip, label_range=labels),
+            chosen_rule(rule, budget, alpha, "QuFURRegressor"),
+            intercept=intercept,
+            seed=seed,
+            owner="QuFURRegressor",
+        )
+
+    def learn_one(self, x: Features, y: base.typing.RegTarget) -> None:
+        """Learn a label."""
+        self._dicts.learn(x, y)
+
+    def predict_one(self, x: Features) -> float:
+        """Return the prediction; it changes nothing."""
+        return self.learner.predict(self._dicts.row(x)).item()
+
+
+class QuFURClassifier(_Queries, base.Classifier):
+    """Softmax regression that knows which labels are worth buying; `Softmax` under river's interface.
+
+    Trained to convergence on all labels so far whenever one comes, so a label costs O(n) where n came before
+    it. Classes need not be known: before the first label there is none to predict. Parameters and the rest
+    are as in `QuFURRegressor`.
+
+    Parameters
+    ----------
+    budget, alpha, rule, intercept, seed
+        As in `QuFURRegressor`.
+    regularization
+        λ > 0, of the uncertainty.
+
+    Examples
+    --------
+    >>> from river import datasets, metrics, preprocessing
+    >>> scaler, metric = preprocessing.StandardScaler(), metrics.Accuracy()
+    >>> model = QuFURClassifier(budget=0.1)
+    >>> for x, y in datasets.Phishing():
+    ...     scaler.learn_one(x)
+    ...     z = scaler.transform_one(x)
+    ...     if (y_pred := model.predict_one(z)) is not None:
+    ...         metric.update(y, y_pred)
+    ...     if model.query_one(z):
+    ...         model.learn_one(z, y)
+    >>> model.learner.spent, metric
+    (190, Accuracy: 87.51%)
+    """
+
+    def __init__(
+        self,
+        *,
+        budget: float | None = None,
+        alpha: float | None = None,
+        rule: Rule | None = None,
+        regularization: float = 1.0,
+        intercept: bool = True,
+        seed: int | np.random.Generator = 0,
+    ) -> None:
+        self.budget = budget
+        self.alpha = alpha
+        self.rule = rule
+        self.regularization = regularization
+        self.intercept = intercept
+        self.seed = seed
+        self._classes: dict[base.typing.ClfTarget, int] = {}
+        self._dicts = DictLearner(
+            Softmax(1, 2, regularization=regularization),
+            chosen_rule(rule, budget, alpha, "QuFURClassifier"),
+            intercept=intercept,
+            seed=seed,
+            owner="QuFURClassifier",
+        )
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: Features, y: base.typing.ClfTarget) -> None:
+        """Learn a label, of a class that may be new."""
+        self._dicts.row(x)
+        if y not in self._classes:
+            self._classes[y] = len(self._classes)
+            self._dicts.widen(classes=max(2, len(self._classes)))
+        self._dicts.learn(x, self._classes[y])
+
+    def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
+        """Return the probability of each class that a label has named."""
+        if len(self._classes) < 2:
+            return dict.fromkeys(self._classes, 1.0)
+        state: Any = self.learner.state
+        probabilities = state.probabilities(self._dicts.row(x)[None])
+        return dict(zip(self._classes, probabilities[0].tolist(), strict=True))
+
+    def predict_one(self, x: Features, **kwargs: Any) -> base.typing.ClfTarget | None:
+        """Return the most probable class, None before the first label; it changes nothing."""
+        if len(self._classes) < 2:
+            return next(iter(self._classes), None)
+        return list(self._classes)[int(self.learner.predict(self._dicts.row(x)).item())]

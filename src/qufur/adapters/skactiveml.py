@@ -1,0 +1,230 @@
+"""scikit-activeml: Δ as a stream query strategy, and a budget manager that keeps its budget."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qufur.arrays import Bools, Floats
+from qufur.errors import invalid, missing_extra
+from qufur.models import Ridge
+from qufur.models.base import State
+from qufur.rules import Paced
+from qufur.rules.spending import Spending
+
+try:
+    from skactiveml.base import BudgetManager, SingleAnnotatorStreamQueryStrategy
+    from skactiveml.utils import call_func, check_budget_manager, check_type
+    from sklearn.utils import check_random_state
+except ImportError:
+    raise missing_extra("scikit-activeml", "activeml", "qufur.adapters.skactiveml") from None
+
+Indices = NDArray[np.intp]
+
+
+class PacedBudgetManager(BudgetManager):
+    """`Paced` over utilities: labels are bought where utility is high, and never more than there may be.
+
+    Parameters
+    ----------
+    budget
+        ρ in (0, 1], a float: the share of samples that may be queried; None means 0.1. No n samples in a row
+        have more than ρn + `burst` queries.
+    horizon
+        How many samples will come, if that is known: there are then at most ρ · horizon queries in all, and
+        no other limit. At least 1/ρ.
+    burst
+        The most queries beyond ρn, above 32ρ + 1; 1000ρ + 32 by default. Not with a horizon.
+    random_state
+        Decides the coins; an int means `numpy.random.default_rng(random_state)`.
+
+    Notes
+    -----
+    Utilities should be between 0 and 1; NaN is never queried. `update` may be told of other queries than
+    `query_by_utility` gave: these are paid for all the same, if need be with later ones.
+
+    Examples
+    --------
+    >>> manager = PacedBudgetManager(budget=0.1, horizon=50, random_state=0)
+    >>> utilities = np.linspace(1.0, 0.0, 50)
+    >>> len(manager.query_by_utility(utilities))
+    5
+    """
+
+    def __init__(
+        self,
+        *,
+        budget: float | None = None,
+        horizon: int | None = None,
+        burst: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(budget=budget)
+        self.horizon = horizon
+        self.burst = burst
+        self.random_state = random_state
+
+    def query_by_utility(self, utilities: Floats) -> Indices:
+        """Return the indices of the samples to query, decided one after the other; it changes nothing."""
+        utilities = self._validate_data(utilities)
+        spending, rng = deepcopy((self.spending_, self.random_))
+        return np.flatnonzero([_pay(spending, rng, utility, None) for utility in utilities])
+
+    def update(
+        self, candidates: ArrayLike, queried_indices: ArrayLike, utilities: Floats
+    ) -> PacedBudgetManager:
+        """Move on by these samples, some of which were queried."""
+        queried = _as_mask(queried_indices, candidates, "PacedBudgetManager")
+        utilities = self._validate_data(utilities)
+        if len(utilities) != len(queried):
+            raise invalid(
+                "utilities", "PacedBudgetManager", f"{len(queried)}, one per sample", len(utilities)
+            )
+        for utility, paid in zip(utilities, queried, strict=True):
+            _pay(self.spending_, self.random_, utility, bool(paid))
+        return self
+
+    def _validate_data(self, utilities: Floats) -> Floats:
+        utilities = super()._validate_data(utilities).astype(np.float64)
+        if utilities.ndim != 1 or np.isinf(utilities).any():
+            raise invalid("utilities", "PacedBudgetManager", "a vector of finite numbers", repr(utilities))
+        if not hasattr(self, "spending_"):
+            random, rule = _as_generator(self.random_state), self._rule()
+            self.random_, self.spending_ = random, rule.start()
+        return utilities
+
+    def _rule(self) -> Paced:
+        if self.horizon is None:
+            return Paced(float(self.budget_), burst=self.burst)
+        # A share like 0.29 of 100 must not lose a label to rounding.
+        return Paced(int(self.budget_ * self.horizon + 1e-9), self.horizon, burst=self.burst)
+
+
+class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
+    """Query where inputs are new: the utility is Δ = min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ of the queried.
+
+    It needs no labels and no model; predictors of any kind can be trained on what it queries. A batch is
+    decided like its samples one by one, so that near-duplicates within it are not queried twice.
+
+    Parameters
+    ----------
+    regularization
+        λ > 0. Features should be scaled.
+    intercept
+        Whether a constant 1 is appended to every sample.
+    budget_manager
+        Any budget manager; `PacedBudgetManager` with the budget and random state below by default.
+    budget
+        The share of samples that may be queried, a float in (0, 1]; None means 0.1.
+    random_state
+        Decides the coins of the default budget manager.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> strategy = StreamQuFUR(budget=0.05, random_state=0)
+    >>> queried = strategy.query(X)
+    >>> _ = strategy.update(X, queried)
+    >>> len(queried), len(strategy.query(X))
+    (82, 42)
+    """
+
+    def __init__(
+        self,
+        *,
+        regularization: float = 1.0,
+        intercept: bool = True,
+        budget_manager: BudgetManager | None = None,
+        budget: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(budget=budget, random_state=random_state)
+        self.regularization = regularization
+        self.intercept = intercept
+        self.budget_manager = budget_manager
+
+    def query(
+        self, candidates: ArrayLike, return_utilities: bool = False
+    ) -> Indices | tuple[Indices, Floats]:
+        """Return the indices of the candidates to query, with utilities if wanted; it changes nothing."""
+        X = self._start(candidates, return_utilities)
+        queried, utilities = _play(*deepcopy((self.state_, self.budget_manager_)), X, None, {})
+        indices = np.flatnonzero(queried)
+        return (indices, utilities) if return_utilities else indices
+
+    def update(
+        self,
+        candidates: ArrayLike,
+        queried_indices: ArrayLike,
+        budget_manager_param_dict: dict[str, Any] | None = None,
+    ) -> StreamQuFUR:
+        """Move on by these candidates, some of which were queried.
+
+        Utilities for the budget manager are computed here, and need not be given.
+        """
+        queried = _as_mask(queried_indices, candidates, "StreamQuFUR")
+        X = self._start(candidates, False)
+        _play(self.state_, self.budget_manager_, X, queried, budget_manager_param_dict or {})
+        return self
+
+    def _start(self, candidates: ArrayLike, return_utilities: bool) -> Floats:
+        new = not hasattr(self, "state_")
+        check_type(self.budget_manager, "budget_manager", BudgetManager, type(None))
+        X, _ = self._validate_data(candidates, return_utilities, reset=new)
+        if new:
+            model = Ridge(X.shape[1], regularization=self.regularization, intercept=self.intercept)
+            options = {"random_state": self.random_state}
+            self.budget_manager_ = check_budget_manager(
+                self.budget, self.budget_manager, PacedBudgetManager, options
+            )
+            self.state_ = model.start()
+        return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _play(
+    state: State, manager: BudgetManager, X: Floats, told: Bools | None, options: dict[str, Any]
+) -> tuple[Bools, Floats]:
+    """Return which samples were queried, and Δ of all, one by one. Queries are told or, if None, decided."""
+    queried, utilities = np.zeros(len(X), dtype=bool), np.empty(len(X))
+    for i in range(len(X)):
+        x, utility = X[i : i + 1], state.uncertainty(X[i : i + 1])
+        wanted = len(manager.query_by_utility(utility)) > 0 if told is None else told[i]
+        here = {"candidates": x, "queried_indices": np.flatnonzero([wanted]), "utilities": utility}
+        call_func(manager.update, **(options | here))
+        if wanted:  # labels are not its business: Δ does not depend on them
+            state.learn(x, np.zeros(1))
+        queried[i], utilities[i] = wanted, utility[0]
+    return queried, utilities
+
+
+def _pay(spending: Spending, rng: np.random.Generator, utility: float, paid: bool | None) -> bool:
+    """Move on by one sample, and decide unless it is known whether it was queried."""
+    known = np.array([max(0.0, np.nan_to_num(utility))])
+    offer = spending.offer(1, rng, None)
+    query = bool(known[0] > offer.lowest[0] and not np.isnan(utility)) if paid is None else paid
+    if query:
+        offer.buy(0, np.inf)
+    offer.close(known)
+    return query
+
+
+def _as_mask(queried_indices: ArrayLike, candidates: ArrayLike, owner: str) -> Bools:
+    indices, count = np.asarray(queried_indices), len(candidates)  # type: ignore[arg-type]
+    whole = indices.size == 0 or (indices.ndim == 1 and indices.dtype.kind in "iu")
+    if not whole or (indices.size and not (indices.min() >= 0 and indices.max() < count)):
+        allowed = f"integers from 0 to {count - 1}"
+        raise IndexError(str(invalid("queried_indices", owner, allowed, repr(queried_indices))))
+    mask = np.zeros(count, dtype=bool)
+    mask[indices.astype(np.intp)] = True
+    return mask
+
+
+def _as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator of its own: NumPy's global random state is neither read nor touched."""
+    checked = check_random_state(deepcopy(random_state))
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(checked.randint(2**31))

@@ -1,0 +1,6 @@
+"""Estimators for scikit-learn over `Learner`."""
+
+from qufur.adapters.sklearn.classifier import QuFURClassifier
+from qufur.adapters.sklearn.regressor import QuFURRegressor
+
+__all__ = ["QuFURClassifier", "QuFURRegressor"]

@@ -1,0 +1,122 @@
+"""What the scikit-learn estimators have in common: rows replayed as a stream, or asked about."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from qufur.adapters.sklearn.spending import rule_for, seed_of
+from qufur.arrays import Bools, Floats, Ints, as_number
+from qufur.errors import invalid
+from qufur.learner import Learner
+from qufur.models.base import Model
+from qufur.models.regression import as_flag
+from qufur.run import run
+from qufur.streams import Arrays
+
+ROWS = {"dtype": np.float64, "order": "C"}
+"""How rows are taken in: sums must not round differently for a data frame, which is stored by columns."""
+
+
+class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """An estimator over a learner. `QuFURRegressor` describes parameters and attributes."""
+
+    budget: Any
+    alpha: Any
+    regularization: Any
+    intercept: Any
+    scale: Any
+    floor: Any
+    random_state: Any
+    learner_: Learner
+
+    def query(self, X: Any) -> Bools:
+        """Say which rows' labels are wanted; `teach` gives them, now or later.
+
+        Rows are numbered on from those seen before. The first call of all starts a new learner, as
+        `partial_fit` does. Within a batch no two rows are asked for where one label settles both.
+
+        Returns
+        -------
+        mask
+            One bool per row of X.
+        """
+        X = validate_data(self, X, **ROWS, reset=self._is_new)
+        if self._is_new:
+            self._start(X, None)
+        first = self.learner_.next_id
+        return self._note(first, self.learner_.ask_many(self._inputs(X)).query)
+
+    def teach(self, y: Any, rows: Any = None) -> Any:
+        """Learn labels that `query` asked for.
+
+        Parameters
+        ----------
+        y
+            The labels.
+        rows
+            The numbers of their rows, some of `pending_`; by default all of them, in that order.
+        """
+        check_is_fitted(self, "learner_")
+        ids = (self.pending_ if rows is None else np.atleast_1d(rows)).tolist()
+        labels = np.atleast_1d(y)
+        if labels.shape != (len(ids),):
+            allowed = f"{len(ids)} labels, one for each row that is told"
+            raise invalid("y", type(self).__name__, allowed, f"shape {labels.shape}")
+        self.learner_.tell_many(ids, self._encoded(labels))
+        return self
+
+    @property
+    def pending_(self) -> Ints:
+        """Numbers of the rows whose labels were asked for and have not come."""
+        return np.array(self.learner_.outstanding, dtype=np.int64)
+
+    @property
+    def n_queries_(self) -> int:
+        """How many labels were bought."""
+        return self.learner_.spent
+
+    @property
+    def _is_new(self) -> bool:
+        return not hasattr(self, "learner_")
+
+    @abstractmethod
+    def _model(self) -> Model:
+        """Return the model for inputs of `n_features_in_` columns."""
+
+    @abstractmethod
+    def _encoded(self, y: Any) -> Any:
+        """Return labels as the model takes them."""
+
+    def _inputs(self, X: Floats) -> Floats:
+        return np.asarray(self.scaler_.transform(X))
+
+    def _start(self, X: Floats, rows: int | None) -> None:
+        owner = type(self).__name__
+        for name in ("intercept", "scale"):
+            as_flag(getattr(self, name), name, owner)
+        as_number(self.regularization, "regularization", owner, low=0)
+        rule = rule_for(self.budget, self.alpha, floor=self.floor, rows=rows, owner=owner)
+        model, seed = self._model(), seed_of(self.random_state, owner)
+        self.scaler_ = StandardScaler(with_mean=self.scale, with_std=self.scale).fit(X)
+        self.queried_: Ints = np.empty(0, dtype=np.int64)
+        self.learner_ = Learner(model, rule, seed=seed)
+
+    def _replay(self, X: Floats, y: Any) -> Any:
+        first = self.learner_.next_id
+        self._note(first, run(self.learner_, Arrays(self._inputs(X), self._encoded(y))).query)
+        return self
+
+    def _note(self, first: int, query: Bools) -> Bools:
+        self.queried_ = np.concatenate([self.queried_, first + np.flatnonzero(query)])
+        return query
+
+    def _known(self, X: Any) -> Floats:
+        """Return rows to predict for, as the model takes them."""
+        check_is_fitted(self, "learner_")
+        return self._inputs(validate_data(self, X, **ROWS, reset=False))

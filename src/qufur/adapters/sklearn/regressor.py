@@ -1,0 +1,154 @@
+"""Ridge regression for scikit-learn that looks only at the labels it buys."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from qufur.adapters.sklearn.estimator import ROWS, StreamEstimator
+from qufur.adapters.sklearn.free_intercept import scores_and_variances
+from qufur.arrays import Floats
+from qufur.models import Ridge
+from qufur.models.gram.gram import Gram
+from qufur.models.least_squares_state import RidgeState
+
+FARTHEST = 2e4
+"""The largest intercept in units of σ̂: the least λ that `Fit` tries leaves 10⁻⁵ of it among the errors."""
+
+
+class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
+    """Ridge regression that buys its labels one by one, within a budget.
+
+    `fit(X, y)` replays the rows in order as a stream and looks only at the labels that it buys. It predicts
+    as scikit-learn's `Ridge(alpha=regularization)` does after those rows: the intercept is not penalised.
+
+    Parameters
+    ----------
+    budget
+        None buys every label, or with `alpha` every label that the rule wants. An int is a count that is
+        never exceeded. A float in (0, 1] is a share of the rows of `fit`; where the learner starts with
+        `partial_fit` or `query` it is a rate ρ, and no window of n rows has more than ρn + 1000ρ + 32
+        labels. 1 is one label, 1.0 is all of them.
+    alpha
+        None paces the budget over the rows (`Paced`). A number is α of `QuFUR`, and the budget a cap. It is
+        not the penalty that scikit-learn's `Ridge` calls so: that is `regularization`.
+    regularization
+        λ > 0, for inputs as they are after scaling. It serves predictions and uncertainties.
+    label_range
+        (lowest, highest) label, if known: predictions are then clipped to it, and `learner_.report()` needs
+        it. With None nothing is clipped, and nothing is read off the labels.
+    intercept
+        Whether there is a constant beside the inputs.
+    scale
+        Whether inputs are scaled to mean 0 and deviation 1, those of the first rows: all of `fit`, or the
+        first batch of `partial_fit` or `query`. Labels play no part.
+    floor
+        The least probability of a query while labels are left, so that the error stays measurable.
+    random_state
+        An int, a Generator or a RandomState; None differs from run to run.
+
+    Attributes
+    ----------
+    queried_
+        Numbers of the rows whose labels were bought, counted from the first row seen: `X[queried_]`.
+    n_queries_
+        How many.
+    pending_
+        Numbers of the rows that `query` asked for and `teach` has not been told.
+    learner_
+        The `Learner`, with all that it can do; its inputs are `scaler_.transform(X)`.
+    scaler_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = X @ [1.0, 2.0, 0.0, -1.0] + 50 + 0.1 * rng.normal(size=300)
+    >>> model = QuFURRegressor(budget=30, random_state=1).fit(X, y)
+    >>> model.n_queries_, round(model.score(X, y), 3)
+    (30, 0.997)
+    """
+
+    def __init__(
+        self,
+        *,
+        budget: int | float | None = None,
+        alpha: float | None = None,
+        regularization: float = 1.0,
+        label_range: tuple[float, float] | None = None,
+        intercept: bool = True,
+        scale: bool = True,
+        floor: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.budget = budget
+        self.alpha = alpha
+        self.regularization = regularization
+        self.label_range = label_range
+        self.intercept = intercept
+        self.scale = scale
+        self.floor = floor
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> QuFURRegressor:
+        """Start anew and replay the rows in order; only labels that are bought are looked at."""
+        X, y = validate_data(self, X, y, **ROWS, y_numeric=True)
+        self._start(X, len(X))
+        return cast(QuFURRegressor, self._replay(X, y))
+
+    def partial_fit(self, X: Any, y: Any) -> QuFURRegressor:
+        """Go on with the next rows, within the budget that the learner started with."""
+        X, y = validate_data(self, X, y, **ROWS, y_numeric=True, reset=self._is_new)
+        if self._is_new:
+            self._start(X, None)
+        return cast(QuFURRegressor, self._replay(X, y))
+
+    def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
+        """Predict from the labels that have come.
+
+        Parameters
+        ----------
+        X
+            The rows.
+        return_std
+            Whether to return σ̂√q as well, the standard deviation of the learned function at x in the user's
+            units: q = ‖x‖² in M⁻¹ and σ̂ is `learner_.state.fit().noise`. The noise of a label comes on top.
+            It supposes that the model fits. NaN where the labels leave σ̂ open: while they are few, and where
+            they lie so far from 0 that σ̂ drowns in it. A `label_range` mends that.
+        """
+        rows, state = self._known(X), cast(RidgeState, self.learner_.state)
+        model = cast(Ridge, state.model)
+        scores, variances = scores_and_variances(model, cast(Gram, state.labelled), rows)
+        if not return_std:
+            return model.unscaled(scores)
+        return model.unscaled(scores), _noise(state) * np.sqrt(variances)
+
+    def __sklearn_tags__(self) -> Any:
+        # scikit-learn's checks take any `alpha` for a penalty, and set it to 0.01: that buys hardly a label.
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = self.alpha is not None
+        return tags
+
+    def _model(self) -> Ridge:
+        return Ridge(
+            self.n_features_in_,
+            regularization=self.regularization,
+            intercept=self.intercept,
+            clip=self.label_range is not None,
+            label_range=(-1.0, 1.0) if self.label_range is None else self.label_range,
+        )
+
+    def _encoded(self, y: Any) -> Any:
+        return y
+
+
+def _noise(state: RidgeState) -> float:
+    """Return σ̂ in the user's units, or NaN where it is not to be trusted."""
+    model, noise = cast(Ridge, state.model), state.fit().noise
+    low, high = model.label_range
+    offset = model.intercept * abs(cast(Gram, state.labelled).coef[-1]) * (high - low) / 2
+    return np.nan if noise is None or offset > FARTHEST * noise else noise

@@ -1,0 +1,92 @@
+"""Blocks that are looked ahead over, and how far to look next: only speed depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Bools, Floats, Ints
+from qufur.models.base import Id
+from qufur.models.lookahead import Lookahead
+from qufur.rules.spending import Charge, Offer
+
+LARGEST = 1024
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What it took to decide a block."""
+
+    rows: int
+    candidates: int
+    queries: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive inputs whose queries are decided and whose predictions wait for `Learner.finish`."""
+
+    look: Lookahead
+    effort: Effort
+    query: Bools
+    probability: Floats
+    queried: Sequence[Id]
+    offers: Sequence[Offer]
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    @property
+    def uncertainty(self) -> Floats:
+        """Δ of each row."""
+        return self.look.uncertainty
+
+    @property
+    def charges(self) -> list[Charge]:
+        """What each query cost."""
+        return [charge for offer in self.offers for charge in offer.paid()]
+
+    @property
+    def spent(self) -> Ints:
+        """Labels bought before each row."""
+        return np.asarray(chained([offer.spent + _earlier(offer.query) for offer in self.offers]))
+
+    @property
+    def left(self) -> Ints | None:
+        """Labels left before each row, if they are counted."""
+        counted = [(offer.left, offer.query) for offer in self.offers if offer.left is not None]
+        return chained([left - _earlier(query) for left, query in counted]) if counted else None
+
+
+def chained(parts: Sequence[Any]) -> Any:
+    """Return arrays one after the other; most often there is one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _earlier(query: Bools) -> Ints:
+    return np.asarray(query.cumsum() - query)
+
+
+class BlockSize:
+    """How many examples to look ahead over: more while that pays, fewer when it does not.
+
+    Only speed depends on it. What a block costs beyond its rows grows with the square and the cube of its
+    candidates, so it should have some 50 to 100 of them. After an abrupt shift Δ collapses within a few
+    queries: most candidates of a large block are then rejected after all, and their products wasted.
+    """
+
+    def __init__(self, first: int, fixed: int | None = None) -> None:
+        self.smallest, self.value, self.largest = (
+            (16, first, LARGEST) if fixed is None else (fixed, fixed, fixed)
+        )
+
+    def update(self, effort: Effort) -> None:
+        """Take note of what a block took."""
+        rejected = effort.candidates - effort.queries
+        if 4 * rejected > effort.rows or effort.candidates > 128:
+            self.value = max(self.smallest, self.value // 2)
+        elif 8 * rejected <= effort.rows and effort.candidates <= 48:
+            self.value = min(self.largest, self.value * 2)

@@ -1,0 +1,214 @@
+"""The truth about the error: what `Learner.report` says, and how it prints."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qufur.arrays import Floats
+from qufur.errors import invalid
+from qufur.estimates.random_baseline import summed_uncertainty
+from qufur.models.diagnostics.evidence import Evidence
+from qufur.models.diagnostics.fit import Fit
+
+if TYPE_CHECKING:
+    from qufur.learner import Learner
+
+COPIES = 5
+SHOWN = 8
+"""New domains that are shown, of many the last."""
+
+_WIDTH, _INDENT = 100, 14
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a learner is doing, as far as anyone can know.
+
+    Attributes
+    ----------
+    examples, labels, outstanding, retracted, left
+        Examples answered; labels bought, those of them that have not come, queries taken back, and labels
+        left, or None without a budget.
+    horizon
+        How many examples the rule was told would come, if it was.
+    loss, interval, confidence
+        The mean loss over the covered examples, estimated from the labels that came, NaN before the first;
+        the interval contains the truth at all moments together with this probability. Where the estimate
+        without bias lies outside, as rare labels with small probabilities can make it, `loss` is the nearer
+        end: that is closer to the truth whenever the interval is right.
+    covered
+        The share of the examples that had a chance to be labelled, which is what `loss` is about.
+    labelled_loss
+        The mean loss of the labelled examples alone, which is no estimate of the loss over all.
+    beyond
+        Labels outside the label range by so much that their loss counts as the largest one in range.
+    uncertainty
+        Σ Δ over the examples.
+    uncertainty_at_random
+        What Σ Δ would be for copies of the model that buy as many labels at random; empty unless the inputs
+        were given.
+    fit
+        What the labels say about noise, λ and whether the model fits; None for models without residuals.
+    shifts
+        Where new domains seem to begin.
+    """
+
+    examples: int
+    labels: int
+    outstanding: int
+    retracted: int
+    left: int | None
+    horizon: int | None
+    loss: float
+    interval: tuple[float, float]
+    confidence: float
+    covered: float
+    labelled_loss: float
+    beyond: int
+    uncertainty: float
+    uncertainty_at_random: tuple[float, ...]
+    fit: Fit | None
+    shifts: tuple[int, ...]
+
+    @property
+    def saved(self) -> float | None:
+        """How much lower Σ Δ is than with labels bought at random, as a share; None if that is not known."""
+        if not self.uncertainty_at_random:
+            return None
+        mean = sum(self.uncertainty_at_random) / len(self.uncertainty_at_random)
+        return 1 - self.uncertainty / mean if mean else 0.0
+
+    def __str__(self) -> str:
+        return "\n".join(
+            textwrap.fill(text, _WIDTH, initial_indent=f"{name:{_INDENT}}", subsequent_indent=" " * _INDENT)
+            for name, sentences in _sections(self)
+            for name, text in zip([name] + [""] * len(sentences), sentences, strict=False)
+        )
+
+
+def report(learner: Learner, X: Floats | None) -> Report:
+    """Return the report of a learner; X are the inputs it was asked about, for the copies at random."""
+    ledger = learner.ledger
+    estimate = ledger.estimate()
+    answered = ledger.answered
+    low, high = ledger.interval()
+    return Report(
+        ledger.examples,
+        learner.spent,
+        len(ledger.open),
+        ledger.retracted,
+        learner.left,
+        getattr(learner.rule, "horizon", None),
+        min(max(estimate.value, low), high) if answered else math.nan,
+        (low, high),
+        estimate.confidence,
+        estimate.covered,
+        ledger.loss_seen / answered if answered else math.nan,
+        ledger.beyond,
+        ledger.uncertainty,
+        () if X is None else _at_random(learner, X),
+        learner.state.fit(),
+        tuple(ledger.shifts.times),
+    )
+
+
+def _at_random(learner: Learner, X: Floats) -> tuple[float, ...]:
+    if not learner.model.label_free:
+        name = type(learner.model).__name__
+        raise invalid("inputs", "Learner.report", f"left out: Δ of {name} depends on labels", "inputs")
+    if len(X) != learner.ledger.examples:
+        allowed = f"the {learner.ledger.examples} that the learner was asked about"
+        raise invalid("inputs", "Learner.report", allowed, f"{len(X)} rows")
+    return tuple(summed_uncertainty(learner.model, X, learner.spent, seed) for seed in range(COPIES))
+
+
+def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "labels", list(_labels(found))
+    yield "mean loss", list(_loss(found))
+    if found.saved is not None:
+        yield "random?", list(_against_random(found, found.saved))
+    if found.fit is not None:
+        yield "noise", [_noise(found.fit)]
+        yield "λ", [_penalty(found.fit)]
+        yield "fit", found.fit.misfit or [_fits(found.fit)]
+    yield "new domains", [_shifts(found.shifts)]
+
+
+def _labels(found: Report) -> Iterator[str]:
+    left = "no budget" if found.left is None else f"{found.left} left"
+    taken_back = f", {found.retracted} taken back" if found.retracted else ""
+    yield f"{found.labels} of {found.examples} examples, {found.outstanding} outstanding{taken_back}; {left}"
+    if found.horizon is not None and found.examples > found.horizon:
+        yield f"the stream goes on beyond the {found.horizon} examples that the rule was told of"
+
+
+def _loss(found: Report) -> Iterator[str]:
+    if not found.covered > 0:
+        yield "unknown: no example had a chance to be labelled"
+        return
+    known = not math.isnan(found.loss)
+    value = _number(found.loss) if known else "unknown until a label comes"
+    yield f"{value}, in {_ends(found.interval)} at all times with {100 * found.confidence:g} % confidence"
+    if known and found.fit is not None:  # squared loss
+        low, root, high = map(math.sqrt, (found.interval[0], found.loss, found.interval[1]))
+        out = "leaves out how far labels are out of range"
+        says = out if found.beyond else "has the units of the labels"
+        yield f"its root, {_number(root)} in {_ends((low, high))}, {says}"
+    if known and found.outstanding:
+        yield f"without the {found.outstanding} labels that are outstanding; the interval allows for them"
+    if found.covered < 1:
+        rest = f"{100 * (1 - found.covered):.2g} % of the examples"
+        yield f"nothing is known of {rest}: they had no chance of a label"
+    if not math.isnan(found.labelled_loss):
+        alone = _number(found.labelled_loss)
+        yield f"{alone} on the labelled examples alone, which is not the loss over all"
+    if found.beyond:
+        labels = "1 label is" if found.beyond == 1 else f"{found.beyond} labels are"
+        yield f"{labels} so far out of range that the largest loss in it counts, less than the true one"
+
+
+def _against_random(found: Report, saved: float) -> Iterator[str]:
+    least, most = min(found.uncertainty_at_random), max(found.uncertainty_at_random)
+    share = f"{100 * abs(saved):.0f} % {'less' if saved >= 0 else 'more'}"
+    yield f"summed uncertainty {found.uncertainty:.4g}, {share} than with {found.labels} labels at random"
+    yield f"(copies have {least:.4g} to {most:.4g}; this trusts the model: uncertainty is not error)"
+
+
+def _noise(fit: Fit) -> str:
+    if fit.noise is None:
+        return "the labels do not say"
+    return f"{fit.noise:.3g}, the standard deviation of labels about what can be learned"
+
+
+def _penalty(fit: Fit) -> str:
+    if fit.suggested is None:
+        return f"{fit.regularization:.3g}; the labels do not say what would be better"
+    return f"{fit.regularization:.3g}; for the next run the labels suggest σ²/τ² = {fit.suggested:.3g}"
+
+
+def _fits(fit: Fit) -> str:
+    if fit.tested < Evidence.fewest:
+        return "too few labels to say" if fit.labels < 100 else "large errors of the first labels hide it"
+    return f"nothing speaks against the model; this rests on {fit.tested} labels"
+
+
+def _shifts(times: Sequence[int]) -> str:
+    if not times:
+        return "none seems to have begun"
+    begun = "1 seems to have begun" if len(times) == 1 else f"{len(times)} seem to have begun"
+    last = "the last " if len(times) > SHOWN else ""
+    return f"{begun}, {last}after {', '.join(map(str, times[-SHOWN:]))} examples"
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    low, high = map(_number, interval)
+    return f"[{low}, {high}]"
+
+
+def _number(value: float) -> str:
+    """Return three digits; squares of large labels are to be read without exponents."""
+    return f"{float(f'{value:.3g}'):g}"

@@ -1,0 +1,1 @@
+"""What labels say about the model: noise, λ, and whether it fits."""

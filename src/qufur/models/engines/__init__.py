@@ -1,0 +1,1 @@
+"""How blocks of inputs are decided, exactly as one by one."""

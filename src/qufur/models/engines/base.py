@@ -1,0 +1,93 @@
+"""How a least-squares learner plays a block once its queries are decided."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints
+from qufur.models.base import Id
+from qufur.models.gram.gram import pieces
+from qufur.models.gram.posterior import Posterior
+from qufur.models.gram.update import Update, forward
+from qufur.models.lookahead import Arrivals, Lookahead
+
+if TYPE_CHECKING:
+    from qufur.models.least_squares_state import RidgeState
+
+
+class RidgeLook(Lookahead):
+    """A block of rows X, seen from M at the block's start. How it is decided is what kinds differ in."""
+
+    largest_variance = 1e6
+    """Queries take squares off variances: digits are lost where those are huger than this."""
+
+    def __init__(self, state: RidgeState, X: Floats) -> None:
+        self._state = state
+        self.X = X
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @abstractmethod
+    def learn(self, y: Floats) -> Floats:
+        """Return the scores where every query is answered before the next row; absorb queries and labels."""
+
+    @abstractmethod
+    def update(self) -> Update:
+        """Return the queries, to be absorbed without labels."""
+
+    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+        """Return the predictions as labels arrive, and absorb the block's queries and labels."""
+        state = self._state
+        if self._all_answered_at_once(ids, arrivals):
+            scores = self.learn(state.model.scaled(arrivals.labels))
+        else:
+            queries = self.update()
+            state.fork()
+            state.await_labels(ids, queries.X)
+            rows, y = state.evidence(arrivals.ids, arrivals.labels)
+            scores = play(state.labelled, self.X, rows, y, arrivals.before)
+            state.queried.absorb(queries)
+            state.drop(arrivals.ids)
+        state.advance(len(self.X))
+        return state.model.unscaled(scores)
+
+    def _all_answered_at_once(self, ids: Sequence[Id], arrivals: Arrivals) -> bool:
+        # Then one matrix serves queries and labels.
+        state = self._state
+        same = not state.pending and len(ids) == len(arrivals.ids) and not state.labelled.is_delicate
+        return same and np.array_equal(arrivals.before, self.queried + 1) and list(ids) == list(arrivals.ids)
+
+
+def play(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
+    """Return ⟨θ̂, x⟩ for each x in X as the labels y of `rows` come in `before` some of them, and add these.
+
+    What the labels change is Vᵀ L⁻¹(y − rows θ̂), with V cut where a label was not there yet.
+    """
+    scores = gram.scores(X)
+    for part in pieces(len(rows)):
+        gram.prepare(rows[part])
+        if gram.is_delicate:  # the rows of a piece may bring M to that
+            first, rest = before[part.start], slice(part.start, None)
+            scores[first:] = _play_in_turn(gram, X[first:], rows[rest], y[rest], before[rest] - first)
+            break
+        update = gram.update(rows[part])
+        gain = forward(update.L, gram.covariance(update, X))
+        gain[before[part, None] > np.arange(len(X))] = 0.0
+        scores += gram.absorb(update, y[part]) @ gain
+    return np.asarray(scores)
+
+
+def _play_in_turn(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
+    scores = np.empty(len(X))
+    start = 0
+    for stop in np.unique(before):
+        scores[start:stop] = gram.scores(X[start:stop])
+        gram.add(rows[before == stop], y[before == stop])
+        start = stop
+    scores[start:] = gram.scores(X[start:])
+    return scores

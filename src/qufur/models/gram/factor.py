@@ -1,0 +1,112 @@
+"""The safe form of a regularised Gram matrix: a triangular factor, updated by orthogonal transformations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qufur.arrays import Axes, Floats
+from qufur.models import blas
+from qufur.models.gram.covariances import ByFactor
+from qufur.models.gram.update import Update, shrink
+
+
+class FactorGram:
+    """M = RᵀR through R, with z = Qᵀy of the same transformations, so that θ̂ = R⁻¹z.
+
+    A new row is rotated into R (QR of R on top of the rows), never multiplied out: what is lost is a
+    relative error of cond(R) = √cond(M), where every form that stores M or its inverse loses cond(M).
+    It costs several times more per update, so it is used only where conditioning asks for it.
+    """
+
+    axes: ClassVar[Axes] = {"R": "dd", "z": "d"}
+
+    def __init__(self, R: Floats, z: Floats) -> None:
+        self.R = np.asfortranarray(R)
+        self.z = z
+
+    @property
+    def coef(self) -> Floats:
+        """θ̂."""
+        return np.asarray(blas.dtrsv(self.R, self.z))
+
+    def variance(self, X: Floats) -> Floats:
+        """Return xᵀ M⁻¹ x of each row."""
+        return self.covariances(X).variance
+
+    def covariances(self, X: Floats) -> ByFactor:
+        """Return rows as M⁻¹ sees them."""
+        return ByFactor(self.R, X)
+
+    def score(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩."""
+        return float(self.coef.dot(x))
+
+    def meet(self, x: Floats) -> tuple[float, None]:
+        """Return xᵀ M⁻¹ x; there is no M⁻¹x on the way."""
+        return self.variance(x[None]).item(), None
+
+    def solve(self, X: Floats) -> Floats:
+        """Return X M⁻¹."""
+        return np.asarray(blas.dtrsm(1.0, self.R, self._half_solve(X)).T)
+
+    def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
+        """Add rows with labels y; return how far each was off, in its own spread, and that.
+
+        What the rotation Qᵀ leaves of the labels is B(y − Xθ̂), where B, its corner, has BᵀB = (I + XM⁻¹Xᵀ)⁻¹.
+        So B is L⁻¹ but for a rotation: errors come without a difference of large numbers.
+        """
+        columns = np.eye(len(y), len(y) + 1, 1)
+        columns[:, 0] = y
+        left = self._rotate_in(rows.X, columns)
+        if len(y) == 1:
+            rest, corner = left.T
+        else:
+            Q, R = np.linalg.qr(left[:, :0:-1])
+            rest, corner = (left[:, 0] @ Q)[::-1], R.diagonal()[::-1]
+        spread = 1.0 / np.maximum(np.abs(corner), np.finfo(np.float64).eps)
+        return np.copysign(rest, rest * corner), spread
+
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Return the eigenvalues of M, and the squares of Σ x y = Rᵀz along their vectors."""
+        U, s, _ = np.linalg.svd(np.triu(self.R))
+        return s**2, (s * (self.z @ U)) ** 2
+
+    def rotate_in(self, X: Floats, y: Floats) -> None:
+        """Add rows that need no preparation."""
+        if len(X):
+            self._rotate_in(X, y[:, None])
+
+    def _rotate_in(self, X: Floats, columns: Floats) -> Floats:
+        """Add rows whose labels are the first of some columns; return what the rotation leaves of all."""
+        width = min(16, len(self.z))
+        self.R, V, T, _ = blas.dtpqrt(0, width, self.R, X, overwrite_a=1)
+        above = np.zeros((len(self.z), columns.shape[1]), order="F")
+        above[:, 0] = self.z
+        above, left, _ = blas.dtpmqrt(0, V, T, above, columns, trans="T")
+        self.z = above[:, 0].copy()
+        return np.asarray(left)
+
+    def fade(self, factor: float, regularization: float) -> None:
+        """Turn M into γM + (1 − γ)λI, whose root is that of γM with √((1 − γ)λ) I rotated in."""
+        for array in (self.R, self.z):
+            shrink(array, math.sqrt(factor))
+        self.rotate_in(math.sqrt((1 - factor) * regularization) * np.eye(len(self.z)), np.zeros(len(self.z)))
+
+    def copy(self) -> FactorGram:
+        """Return an independent copy."""
+        return FactorGram(self.R.copy(order="F"), self.z.copy())
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return everything the state consists of."""
+        return {"R": self.R, "z": self.z}
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> FactorGram:
+        """Return what `arrays` described."""
+        return cls(arrays["R"], arrays["z"])
+
+    def _half_solve(self, X: Floats) -> Floats:
+        return np.asarray(blas.dtrsm(1.0, self.R, X.T, trans_a=1))

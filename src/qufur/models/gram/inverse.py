@@ -1,0 +1,223 @@
+"""The fast form of a regularised Gram matrix: its inverse, kept as one triangle."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qufur.arrays import Axes, Floats
+from qufur.models import blas
+from qufur.models.gram.covariances import ByHalves
+from qufur.models.gram.deferred_rows import Waiting
+from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.update import Update, shrink
+
+
+class InverseGram:
+    """M = λI + Σ x xᵀ through M⁻¹, with the least-squares solution θ̂ = M⁻¹ Σ x y.
+
+    Upper triangles in Fortran order, so that BLAS reads and writes them in place and a row's variance costs
+    d² flops instead of 2d². M is kept beside its inverse: every 16 d rows the inverse is computed anew from
+    it, so rounding errors of the updates never pile up. New rows are collected, up to 2d of them, and enter M
+    together. Where M⁻¹ is large, so do the rows z whose z zᵀ single rows take off it: while some of them are
+    late, Zᵀ(Zx) is taken off M⁻¹x instead. Both matrices lose their meaning when M is ill-conditioned, which
+    `risk` estimates from above; `factored` is then the way out.
+    """
+
+    worst_condition = 1e6
+    largest_prompt_dim = 256  # up to here `dsyr` costs no more than what it would save
+    late_at_once = 16
+    largest_late_spread = math.sqrt(2.0)  # beyond it, a row leaves a difference of large numbers
+    most_waiting = 2**21  # numbers, which is 16 MB
+    axes: ClassVar[Axes] = {
+        "gram": "dd",
+        "inverse": "dd",
+        "moment": "d",
+        "coef": "d",
+        "recent": "nd",
+        "late": "kd",
+        "counters": (2,),
+    }
+
+    def __init__(self, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> None:
+        self.gram, self._inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
+        self.moment, self.coef = moment, coef
+        self.since_refresh = 0
+        dim = len(coef)
+        self._recent = Waiting(max(64, min(2 * dim, self.most_waiting // dim)), dim, sign=1.0)
+        self._late = Waiting(self.late_at_once if dim > self.largest_prompt_dim else 1, dim, sign=-1.0)
+        self._squares = float(np.trace(self.gram))
+        self._spread = math.inf
+
+    @classmethod
+    def with_rows(cls, X: Floats, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> InverseGram:
+        """Return M whose rows X are in M⁻¹, and have yet to enter `gram`."""
+        form = cls(gram, inverse, moment, coef)
+        form._squares += float(np.vdot(X, X))
+        form._recent.add(X, form.gram)
+        return form
+
+    @property
+    def recent(self) -> Floats:
+        """Rows that M has yet to take in."""
+        return self._recent.rows
+
+    @property
+    def inverse(self) -> Floats:
+        """M⁻¹, after the late rows were taken off it: no other digits, but rounded otherwise from here on."""
+        self._late.enter(self._inverse)
+        return self._inverse
+
+    def risk(self, squares: float) -> float:
+        """Return a bound, up to a factor d, on the condition number of M with rows of such a Σ‖x‖² in it."""
+        # M⁻¹ only falls until `fade`, so its old trace bounds it; only where that does not do is a new one
+        # taken.
+        squares += self._squares
+        if squares * self._spread > self.worst_condition:
+            late = self._late.rows
+            self._spread = float(np.trace(self._inverse) - np.vdot(late, late)) / len(self.coef)
+        if squares * self._spread > self.worst_condition:
+            # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
+            self._recent.enter(self.gram)
+            sums = blas.dlantr("1", self.gram) + blas.dlantr("I", self.gram)
+            return float(min(squares, sums + squares - self._squares)) * self._spread
+        return squares * self._spread
+
+    def variance(self, X: Floats) -> Floats:
+        """Return xᵀ M⁻¹ x of each row."""
+        if len(X) == 1:
+            return np.array([self.meet(X[0])[0]])
+        variance = ByHalves(self._inverse, X).variance
+        if self._late.count:
+            V = X @ self._late.rows.T
+            variance = np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0)
+        return variance
+
+    def covariances(self, X: Floats) -> ByHalves:
+        """Return rows as M⁻¹ sees them."""
+        return ByHalves(self.inverse, X)
+
+    def score(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩."""
+        return blas.ddot(self.coef, x)  # type: ignore[no-any-return]
+
+    def meet(self, x: Floats) -> tuple[float, Floats]:
+        """Return xᵀ M⁻¹ x, and M⁻¹x."""
+        solved = self.solve_one(x)
+        variance = blas.ddot(solved, x)
+        return variance if variance > 0.0 else 0.0, solved
+
+    def solve_one(self, x: Floats) -> Floats:
+        """Return M⁻¹x."""
+        return self._less_late(blas.dsymv(1.0, self._inverse, x), x)
+
+    def solve(self, X: Floats) -> Floats:
+        """Return X M⁻¹."""
+        if len(X) <= 4:  # dsymm repacks all of M⁻¹ first: dear for a few rows
+            return np.stack([self.solve_one(x) for x in X])
+        return self._less_late(blas.dsymm(1.0, self._inverse, X.T).T, X)
+
+    def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
+        """Add rows with labels y; return how far each was off, in its own spread, and that."""
+        Z = rows.whitened()
+        surprise = rows.surprise(y - rows.X @ self.coef)
+        self.coef += surprise @ Z
+        if len(Z) == 1:
+            blas.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
+        else:
+            blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
+        self._note(rows.X, y)
+        return surprise, rows.L.diagonal()
+
+    def absorb_one(self, x: Floats, solved: Floats, spread: float, y: float) -> float:
+        """Add a row whose M⁻¹x and spread √(1 + q) are at hand; return how far its label was off, in that."""
+        z = solved / spread
+        surprise = (y - self.score(x)) / spread
+        self.coef += surprise * z
+        self._late.add_one(z, self._inverse)
+        if spread > self.largest_late_spread:
+            self._late.enter(self._inverse)
+        self.moment += y * x
+        self._recent.add_one(x, self.gram)
+        self._count(1, blas.ddot(x, x))
+        return surprise
+
+    def take_over(self, X: Floats, y: Floats, inverse: Floats, coef: Floats) -> None:
+        """Go on from M⁻¹ and θ̂ as they are after these rows."""
+        self._inverse, self.coef = inverse, coef
+        self._note(X, y)
+
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
+        gram = blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)
+        values, vectors = np.linalg.eigh(gram, UPLO="U")
+        return values, (self.moment @ vectors) ** 2
+
+    def fade(self, factor: float, regularization: float) -> None:
+        """Turn M into γM + (1 − γ)λI, and compute M⁻¹ anew from it."""
+        self._recent.enter(self.gram)
+        for array in (self.gram, self.moment):
+            shrink(array, factor)
+        self.gram.flat[:: len(self.coef) + 1] += (1 - factor) * regularization
+        self._squares, self._spread = float(np.trace(self.gram)), math.inf  # M⁻¹ has risen
+        self._refresh()
+
+    def factored(self) -> FactorGram:
+        """Return the same matrix as a factor, safe where the inverse is not."""
+        R, _ = blas.dpotrf(self.gram)
+        form = FactorGram(R, np.zeros_like(self.coef))
+        form.rotate_in(self.recent, np.zeros(len(self.recent)))
+        form.z = blas.dtrsv(form.R, self.moment, trans=1)
+        return form
+
+    def copy(self) -> InverseGram:
+        """Return an independent copy."""
+        return self.restored({name: array.copy(order="K") for name, array in self.arrays().items()})
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return everything the state consists of."""
+        return {
+            "gram": self.gram,
+            "inverse": self._inverse,
+            "moment": self.moment,
+            "coef": self.coef,
+            "recent": self.recent,
+            "late": self._late.rows,
+            "counters": np.array([self.since_refresh, self._squares]),
+        }
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> InverseGram:
+        """Return what `arrays` described."""
+        form = cls(*(arrays[name] for name in ("gram", "inverse", "moment", "coef")))
+        form._recent.add(arrays["recent"], form.gram)
+        form._late.add(arrays["late"], form._inverse)
+        since_refresh, form._squares = arrays["counters"].tolist()
+        form.since_refresh = int(since_refresh)
+        return form
+
+    def _less_late(self, solved: Floats, X: Floats) -> Floats:
+        if self._late.count:
+            solved -= X.dot(self._late.rows.T).dot(self._late.rows)
+        return solved
+
+    def _note(self, X: Floats, y: Floats) -> None:
+        self.moment += y @ X
+        self._recent.add(X, self.gram)
+        self._count(len(X), float(np.vdot(X, X)))
+
+    def _count(self, rows: int, squares: float) -> None:
+        self._squares += squares
+        self.since_refresh += rows
+        if self.since_refresh >= max(256, 16 * len(self.coef)):
+            self._refresh()
+
+    def _refresh(self) -> None:
+        self._recent.enter(self.gram)
+        R, _ = blas.dpotrf(self.gram)
+        self._inverse, _ = blas.dpotri(R, overwrite_c=1)
+        self._late.clear()
+        self.coef = blas.dsymv(1.0, self._inverse, self.moment)
+        self.since_refresh = 0

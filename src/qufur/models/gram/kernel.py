@@ -1,0 +1,196 @@
+"""Kernel least squares through a growing Cholesky factor: the appendix's kernelisation of QuFUR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints, check_shapes
+from qufur.errors import invalid
+from qufur.models.diagnostics.evidence import Evidence
+from qufur.models.diagnostics.misfit import MisfitTests
+from qufur.models.gram.gram import pieces
+from qufur.models.gram.posterior import View
+from qufur.models.gram.update import Update, cholesky_of_sum, forward
+from qufur.models.kernels import adds_noise, noise_in
+
+
+class Kernel(Protocol):
+    """What is needed of scikit-learn's kernels."""
+
+    def __call__(self, X: Floats, Y: Floats | None = None) -> Floats:
+        """Return k(x, y) for every row of X with every row of Y, or of X."""
+
+    def diag(self, X: Floats) -> Floats:
+        """Return k(x, x) of each row."""
+
+
+class KernelGram:
+    """M = K + λI of the rows so far through its factor L, with w = L⁻¹y.
+
+    With V = L⁻¹k(rows, x), the coordinates of x in what has been learned, the variance of x is
+    (k(x, x) − ‖V‖²)/λ and its prediction ⟨w, V⟩. New rows add the rows [Vᵀ, √λ L'] to L, with L' the factor
+    of I + their covariances, and L'⁻¹(y − ŷ)/√λ to w. Cost per step O(Q²) for Q rows; memory O(Q²): the label
+    budget bounds both.
+    """
+
+    is_delicate = False
+
+    def __init__(self, kernel: Kernel, regularization: float) -> None:
+        self.kernel = kernel
+        self.regularization = regularization
+        self.rows = np.empty((0, 0))
+        self.L = np.empty((0, 0), order="F")
+        self.w = np.empty(0)
+
+    def coordinates(self, X: Floats) -> Floats:
+        """Return V, a column for each row of X."""
+        if not len(self.rows):
+            if adds_noise(self.kernel, X[:1]):
+                raise noise_in(self.kernel)
+            return np.empty((0, len(X)))
+        return forward(self.L, self.kernel(self.rows, X))
+
+    def variance(self, X: Floats) -> Floats:
+        """Return q = ‖φ(x)‖² in (ΦᵀΦ + λI)⁻¹ of each row."""
+        return self.variance_of(X, self.coordinates(X))
+
+    def variance_of(self, X: Floats, V: Floats) -> Floats:
+        """Return q of rows whose coordinates are at hand."""
+        whole = np.asarray(self.kernel.diag(X), dtype=np.float64)
+        rest = whole - np.einsum("ij,ij->j", V, V)
+        if (rest < -1e-6 * np.maximum(1.0, whole)).any() or not np.isfinite(rest).all():
+            raise _not_positive_definite(self.kernel)
+        return np.asarray(np.maximum(rest, 0.0) / self.regularization)
+
+    def scores(self, X: Floats) -> Floats:
+        """Return the prediction of each row."""
+        return np.asarray(self.w @ self.coordinates(X))
+
+    def scorer(self) -> Callable[[Floats], Floats]:
+        """Return a function that goes on scoring as the factor does now."""
+        return self.copy().scores
+
+    def score(self, x: Floats) -> float:
+        """Return the prediction of one row."""
+        return self.scores(x[None]).item()
+
+    def meet(self, x: Floats) -> tuple[float, Floats | None]:
+        """Return q of one row."""
+        return self.variance(x[None]).item(), None
+
+    def view(self, X: Floats) -> KernelView:
+        """Return a block of rows as the factor sees them now."""
+        return KernelView(self, X)
+
+    def prepare(self, X: Floats) -> None:
+        """Nothing to get ready."""
+
+    def prepare_for(self, squares: float) -> None:
+        """Nothing to get ready."""
+
+    def update(self, X: Floats) -> Update:
+        """Prepare a few rows for `absorb`."""
+        V = self.coordinates(X)
+        return Update(X, V.T, cholesky_of_sum(self.covariance_of(X, V, X, V)))
+
+    def covariance(self, rows: Update, X: Floats) -> Floats:
+        """Return the covariances of rows about to be absorbed with those of X."""
+        return self.covariance_of(rows.X, rows.W.T, X, self.coordinates(X))
+
+    def covariance_of(self, A: Floats, V_A: Floats, X: Floats, V: Floats) -> Floats:
+        """Return (k(a, x) − ⟨V_a, V_x⟩)/λ."""
+        return np.asarray((self.kernel(A, X) - V_A.T @ V) / self.regularization)
+
+    def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
+        """Add rows with labels y, or rows that only M needs to know; return how far each label was off."""
+        if not len(rows):
+            return np.empty(0)
+        if not np.isfinite(rows.L).all() or (rows.L.diagonal() <= 0).any():
+            raise ValueError(_not_positive_definite(self.kernel))  # found out halfway
+        old, new = len(self.w), len(self.w) + len(rows)
+        L = np.zeros((new, new), order="F")
+        L[:old, :old] = self.L
+        L[old:, :old] = rows.W
+        L[old:, old:] = np.sqrt(self.regularization) * np.tril(rows.L)
+        labels = np.zeros(len(rows)) if y is None else y
+        surprise = rows.surprise(labels - rows.W @ self.w)
+        self.rows = np.concatenate([self.rows.reshape(old, rows.X.shape[1]), rows.X])
+        self.L, self.w = L, np.concatenate([self.w, surprise / np.sqrt(self.regularization)])
+        return surprise
+
+    def evidence(self, regularization: float) -> Evidence:
+        """Return what the labels y = Lw say about noise and λ; `regularization` is the λ in M."""
+        values, vectors = np.linalg.eigh(self.L @ self.L.T)
+        y, eigenvalues = self.L @ self.w, values - regularization
+        return Evidence.of(len(y), float(y @ y), eigenvalues, eigenvalues * (y @ vectors) ** 2)
+
+    def tested(self) -> MisfitTests:
+        """Return the tests of the labels' errors, which are √λ w: all of them are still here."""
+        root = np.sqrt(self.regularization)
+        error, spread = root * self.w, self.L.diagonal() / root
+        tests = MisfitTests()
+        tests.update(error, spread, self.L @ self.w - spread * error, self._drift(error))
+        return tests
+
+    def _drift(self, error: Floats) -> Floats:
+        """Return Σ e_j k(x_j, x) over the stretch before each row's; LLᵀ is K but for its diagonal."""
+        stretch, drift = MisfitTests.stretch, np.zeros(len(error))
+        for start in range(stretch, len(error), stretch):
+            before, here = slice(start - stretch, start), slice(start, start + stretch)
+            drift[here] = self.L[here, :start] @ (error[before] @ self.L[before, :start])
+        return drift
+
+    def add(self, X: Floats, y: Floats | None = None) -> None:
+        """Add rows that nobody looked ahead to."""
+        for part in pieces(len(X)):
+            self.absorb(self.update(X[part]), None if y is None else y[part])
+
+    def copy(self) -> KernelGram:
+        """Return an independent copy: its arrays are replaced, never written to."""
+        return self.restored(self.kernel, self.regularization, self.arrays())
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return everything the posterior consists of."""
+        return {"rows": self.rows, "L": self.L, "w": self.w}
+
+    @classmethod
+    def restored(
+        cls, kernel: Kernel, regularization: float, arrays: dict[str, np.ndarray[Any, Any]]
+    ) -> KernelGram:
+        """Return what `arrays` described."""
+        check_shapes(arrays, {"w": "n", "L": "nn", "rows": "nd"})
+        gram = cls(kernel, regularization)
+        gram.rows, gram.w = arrays["rows"], arrays["w"]
+        gram.L = np.asfortranarray(arrays["L"])
+        return gram
+
+
+class KernelView(View):
+    """A block of rows and their coordinates, computed once."""
+
+    def __init__(self, gram: KernelGram, X: Floats) -> None:
+        self._gram = gram
+        self.X = X
+        self._V = gram.coordinates(X)
+        self.variance = gram.variance_of(X, self._V)
+
+    def scores(self) -> Floats:
+        return np.asarray(self._gram.w @ self._V)
+
+    def among(self, rows: Ints) -> Floats:
+        some = self.X[rows], self._V[:, rows]
+        return self._gram.covariance_of(*some, *some)
+
+    def update(self, rows: Ints, L: Floats) -> Update:
+        return Update(self.X[rows], self._V[:, rows].T, L)
+
+    def toward_later(self, queries: Update, rows: Ints) -> Floats:
+        return self._gram.covariance_of(queries.X, queries.W.T, self.X, self._V)
+
+
+def _not_positive_definite(kernel: Kernel) -> ValueError:
+    received = f"{kernel!r}, which is not on these inputs"
+    return invalid("kernel", "KernelRidge", "positive definite", received, "Choose another kernel.")

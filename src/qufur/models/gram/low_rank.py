@@ -1,0 +1,179 @@
+"""The young form of a regularised Gram matrix: few rows in many dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qufur.arrays import Axes, Floats
+from qufur.models import blas
+from qufur.models.gram.covariances import ByBasis
+from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.update import Update, cholesky_of_sum, forward, shrink
+
+
+class LowRankGram:
+    """M = λI + XᵀX of k rows through M⁻¹ = (I − BᵀB)/λ, with B of k rows too.
+
+    This is the dual form of ridge regression: with L the Cholesky factor of XXᵀ + λI, B = L⁻¹X. A row's
+    variance costs 2kd flops, so while k < d/2 it beats every form that touches all of M⁻¹, and a little
+    longer, as changing the form has its price.
+    """
+
+    worst_condition = 1e8
+    negligible = 1e-20
+    axes: ClassVar[Axes] = {"rows": "kd", "basis": "kd", "moment": "d", "coef": "d", "regularization": (1,)}
+
+    def __init__(self, dim: int, regularization: float) -> None:
+        self.regularization = regularization
+        self.moment = np.zeros(dim)
+        self.coef = np.zeros(dim)
+        self._rows = np.empty((0, dim))
+        self._basis = np.empty((0, dim))
+        self._count = 0
+        self._squares = 0.0
+
+    @property
+    def rows(self) -> Floats:
+        """X."""
+        return self._rows[: self._count]
+
+    @property
+    def basis(self) -> Floats:
+        """B."""
+        return self._basis[: self._count]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the inverse itself has become the cheaper form."""
+        return self._count >= self.most_rows
+
+    @property
+    def most_rows(self) -> int:
+        """With how many rows it is."""
+        return math.ceil(0.6 * len(self.coef))
+
+    def risk(self, squares: float) -> float:
+        """Return a bound on the condition number of M with rows of such a Σ‖x‖² in it."""
+        return 1.0 + (self._squares + squares) / self.regularization
+
+    def variance(self, X: Floats) -> Floats:
+        """Return xᵀ M⁻¹ x of each row."""
+        return self.covariances(X).variance
+
+    def covariances(self, X: Floats) -> ByBasis:
+        """Return rows as M⁻¹ sees them."""
+        return ByBasis(self.basis, self.regularization, X)
+
+    def score(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩."""
+        return float(self.coef.dot(x))
+
+    def meet(self, x: Floats) -> tuple[float, Floats]:
+        """Return xᵀ M⁻¹ x, and M⁻¹x."""
+        solved = self.solve_one(x)
+        return max(0.0, float(solved.dot(x))), solved
+
+    def solve_one(self, x: Floats) -> Floats:
+        """Return M⁻¹x."""
+        basis = self.basis
+        return np.asarray((x - (basis @ x) @ basis) / self.regularization)
+
+    def solve(self, X: Floats) -> Floats:
+        """Return X M⁻¹."""
+        return np.asarray((X - (X @ self.basis.T) @ self.basis) / self.regularization)
+
+    def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
+        """Add rows with labels y; return how far each was off, in its own spread, and that."""
+        Z = rows.whitened()
+        surprise = rows.surprise(y - rows.X @ self.coef)
+        self.take_over(rows.X, y, Z, self.coef + surprise @ Z)
+        return surprise, rows.L.diagonal()
+
+    def take_over(self, X: Floats, y: Floats, Z: Floats, coef: Floats) -> None:
+        """Add rows with labels y; ZᵀZ is what they take off M⁻¹, and θ̂ what comes of it."""
+        self.moment += y @ X
+        self.coef = coef
+        self._append(X, math.sqrt(self.regularization) * Z)
+
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Return the eigenvalues of M above λ, and the squares of Σ x y along their vectors."""
+        _, s, vectors = np.linalg.svd(self.rows, full_matrices=False)
+        return s**2 + self.regularization, (vectors @ self.moment) ** 2
+
+    def fade(self, factor: float, regularization: float) -> None:
+        """Turn M into γM + (1 − γ)λI: rows shrink by √γ, and those that no longer change a digit are dropped.
+
+        With the new M and B, θ̂ becomes θ̂ − (1 − γ)λ M⁻¹θ̂ = γθ̂ + (1 − γ)BᵀBθ̂: no large differences.
+        """
+        rows = math.sqrt(factor) * self.rows
+        self._rows = rows[np.einsum("ij,ij->i", rows, rows) > self.negligible * regularization]
+        self._count, self._squares = len(self._rows), float(np.vdot(self._rows, self._rows))
+        L = cholesky_of_sum(self.rows @ self.rows.T / regularization)
+        self._basis = forward(L, self.rows) / math.sqrt(regularization)
+        taken = (self.basis @ self.coef) @ self.basis
+        for array in (self.moment, self.coef):
+            shrink(array, factor)
+        self.coef += (1 - factor) * taken
+
+    def inverse_with(self, Z: Floats) -> Floats:
+        """Return M⁻¹ less ZᵀZ, whole."""
+        basis = np.concatenate([self.basis / math.sqrt(self.regularization), Z])
+        return np.asfortranarray(np.eye(len(self.coef)) / self.regularization - basis.T @ basis)
+
+    def inverted(self) -> InverseGram:
+        """Return the same matrix through its inverse."""
+        gram, inverse = (np.eye(len(self.coef), order="F") for _ in range(2))
+        gram.flat[:: len(gram) + 1] *= self.regularization
+        scale = 1 / self.regularization
+        blas.dsyrk(-scale, self.basis.T, beta=scale, c=inverse, overwrite_c=1)
+        return InverseGram.with_rows(self.rows, gram, inverse, self.moment, self.coef)
+
+    def factored(self) -> FactorGram:
+        """Return the same matrix as a factor, safe where this form is not."""
+        form = FactorGram(np.sqrt(self.regularization) * np.eye(len(self.coef)), np.zeros_like(self.coef))
+        form.rotate_in(self.rows, np.zeros(self._count))
+        form.z = blas.dtrsv(form.R, self.moment, trans=1)
+        return form
+
+    def copy(self) -> LowRankGram:
+        """Return an independent copy."""
+        return self.restored({name: array.copy() for name, array in self.arrays().items()})
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return everything the state consists of."""
+        return {
+            "rows": self.rows,
+            "basis": self.basis,
+            "moment": self.moment,
+            "coef": self.coef,
+            "regularization": np.array([self.regularization]),
+        }
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> LowRankGram:
+        """Return what `arrays` described."""
+        form = cls(len(arrays["coef"]), float(arrays["regularization"][0]))
+        form._rows, form._basis = arrays["rows"], arrays["basis"]
+        form.moment, form.coef = arrays["moment"], arrays["coef"]
+        form._count, form._squares = len(form._rows), float(np.vdot(form._rows, form._rows))
+        return form
+
+    def _append(self, X: Floats, B: Floats) -> None:
+        end = self._count + len(X)
+        if end > len(self._rows):  # doubling: rows are copied once on average, however many come
+            # Memory that no row is in yet costs nothing, below the 4 MB from which on pages are huge.
+            room = max(2 * end, min(X.shape[1], (2**19 - 1) // X.shape[1]))
+            self._rows, self._basis = (self._grown(old, room) for old in (self.rows, self.basis))
+        self._rows[self._count : end] = X
+        self._basis[self._count : end] = B
+        self._count = end
+        self._squares += float(np.vdot(X, X))
+
+    def _grown(self, old: Floats, room: int) -> Floats:
+        new = np.empty((room, old.shape[1]))
+        new[: len(old)] = old
+        return new

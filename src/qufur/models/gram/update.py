@@ -1,0 +1,89 @@
+"""Rows about to enter a Gram matrix, with what any use of them needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.models import blas
+
+
+@dataclass(frozen=True)
+class Update:
+    """Rows X and the lower Cholesky factor L of I + their covariances, before they are absorbed.
+
+    W is what covariances come from: X M⁻¹ in a linear model, the rows' coordinates in a kernel one.
+    """
+
+    X: Floats
+    W: Floats
+    L: Floats
+
+    @classmethod
+    def bare(cls, X: Floats) -> Update:
+        """Leave W and L out, for a form that needs nothing but the rows."""
+        return cls(X, X[:0], np.empty((0, 0)))
+
+    @classmethod
+    def single(cls, x: Floats, solved: Floats, variance: float) -> Update:
+        """Return the update of one row that was met."""
+        return cls(x[None], solved[None], np.array([[math.sqrt(1.0 + variance)]]))
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Update, Floats]]) -> Update:
+        """Return rows that come one part after the other, the L of each counting the earlier as absorbed.
+
+        With each part comes what the earlier rows take off it: the rest of its rows of L.
+        """
+        if len(parts) == 1:
+            return parts[0][0]
+        X, W = (np.concatenate([getattr(part, name) for part, _ in parts]) for name in ("X", "W"))
+        L, end = np.zeros((len(X), len(X)), order="F"), 0
+        for part, taken in parts:
+            start, end = end, end + len(part)
+            L[start:end, :start], L[start:end, start:end] = taken, part.L
+        return cls(X, W, L)
+
+    def whitened(self) -> Floats:
+        """Return L⁻¹W: absorbing the rows takes (L⁻¹W)ᵀ(L⁻¹W) off M⁻¹."""
+        return forward(self.L, self.W) if len(self) > 1 else self.W / self.L
+
+    def surprise(self, residual: Floats) -> Floats:
+        """Return L⁻¹ times y − ŷ: how far each label is off, given the ones before it, in its own spread."""
+        return forward(self.L, residual[:, None])[:, 0] if len(self) > 1 else residual / self.L[0]
+
+
+class Absorbed(NamedTuple):
+    """Rows and labels that entered a Gram matrix, how far each label was off, and in which spread."""
+
+    X: Floats
+    y: Floats
+    surprise: Floats
+    spread: Floats
+
+
+def cholesky_of_sum(G: Floats) -> Floats:
+    """Return the lower Cholesky factor of I + G; G is overwritten."""
+    G.flat[:: len(G) + 1] += 1.0
+    # The transpose of a symmetric matrix in C order is in Fortran order: LAPACK then works in place.
+    L, _ = blas.dpotrf(G.T, lower=1, overwrite_a=1)
+    return np.asarray(L)
+
+
+def shrink(array: Floats, factor: float) -> None:
+    """Multiply in place, down to 0: subnormal numbers would never get there, and are slow."""
+    array *= factor
+    array[np.abs(array) < np.finfo(np.float64).tiny] = 0.0
+
+
+def forward(L: Floats, right: Floats) -> Floats:
+    """Return L⁻¹ `right` in C order."""
+    return np.asarray(blas.dtrsm(1.0, L, right.T, side=1, lower=1, trans_a=1).T)

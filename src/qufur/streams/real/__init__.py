@@ -1,0 +1,1 @@
+"""Real data, in the paper's settings."""

@@ -1,0 +1,8 @@
+"""Users' tables of mixed columns: rows in batches, inputs, ids and labels."""
+
+from qufur.tables.batch import Batch
+from qufur.tables.encoding import Encoding
+from qufur.tables.files import read
+from qufur.tables.ids_and_labels import ids, labels
+
+__all__ = ["Batch", "Encoding", "ids", "labels", "read"]

@@ -1,0 +1,186 @@
+"""From rows of mixed columns to inputs, in a way that the first table decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.errors import invalid
+from qufur.tables.batch import Batch
+from qufur.tables.categorical import Categorical
+from qufur.tables.embeddings import BERT
+from qufur.tables.kinds import Kind, kind_from_state, kind_state
+from qufur.tables.numeric import Numeric
+from qufur.tables.survey import Survey, TextSurvey
+from qufur.tables.text import Text
+from qufur.tables.text_vectors import vectors_of
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What becomes of each column; made from the first table, and followed by every later one.
+
+    * Numeric columns become (number − mean) / deviation, with the moments of the first table. A column that
+      was constant there is 0 for good. Embeddings are treated so, number by number.
+    * A column of text becomes the embedding that a language model makes of it.
+    * Categorical columns become one-hot over the categories of the first table in sorted order. A category
+      that the first table did not have becomes all zeros.
+    * Missing cells are errors unless `impute`. Then a missing number is the mean, which is 0 after scaling,
+      and columns that had missing cells in the first table get an indicator; a missing category is one of its
+      own if the first table had missing cells there, and all zeros if not.
+    * The order of columns in later tables does not matter. A column that is lacking there is an error, one
+      that is new is ignored.
+
+    Parameters
+    ----------
+    columns
+        The columns used, in the order of the first table.
+    impute
+        Whether cells may be missing.
+
+    Examples
+    --------
+    >>> first = Batch({"wind": ["1", "3"], "season": ["winter", "spring"]})
+    >>> encoding = Encoding.of([first])
+    >>> encoding.names
+    ['wind', 'season=spring', 'season=winter']
+    >>> encoding.encode(Batch({"season": ["spring", "summer"], "wind": [2, 4]}))
+    array([[0., 1., 0.],
+           [2., 0., 0.]])
+    """
+
+    columns: tuple[Kind, ...]
+    impute: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        batches: Iterable[Batch],
+        *,
+        skip: Sequence[str] = (),
+        id: str | None = None,
+        target: str | None = None,
+        numeric: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        embedding: str | None = None,
+        text: str | None = None,
+        text_model: str = BERT,
+        impute: bool = False,
+    ) -> Encoding:
+        """Decide in one pass over the first table.
+
+        A column is numeric if all its cells are numbers, an embedding if they are lists of numbers of one
+        length, and categorical if not. More than 100 categories are an error.
+
+        Parameters
+        ----------
+        batches
+            The first table.
+        skip, id, target
+            Columns that are no inputs.
+        numeric, categorical
+            Columns said to be so: text among numbers is then an error, and number codes are categories.
+        embedding
+            A column whose cells are lists of numbers, also as text such as [0.5, 1.25] in a CSV file.
+        text
+            A column of free text. Needs the extra `text`.
+        text_model
+            The name or the folder of the `transformers` model that makes vectors of text; see `TokenMeans`.
+            It is downloaded here if need be, and never by `encode`: a state may come from anywhere.
+        impute
+            Whether cells may be missing.
+        """
+        aside = {name for name in (id, target, *skip) if name is not None}
+        said = [*numeric, *categorical, *(name for name in (embedding, text) if name is not None)]
+        surveys: list[Survey] | None = None
+        for batch in batches:
+            if surveys is None:
+                _check_names(batch, aside, said)
+                surveys = [
+                    TextSurvey(name, batch.file, text_model)
+                    if name == text
+                    else Survey(
+                        name,
+                        batch.file,
+                        numeric=name in numeric,
+                        categorical=name in categorical,
+                        embedding=name == embedding,
+                    )
+                    for name in batch.columns
+                    if name not in aside
+                ]
+            for survey in surveys:
+                survey.add(batch)
+        if not surveys:
+            raise invalid("columns", "Encoding", "at least one that is not set aside", "none", "Skip fewer.")
+        return cls(tuple(survey.kind(impute=impute) for survey in surveys), impute)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of x."""
+        return len(self.names)
+
+    @property
+    def names(self) -> list[str]:
+        """One per column of x, such as wind, season=winter, wind missing or text[3]."""
+        return [name for column in self.columns for name in column.names]
+
+    @property
+    def text(self) -> str | None:
+        """The column of text, if there is one."""
+        return next((column.name for column in self.columns if isinstance(column, Text)), None)
+
+    def fetch(self, model: str) -> None:
+        """Load the model of the column of text, and download it if need be; it must be the one named."""
+        known = next((column.model for column in self.columns if isinstance(column, Text)), None)
+        if model != known:
+            allowed = f"that of the first table, {known!r}" if known else "left out without a column of text"
+            raise invalid("text_model", "Encoding", allowed, repr(model))
+        vectors_of(model, fetch=True)
+
+    @property
+    def constant(self) -> list[str]:
+        """The columns of one number only in the first table, which say nothing from then on."""
+        return [
+            column.name
+            for column in self.columns
+            if isinstance(column, Numeric) and column.deviation == (0.0,)
+        ]
+
+    def new_categories(self, batch: Batch) -> dict[str, set[str]]:
+        """Return the categories that the first table did not have, by column."""
+        found = {column.name: column.new(batch) for column in self.columns if isinstance(column, Categorical)}
+        return {name: new for name, new in found.items() if new}
+
+    def encode(self, batch: Batch) -> Floats:
+        """Return the inputs (n, dim), O(n · dim)."""
+        return np.concatenate([column.encode(batch, self.impute) for column in self.columns], axis=1)
+
+    def state(self) -> dict[str, Any]:
+        """Return the encoding as JSON values."""
+        return {"impute": self.impute, "columns": [kind_state(column) for column in self.columns]}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Encoding:
+        """Return the encoding that gave a state.
+
+        >>> encoding = Encoding.of([Batch({"wind": [1, 3]})])
+        >>> Encoding.from_state(encoding.state()) == encoding
+        True
+        """
+        try:
+            return cls(tuple(map(kind_from_state, state["columns"])), state["impute"])
+        except (AttributeError, KeyError, TypeError):
+            raise invalid("state", "Encoding", "what state() gave", "something else") from None
+
+
+def _check_names(batch: Batch, aside: set[str], said: Sequence[str]) -> None:
+    for name in (*said, *sorted(aside)):
+        batch.column(name)
+        if name in said and (name in aside or said.count(name) > 1):
+            allowed = "set aside, or said to be of one kind"
+            raise invalid(f"column {name!r}", "Encoding", allowed, "more than one of these")

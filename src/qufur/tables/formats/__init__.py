@@ -1,0 +1,1 @@
+"""File formats of tables: each a reader of batches."""

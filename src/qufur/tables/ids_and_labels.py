@@ -1,0 +1,85 @@
+"""What rows are called, and their labels."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import LARGEST, Floats, Ints
+from qufur.tables.batch import Batch
+from qufur.tables.cells import first_bad, listed, numbers
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_LARGEST = 2**63
+
+
+def ids(batch: Batch, column: str | None = None) -> list[str | int]:
+    """Return what the rows are called: the cells of a column, or the numbers of the rows.
+
+    Ids that are written alike are the same, so that they can be written to one file and read from another,
+    of whatever format: a whole number of 64 bits is an int, and a longer one is text, as 007 is. That no id
+    occurs twice is not checked here.
+
+    >>> ids(Batch({"flight": ["7", "007", "LH7"]}), "flight"), ids(Batch({"wind": [0.5]}, 41))
+    ([7, '007', 'LH7'], [41])
+    >>> ids(Batch({"tweet": ["1234567890123456789", 1234567890123456790, 10**20]}), "tweet")
+    [1234567890123456789, 1234567890123456790, '100000000000000000000']
+    """
+    if column is None:
+        return list(range(batch.first, batch.first + len(batch)))
+    return [_id(cell, batch, column, place) for place, cell in enumerate(listed(batch.column(column)))]
+
+
+def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints, Floats]:
+    """Return the places of the rows with a label, and the labels.
+
+    Parameters
+    ----------
+    batch, column
+        The rows, and the column of labels.
+    skip_blank
+        Whether rows without a label are left out; if not, they are an error.
+
+    Examples
+    --------
+    >>> labels(Batch({"delay": ["2.5", None, "4"]}), "delay", skip_blank=True)
+    (array([0, 2]), array([2.5, 4. ]))
+    """
+    cells = batch.column(column)
+    values = numbers(cells)
+    if values is None:
+        raise batch.refuse(
+            column, first_bad(cells, numbers), "finite numbers", "Correct it or leave it blank."
+        )
+    large = np.abs(values[:, 0]) >= LARGEST
+    if large.any():
+        allowed = f"numbers below {LARGEST:g} in size"
+        raise batch.refuse(column, int(large.argmax()), allowed, "Correct it or leave it blank.")
+    missing = np.isnan(values[:, 0])
+    if missing.any() and not skip_blank:
+        raise batch.refuse(column, int(missing.argmax()), "finite numbers", "Fill it or drop the row.")
+    return np.flatnonzero(~missing), values[~missing, 0]
+
+
+def _id(cell: Any, batch: Batch, column: str, place: int) -> str | int:
+    if isinstance(cell, str):
+        if not _can_be_written(cell):
+            raise batch.refuse(column, place, "text of whole characters", "Correct the id or drop the row.")
+        return _short(int(cell)) if _WHOLE.fullmatch(cell) else cell
+    if isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer()):
+        return _short(int(cell))
+    raise batch.refuse(column, place, "text or whole numbers", "Give every row an id.")
+
+
+def _short(number: int) -> str | int:
+    return number if -_LARGEST <= number < _LARGEST else str(number)
+
+
+def _can_be_written(text: str) -> bool:
+    """Return whether a CSV file can hold a text: JSON may bring halves of characters, and 0 bytes."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False

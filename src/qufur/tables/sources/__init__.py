@@ -1,0 +1,1 @@
+"""Readers of numeric columns in flat memory, for streams."""

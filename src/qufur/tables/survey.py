@@ -1,0 +1,178 @@
+"""What the first table says about a column."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import LARGEST
+from qufur.errors import invalid
+from qufur.tables.batch import Batch, Column, bad_cell, shown
+from qufur.tables.categorical import Categorical
+from qufur.tables.cells import (
+    category,
+    first_bad,
+    first_other,
+    is_missing,
+    length_of,
+    listed,
+    numbers,
+    vectors,
+)
+from qufur.tables.kinds import Kind
+from qufur.tables.moments import Moments
+from qufur.tables.numeric import Numeric
+from qufur.tables.text import Text
+from qufur.tables.text_vectors import text_vectors
+
+MOST_CATEGORIES = 100
+_SKIP = "Correct the cell, drop the row, or skip the column."
+Found = tuple[int, Any]
+
+
+class Survey:
+    """One pass over a column; what kind it is shows at the end.
+
+    Parameters
+    ----------
+    name, file
+        Of the column and of its table.
+    numeric, categorical, embedding
+        What the user says it is; at most one of them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        file: str,
+        *,
+        numeric: bool = False,
+        categorical: bool = False,
+        embedding: bool = False,
+    ) -> None:
+        self.name, self.file = name, file
+        self._numeric, self._categorical, self._embedding = numeric, categorical, embedding
+        self._moments = Moments()
+        self._categories: set[str] = set()
+        # Numbers in a cell, 0 if it is no list; None until there is a cell.
+        self._length: int | None = None
+        # Row and cell of the first that is missing, no number, no number nor text.
+        self._missing: Found | None = None
+        self._odd: Found | None = None
+        self._other: Found | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Take in the cells of a batch."""
+        column = batch.column(self.name)
+        missing = is_missing(column)
+        if missing.any():
+            self._missing = self._missing or (batch.row(int(missing.argmax())), None)
+        if self._length is None and not missing.all():
+            self._length = self._length_of(column[int(missing.argmin())])
+        if not (self._odd or self._categorical):
+            self._add_numbers(batch, column)
+        if not (self._length or self._numeric) and len(self._categories) <= MOST_CATEGORIES:
+            self._add_categories(batch, column)
+
+    def kind(self, *, impute: bool) -> Kind:
+        """Decide, or complain."""
+        if self._missing and not impute:
+            remedy = "Fill it, drop the row, --skip the column, or give --impute."
+            raise bad_cell(self.file, self.name, *self._missing, "without missing cells", remedy)
+        if self._length is None:
+            received = "missing cells only"
+            raise invalid(f"column {self.name!r}", self.file, "of some value", received, "Skip the column.")
+        as_numbers = self._numeric or self._embedding or self._length
+        return (
+            self._as_numeric()
+            if as_numbers or not (self._odd or self._categorical)
+            else self._as_categorical()
+        )
+
+    def _length_of(self, cell: Any) -> int:
+        return length_of(cell) if self._embedding or not isinstance(cell, str) else 0
+
+    @property
+    def _allowed(self) -> str:
+        vector = self._embedding or self._length
+        return f"lists of {self._length or 'finite'} numbers" if vector else "finite numbers"
+
+    def _read(self, column: Column) -> Any:
+        listed = self._embedding or self._length
+        return vectors(column, self._length or 1) if listed else numbers(column)
+
+    def _add_numbers(self, batch: Batch, column: Column) -> None:
+        values = self._read(column)
+        if values is None:
+            place = first_bad(column, self._read)
+            self._odd = batch.row(place), column[place]
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._moments.add(values[~np.isnan(values[:, 0])])
+
+    def _add_categories(self, batch: Batch, column: Column) -> None:
+        place = first_other(column)
+        if place is None:
+            self._categories |= {category(cell) for cell in set(listed(column)) if cell is not None}
+        elif not self._other:
+            self._other = batch.row(place), column[place]
+
+    def _as_numeric(self) -> Numeric:
+        if self._odd:
+            raise bad_cell(self.file, self.name, *self._odd, self._allowed, _SKIP)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, deviation = self._moments.mean, self._moments.std
+        if not (np.isfinite(mean) & np.isfinite(deviation)).all():
+            allowed = f"numbers below {LARGEST:g} in size"
+            raise invalid(f"column {self.name!r}", self.file, allowed, "larger ones", "Skip or rescale it.")
+        vector = bool(self._length)
+        return Numeric(
+            self.name, tuple(mean.tolist()), tuple(deviation.tolist()), vector, bool(self._missing)
+        )
+
+    def _as_categorical(self) -> Categorical:
+        if self._other:
+            raise bad_cell(self.file, self.name, *self._other, "numbers, text or lists of numbers", _SKIP)
+        if len(self._categories) > MOST_CATEGORIES:
+            raise self._too_many()
+        return Categorical(self.name, tuple(sorted(self._categories)), bool(self._missing))
+
+    def _too_many(self) -> ValueError:
+        allowed, received = f"at most {MOST_CATEGORIES} categories", "more"
+        if self._odd:
+            row, cell = self._odd
+            allowed, received = f"numbers, or {allowed}", f"more, such as {shown(cell)} in row {row}"
+        remedy = f"Ids and dates are no inputs: --skip {self.name}; for free text --text {self.name}."
+        return invalid(f"column {self.name!r}", self.file, allowed, received, remedy)
+
+
+class TextSurvey(Survey):
+    """One pass over a column of text, which embeds it.
+
+    Parameters
+    ----------
+    name, file
+        Of the column and of its table.
+    model
+        The name of the language model, which is fetched if need be, or its folder.
+    """
+
+    def __init__(self, name: str, file: str, model: str) -> None:
+        super().__init__(name, file, embedding=True)
+        self._model = model
+
+    def kind(self, *, impute: bool) -> Text:
+        return Text(**asdict(super().kind(impute=impute)), model=self._model)
+
+    @property
+    def _allowed(self) -> str:
+        return "text"
+
+    def _length_of(self, cell: Any) -> int:
+        values = self._read([cell])
+        return 0 if values is None else int(values.shape[1])
+
+    def _read(self, column: Column) -> Any:
+        return text_vectors(column, self._model, fetch=True)
