@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.gaussian_process.kernels import DotProduct
+from tests.refusals import refusal
 
 from qufur import (
     DomainOracle,
@@ -23,8 +24,6 @@ from qufur import (
 )
 from qufur.models.least_squares_state import RidgeState
 from qufur.snapshot import encode
-
-from .refusals import refusal
 
 NAN, INF = float("nan"), float("inf")
 BUDGET = "must be an integer of at least 1, got {}."

@@ -1,4 +1,4 @@
-"""Imports point downwards only."""
+"""Imports point downwards only: from a room to rooms and files on lower levels, never to its own or above."""
 
 import ast
 import subprocess
@@ -10,59 +10,91 @@ import pytest
 import qufur
 
 ROOT = Path(qufur.__file__).parent
-# From the bottom up; a file may import from its own layer and from those below it.
-LAYERS = [
-    {"arrays", "atomic", "classes", "errors", "fingerprint", "operation", "progress", "releases"}
-    | {"spread", "state_file", "stored", "threads"},
-    {"data", "fields", "hypotheses"},
-    {"models", "rules", "streams"},
-    {"asked", "coin_bets", "loss_estimate", "records", "shift_signal"},
-    {"answer", "at_random", "ids", "ledger", "lookahead", "report", "snapshot", "tasks", "theory", "trace"},
-    {"learner"},
-    {"run", "workbook"},
-    {"faces"},
-    {"checks", "drawn", "forecast", "online_to_batch", "plan", "sweep"},
-    {"budgets", "tradeoff"},
-    {"figures"},
-    {"experiments"},
-    {"cli"},
-    {"__init__", "__main__"},
-]
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-APART = {"models", "rules", "streams"}
+LEVELS = """
+    errors progress threads
+    arrays figures operation registry storage
+    hypotheses rules tables trace
+    data models theory
+    answer blocks estimates ids snapshot streams
+    learner
+    online_to_batch run workbook
+    adapters checks planning
+    faces sweep
+    experiments
+    cli
+    __init__ __main__
+"""
+LEVEL = {name: level for level, names in enumerate(LEVELS.split("\n")) for name in names.split()}
 
 
-def part(path):
+def room(path):
+    """Return the room or file that a path is in."""
     return path.relative_to(ROOT).with_suffix("").parts[0]
 
 
-def imports(path):
-    """Yield the parts that a file imports when it is loaded; names for the type checker do not count."""
-    tree = ast.parse(path.read_text())
-    guarded = {id(node) for test in ast.walk(tree) if isinstance(test, ast.If) for node in ast.walk(test)}
+def is_for_types(test):
+    """Whether a condition is `TYPE_CHECKING`."""
+    return ast.unparse(test).endswith("TYPE_CHECKING")
+
+
+def imports(source, package=()):
+    """Yield the rooms that a source imports from, whatever the form; imports for types alone do not count.
+
+    `package` is where the source is, without the name of the library.
+    """
+    tree = ast.parse(source)
+    guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and is_for_types(node.test)]
+    guarded = {id(inner) for guard in guards for part in guard.body for inner in ast.walk(part)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and id(node) not in guarded and node.module:
-            names = [node.module] if node.module != "qufur" else [f"qufur.{a.name}" for a in node.names]
-            yield from (name.split(".")[1] for name in names if name.startswith("qufur."))
+        if id(node) in guarded:
+            continue
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = ["qufur", *package][: 1 + len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        yield from (name.split(".")[1] for name in names if name.startswith("qufur."))
+
+
+def upward(source, here, package=()):
+    """Return the rooms on the same level or above that a source of some room imports from."""
+    named = {name for name in imports(source, package) if name in LEVEL and name != here}
+    return sorted(name for name in named if LEVEL[name] >= LEVEL[here])
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_downwards(path):
-    for name in imports(path):
-        assert name in LEVEL, f"{name} has no layer: give it one in this test"
-        assert LEVEL[name] <= LEVEL[part(path)], f"{path.name} imports {name} from above"
-        if part(path) in APART and name in APART:
-            assert name == part(path), f"{path.name} ties {part(path)} to {name}"
+    assert upward(path.read_text(), room(path), path.relative_to(ROOT).parts[:-1]) == []
 
 
-def test_every_file_has_a_layer():
-    assert {part(path) for path in ROOT.rglob("*.py")} == set(LEVEL)
+def test_every_room_has_a_level():
+    assert {room(path) for path in ROOT.rglob("*.py")} == set(LEVEL)
 
 
-def test_an_upward_import_would_be_caught(tmp_path):
-    file = tmp_path / "x.py"
-    file.write_text("from qufur.cli import app\nfrom qufur import run\n")
-    assert list(imports(file)) == ["cli", "run"]
+@pytest.mark.parametrize("here", [name for name in LEVEL if not name.startswith("__")])
+def test_an_upward_import_would_be_seen_in_every_room(here):
+    assert upward("from qufur import __main__", here) == ["__main__"]
+    assert upward("def later():\n    import qufur.__main__ as main", here) == ["__main__"]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import qufur.cli.run", ["cli"]),
+        ("import numpy, qufur.sweep as runs", ["sweep"]),
+        ("from qufur import Learner, run, streams as s", ["run", "streams"]),
+        ("from qufur.run import run", ["run"]),
+        ("from ..cli import app", ["cli"]),
+        ("from .. import cli", ["cli"]),
+        ("from .ridge import Ridge", []),
+        ("if True:\n    from qufur.cli import app", ["cli"]),
+        ("if TYPE_CHECKING:\n    from qufur.cli import app\nelse:\n    import qufur.run", ["run"]),
+    ],
+)
+def test_every_form_of_import_is_seen(source, found):
+    assert [name for name in imports(source, ("models",)) if name in LEVEL and name != "models"] == found
 
 
 HEAVY = ["joblib", "matplotlib", "numba", "pandas", "polars", "pooch", "ray", "requests", "rich"]

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.refusals import refusal
+from tests.soak import times
+from tests.test_oracle import models, rules
 
 from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge, Softmax, Uniform
 from qufur.estimates.ledger import Ledger
@@ -19,10 +22,6 @@ from qufur.models.lookahead import NO_ARRIVALS, Arrivals
 from qufur.operation import SIGNALS
 from qufur.snapshot import encode
 from qufur.storage.container import digest
-
-from .refusals import refusal
-from .soak import times
-from .test_oracle import models, rules
 
 X = np.random.default_rng(0).normal(size=(40, 3)) / 2
 
@@ -134,7 +133,7 @@ calls = st.lists(st.tuples(st.sampled_from([*CALLS]), st.integers(1, 400)), min_
 
 
 @settings(
-    max_examples=times(2000),
+    max_examples=times(500),
     deadline=None,
     derandomize=True,
     database=None,

@@ -4,6 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+from tests import oracle
+from tests.oracle import oracle_of
 
 from qufur import (
     DomainOracle,
@@ -20,9 +22,6 @@ from qufur import (
     Uniform,
 )
 from qufur.models import Converged
-
-from . import oracle
-from .oracle import oracle_of
 
 TOLERANCE = 1e-9
 DOMAINS = 3

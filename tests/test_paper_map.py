@@ -164,9 +164,21 @@ DOCTORED = {
     "no command": ("`qufur reproduce fig1`", "`qufur produce fig1`", ["no such code: qufur produce fig1"]),
     "no figure": ("`qufur reproduce fig1`", "`qufur reproduce fig9`", ["no such code: qufur reproduce fig9"]),
     "no option": ("reproduce fig1`", "reproduce fig1 --pane`", ["no such code: qufur reproduce fig1 --pane"]),
-    "a test misspelt": ("::test_clipping", "::test_cliping", ["no such test: tests/test_ridge.py::test_cl"]),
-    "a helper for a test": ("::test_clipping", "::learned", ["no such test: tests/test_ridge.py::learned"]),
-    "a file misspelt": ("test_ridge.py::test_clip", "test_rigde.py::test_clip", ["no such test: tests/tes"]),
+    "a test misspelt": (
+        "::test_clipping",
+        "::test_cliping",
+        ["no such test: tests/models/test_ridge.py::test_cl"],
+    ),
+    "a helper for a test": (
+        "::test_clipping",
+        "::learned",
+        ["no such test: tests/models/test_ridge.py::learned"],
+    ),
+    "a file misspelt": (
+        "models/test_ridge.py::test_clip",
+        "test_rigde.py::test_clip",
+        ["no such test: tests/tes"],
+    ),
     "an experiment misspelt": ("`tradeoff`", "`trade`", ["no such experiment: trade", "tradeoff is nowhere"]),
     "no check": (r"(\| Lemma 9 .*\|).*\|\n", r"\1 proof |\n", ["Lemma 9: a column names nothing"]),
     "an excuse": (

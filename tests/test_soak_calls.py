@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.soak import times
+from tests.test_oracle import Pair, call, models, ridges, rules
 
 from qufur import Learner
 from qufur.errors import InvalidError
 from qufur.snapshot import encode
 from qufur.storage.atomic import replacing
-
-from .soak import times
-from .test_oracle import Pair, call, models, ridges, rules
 
 CRASHES = ("write", "fsync", "replace")
 files = st.one_of(

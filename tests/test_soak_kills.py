@@ -5,9 +5,9 @@ import subprocess
 import sys
 import time
 
-from qufur import Learner
+from tests.soak import times
 
-from .soak import times
+from qufur import Learner
 
 SAVE_FOREVER = """
 import sys

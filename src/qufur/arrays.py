@@ -133,6 +133,21 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
+def set_fields(description: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass that is being made to what the checks return: Python's own numbers.
+
+    NumPy's have fewer digits or wrap around, and a file knows no fractions: in blocks, or after a file, a
+    learner would compute differently.
+
+    >>> from qufur import QuFUR
+    >>> from fractions import Fraction
+    >>> QuFUR(Fraction(1, 2)).alpha
+    0.5
+    """
+    for name, value in values.items():
+        object.__setattr__(description, name, value)
+
+
 def as_domains(
     durations: Sequence[int], dims: Sequence[int], owner: str
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from qufur.arrays import is_whole
 from qufur.errors import invalid
 from qufur.models.base import Id
 
+Digests = np.ndarray[Any, np.dtype[np.uint64]]
 LARGEST_NUMBER = 10**1000
 """Python refuses to read numbers back that are a few times as long."""
 
@@ -59,6 +61,43 @@ def beyond(ids: Sequence[Id], next_id: int) -> int:
     return max([next_id, *(id + 1 for id in ids if isinstance(id, int))])
 
 
+class KnownIds:
+    """The ids of rows asked about, as sorted digests: 8 MB for a million, whatever they look like.
+
+    Two of n ids have the same digest with probability n²/2⁶⁵, 3·10⁻⁸ for a million.
+
+    Examples
+    --------
+    >>> known = KnownIds()
+    >>> known.add(["LH1", 7])
+    >>> known.first_known(["LH2", 7]), known.first_known(["LH2"])
+    (7, None)
+    """
+
+    def __init__(self, ids: Iterable[Id] = ()) -> None:
+        self.digests = np.sort(_digests(list(ids)))
+
+    @classmethod
+    def of_digests(cls, digests: Digests) -> KnownIds:
+        """Return what had these digests."""
+        known = cls()
+        known.digests = digests
+        return known
+
+    def first_known(self, ids: Sequence[Id]) -> Id | None:
+        """Return the first of these ids that was asked about, O(log n) for each."""
+        found = _digests(ids)
+        places = np.searchsorted(self.digests, found)
+        known = np.append(self.digests, np.uint64(0))[places] == found
+        known &= places < len(self.digests)
+        return ids[int(known.argmax())] if known.any() else None
+
+    def add(self, ids: Sequence[Id]) -> None:
+        """Take in ids that are new, O(n)."""
+        new = np.sort(_digests(ids))
+        self.digests = np.insert(self.digests, np.searchsorted(self.digests, new), new)
+
+
 def _is_id(id: object) -> bool:
     return isinstance(id, str) or is_whole(id)
 
@@ -67,3 +106,10 @@ def _check_distinct(ids: Sequence[Id]) -> None:
     twice = [id for id, times in Counter(ids).items() if times > 1]
     if twice:
         raise invalid("ids", "Learner", "distinct", f"{twice[0]!r} more than once")
+
+
+def _digests(ids: Sequence[Id]) -> Digests:
+    digests = (
+        hashlib.blake2b(str(id).encode("utf-8", "surrogatepass"), digest_size=8).digest() for id in ids
+    )
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)

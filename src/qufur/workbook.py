@@ -13,8 +13,8 @@ import numpy as np
 from qufur import snapshot
 from qufur.answer import Answers
 from qufur.arrays import Floats, as_labels
-from qufur.asked import Asked
 from qufur.errors import invalid
+from qufur.ids import KnownIds
 from qufur.learner import Learner
 from qufur.models.base import Id
 from qufur.models.least_squares_state import RidgeState
@@ -85,7 +85,7 @@ class Workbook:
     told: dict[Id, Record] = field(default_factory=dict)
     rows: int = 0
     tables: list[str] = field(default_factory=list)
-    asked: Asked = field(default_factory=Asked)
+    asked: KnownIds = field(default_factory=KnownIds)
 
     def note_table(self, digest: str, file: str) -> None:
         """Take note of a table that is going to be asked about; the same one a second time is refused."""
@@ -225,5 +225,5 @@ class Workbook:
         told = dict(zip(own["told"], records, strict=True))
         encoding = Encoding.from_state(own["encoding"])
         # Files without it are of before; what has a label or waits for one is known all the same.
-        known = Asked([*told, *learner.outstanding]) if asked is None else Asked.of_digests(asked)
+        known = KnownIds([*told, *learner.outstanding]) if asked is None else KnownIds.of_digests(asked)
         return cls(learner, encoding, own["id"], own["target"], told, own["rows"], own["tables"], known)

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, as_count, as_inputs
+from qufur.arrays import Floats, Ints, as_count, as_inputs, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.hypotheses.base import HypothesisClass, Spread, checked_values
 from qufur.hypotheses.links import as_link
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, as_number
-from qufur.fields import set_fields
+from qufur.arrays import Floats, as_count, as_number, set_fields
 from qufur.hypotheses.links import Link, as_link
 from qufur.hypotheses.parametric import SmoothClass, as_starts
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, as_count, as_number
-from qufur.fields import set_fields
+from qufur.arrays import Bools, Floats, as_count, as_number, set_fields
 from qufur.hypotheses.base import HypothesisClass, Spread
 
 

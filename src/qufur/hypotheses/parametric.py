@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, as_number, is_whole
+from qufur.arrays import Floats, as_count, as_number, is_whole, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.hypotheses.base import HypothesisClass, Spread, checked_values
 from qufur.hypotheses.extremes import Extremes
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes
+from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
 from qufur.hypotheses.radius import squared_radius
 from qufur.models.base import Id, State

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, check_shapes
+from qufur.arrays import Floats, as_count, check_shapes, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.models.gram.kernel import Kernel, KernelGram
 from qufur.models.kernels import adds_noise, build_kernel, describe_kernel, noise_in
 from qufur.models.least_squares import LeastSquares

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import LARGEST, Floats, Numbers, as_noise, as_number, has_square, lesser
+from qufur.arrays import LARGEST, Floats, Numbers, as_noise, as_number, has_square, lesser, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.models.gram.posterior import Posterior
 from qufur.models.regression import Regression, as_flag
 

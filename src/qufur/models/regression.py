@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Numbers, clipped, has_square
+from qufur.arrays import Floats, Numbers, clipped, has_square, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.models.base import Model
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count
-from qufur.fields import set_fields
+from qufur.arrays import Floats, as_count, set_fields
 from qufur.models.forgetting_state import FadingState
 from qufur.models.gram.gram import Gram
 from qufur.models.least_squares import LeastSquares

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, is_whole
+from qufur.arrays import Floats, as_count, is_whole, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.models.base import Model, State
 from qufur.models.fisher_state import FisherState
 from qufur.models.least_squares import set_uncertainty

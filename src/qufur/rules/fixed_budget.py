@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, as_count
+from qufur.arrays import Floats, Ints, as_count, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, as_count
-from qufur.fields import set_fields
+from qufur.arrays import Floats, Ints, as_count, set_fields
 from qufur.rules.base import Domains, Rule
 from qufur.rules.levels import ALWAYS
 

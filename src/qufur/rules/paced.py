@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from qufur.arrays import Floats, Ints, as_count, as_number, is_whole
+from qufur.arrays import Floats, Ints, as_count, as_number, is_whole, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.rules.base import Domains, Rule, as_floor
 from qufur.rules.bucket import MOST_TOKENS, Bucket
 from qufur.rules.paced_spending import STRETCH, Pacing

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from qufur.arrays import Floats, Ints, as_number, greater, lesser
-from qufur.fields import set_fields
+from qufur.arrays import Floats, Ints, as_number, greater, lesser, set_fields
 from qufur.rules.base import Domains, Rule, as_budget, as_floor
 from qufur.rules.levels import reached
 

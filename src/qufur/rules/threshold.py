@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, as_number
-from qufur.fields import set_fields
+from qufur.arrays import Floats, Ints, as_number, set_fields
 from qufur.rules.base import Domains, Rule, as_budget
 from qufur.rules.levels import ALWAYS
 

@@ -15,7 +15,7 @@ SHOWING = ("cli", "figures")
 @cache
 def library() -> str:
     """Return a digest of this library's source, less what only shows results, and of what computes for it."""
-    root = Path(__file__).parent
+    root = Path(__file__).parents[1]
     paths = sorted(path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in SHOWING)
     digest = sha256(repr([_version(name) for name in COMPUTING]).encode())
     for path in paths:

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qufur.arrays import Floats, Ints, as_count, as_number, is_whole
+from qufur.arrays import Floats, Ints, as_count, as_number, is_whole, set_fields
 from qufur.errors import invalid
-from qufur.fields import set_fields
 from qufur.models.training.base import Trainer, Training
 
 Singles = NDArray[np.float32]

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qufur.arrays import Floats, Ints, as_count, as_number, check_shapes
-from qufur.fields import set_fields
+from qufur.arrays import Floats, Ints, as_count, as_number, check_shapes, set_fields
 from qufur.models.training.base import Trainer, Training
 from qufur.models.training.newton import NearbyHessian, step_through_examples, step_through_gram
 

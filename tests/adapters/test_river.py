@@ -1,0 +1,321 @@
+"""The river face: the same numbers as a learner fed with vectors, and river's own checks."""
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+from river import checks, compose, datasets, dummy, evaluate, metrics, preprocessing, stats, stream
+from tests.refusals import refusal
+
+from qufur import DomainOracle, Learner, Paced, QuFUR, Ridge, Softmax
+from qufur.adapters.river import QuFURClassifier, QuFURRegressor
+from qufur.snapshot import encode
+
+NAMES = list("abcd")
+
+
+def rows(count, *, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(count, 4)) / 2
+    return X, X @ [0.5, -0.3, 0.2, 0.1] + 0.1 * rng.normal(size=count)
+
+
+def as_dict(x):
+    return dict(zip(NAMES, x.tolist(), strict=True))
+
+
+def state_of(model):
+    header, tensors = encode(model.learner)
+    return str((header, {name: array.tolist() for name, array in tensors.items()}, model._dicts.columns))
+
+
+# river's own checks
+
+
+MODELS = [QuFURRegressor(), QuFURRegressor(alpha=2.0, label_range=(30, 50)), QuFURClassifier()]
+CHECKS = [
+    pytest.param(model, place, id=f"{type(model).__name__}-{check.__name__}-{place}")
+    for model in MODELS
+    for place, check in enumerate(checks.yield_checks(model))
+]
+
+
+@pytest.mark.parametrize(("model", "place"), CHECKS)
+def test_passes_the_checks_of_river(model, place):
+    check = next(itertools.islice(checks.yield_checks(model), place, None))
+    check(model.clone())
+
+
+# The same as a learner
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("label_range", [None, (-0.4, 1.0)])
+def test_regressor_is_the_learner_fed_with_vectors(intercept, label_range):
+    X, y = rows(150)
+    options = {"regularization": 0.5, "intercept": intercept}
+    model = QuFURRegressor(alpha=2.0, label_range=label_range, seed=3, **options)
+    ridge = Ridge(4, clip=label_range is not None, label_range=label_range or (-1, 1), **options)
+    learner = Learner(ridge, QuFUR(2.0), seed=3)
+    late = []
+    for x, label in zip(X, y, strict=True):
+        answer = learner.ask(x)
+        assert model.predict_one(as_dict(x)) == pytest.approx(answer.prediction, abs=1e-10)
+        assert model.query_one(as_dict(x)) is answer.query
+        late += [(answer.id, as_dict(x), label)] if answer.query else []
+        if len(late) > 5:
+            id, *example = late.pop(2)
+            learner.tell(id, example[1])
+            model.learn_one(*example)
+    assert model.learner.outstanding == learner.outstanding
+    assert len(late) == 5
+    assert model.learner.spent == learner.spent
+
+
+def test_classifier_is_the_learner_fed_with_vectors():
+    X, y = rows(80)
+    labels = ["high" if value > 0 else "low" for value in y]
+    classes = list(dict.fromkeys(labels))
+    model = QuFURClassifier(alpha=2.0, regularization=0.5, seed=3)
+    learner = Learner(Softmax(5, 2, regularization=0.5), QuFUR(2.0), seed=3)
+    for x, label in zip(X, labels, strict=True):
+        wide = np.append(1.0, x)
+        answer, wanted = learner.ask(wide), model.query_one(as_dict(x))
+        assert wanted is answer.query
+        if wanted:
+            learner.tell(answer.id, classes.index(label))
+            model.learn_one(as_dict(x), label)
+        if learner.spent - len(learner.outstanding) > 3:
+            assert model.predict_one(as_dict(x)) == classes[int(learner.predict(wide)[0])]
+            expected = learner.state.probabilities(wide[None])[0]
+            assert list(model.predict_proba_one(as_dict(x)).values()) == pytest.approx(expected, abs=1e-7)
+    assert 0 < learner.spent < 80
+
+
+def test_a_rate_is_paced_by_default():
+    model, learner = QuFURRegressor(), Learner(Ridge(4, intercept=True), Paced(0.05))
+    X, _ = rows(1000)
+    assert [model.query_one(as_dict(x)) for x in X] == learner.ask_many(X).query.tolist()
+    assert model.learner.spent <= 0.05 * 1000 + 1000 * 0.05 + 32
+
+
+# Names that come and go
+
+
+@pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier])
+def test_names_that_come_later_are_as_if_all_had_been_there_from_the_start(kind):
+    X, y = rows(90)
+    X[:30, 1:] = 0.0
+    X[30:60, 3] = 0.0
+    late, early = kind(alpha=2.0, seed=1), kind(alpha=2.0, seed=1)
+    early.query_one(dict.fromkeys(NAMES, 0.0))
+    late.query_one({})
+    waiting = []
+    for x, value in zip(X, y, strict=True):
+        label = float(value) if kind is QuFURRegressor else bool(value > 0)
+        full = as_dict(x)
+        some = {name: number for name, number in full.items() if number != 0.0}
+        if late.learner.spent > 10:
+            said = (late.predict_one(some), early.predict_one(full))
+            assert said[0] == pytest.approx(said[1], abs=1e-9)
+        wanted = late.query_one(some)
+        assert wanted == early.query_one(full)
+        waiting += [((some, label), (full, label))] if wanted else []
+        if len(waiting) > 3:
+            for model, example in zip((late, early), waiting.pop(0), strict=True):
+                model.learn_one(*example)
+    assert list(late._dicts.columns) == NAMES
+    assert late.learner.outstanding == early.learner.outstanding
+
+
+def test_the_order_of_names_in_a_dict_does_not_matter_to_the_bit():
+    X, _ = rows(50)
+    model, other = QuFURRegressor(alpha=2.0), QuFURRegressor(alpha=2.0)
+    for x in map(as_dict, X):
+        model.query_one(x)
+        other.query_one(dict(reversed(x.items())))
+    assert state_of(model) == state_of(other)
+
+
+def test_a_name_that_is_missing_counts_as_0():
+    X, y = rows(20)
+    model = QuFURRegressor()
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(as_dict(x), label)
+    assert model.predict_one({"a": 1.0}) == model.predict_one({"a": 1.0, "b": 0, "c": False, "d": 0.0})
+
+
+def test_a_new_class_is_as_if_it_had_been_there_from_the_start():
+    X, y = rows(60)
+    labels = np.digitize(y, [-0.2, 0.2])
+    first, last = np.sort(labels, kind="stable"), np.argsort(labels, kind="stable")
+    sorted_out, mixed = QuFURClassifier(), QuFURClassifier()
+    for x, label in zip(X[last], first.tolist(), strict=True):
+        sorted_out.learn_one(as_dict(x), label)
+    for x, label in zip(X, labels.tolist(), strict=True):
+        mixed.learn_one(as_dict(x), label)
+    for x in X[:10]:
+        a, b = (model.predict_proba_one(as_dict(x)) for model in (sorted_out, mixed))
+        assert a == pytest.approx(b, abs=1e-6)
+
+
+def test_before_two_classes_are_known():
+    model = QuFURClassifier()
+    assert (model.predict_one({"a": 1.0}), model.predict_proba_one({"a": 1.0})) == (None, {})
+    model.learn_one({"a": 1.0}, "yes")
+    assert (model.predict_one({"a": -9.0}), model.predict_proba_one({})) == ("yes", {"yes": 1.0})
+
+
+# Queries, labels, budget
+
+
+def test_labels_without_a_query_are_free():
+    X, y = rows(30)
+    model, fresh = QuFURRegressor(seed=5), QuFURRegressor(seed=5)
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(as_dict(x), label)
+    assert model.learner.spent == 0
+    assert model.learner.rng.random() == fresh.learner.rng.random()
+
+
+def test_equal_inputs_are_answered_one_after_the_other():
+    model, x = QuFURRegressor(rule=QuFUR(50.0), intercept=False), {"a": 1.0}
+    assert [model.query_one(x), model.query_one(dict(x))] == [True, True]
+    model.learn_one({"a": 1}, 1.0)
+    assert model.learner.outstanding == (1,)
+    model.learn_one(x, 0.5)
+    assert model.learner.outstanding == ()
+    assert model.predict_one(x) == pytest.approx(1.5 / 3)
+    model.learn_one(x, 0.5)
+    assert (model.predict_one(x), model.learner.spent) == (pytest.approx(2 / 4), 2)
+
+
+def test_a_query_that_is_never_answered_can_be_taken_back():
+    model, x = QuFURRegressor(rule=QuFUR(50.0)), {"a": 1.0}
+    model.query_one(x)
+    model.retract_one(x)
+    assert (model.learner.spent, model.learner.outstanding) == (0, ())
+    message = refusal(lambda: model.retract_one(x))
+    assert message == "x of QuFURRegressor must be an input whose label is outstanding, got {'a': 1.0}."
+
+
+def test_the_budget_counts_labels_that_have_not_come():
+    model = QuFURRegressor(alpha=50.0, budget=7)
+    X, _ = rows(100)
+    assert sum(model.query_one(as_dict(x)) for x in X) == model.learner.spent == 7
+
+
+@pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier])
+def test_predicting_changes_nothing(kind):
+    model = kind(alpha=2.0)
+    for label in (0, 1):
+        model.query_one({"a": 1.0})
+        model.learn_one({"a": 1.0}, label)
+    before = state_of(model)
+    model.predict_one({"a": 2.0, "new": 1.0})
+    if kind is QuFURClassifier:
+        model.predict_proba_one({"new": 1.0})
+    assert state_of(model) == before
+
+
+@pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier])
+@pytest.mark.parametrize("value", ["red", None, float("nan"), float("inf")])
+def test_bad_features_are_refused_and_change_nothing(kind, value):
+    model = kind()
+    before = state_of(model)
+    x = {"b": 1.0, "a": value}
+    for call in (lambda: model.query_one(x), lambda: model.learn_one(x, 1), lambda: model.predict_one(x)):
+        if kind is QuFURRegressor or call.__code__.co_names[0] != "predict_one":
+            assert refusal(call).startswith(
+                f"x['a'] of {kind.__name__} must be a finite number, got {value!r}."
+            )
+    assert state_of(model) == before
+
+
+def test_bad_labels_are_refused_and_change_nothing():
+    model = QuFURRegressor()
+    before = state_of(model)
+    message = refusal(lambda: model.learn_one({"a": 1.0}, float("nan")))
+    assert message == "y of QuFURRegressor must be finite, got nan at row 0."
+    assert state_of(model) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "start"),
+    [
+        ({"budget": 5}, "budget of QuFURRegressor must be a rate in (0, 1] without alpha, got 5."),
+        ({"budget": 1.5}, "rate of Paced must be in (0, 1], got 1.5."),
+        ({"alpha": 1.0, "budget": 0.5}, "budget of QuFUR must be an integer of at least 1, got 0.5."),
+        ({"rule": QuFUR(1.0), "alpha": 1.0}, "budget and alpha of QuFURRegressor must be None beside a rule"),
+        (
+            {"rule": "greedy"},
+            "rule of QuFURRegressor must be a rule that is not told the domain, got 'greedy'.",
+        ),
+        ({"rule": DomainOracle(durations=[9], dims=[2], budget=3)}, "rule of QuFURRegressor must be a rule"),
+        ({"regularization": 0.0}, "regularization of Ridge must be"),
+        ({"label_range": (1, 0)}, "label_range of Ridge must be"),
+        ({"seed": -1}, "seed of Learner must be"),
+    ],
+)
+def test_bad_options_are_refused(options, start):
+    assert refusal(lambda: QuFURRegressor(**options)).startswith(start)
+
+
+# In river's own surroundings
+
+
+def test_in_a_pipeline():
+    model = preprocessing.StandardScaler() | QuFURRegressor(label_range=(30, 50))
+    plain = model.clone()
+    metric = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    by_hand = metrics.MAE()
+    for x, y in datasets.TrumpApproval():
+        by_hand.update(y, plain.predict_one(x))
+        plain.learn_one(x, y)
+    assert metric.get() == by_hand.get() < 0.9
+
+
+@pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier])
+def test_labels_come_late_in_progressive_validation(kind):
+    classes = kind is QuFURClassifier
+    data = list((datasets.Phishing() if classes else datasets.TrumpApproval()).take(300))
+    options = {} if classes else {"label_range": (30, 50)}
+    model = compose.Pipeline(preprocessing.StandardScaler(), kind(**options))
+    twin = model.clone()
+    delay = {"moment": None if classes else "ordinal_date", "delay": 20}  # examples, or days
+    score = evaluate.progressive_val_score(
+        data, model, metrics.Accuracy() if classes else metrics.MAE(), **delay
+    )
+    by_hand = metrics.Accuracy() if classes else metrics.MAE()
+    said = {}
+    for i, x, y in stream.simulate_qa(data, **delay, copy=True):
+        if y is None:
+            said[i] = twin.predict_one(x)
+        else:
+            if said[i] is not None:
+                by_hand.update(y, said[i])
+            twin.learn_one(x, y)
+    assert score.get() == by_hand.get()
+    simple = dummy.PriorClassifier() if classes else dummy.StatisticRegressor(stats.Mean())
+    simple_score = evaluate.progressive_val_score(data, simple, type(score)(), **delay)
+    assert score.is_better_than(simple_score)
+
+
+def test_a_seed_decides_everything_and_clones_start_anew():
+    X, y = rows(100)
+    model = QuFURRegressor(alpha=0.5, seed=4)
+    twins = [model.clone(), model.clone()]
+    for twin in [model, *twins]:
+        for x, label in zip(X, y, strict=True):
+            if twin.query_one(as_dict(x)):
+                twin.learn_one(as_dict(x), label)
+    assert state_of(model) == state_of(twins[0]) == state_of(twins[1])
+    assert state_of(model) != state_of(model.clone())
+
+
+def test_without_river_the_extra_is_named(monkeypatch):
+    monkeypatch.delitem(sys.modules, "qufur.adapters.river")
+    monkeypatch.setitem(sys.modules, "river", None)
+    with pytest.raises(ImportError, match=r"pip install 'qufur\[river\]'"):
+        import qufur.adapters.river  # noqa: F401

@@ -1,0 +1,135 @@
+"""What commands write, and over what they do not write."""
+
+import os
+
+import pytest
+from tests.cli.test_cli import qufur
+from tests.cli.test_loop import asked, filled, work, write  # noqa: F401
+
+from qufur.workbook import Workbook
+
+LINKS = {
+    "itself": lambda path, tmp_path: path,
+    "a symbolic link": lambda path, tmp_path: linked(tmp_path / "link.csv", path, os.symlink),
+    "a hard link": lambda path, tmp_path: linked(tmp_path / "link.csv", path, os.link),
+    "another spelling": lambda path, tmp_path: path.parent / "." / ".." / path.parent.name / path.name,
+}
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need rights")
+
+
+def linked(link, path, how):
+    how(path, link)
+    return link
+
+
+def everything(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("name", LINKS)
+@pytest.mark.parametrize("file", ["s.qufur", "june.csv", "s.qufur.lock"])
+@pytest.mark.parametrize("command", ["ask", "predict"])
+def test_what_is_used_is_not_written_over(work, tmp_path, command, file, name):  # noqa: F811
+    asked(work, tmp_path)
+    june = write(tmp_path / "june.csv", range(300, 320))
+    out = LINKS[name](tmp_path / file, tmp_path)
+    before = everything(tmp_path)
+    code, text = work(command, june, "-o", out)
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "--out of qufur must be another file than" in text
+    assert everything(tmp_path) == before
+
+
+def test_a_state_file_that_is_to_be_made(work, tmp_path):  # noqa: F811
+    (tmp_path / "link.csv").symlink_to("s.qufur")
+    for out in ("s.qufur", "link.csv"):
+        may = write(tmp_path / "may.csv", range(30))
+        code, text = work("ask", may, "-o", tmp_path / out, "--budget", 5, "--label-range", 0, 9)
+        assert (code, "another file than the state file" in text) == (2, True)
+        assert not (tmp_path / "s.qufur").exists()
+
+
+@pytest.mark.parametrize("command", ["ask", "predict"])
+def test_no_pipe_folder_or_other_format(work, tmp_path, command):  # noqa: F811
+    asked(work, tmp_path)
+    june, before = write(tmp_path / "june.csv", range(300, 320)), everything(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    for out in (tmp_path / "pipe", tmp_path, tmp_path / "no" / "t.csv", tmp_path / "t.jsonl"):
+        code, text = work(command, june, "-o", out)
+        assert (code, len(text.splitlines())) == (2, 1)
+        assert "--out of qufur must be a" in text
+    assert (tmp_path / "pipe").is_fifo()
+    assert everything(tmp_path) == before | {"june.csv": june.read_bytes()}
+
+
+def test_a_state_file_is_no_pipe(work, tmp_path):  # noqa: F811
+    os.mkfifo(tmp_path / "s.qufur")
+    may, out = write(tmp_path / "may.csv", range(30)), ["-o", tmp_path / "t.csv"]
+    for command in (["ask", may, *out], ["predict", may, *out], ["tell", may], ["status"]):
+        code, text = work(*command)
+        assert (code, "--state of qufur must be a" in text) == (2, True), text
+
+
+@pytest.mark.parametrize("command", ["ask", "predict"])
+def test_labels_that_are_yet_to_be_told_are_not_written_over(work, tmp_path, command):  # noqa: F811
+    """Blank, filled in, some of both, corrected after they were told, or made odd by a spreadsheet."""
+    out, _ = asked(work, tmp_path, "--horizon", 600)
+    june = write(tmp_path / "june.csv", range(300, 320))
+    names = Workbook.load(tmp_path / "s.qufur").learner.outstanding
+    work("tell", filled(out, dict.fromkeys(names[1:], 30)))
+    lines = {
+        "blank": f"flight,delay\n{names[0]},\n",
+        "filled in": f"flight,delay\n{names[0]},31\n",
+        "not for tell": f"flight,note,delay\n{names[1]},é,30\n{names[0]},so,?\n",
+        "in Latin": f"flight,note,delay\n{names[1]},é,30\n{names[0]},é,31\n",
+        "uneven": f"flight,delay\n{names[1]}\n{names[0]},31\n",
+        "corrected": f"flight,delay\n{names[1]},33\n",
+    }
+    for case, content in lines.items():
+        out.write_text(content, encoding="latin-1" if case == "in Latin" else "utf-8")
+        before = everything(tmp_path)
+        code, text = work(command, june, "-o", out)
+        assert (code, len(text.splitlines())) == (2, 1), case
+        assert "of 1 rows were not, such as 'LH" in text
+        assert "`qufur tell`" in text
+        assert "--force" in text
+        assert everything(tmp_path) == before
+    assert work(command, june, "-o", out, "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "content", ["", "flight,prediction\nLH0,3\n", "flight,delay\n", "flight,delay\nKL9,3\n", '"\x00', "told"]
+)
+def test_all_else_is_written_over(work, tmp_path, content):  # noqa: F811
+    out, _ = asked(work, tmp_path)
+    if content == "told":
+        work("tell", filled(out))
+    else:
+        out.write_text(content)
+    june = write(tmp_path / "june.csv", range(300, 320))
+    assert work("ask", june, "-o", out)[0] == 0
+    assert work("predict", june, "-o", tmp_path / "new.csv")[0] == 0
+    assert work("predict", june, "-o", tmp_path / "new.csv")[0] == 0
+
+
+@pytest.mark.parametrize("command", [["run", "--target", "wind", "--skip", "flight"], ["plan"]], ids=str)
+@pytest.mark.parametrize("name", LINKS)
+def test_folders_do_not_hold_the_table(monkeypatch, capsys, tmp_path, command, name):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    table = write(folder / {"run": "run.csv", "plan": "plan-parts.csv"}[command[0]], range(30))
+    data = LINKS[name](table, tmp_path)
+    before = table.read_bytes()
+    code = qufur(monkeypatch, *command, data, "--budget", 5, "--out", folder)
+    assert (code, table.read_bytes()) == (2, before)
+    assert "--out of qufur must be another file than the table" in capsys.readouterr().err
+    assert qufur(monkeypatch, *command, data, "--budget", 5, "--out", table) == 2
+    assert "--out of qufur must be a folder, or a new one" in capsys.readouterr().err
+
+
+def test_a_folder_is_checked_first(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").touch()
+    assert qufur(monkeypatch, "reproduce", "fig1", "--out", tmp_path / "file") == 2
+    (tmp_path / "claims.csv").mkdir()
+    assert qufur(monkeypatch, "reproduce", "fig1", "--out", tmp_path) == 2
+    assert capsys.readouterr().err.count("--out of qufur must be a") == 2

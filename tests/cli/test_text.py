@@ -1,0 +1,151 @@
+"""The loop of a person whose table has a column of text."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+from tests.cli.test_loop import work  # noqa: F401
+from tests.data.test_text import tiny_model
+from tests.letters import Letters, let_letters_be_counted
+
+from qufur.tables.text_vectors import LOADED
+from qufur.workbook import Workbook
+
+RNG = np.random.default_rng(4)
+NOTES = ["".join(RNG.choice([*"abcde  "], 20)) + "z" for _ in range(200)]
+WIND = RNG.normal(size=200).round(3)
+STARS = np.array([5 + note.count("a") - note.count("b") for note in NOTES]) + WIND
+START = ["--budget", 60, "--label-range", -5, 15, "--id", "n", "--target", "stars", "--text", "note"]
+
+
+def write(path, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["n", "note", "wind"], *([t, NOTES[t], WIND[t]] for t in rows)])
+    return path
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def whole_loop(work, tmp_path, *options):  # noqa: F811
+    """Ask, tell, look and predict; return the root mean squared error on rows never seen."""
+    may, out, predicted = (tmp_path / name for name in ("may.csv", "to_label.csv", "predicted.csv"))
+    code, text = work("ask", write(may, range(150)), "-o", out, *START, *options)
+    assert code == 0, text
+    rows = read(out)
+    assert list(rows[0]) == ["n", "note", "wind", "prediction", "stars"]
+    assert all(row["note"] == NOTES[int(row["n"])].strip() for row in rows)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("n,stars\n" + "".join(f"{row['n']},{STARS[int(row['n'])]}\n" for row in rows))
+    assert f"{len(rows)} labels learned" in work("tell", labels)[1]
+    assert "60 of 150 examples, 0 outstanding; 0 left" in work("status")[1]
+    LOADED.clear()  # as in another process
+    code, text = work("predict", write(tmp_path / "june.csv", range(150, 200)), "-o", predicted, "--json")
+    assert (code, json.loads(text)) == (0, {"rows": 50, "notes": []})
+    found = [float(row["prediction"]) for row in read(predicted)]
+    return np.sqrt(np.mean(np.square(found - STARS[150:])))
+
+
+def test_text_beside_numbers(work, tmp_path, monkeypatch):  # noqa: F811
+    let_letters_be_counted(monkeypatch)
+    assert whole_loop(work, tmp_path, "--text-model", "letters-abc") < 0.2
+    book = Workbook.load(tmp_path / "s.qufur")
+    assert book.encoding.names == ["note[0]", "note[1]", "note[2]", "wind"]
+
+
+def test_text_by_a_language_model(work, tmp_path, monkeypatch):  # noqa: F811
+    tiny, folder = tiny_model(tmp_path), tmp_path / "tiny"
+    tiny.model.save_pretrained(folder)
+    tiny.tokenizer.save_pretrained(folder)
+    LOADED.clear()
+    assert whole_loop(work, tmp_path, "--text-model", folder) < STARS[150:].std()
+    book = Workbook.load(tmp_path / "s.qufur")
+    assert book.encoding.dim == 17
+    state = (tmp_path / "s.qufur").read_bytes()
+    folder.rename(tmp_path / "elsewhere")
+    LOADED.clear()
+    code, text = work("ask", tmp_path / "june.csv", "-o", tmp_path / "to_label.csv")
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "text_model of Encoding must be a model that transformers can load, or a folder of one" in text
+    assert (tmp_path / "s.qufur").read_bytes() == state
+
+
+def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):  # noqa: F811
+    let_letters_be_counted(monkeypatch)
+    whole_loop(work, tmp_path, "--text-model", "letters-abc")
+    LOADED.clear()
+    monkeypatch.setattr("qufur.tables.embeddings.TokenMeans.pretrained", lambda name, **_: Other())
+    code, text = work("ask", tmp_path / "june.csv", "-o", tmp_path / "to_label.csv")
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "must be one that makes 3 numbers, got 'letters-abc', which makes 7" in text
+
+
+@pytest.mark.parametrize("command", ["ask", "predict"])
+def test_a_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):  # noqa: F811
+    """It may come from anywhere: what it names is fetched when the user names it too."""
+    fetched = []
+
+    def pretrained(name, *, fetch=True):
+        if not fetch and name not in fetched:
+            raise OSError(f"{name} is not here")
+        fetched.append(name)
+        return Letters(name)
+
+    monkeypatch.setattr("qufur.tables.embeddings.TokenMeans.pretrained", pretrained)
+    LOADED.clear()
+    out = ["-o", tmp_path / "out.csv"]
+    assert (
+        work("ask", write(tmp_path / "may.csv", range(99)), *out, *START, "--text-model", "letters-ab")[0]
+        == 0
+    )
+    fetched.clear()
+    LOADED.clear()
+    june, state = write(tmp_path / "june.csv", range(99, 120)), (tmp_path / "s.qufur").read_bytes()
+    for name, message in {
+        None: "got 'letters-ab' (letters-ab is not here). A state file may come from anywhere: --text-model",
+        "letters-cd": "must be that of the first table, 'letters-ab', got 'letters-cd'",
+    }.items():
+        options = ["--text-model", name] if name else []
+        code, text = work(command, june, "-o", tmp_path / "more.csv", *options)
+        assert (code, len(text.splitlines()), message in text) == (2, 1, True), text
+        assert fetched == []
+        assert (tmp_path / "s.qufur").read_bytes() == state
+    assert work(command, june, "-o", tmp_path / "more.csv", "--text-model", "letters-ab")[0] == 0
+    assert fetched == ["letters-ab"]
+
+
+class Other:
+    def embed(self, texts):
+        return iter([np.zeros(7)] * len(texts))
+
+
+def test_without_the_extra(work, tmp_path, monkeypatch):  # noqa: F811
+    LOADED.clear()
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    code, text = work("ask", write(tmp_path / "may.csv", range(9)), "-o", tmp_path / "out.csv", *START)
+    assert code == 2
+    assert text == (
+        "qufur: embedding texts needs transformers and torch: install it with pip install 'qufur[text]'\n"
+    )
+    assert not (tmp_path / "s.qufur").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--text-model", "x"], "--text-model of qufur ask must be left out without --text, got 'x'."),
+        (["--text", "notes"], "Did you mean 'note'?"),
+        (["--text", "note", "--skip", "note"], "must be set aside, or said to be of one kind"),
+        (["--text", "note", "--text-model", "x"], "got 'x' (x is not a local folder)."),
+    ],
+)
+def test_a_start_that_does_not_work(work, tmp_path, monkeypatch, options, message):  # noqa: F811
+    let_letters_be_counted(monkeypatch)
+    may, start = write(tmp_path / "may.csv", range(9)), ["--budget", 5, "--label-range", 0, 9]
+    code, text = work("ask", may, "-o", tmp_path / "out.csv", *start, *options)
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert message in text

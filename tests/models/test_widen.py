@@ -1,0 +1,137 @@
+"""A state that is given more columns is the state that had them from the start, at 0."""
+
+import numpy as np
+import pytest
+from tests.refusals import refusal
+
+from qufur import Learner, PaperAdam, QuFUR, Ridge, Softmax
+from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.low_rank import LowRankGram
+from qufur.models.widen import wider
+
+
+def data(rows, dim, *, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, dim)) / dim**0.5
+    return X, X @ np.linspace(-0.5, 0.5, dim) + 0.1 * rng.normal(size=rows)
+
+
+def widened(learner, after):
+    learner.state = wider(learner.state, learner.model, after)
+    learner.model, learner.dim = after, after.dim
+    return learner
+
+
+def play(learner, X, labels, *, delay=3):
+    """Ask and tell with a delay; return what was decided and said. The last labels stay outstanding."""
+    answers, waiting = [], []
+    for x, y in zip(X, labels, strict=True):
+        answers.append(learner.ask(x))
+        waiting += [(answers[-1].id, y)] if answers[-1].query else []
+        if len(waiting) > delay:
+            learner.tell(*waiting.pop(0))
+    for id, y in waiting[:-1]:
+        learner.tell(id, y)
+    return answers
+
+
+def assert_same(a, b):
+    assert [x.query for x in a] == [x.query for x in b]
+    for name in ("prediction", "uncertainty", "probability"):
+        np.testing.assert_allclose(
+            [getattr(x, name) for x in a], [getattr(x, name) for x in b], rtol=1e-8, atol=1e-10
+        )
+
+
+CASES = {
+    "young": (Ridge, {}, LowRankGram, 4, 30, 1.0),
+    "inverse": (Ridge, {"regularization": 0.3}, InverseGram, 40, 5, 1.0),
+    "factor": (Ridge, {"regularization": 0.3}, FactorGram, 40, 5, 1e5),
+    "intercept": (Ridge, {"intercept": True, "label_range": (0, 3)}, InverseGram, 40, 5, 1.0),
+    "forgetting": (Ridge, {"half_life": 20}, InverseGram, 40, 5, 1.0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_new_columns_are_as_if_they_had_always_been_there(case):
+    kind, options, form, rows, dim, size = CASES[case]
+    X, y = data(60, dim + 3)
+    X[:rows, dim:] = 0.0
+    X[rows // 2] *= size
+    late = Learner(kind(dim, **options), QuFUR(2.0), seed=1)
+    early = Learner(kind(dim + 3, **options), QuFUR(2.0), seed=1)
+    before = play(late, X[:rows, :dim], y[:rows]), play(early, X[:rows], y[:rows])
+    assert_same(*before)
+    assert isinstance(late.state.labelled.form, form)
+    assert late.outstanding  # in whose rows the columns are new, too
+    widened(late, kind(dim + 3, **options))
+    assert late.outstanding == early.outstanding
+    assert_same(play(late, X[rows:], y[rows:]), play(early, X[rows:], y[rows:]))
+    np.testing.assert_allclose(late.predict(np.eye(dim + 3)), early.predict(np.eye(dim + 3)), rtol=1e-8)
+    assert late.state.fit().labels == early.state.fit().labels
+
+
+def test_the_tests_of_the_fit_go_on():
+    X, y = data(900, 4)
+    X[:450, 2:] = 0.0
+    late, early = Learner(Ridge(2), QuFUR(2.0)), Learner(Ridge(4), QuFUR(2.0))
+    late.learn(X[:450, :2], y[:450])
+    early.learn(X[:450], y[:450])
+    widened(late, Ridge(4))
+    for learner in (late, early):
+        learner.learn(X[450:], y[450:])
+    tests = [learner.state.labelled.tested().array() for learner in (late, early)]
+    np.testing.assert_allclose(*tests, rtol=1e-6, atol=1e-9)
+
+
+def test_the_risk_is_kept():
+    X, y = data(40, 4)
+    late, early = (
+        Learner(Ridge(2, regularization=5.0), QuFUR(2.0)),
+        Learner(Ridge(4, regularization=5.0), QuFUR(2.0)),
+    )
+    late.learn(X[:, :2], y)
+    early.learn(X * [1, 1, 0, 0], y)
+    widened(late, Ridge(4, regularization=5.0))
+    risks = (learner.state.labelled.form.risk(1.0) for learner in (late, early))
+    np.testing.assert_allclose(*risks, rtol=1e-9)
+
+
+def test_a_classifier_gets_columns_and_classes():
+    X, y = data(60, 6)
+    classes = np.digitize(y, [-0.1, 0.1])
+    classes[:30] = np.minimum(classes[:30], 1)
+    X[:30, 4:] = 0.0
+    late, early = Learner(Softmax(4, 2), QuFUR(2.0)), Learner(Softmax(6, 3), QuFUR(2.0))
+    play(late, X[:30, :4], classes[:30])
+    play(early, X[:30], classes[:30])
+    before = late.state.probabilities(X[:, :4])
+    widened(late, Softmax(6, 3))
+    after = late.state.probabilities(X)[:, :2]  # a new class takes its share from all others alike
+    np.testing.assert_allclose(after / after.sum(axis=1, keepdims=True), before, rtol=1e-12)
+    for learner in (late, early):
+        learner.tell(learner.outstanding[0], classes[learner.outstanding[0]])
+        learner.learn(X[30:], classes[30:])
+    P, Q = (learner.state.probabilities(X) for learner in (late, early))
+    np.testing.assert_allclose(P, Q, atol=1e-7)
+    np.testing.assert_allclose(late.uncertainty(X), early.uncertainty(X), rtol=1e-9)
+
+
+def test_what_was_widened_can_be_saved(tmp_path):
+    X, y = data(20, 3)
+    learner = Learner(Ridge(2), QuFUR(2.0))
+    play(learner, X[:10, :2], y[:10])
+    widened(learner, Ridge(3))
+    learner.save(tmp_path / "wide")
+    again = Learner.load(tmp_path / "wide")
+    assert [a == b for a, b in zip(map(again.ask, X), map(learner.ask, X), strict=True)] == [True] * 20
+
+
+def test_what_cannot_be_widened_is_refused():
+    adam = Softmax(2, 2, training=PaperAdam())
+    assert refusal(lambda: wider(adam.start(), adam, Softmax(3, 2))).startswith(
+        "training of wider must be Converged"
+    )
+    message = refusal(lambda: wider(Ridge(2).start(), Ridge(2), Softmax(3, 2)))
+    assert message == "after of wider must be a Ridge, got Softmax."

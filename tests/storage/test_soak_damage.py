@@ -1,0 +1,173 @@
+"""Damaged files, many of them: each is refused, or what it says is what was saved."""
+
+import gzip
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from tests.soak import times
+from tests.storage.test_snapshot import X, same
+
+from qufur import FisherSoftmax, FixedBudget, KernelRidge, Learner, Paced, Ridge, Uniform
+from qufur.streams import Table
+from qufur.tables import read
+
+KINDS = [
+    (Ridge(2), Paced(20, 30)),
+    (KernelRidge(RBF(0.5)), FixedBudget(40, 30)),
+    (FisherSoftmax(2, 2), Uniform(0.5)),
+    (Ridge(2, half_life=20), Uniform(0.5, budget=6)),
+]
+
+
+def flip_bits(rng, raw):
+    for place in rng.integers(0, len(raw), rng.integers(1, 5)):
+        raw[place] ^= 1 << rng.integers(8)
+
+
+def cut_off(rng, raw):
+    del raw[rng.integers(len(raw)) :]
+
+
+def swap_blocks(rng, raw):
+    size = int(rng.integers(1, 400))
+    a, b = rng.integers(0, len(raw) - size, 2)
+    raw[a : a + size], raw[b : b + size] = raw[b : b + size], raw[a : a + size]
+
+
+def insert(rng, raw):
+    place = rng.integers(len(raw) + 1)
+    raw[place:place] = rng.bytes(rng.integers(1, 20))
+
+
+def remove(rng, raw):
+    place = rng.integers(len(raw))
+    del raw[place : place + rng.integers(1, 20)]
+
+
+def blank(rng, raw):
+    place = rng.integers(len(raw))
+    raw[place : place + 64] = bytes(len(raw[place : place + 64]))
+
+
+def edit_header(rng, raw):
+    """Change one character of the header for another that is in it."""
+    end = header_end(raw)
+    raw[rng.integers(8, end)] = raw[rng.integers(8, end)]
+
+
+def edit_values(rng, raw):
+    """Change one number or word of the values, and keep the header whole."""
+    header = json.loads(raw[8 : header_end(raw)])
+    text = header["__metadata__"]["qufur"]
+    place = int(rng.integers(len(text)))
+    header["__metadata__"]["qufur"] = (
+        text[:place] + str(rng.choice(list("0123456789ae.- "))) + text[place + 1 :]
+    )
+    rewrite(raw, header)
+
+
+def move_arrays(rng, raw):
+    """Give an array the name, the place, the type or the shape of another, or list them in another order."""
+    header = json.loads(raw[8 : header_end(raw)])
+    one, other = rng.choice(sorted(header.keys() - {"__metadata__"}), 2)
+    part = rng.choice(["data_offsets", "dtype", "shape", "order"])
+    if part == "order":
+        header = {name: header[name] for name in rng.permutation(sorted(header)).tolist()}
+    else:
+        header[one][part], header[other][part] = header[other][part], header[one][part]
+    rewrite(raw, header)
+
+
+def header_end(raw):
+    return 8 + int.from_bytes(raw[:8], "little")
+
+
+def rewrite(raw, header):
+    end, text = header_end(raw), json.dumps(header).encode()
+    raw[:end] = len(text).to_bytes(8, "little") + text
+
+
+def damaged(rng, whole, damage):
+    """Return the bytes with this damage; blocks of zeros swapped for another are none."""
+    raw = bytearray(whole)
+    while raw == whole:
+        damage(rng, raw)
+    return raw
+
+
+DAMAGES = (flip_bits, cut_off, swap_blocks, insert, remove, blank, edit_header, edit_values, move_arrays)
+
+
+@pytest.mark.parametrize(("model", "rule"), KINDS, ids=repr)
+def test_damaged_files(tmp_path, model, rule):
+    rng, file = np.random.default_rng(6), tmp_path / "learner"
+    learner = Learner(model, rule, seed=1)
+    learner.ask_many(X[:12])
+    learner.tell(learner.outstanding[0], 1.0)
+    learner.save(file)
+    whole, refused, equal = file.read_bytes(), 0, 0
+    for i in range(times(100_000 // len(KINDS))):
+        file.write_bytes(damaged(rng, whole, DAMAGES[i % len(DAMAGES)]))
+        try:
+            loaded = Learner.load(file)
+        except ValueError as error:
+            assert str(error).startswith(
+                f"path of Learner.load must be a file that Learner.save wrote, got '{file}'"
+            )
+            assert "\n" not in str(error)
+            refused += 1
+        else:
+            assert same(loaded, learner)
+            equal += 1
+    print(f"{refused} damaged files refused, {equal} equal")
+    assert refused > equal > 0
+
+
+TABLE_DAMAGES = [flip_bits, cut_off, swap_blocks, insert, remove, blank]
+TABLES = ["t.npz", "packed.npz", "t.npy", "t.parquet", "t.csv", "t.csv.gz", "t.jsonl"]
+
+
+def whole_table(path):
+    """Write a table, and return its bytes."""
+    columns = {"x0": X[:, 0], "x1": X[:, 1], "y": X[:, 0] > 0}
+    frame = pl.DataFrame(columns)
+    if path.suffix == ".npz":
+        (np.savez if path.name == "t.npz" else np.savez_compressed)(
+            path, X=X, y=X[:, 0], domain=np.arange(len(X))
+        )
+    elif path.suffix == ".npy":
+        np.save(path, X)
+    elif path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".jsonl":
+        frame.write_ndjson(path)
+    else:
+        text = frame.write_csv().encode()
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path.read_bytes()
+
+
+@pytest.mark.filterwarnings("default")  # as for a user
+@pytest.mark.parametrize("name", TABLES)
+def test_damaged_tables(tmp_path, name):
+    """They are read, or refused in one line, both as streams and as tables of mixed columns."""
+    path = tmp_path / name
+    whole, refused = whole_table(path), 0
+    readers = [lambda: list(Table(path, None).chunks(7)), lambda: list(read(path, 7))]
+    readers = {".npy": readers[:1], ".jsonl": readers[1:], ".gz": readers[1:]}.get(path.suffix, readers)
+    rng = np.random.default_rng(0)
+    count = times(20_000)
+    for _ in range(count):
+        raw = bytearray(whole)
+        TABLE_DAMAGES[rng.integers(len(TABLE_DAMAGES))](rng, raw)
+        path.write_bytes(raw)
+        for reader in readers:
+            try:
+                reader()
+            except ValueError as error:
+                refused += 1
+                assert len(str(error).splitlines()) == 1
+    assert refused > count / 10

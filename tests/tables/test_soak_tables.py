@@ -1,0 +1,214 @@
+"""Tables of any content through `qufur ask` and `tell`: an answer or one line, and never half a change."""
+
+import csv
+import json
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from tests.cli.test_cli import qufur
+from tests.letters import let_letters_be_counted
+from tests.soak import times
+
+from qufur.workbook import Workbook
+
+CELLS = st.one_of(
+    st.sampled_from(
+        ["", "1", "-2.5", "1e308", "-1e308", "1e999", "nan", "inf", "0x10", "1_000", "LH7", "007"]
+    ),
+    st.sampled_from(["true", "[1, 2]", "[1]", '"', ",", "\n", "é", "\x00", " 3 ", "2021-01-01", "=1+1"]),
+    st.floats(-10, 10).map(str),
+    st.text(max_size=4),
+)
+BUDGETS = [["--budget", budget] for budget in ("1", "3", "50%", "100%")]
+BUDGETS += [["--alpha", 2.0], ["--alpha", 2.0, "--budget", 1], ["--fixed-budget", 9]]
+NAMES = st.sampled_from(["id", "wind", "sky", "label", "row", "prediction", "X", "", "é"])
+
+
+def as_csv(rows, names):
+    return "\n".join(",".join(map(str, row)) for row in [names, *rows]).encode("utf-8", "replace")
+
+
+def as_json_lines(rows, names):
+    return "\n".join(json.dumps(dict(zip(names, row, strict=True))) for row in rows).encode()
+
+
+@st.composite
+def tables(draw):
+    """Return the ending and the bytes of a file: a table, or what is left of one, or anything."""
+    names = draw(st.lists(NAMES, min_size=1, max_size=4))
+    rows = draw(st.lists(st.lists(CELLS, min_size=len(names), max_size=len(names)), max_size=6))
+    ending, write = draw(st.sampled_from([(".csv", as_csv), (".jsonl", as_json_lines)]))
+    content = write(rows, names)
+    damage = draw(st.sampled_from(["none", "none", "none", "cut", "bytes", "ending"]))
+    if damage == "cut":
+        content = content[: draw(st.integers(0, len(content)))]
+    if damage == "bytes":
+        content += draw(st.binary(max_size=8))
+    if damage == "ending":
+        ending = draw(st.sampled_from([".parquet", ".npz", ".csv.gz", ".txt"]))
+    return ending, content
+
+
+def run(monkeypatch, capsys, *arguments):
+    """Return the exit code; an error is one line."""
+    code = qufur(monkeypatch, *arguments)
+    text = capsys.readouterr()
+    assert code in (0, 2)
+    assert code == 0 or (len(text.err.splitlines()) == 1 and text.err.startswith("qufur: ")), text.err
+    return code
+
+
+@settings(
+    max_examples=times(10_000),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.data(), tables(), tables(), tables())
+def test_any_table(monkeypatch, capsys, data, first, second, labels):
+    let_letters_be_counted(monkeypatch)
+    options = [*data.draw(st.sampled_from(BUDGETS)), "--label-range", -3, 3]
+    if data.draw(st.booleans()):
+        options += ["--text", data.draw(NAMES), "--text-model", "letters-1a"]
+    for column in ("--id", "--target", "--embedding", "--categorical"):
+        if data.draw(st.booleans()):
+            options += [column, data.draw(NAMES)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        state, out = folder / "s.qufur", folder / "out.csv"
+        files = [folder / f"{place}{ending}" for place, (ending, _) in enumerate((first, second, labels))]
+        for file, (_, content) in zip(files, (first, second, labels), strict=True):
+            file.write_bytes(content)
+        code = run(monkeypatch, capsys, "ask", files[0], "--state", state, "-o", out, *options)
+        assert (code == 0) == state.exists() == out.exists()
+        if code == 2:
+            return
+        more = folder / "more.csv"
+        for command in (
+            ["ask", files[1], "-o", out],
+            ["ask", files[1], "-o", more],
+            ["tell", files[2]],
+            ["tell", out],
+        ):
+            before = state.read_bytes()
+            if run(monkeypatch, capsys, *command, "--state", state):
+                assert state.read_bytes() == before
+            Workbook.load(state)
+
+
+WORDS = st.one_of(st.text(max_size=6), st.text("'=+-@\t\r\n\",; 017ax.é\ufeff", max_size=5))
+IDS = st.one_of(
+    st.integers(),
+    st.integers(-(2**65), 2**65),
+    st.integers(-(2**65), 2**65).map(str),
+    st.sampled_from(
+        ["007", "7", "-7", "+7", "1e5", "1.0", "-0", 1e5, 1.0, 1e22, True, "=1+1", "'=1+1", "'a"]
+    ),
+    WORDS,
+)
+SHOWN = st.one_of(
+    WORDS,
+    st.just("word " * 30_000),
+    st.sampled_from(["=cmd|' /C calc'!A0", "\ud800", "\0", ["a"], {"a": 1}, None, -1.5, True]),
+)
+TITLES = st.one_of(
+    st.sampled_from(
+        ["id", " id", "row", "row_", "prediction", "prediction_", "label", "=1", "'=1", "\ufeff="]
+    ),
+    WORDS,
+)
+
+
+def called(cell):
+    """Return an id as it is written."""
+    return (
+        str(cell).lower() if isinstance(cell, bool) else str(int(cell) if isinstance(cell, float) else cell)
+    )
+
+
+def write_rows(path, rows, names):
+    """Write a table in the format of its name; in Parquet a column is of one type."""
+    if path.suffix == ".jsonl":
+        path.write_bytes(as_json_lines(rows, names))
+        return
+    if path.suffix == ".parquet":
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        pl.DataFrame(columns).write_parquet(path)
+        return
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([names, *rows])
+
+
+@st.composite
+def sound_tables(draw):
+    """Return the ending, rows and names of a table that can be asked about, its ids and a target."""
+    ending = draw(st.sampled_from([".jsonl", ".csv", ".parquet"]))
+    id, note, target = (draw(TITLES) if ending == ".jsonl" else draw(TITLES).strip() for _ in range(3))
+    seen = [name.replace("\ufeff", "").strip() for name in (id, target, "x")]
+    assume(len({id, note, "x"}) == 3 and id and target and len(set(seen)) == 3)
+    names = draw(st.lists(IDS, min_size=1, max_size=4, unique_by=lambda cell: called(cell).strip()))
+    assume({"", "nan", "NaN", "NaT"}.isdisjoint(called(name).strip() for name in names))
+    assume("\0" not in "".join(map(called, names)))
+    notes = draw(st.lists(SHOWN, min_size=len(names), max_size=len(names)))
+    if ending != ".jsonl":
+        notes = [str(cell).encode("utf-8", "replace").decode() for cell in notes]
+        whole = ending == ".parquet" and all(type(name) is int and abs(name) < 2**63 for name in names)
+        names = names if whole else [called(name) for name in names]
+    rows = [[place, name, note] for place, (name, note) in enumerate(zip(names, notes, strict=True))]
+    return ending, rows, ["x", id, note], draw(st.booleans()), id, target
+
+
+@settings(
+    max_examples=times(10_000),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(sound_tables())
+def test_what_ask_writes_tell_reads(monkeypatch, capsys, table):
+    ending, rows, names, with_ids, id, target = table
+    note = names[2]
+    with tempfile.TemporaryDirectory() as name:
+        state, out = Path(name, "s.qufur"), Path(name, "to_label.csv")
+        data = Path(name, f"table{ending}")
+        write_rows(data, rows, names)
+        options = [f"--target={target}", "--budget", "100%", "--label-range", 0, 3]
+        options += [] if note == target else [f"--skip={note}"]
+        options += [f"--id={id}" if with_ids else f"--skip={id}"]
+        assert run(monkeypatch, capsys, "ask", data, "--state", state, "-o", out, *options) == 0
+        with out.open(newline="", encoding="utf-8") as file:
+            csv.field_size_limit(10**6)
+            head, *asked = csv.reader(file)
+        assert len(asked) == len(rows)
+        for cell in (cell for line in [head, *asked] for cell in line[:-1]):
+            assert cell[:1] not in [*"=+-@\t\r"] or isinstance(float(cell), float)
+        filled = [[*line[:-1], line[head.index("x")]] for line in asked]
+        with out.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([head, *reversed(filled)])
+        assert run(monkeypatch, capsys, "tell", out, "--state", state) == 0
+        told = Workbook.load(state).told
+    assert {str(name): record.label for name, record in told.items()} == {
+        called(cell).strip() if with_ids else str(place + 1): place for place, cell, _ in rows
+    }
+
+
+def test_some_of_these_tables_are_sound(monkeypatch, capsys, tmp_path):
+    """Otherwise the test above would show little."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(as_csv([["1", "LH7"], ["-2.5", "é"]], ["wind", "sky"]))
+    options = ["--budget", "3", "--label-range", -3, 3]
+    command = ["ask", path, "--state", tmp_path / "s", "-o", tmp_path / "o", *options]
+    assert run(monkeypatch, capsys, *command) == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"a\n", b"a,a\n1,2\n", b"a\n\xff\n"])
+def test_tables_without_sense(monkeypatch, capsys, tmp_path, content):
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    options = ["--budget", "3", "--label-range", -3, 3]
+    command = ["ask", path, "--state", tmp_path / "s", "-o", tmp_path / "o", *options]
+    assert run(monkeypatch, capsys, *command) == 2

@@ -1,0 +1,572 @@
+"""Users' tables: every format is read alike, and the first table decides what becomes of a column."""
+
+import csv
+import gzip
+import io
+import json
+import math
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.refusals import refusal
+
+from qufur.tables import Batch, Encoding, ids, labels, read
+from qufur.tables.cells import category, listed
+
+pl = pytest.importorskip("polars")
+
+RNG = np.random.default_rng(12)
+N = 103
+TABLE = {
+    "flight": [f"LH{j}" for j in range(N)],
+    "wind": RNG.normal(size=N).round(6).tolist(),
+    "gates": RNG.integers(-3, 9, N).tolist(),
+    "season": RNG.choice(["winter", "spring", "été, tôt"], N).tolist(),
+    "late": RNG.choice([True, False], N).tolist(),
+    "delay": RNG.normal(5, 2, N).round(6).tolist(),
+}
+BLANKS = {"wind": [3, 50], "season": [7, 102], "delay": [0, 60]}
+FORMATS = ["csv", "csv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet", "npz"]
+
+
+def with_blanks(table):
+    return {
+        name: [None if j in BLANKS.get(name, ()) else cell for j, cell in enumerate(column)]
+        for name, column in table.items()
+    }
+
+
+def rows_of(table):
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+
+
+def as_csv(table):
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(table)
+    writer.writerows(zip(*table.values(), strict=True))
+    return text.getvalue()
+
+
+def as_jsonl(table):
+    return "".join(
+        f"{json.dumps({k: v for k, v in row.items() if v is not None})}\n" for row in rows_of(table)
+    )
+
+
+def npz_array(column):
+    if any(isinstance(cell, str) for cell in column):
+        return np.array(["" if cell is None else cell for cell in column])
+    return np.array([math.nan if cell is None else cell for cell in column])
+
+
+def save(folder, table, ending):
+    path = folder / f"table.{ending}"
+    if ending == "parquet":
+        pl.DataFrame(table).write_parquet(path, row_group_size=40)
+    elif ending == "npz":
+        np.savez(path, **{name: npz_array(column) for name, column in table.items()})
+    else:
+        text = (as_csv if ending.startswith("csv") else as_jsonl)(table).encode()
+        path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    return path
+
+
+def write(folder, text, name="t.csv"):
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def plain(column):
+    """Return cells so that formats can be compared: numbers as floats, others as text."""
+    return [cell if cell is None else number(cell) for cell in listed(column)]
+
+
+def number(cell):
+    try:
+        return float(cell)
+    except ValueError:
+        return category(cell)
+
+
+def contents(batches):
+    table = {}
+    for batch in batches:
+        for name, column in batch.columns.items():
+            assert len(column) == len(batch)
+            table.setdefault(name, []).extend(plain(column))
+    return table
+
+
+def encoded(path, encoding, size=10):
+    return np.concatenate([encoding.encode(batch) for batch in read(path, size)])
+
+
+def slow(table, *, skip, impute=False):
+    """Return names and inputs of a table from its definition, cell by cell, with moments by fsum."""
+    names, inputs = [], []
+    for name, column in table.items():
+        if name in skip:
+            continue
+        cells = [category(cell) if isinstance(cell, str | bool) else cell for cell in column]
+        cells = [str(cell).lower() if isinstance(cell, bool) else cell for cell in cells]
+        there = [cell for cell in cells if cell is not None]
+        if all(isinstance(cell, int | float) for cell in there):
+            mean = math.fsum(there) / len(there)
+            deviation = math.sqrt(math.fsum((cell - mean) ** 2 for cell in there) / len(there))
+            names.append(name)
+            inputs.append([0.0 if cell is None else (cell - mean) / deviation for cell in cells])
+        else:
+            for value in sorted(set(there)):
+                names.append(f"{name}={value}")
+                inputs.append([float(cell == value) for cell in cells])
+        if impute and len(there) < len(cells):
+            names.append(f"{name} missing")
+            inputs.append([float(cell is None) for cell in cells])
+    return names, np.array(inputs).T
+
+
+# Reading
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("size", [1, 10, N, 1000])
+def test_every_format_gives_the_same_rows(tmp_path, ending, size):
+    for table in (TABLE, with_blanks(TABLE)):
+        path = save(tmp_path, table, ending)
+        batches = list(read(path, size))
+        assert [batch.first for batch in batches] == list(range(1, N + 1, size))
+        assert [len(batch) for batch in batches] == [min(size, N - i) for i in range(0, N, size)]
+        assert contents(batches) == {name: plain(map_bools(column)) for name, column in table.items()}
+
+
+def map_bools(column):
+    return [str(cell).lower() if isinstance(cell, bool) else cell for cell in column]
+
+
+def test_cells_of_csv_stay_text(tmp_path):
+    path = write(tmp_path, "\ufeff a ,b\n 007 , x \n\n  ,nan\n1e3,NaN\n")
+    assert next(read(path)).columns == {"a": ["007", None, "1e3"], "b": ["x", None, None]}
+
+
+def test_a_key_that_occurs_late_is_a_column_from_the_start(tmp_path):
+    path = write(tmp_path, '{"a": 1}\n\n{"a": true, "b": " x "}\n{"b": ""}\n{"a": NaN}\n', "t.jsonl")
+    assert contents(read(path, 1)) == {"a": [1.0, "true", None, None], "b": [None, "x", None, None]}
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "npz"])
+def test_lists_of_numbers_are_embeddings(tmp_path, ending):
+    X = RNG.normal(size=(7, 3))
+    if ending == "npz":
+        np.savez(tmp_path / "table.npz", X=X, y=X[:, 0], scale=np.array(3.0), cube=np.zeros((2, 2, 2)))
+        path = tmp_path / "table.npz"
+    else:
+        path = save(tmp_path, {"X": X.tolist(), "y": X[:, 0].tolist()}, ending)
+    encoding = Encoding.of(read(path, 2), target="y")
+    assert encoding.names == ["X[0]", "X[1]", "X[2]"]
+    np.testing.assert_allclose(encoded(path, encoding, 3), (X - X.mean(0)) / X.std(0), rtol=1e-12)
+
+
+def test_parquet_types(tmp_path):
+    from datetime import date, timedelta
+    from decimal import Decimal
+
+    frame = pl.DataFrame(
+        {
+            "day": [date(2011, 1, 1), None],
+            "price": [Decimal("1.50"), None],
+            "count": [2**60, None],
+            "array": pl.Series([[1, 2], [3, 4]], dtype=pl.Array(pl.Int8, 2)),
+            "ragged": [[1], [2, 3]],
+            "some": [[1.0], None],
+            "kind": pl.Series(["a", None], dtype=pl.Categorical),
+            "none": [None, None],
+            "struct": [{"a": 1}, {"a": 2}],
+            "span": [timedelta(1), None],
+        }
+    )
+    frame.write_parquet(tmp_path / "t.parquet")
+    columns = dict(next(read(tmp_path / "t.parquet")).columns)
+    assert columns.pop("array").tolist() == [[1, 2], [3, 4]]
+    assert listed(columns.pop("price")) == [1.5, None]
+    assert columns == {
+        "day": ["2011-01-01", None],
+        "count": [2**60, None],
+        "ragged": [[1], [2, 3]],
+        "some": [[1.0], None],
+        "kind": ["a", None],
+        "none": [None, None],
+        "struct": [{"a": 1}, {"a": 2}],
+        "span": [timedelta(1), None],
+    }
+    for name in ("struct", "span", "ragged", "none"):
+        skip = [other for other in frame.columns if other not in (name, "array")]
+        assert f"column '{name}' of t.parquet" in refusal(
+            lambda skip=skip: Encoding.of(read(tmp_path / "t.parquet"), skip=skip, impute=True)
+        )
+
+
+def test_parquet_in_several_slices(tmp_path, monkeypatch):
+    monkeypatch.setattr("qufur.tables.formats.parquet_file._CELLS", 12 * len(TABLE))
+    batches = list(read(save(tmp_path, TABLE, "parquet"), 5))
+    assert [batch.first for batch in batches] == list(range(1, N + 1, 5))
+    assert contents(batches)["flight"] == TABLE["flight"]
+
+
+def test_parquet_needs_polars(tmp_path, monkeypatch):
+    path = save(tmp_path, TABLE, "parquet")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match=r"qufur\[tables\]"):
+        next(read(path))
+
+
+def test_npz_in_fortran_order_with_dates(tmp_path):
+    days = np.array(["2011-01-01", "NaT", "2011-01-03"], "datetime64[D]")
+    np.savez(tmp_path / "t.npz", days=days, X=np.asfortranarray(np.arange(6.0).reshape(3, 2)))
+    parts = list(read(tmp_path / "t.npz", 2))
+    assert [batch.columns["X"].tolist() for batch in parts] == [[[0, 1], [2, 3]], [[4, 5]]]
+    assert parts[0].columns["days"] == ["2011-01-01", None]
+
+
+def test_memory_stays_flat(tmp_path):
+    def peak(rows, ending):
+        path = tmp_path / f"{rows}.{ending}"
+        with path.open("w") as file:
+            file.writelines(["a,b\n"] if ending == "csv" else [])
+            line = "{}.5,w{}\n" if ending == "csv" else '{{"a": {}.5, "b": "w{}"}}\n'
+            file.writelines(line.format(j, j % 7) for j in range(rows))
+        tracemalloc.start()
+        encoding = Encoding.of(read(path, 500))
+        total = sum(len(encoding.encode(batch)) for batch in read(path, 500))
+        top = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert total == rows
+        return top
+
+    for ending, rows in (("csv", 100_000), ("jsonl", 20_000)):
+        assert peak(rows, ending) < 1.5 * peak(2_000, ending)
+
+
+# Encoding
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_encoding_is_its_definition(tmp_path, ending):
+    aside = ("flight", "delay")
+    for table, impute in ((TABLE, False), (with_blanks(TABLE), True)):
+        path = save(tmp_path, table, ending)
+        encoding = Encoding.of(read(path, 10), id="flight", target="delay", impute=impute)
+        names, X = slow(table, skip=aside, impute=impute)
+        assert encoding.names == names
+        assert encoding.dim == len(names)
+        np.testing.assert_allclose(encoded(path, encoding), X, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_size_changes_nothing(tmp_path, size):
+    path = save(tmp_path, with_blanks(TABLE), "csv")
+    options = {"skip": ["flight"], "impute": True, "categorical": ["gates"]}
+    one, other = (Encoding.of(read(path, n), **options) for n in (size, 50))
+    assert one.names == other.names
+    np.testing.assert_allclose(encoded(path, one, 33), encoded(path, other, 33), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(encoded(path, one, size), encoded(path, one, 50))
+
+
+def test_state_goes_through_json(tmp_path):
+    path = save(tmp_path, with_blanks(TABLE), "jsonl")
+    encoding = Encoding.of(read(path), skip=["flight"], impute=True)
+    again = Encoding.from_state(json.loads(json.dumps(encoding.state())))
+    assert again == encoding
+    np.testing.assert_array_equal(encoded(path, again), encoded(path, encoding))
+    for state in ({}, {"columns": [{"kind": "odd"}], "impute": False}, {"columns": [3], "impute": True}):
+        assert "state of Encoding" in refusal(lambda state=state: Encoding.from_state(state))
+    assert "state of Encoding" in refusal(lambda: Encoding.from_state(None))
+
+
+FIRST = Batch({"wind": ["1", "3"], "season": ["winter", "spring"], "height": [7, 7]}, 1, "first.csv")
+
+
+def test_later_tables_follow_the_first():
+    encoding = Encoding.of([FIRST])
+    assert encoding.names == ["wind", "season=spring", "season=winter", "height"]
+    later = {"new": [None, None], "height": [8, 7], "season": ["summer", "winter"], "wind": [5.0, 2]}
+    np.testing.assert_array_equal(encoding.encode(Batch(later)), [[3, 0, 0, 0], [0, 0, 1, 0]])
+
+
+def test_cells_missing_in_later_tables_only():
+    encoding = Encoding.of([FIRST], impute=True)
+    later = Batch({"wind": [None], "season": [None], "height": [None]})
+    np.testing.assert_array_equal(encoding.encode(later), [[0, 0, 0, 0]])
+
+
+def test_one_table_in_another_format(tmp_path):
+    table = with_blanks(TABLE)
+    csv_file, parquet = save(tmp_path, table, "csv"), save(tmp_path, table, "parquet")
+    encoding = Encoding.of(read(csv_file), skip=["flight"], categorical=["gates"], impute=True)
+    np.testing.assert_array_equal(encoded(csv_file, encoding), encoded(parquet, encoding))
+    assert encoding.names[2:5] == ["gates=-1", "gates=-2", "gates=-3"]
+
+
+def test_what_the_user_says_of_columns(tmp_path):
+    path = write(tmp_path, 'code,vector\n1.0,"[0, 1]"\n2,"[2, 1]"\n1,\n')
+    encoding = Encoding.of(read(path, 1), categorical=["code"], embedding="vector", impute=True)
+    assert encoding.names == ["code=1", "code=2", "vector[0]", "vector[1]", "vector missing"]
+    expected = [[1, 0, -1, 0, 0], [0, 1, 1, 0, 0], [1, 0, 0, 0, 1]]
+    np.testing.assert_array_equal(encoded(path, encoding, 2), expected)
+
+
+def test_a_hundred_categories_are_enough():
+    names = [f"n{j}" for j in range(101)]
+    assert Encoding.of([Batch({"a": names[:100]})]).dim == 100
+    assert "at most 100 categories" in refusal(lambda: Encoding.of([Batch({"a": names})]))
+    assert Encoding.of([Batch({"a": list(range(200))})]).dim == 1
+
+
+def test_text_that_only_python_reads_as_a_number():
+    assert Encoding.of([Batch({"a": ["2021_03", "2021_04"]})]).names == ["a=2021_03", "a=2021_04"]
+    assert Encoding.of([Batch({"a": ["Nan", "1"]})]).names == ["a=1", "a=Nan"]
+
+
+def test_large_means_keep_their_digits():
+    values = 1e9 + RNG.normal(size=50)
+    X = Encoding.of([Batch({"a": values[:20]}), Batch({"a": values[20:]}, 21)]).encode(Batch({"a": values}))
+    np.testing.assert_allclose([X.mean(), X.std()], [0, 1], atol=1e-6)
+    constant = Batch({"a": [0.1] * 7})
+    assert not Encoding.of([constant, constant]).encode(constant).any()
+
+
+# Ids and labels
+
+
+def test_ids_are_the_same_in_every_format(tmp_path):
+    table = {"id": list(range(5, 9)), "code": ["007", "7", "x", "-0"]}
+    for ending in FORMATS:
+        parts = list(read(save(tmp_path, table, ending), 3))
+        assert [name for part in parts for name in ids(part, "id")] == table["id"]
+        assert [name for part in parts for name in ids(part, "code")] == ["007", 7, "x", "-0"]
+        assert [name for part in parts for name in ids(part)] == [1, 2, 3, 4]
+    assert ids(Batch({"id": np.array([2.0, 3.0])}), "id") == [2, 3]
+
+
+def test_labels():
+    batch = Batch({"y": ["1.5", None, "-2"]}, 11, "l.csv")
+    places, values = labels(batch, "y", skip_blank=True)
+    assert (places.tolist(), values.tolist()) == ([0, 2], [1.5, -2.0])
+    assert labels(Batch({"y": np.array([1, 2])}), "y")[1].tolist() == [1.0, 2.0]
+    message = (
+        "column 'y' of l.csv must be finite numbers, got an empty cell in row 12. Fill it or drop the row."
+    )
+    assert refusal(lambda: labels(batch, "y")) == message
+
+
+# Errors
+
+
+def of(text, name="t.csv", **options):
+    return lambda folder: Encoding.of(read(write(folder, text, name), 2), **options)
+
+
+def later(text, first="a,c\n1,x\n2,y\n", **options):
+    def run(folder):
+        encoding = Encoding.of(read(write(folder, first, "first.csv"), 2), **options)
+        for batch in read(write(folder, text), 2):
+            encoding.encode(batch)
+
+    return run
+
+
+CATEGORIES = "a\n" + "".join(f"n{j}\n" for j in range(101))
+FILES = [
+    (of("a\n1\n", "t.txt"), "path of qufur must be a file ending in .csv, "),
+    (of(""), "content of t.csv must be at least one row, got none."),
+    (of("a,b\n"), "content of t.csv must be at least one row, got none."),
+    (of("a,a\n1,2\n"), "columns of t.csv must be of different names, got 'a' more than once."),
+    (of("a,b\n1,2\n3\n"), "row 2 of t.csv must be 2 fields wide like the header, got 1 fields."),
+    (of(b"a\nx\n\xfc\n"), "text of t.csv must be UTF-8, got other bytes in line 3. Save it as UTF-8."),
+    (of("no", "t.csv.gz"), "content of t.csv.gz must be a readable gzip file"),
+    (of(gzip.compress(b"a\n1\n")[:-9], "t.csv.gz"), "content of t.csv.gz must be a readable gzip file"),
+    (of("\n", "t.jsonl"), "content of t.jsonl must be at least one row, got none."),
+    (
+        of('{"a": 1}\n\n{"a": \n', "t.jsonl"),
+        "line 3 of t.jsonl must be a JSON object, got an error (Expecting",
+    ),
+    (of("[1]\n", "t.jsonl"), "line 1 of t.jsonl must be a JSON object, got a list."),
+    (of("[" * 100_000, "t.jsonl"), "line 1 of t.jsonl must be a JSON object, got an error"),
+    (of("no", "t.parquet"), "content of t.parquet must be a readable Parquet file, got an error ("),
+    (of("no", "t.npz"), "content of t.npz must be a readable NPZ file, got an error (File is not"),
+]
+COLUMNS = [
+    (
+        of("wind\n1\n", skip=["win"]),
+        "column 'win' of t.csv must be one of 'wind', got no such column. Did you",
+    ),
+    (of("a\n1\n", skip=["a"]), "columns of Encoding must be at least one that is not set aside, got none."),
+    (of("a\n1\n", numeric=["a"], categorical=["a"]), "column 'a' of Encoding must be set aside, or said"),
+    (of("a,b\n1,1\n", target="a", numeric=["a"]), "column 'a' of Encoding must be set aside, or said"),
+    (
+        of(CATEGORIES),
+        "column 'a' of t.csv must be numbers, or at most 100 categories, got more, such as 'n0' in row 1. "
+        "Ids and dates are no inputs: --skip a; for free text --text a.",
+    ),
+    (
+        of("a,b\n1,1\n2,1\n,1\n4,1\n,1\n"),
+        "column 'a' of t.csv must be without missing cells, got an empty cell in row 3. "
+        "Fill it, drop the row, --skip the column, or give --impute.",
+    ),
+    (
+        of("a,b\n,1\n,1\n", impute=True),
+        "column 'a' of t.csv must be of some value, got missing cells only. Skip",
+    ),
+    (
+        of("a\n1\n2\nn/a\n", numeric=["a"]),
+        "column 'a' of t.csv must be finite numbers, got 'n/a' in row 3. "
+        "Correct the cell, drop the row, or skip the column.",
+    ),
+    (
+        of("a\n1e300\n-1e300\n"),
+        "column 'a' of t.csv must be numbers below 1e+50 in size, got larger ones. Skip",
+    ),
+    (of("a\n[1]\n2\n", embedding="a"), "column 'a' of t.csv must be lists of 1 numbers, got '2' in row 2."),
+    (of("a\nx\n", embedding="a"), "column 'a' of t.csv must be lists of finite numbers, got 'x' in row 1."),
+    (
+        of('{"a": [1]}\n{"a": [1, 2]}\n', "t.jsonl"),
+        "column 'a' of t.jsonl must be lists of 1 numbers, got [1, 2] in",
+    ),
+    (
+        of('{"a": 1}\n{"a": [1]}\n', "t.jsonl"),
+        "column 'a' of t.jsonl must be numbers, text or lists of numbers, got",
+    ),
+    (
+        of('{"a": "x"}\n{"a": {}}\n', "t.jsonl"),
+        "column 'a' of t.jsonl must be numbers, text or lists of numbers, got",
+    ),
+]
+LATER = [
+    (later("a,b\n1,x\n"), "column 'c' of t.csv must be one of 'a', 'b', got no such column."),
+    (
+        later("a,c\n1,x\n2,x\n3 m,x\n"),
+        "column 'a' of t.csv must be finite numbers, got '3 m' in row 3. Correct the cell or drop the row.",
+    ),
+    (later("a,c\n1,x\n2,x\ninf,x\n"), "column 'a' of t.csv must be finite numbers, got 'inf' in row 3."),
+    (
+        later("a,c\n1,x\n2,x\n,x\n"),
+        "column 'a' of t.csv must be finite numbers, got an empty cell in row 3. "
+        "Fill it, drop the row, or start anew with --impute.",
+    ),
+    (
+        later("a,c\n1,\n"),
+        "column 'c' of t.csv must be a category in every row, got an empty cell in row 1. Fill",
+    ),
+    (
+        later("a,c\n1,x\n1e300,x\n", "a,c\n1e-40,x\n0,x\n"),
+        "column 'a' of t.csv must be numbers not too large to be scaled, got '1e300' in row 2.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("build", "message"), [*FILES, *COLUMNS, *LATER])
+def test_errors_are_one_line(tmp_path, build, message):
+    assert refusal(lambda: build(tmp_path)).startswith(message)
+
+
+def test_a_quote_that_never_closes_is_not_read_for_ever(tmp_path, monkeypatch):
+    path = write(tmp_path, 'a\n"' + "x\n" * 1000)
+    assert next(read(path)).columns["a"] == [("x\n" * 1000).strip()]
+    monkeypatch.setattr("qufur.tables.formats.csv_file.LONGEST_TEXT", 500)
+    message = "content of t.csv must be a readable CSV file, got an error (field larger"
+    assert refusal(lambda: list(read(path))).startswith(message)
+
+
+def test_errors_of_ids_and_options(tmp_path):
+    batch = Batch({"id": ["a", None, 1.5, [1]]}, 4, "t.csv")
+    assert "column 'id' of t.csv must be text or whole numbers, got an empty cell in row 5." in refusal(
+        lambda: ids(batch, "id")
+    )
+    large = Batch({"y": ["1", "-1e160"]})
+    assert "must be numbers below 1e+50 in size, got '-1e160' in row 2." in refusal(
+        lambda: labels(large, "y")
+    )
+    half = Batch({"id": ["a\ud800"]})
+    assert "must be text of whole characters, got 'a\\ud800' in row 1." in refusal(lambda: ids(half, "id"))
+    assert "got 1.5 in row 1." in refusal(lambda: ids(Batch({"id": np.array([1.5])}), "id"))
+    assert "Did you mean 'id'?" in refusal(lambda: ids(batch, "idd"))
+    assert "must be finite numbers, got 'a' in row 4." in refusal(lambda: labels(batch, "id"))
+    assert "size of read" in refusal(lambda: read("t.csv", 0))
+    assert "an existing file" in refusal(lambda: read(tmp_path / "t.csv"))
+
+
+def test_a_category_that_is_a_list_later():
+    encoding = Encoding.of([FIRST])
+    batch = Batch({"wind": [1], "season": [["x"]], "height": [1]}, 3, "t.jsonl")
+    assert "column 'season' of t.jsonl must be text or numbers, got ['x'] in row 3." in refusal(
+        lambda: encoding.encode(batch)
+    )
+
+
+def test_odd_archives(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=np.zeros((3, 2)), y=np.zeros(4))
+    assert refusal(lambda: list(read(path))).startswith(
+        "array 'y' of t.npz must be of 3 rows like the others"
+    )
+    np.savez(path, X=np.zeros((0, 2)))
+    assert "at least one row" in refusal(lambda: list(read(path)))
+    np.savez(path, names=np.array(["a", None], object))
+    assert "at least one row" in refusal(lambda: list(read(path)))
+    pl.DataFrame({"a": []}).write_parquet(tmp_path / "t.parquet")
+    assert "at least one row" in refusal(lambda: list(read(tmp_path / "t.parquet")))
+
+
+# Whatever the cells are
+
+CELLS = st.one_of(
+    st.text(max_size=6),
+    st.sampled_from(
+        ["", " ", "nan", "Nan", "inf", "1e308", "-1e308", "5e-324", "1_0", "True", "[1, 2]", "[1", "0"]
+    ),
+    st.floats(width=32).map(str),
+)
+TABLES = st.integers(1, 3).flatmap(
+    lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1, max_size=12)
+)
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(rows=TABLES, later=TABLES, impute=st.booleans(), size=st.integers(1, 5), vector=st.booleans())
+def test_nothing_but_one_line_is_ever_raised(tmp_path_factory, rows, later, impute, size, vector):
+    folder = tmp_path_factory.mktemp("fuzz")
+    names = [f"c{j}" for j in range(len(rows[0]))]
+    try:
+        path = fuzzed(folder / "first.csv", names, rows)
+        encoding = Encoding.of(read(path, size), impute=impute, embedding="c0" if vector else None)
+        for batch in [*read(path, size), *read(fuzzed(folder / "later.csv", names, later), size)]:
+            X = encoding.encode(batch)
+            assert X.shape == (len(batch), encoding.dim)
+            assert np.isfinite(X).all()
+            assert len(ids(batch, "c0")) == len(labels(batch, "c0")[0])
+    except ValueError as error:
+        assert "\n" not in str(error)
+        assert " must be " in str(error)
+
+
+def fuzzed(path, names, rows):
+    with path.open("w", newline="", encoding="utf-8", errors="replace") as file:
+        csv.writer(file).writerows([names, *rows])
+    return path
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(content=st.binary(max_size=60), ending=st.sampled_from([*FORMATS]))
+def test_nor_by_any_file(tmp_path_factory, content, ending):
+    path = tmp_path_factory.mktemp("fuzz") / f"t.{ending}"
+    path.write_bytes(content)
+    try:
+        Encoding.of(read(path, 2))
+    except ValueError as error:
+        assert "\n" not in str(error)
+        assert " must be " in str(error)

@@ -1,0 +1,116 @@
+"""A column of text: vectors of a model, scaled like any embedding. The model here counts letters."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from tests.letters import let_letters_be_counted
+from tests.refusals import refusal
+
+from qufur.tables import Batch, Encoding, text_vectors
+from qufur.tables.text_vectors import LOADED
+
+TEXTS = ["a cab", "bad", "abba", "a cab", "dada"]
+FIRST = Batch({"note": TEXTS, "wind": [1, 2, 3, 4, 5], "sky": ["x", "y", "x", "y", "y"]})
+
+
+@pytest.fixture
+def letters(monkeypatch):
+    return let_letters_be_counted(monkeypatch)
+
+
+def of(batch=FIRST, **options):
+    return Encoding.of([batch], **{"text": "note", "text_model": "letters-abc", **options})
+
+
+def test_text_is_its_embedding(letters):
+    counts = [[text.count(letter) for letter in "abc"] for text in TEXTS]
+    table = {"note": counts, "wind": FIRST.columns["wind"], "sky": FIRST.columns["sky"]}
+    same = Encoding.of([Batch(table)])
+    encoding = of()
+    assert encoding.names == same.names
+    assert encoding.names == ["note[0]", "note[1]", "note[2]", "wind", "sky=x", "sky=y"]
+    np.testing.assert_array_equal(encoding.encode(FIRST), same.encode(Batch(table)))
+
+
+def test_batches_change_nothing(letters):
+    parts = [
+        Batch({name: column[i : i + 2] for name, column in FIRST.columns.items()}, i + 1) for i in (0, 2, 4)
+    ]
+    encoding = Encoding.of(parts, text="note", text_model="letters-abc")
+    np.testing.assert_allclose(
+        np.concatenate([encoding.encode(part) for part in parts]), of().encode(FIRST), atol=1e-12
+    )
+
+
+def test_the_state_has_model_and_length(letters):
+    encoding = of()
+    state = json.loads(json.dumps(encoding.state()))
+    text = state["columns"][0]
+    assert (text["kind"], text["model"], len(text["mean"])) == ("text", "letters-abc", 3)
+    again = Encoding.from_state(state)
+    assert again == encoding
+    np.testing.assert_array_equal(again.encode(FIRST), encoding.encode(FIRST))
+
+
+def test_a_model_is_loaded_once_and_a_text_embedded_once(letters, monkeypatch):
+    of().encode(FIRST)
+    assert [model.calls for model in letters] == [4]  # one text is there twice
+    monkeypatch.setattr(text_vectors, "MOST_KEPT", 5)
+    LOADED.clear()
+    X = of().encode(FIRST)
+    assert letters[1].calls > 4
+    np.testing.assert_array_equal(X[0], of().encode(FIRST)[0])
+
+
+def test_missing_texts(letters):
+    blank = Batch({"note": ["ab", None, "b"]})
+    assert "got an empty cell in row 2. Fill it" in refusal(lambda: of(blank))
+    encoding = of(blank, impute=True)
+    assert encoding.names == ["note[0]", "note[1]", "note[2]", "note missing"]
+    np.testing.assert_array_equal(encoding.encode(blank)[1], [0, 0, 0, 1])
+    np.testing.assert_array_equal(encoding.encode(Batch({"note": [None]})), [[0, 0, 0, 1]])
+    assert "must be text, got an empty cell in row 1" in refusal(
+        lambda: of().encode(Batch({**FIRST.columns, "note": [None] * 5}))
+    )
+
+
+def test_what_is_no_text(letters):
+    lists = Batch({"note": ["ab", [1, 2]]}, 1, "t.jsonl")
+    message = "column 'note' of t.jsonl must be text, got [1, 2] in row 2."
+    assert refusal(lambda: of(lists)).startswith(message)
+    encoding = of(Batch({"note": ["a", "b"]}))
+    assert "must be text, got [1, 2] in row 2" in refusal(lambda: encoding.encode(lists))
+    # A number in a column of text is text, in every format.
+    cells = [Batch({"note": column}) for column in (["12", "ab"], [12, "ab"], [12.0, "ab"])]
+    one, *others = [encoding.encode(batch).tolist() for batch in cells]
+    assert others == [one, one]
+
+
+def test_models_that_are_not_there_or_are_others(letters):
+    assert refusal(lambda: of(text_model="no/such")) == (
+        "text_model of Encoding must be a model that transformers can load, or a folder of one, "
+        "got 'no/such' (no/such is not a local folder)."
+    )
+    state = of().state()
+    state["columns"][0]["model"] = "letters-ab"
+    other = Encoding.from_state(state)
+    assert refusal(lambda: other.encode(FIRST)) == (
+        "text_model of Encoding must be one that makes 3 numbers, got 'letters-ab', which makes 2. "
+        "It is not the one that the first table was embedded with."
+    )
+
+
+def test_a_column_is_of_one_kind(letters):
+    for option in ({"embedding": "note"}, {"categorical": ["note"]}, {"skip": ["note"]}):
+        assert "more than one of these" in refusal(lambda option=option: of(**option))
+    assert "no such column" in refusal(lambda: of(text="notes"))
+
+
+@pytest.mark.parametrize("package", ["transformers", "torch"])
+def test_the_extra_is_named(monkeypatch, package):
+    LOADED.clear()
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=r"embedding texts needs transformers and torch.*qufur\[text\]"):
+        of()
