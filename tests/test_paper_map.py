@@ -160,7 +160,7 @@ DOCTORED = {
     "twice the same": (r"(\| Lemma 3 .*\n)", r"\1\1", ["more than once: Lemma 3"]),
     "a name misspelt": (r"`theory\.qufur_order`", "`theory.qufur_odrer`", ["no such code: theory.qufur_odr"]),
     "a method misspelt": (r"`Learner\.ask`", "`Learner.aks`", ["Protocol: no such code: Learner.aks"]),
-    "a module misspelt": (r"`models\.gram\.", "`models.gramm.", ["no such code: models.gramm.Gram"]),
+    "a module misspelt": (r"`models\.gram\.", "`models.gramm.", ["no such code: models.gramm.gram.Gram"]),
     "no command": ("`qufur reproduce fig1`", "`qufur produce fig1`", ["no such code: qufur produce fig1"]),
     "no figure": ("`qufur reproduce fig1`", "`qufur reproduce fig9`", ["no such code: qufur reproduce fig9"]),
     "no option": ("reproduce fig1`", "reproduce fig1 --pane`", ["no such code: qufur reproduce fig1 --pane"]),

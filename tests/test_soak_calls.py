@@ -128,7 +128,7 @@ def play_extreme(learner, name, size, label, both):
 
 
 @settings(
-    max_examples=times(10_000),
+    max_examples=times(3_000),
     deadline=None,
     derandomize=True,
     database=None,
