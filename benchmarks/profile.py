@@ -49,7 +49,7 @@ def _variants(learner: Learner, X: Floats) -> dict[str, Callable[[], object]]:
         "ask": learner.ask,
         "input": lambda x: as_input(x, DIM, "Learner"),
         "solve": form.solve_one,
-        "meet": lambda x: state.meet(x, 1.0),
+        "meet": lambda x: state.predict_next(x, 1.0),
         "toss": lambda x: spending.toss(0.3, learner.rng, None),
         "ledger": lambda x: ledger.decided_one(0.1, 0.2, 0.3, None),
         "answer": lambda x: made(),

@@ -112,9 +112,9 @@ class Oracle:
         rows = [(row, place) for row, _, place in self.labelled]
         rows += [(row, self.places[id]) for id, row in self.pending.items()]
         x = self.features(x)
-        return self.delta(float(x @ np.linalg.solve(self.matrix(rows), x)))
+        return self.uncertainty_of(float(x @ np.linalg.solve(self.matrix(rows), x)))
 
-    def delta(self, q):
+    def uncertainty_of(self, q):
         return max(1.0, self.model.noise) ** 2 * (min(1.0, q) if self.model.cap else q)
 
     def decide(self, delta, domain):
@@ -175,7 +175,7 @@ class KernelOracle(Oracle):
 
     def uncertainty(self, x):
         weights, k = self.solved([row for row, *_ in self.labelled] + list(self.pending.values()), x)
-        return self.delta(float(self.model.kernel(x[None])[0, 0] - weights @ k) / self.penalty)
+        return self.uncertainty_of(float(self.model.kernel(x[None])[0, 0] - weights @ k) / self.penalty)
 
 
 class SoftmaxOracle(Oracle):
@@ -237,7 +237,7 @@ class SoftmaxOracle(Oracle):
             for row, s in zip(rows, spreads[:-1], strict=True):
                 M += s[k] * np.outer(row, row)
             q += spread * float(x @ np.linalg.solve(M, x))
-        return self.delta(q)
+        return self.uncertainty_of(q)
 
 
 def oracle_of(model, rule, rng):

@@ -22,7 +22,7 @@ from qufur import (
     run,
     streams,
 )
-from qufur.models.least_squares_state import RidgeState
+from qufur.models.least_squares_state import LeastSquaresState
 from qufur.snapshot import encode
 
 NAN, INF = float("nan"), float("inf")
@@ -278,7 +278,7 @@ def test_no_label_is_paid_for_where_there_is_no_uncertainty():
         "x of Learner must be such that they are finite, got a prediction of 0.0 and an uncertainty of inf. "
         "Scale the inputs."
     )
-    with mock.patch.object(RidgeState, "meet", return_value=(0.0, INF)):
+    with mock.patch.object(LeastSquaresState, "predict_next", return_value=(0.0, INF)):
         assert_refused(learner, lambda: learner.ask([1.0, 2.0]), message)
         assert_refused(learner, lambda: learner.ask_many([1.0, 2.0]), message)
 

@@ -10,19 +10,10 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Id
-from qufur.models.lookahead import Lookahead
+from qufur.models.lookahead import Effort, Lookahead
 from qufur.rules.spending import Charge, Offer
 
 LARGEST = 1024
-
-
-@dataclass(frozen=True)
-class Effort:
-    """What it took to decide a block."""
-
-    rows: int
-    candidates: int
-    queries: int
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from qufur import snapshot
 from qufur.answer import Answer, Answers, answer
 from qufur.arrays import Floats, Ints, as_input, as_inputs, as_label, as_labels, is_whole
-from qufur.blocks import Block, BlockSize, Effort, chained
+from qufur.blocks import Block, BlockSize, chained
 from qufur.errors import invalid
 from qufur.estimates import report
 from qufur.estimates.ledger import Ledger
 from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model
-from qufur.models.lookahead import NO_ARRIVALS, Arrivals, check_finite
+from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Effort, check_finite
 from qufur.operation import Operation
 from qufur.rules.base import Rule
 from qufur.rules.spending import Charge
@@ -91,7 +91,7 @@ class Learner:
     def _ask(self, row: Floats, square: float, name: Id, domains: Ints | None) -> Answer:
         model, state, spending = self.model, self.state, self.spending
         spent, left = spending.spent, spending.left
-        prediction, uncertainty = state.meet(row, square)
+        prediction, uncertainty = state.predict_next(row, square)
         check_finite(prediction, uncertainty)
         query, probability, charge = spending.toss(uncertainty, self.rng, domains)
         self.dim = len(row)
@@ -253,7 +253,9 @@ class Learner:
 
     def block_size(self, fixed: int | None = None) -> BlockSize:
         """Return how far to look ahead; more than 1 needs a Δ that labels cannot change or queries raise."""
-        return BlockSize(self.state.reach, fixed if self.model.label_free and self.model.monotone else 1)
+        return BlockSize(
+            self.state.first_block_size, fixed if self.model.label_free and self.model.monotone else 1
+        )
 
     def play(
         self, X: Floats, domain: Ints | None, exchange: Callable[[Block], Arrivals]
@@ -285,19 +287,18 @@ class Learner:
 
     def _decide(self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None) -> Block:
         self.rule.check_domain(domain)
-        look = self.state.look(X)
+        look = self.state.look_ahead(X)
         self.dim = X.shape[1]
-        offers, probability, start, count, candidates = [], [], 0, len(look), 0
+        offers, probability, start, count, effort = [], [], 0, len(look), Effort(0, 0, 0)
         while start < count:
             here = None if domain is None else domain[start:count]
             offer = self.spending.offer(count - start, self.rng, here)
-            candidates += look.decide(offer)
+            effort += look.decide(offer)
             stop = start + len(offer)
             probability.append(offer.close(look.uncertainty[start:stop]))
             offers.append(offer)
             start = stop
         query, rows = chained([offer.query for offer in offers]), look.queried
-        effort = Effort(count, candidates, len(rows))
         names = range(self.next_id, self.next_id + count) if ids is None else ids[:count]
         self.next_id = beyond(names, self.next_id)
         return Block(look, effort, query, chained(probability), [names[row] for row in rows.tolist()], offers)

@@ -17,7 +17,7 @@ from qufur.errors import invalid
 from qufur.ids import KnownIds
 from qufur.learner import Learner
 from qufur.models.base import Id
-from qufur.models.least_squares_state import RidgeState
+from qufur.models.least_squares_state import LeastSquaresState
 from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.tables import Batch, Encoding, ids
@@ -174,7 +174,7 @@ class Workbook:
             for name, record in self.told.items()
         }
         new = np.array([record.label for record in told.values()])
-        cast(RidgeState, self.learner.state).relearn(np.array([record.row for record in records]), new)
+        cast(LeastSquaresState, self.learner.state).relearn(np.array([record.row for record in records]), new)
         decided = np.array([[record.prediction, record.probability, record.label] for record in records])
         prediction, probability, old = decided.T
         self.learner.ledger.correct(prediction, probability, old, new)

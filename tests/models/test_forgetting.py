@@ -13,7 +13,7 @@ from qufur.models.gram.factor import FactorGram
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.inverse import InverseGram
 from qufur.models.gram.low_rank import LowRankGram
-from qufur.models.least_squares_state import RidgeState
+from qufur.models.least_squares_state import LeastSquaresState
 from qufur.snapshot import encode
 from qufur.streams import Arrays
 
@@ -206,7 +206,7 @@ def test_rows_that_say_nothing_any_more_are_dropped():
 def test_it_is_off_by_default():
     assert Ridge(3).half_life is None
     assert not Ridge(3).forgets
-    assert type(Ridge(3).start()) is RidgeState
+    assert type(Ridge(3).start()) is LeastSquaresState
     assert encode(Learner(Ridge(3), QuFUR(1.0)))[0]["state"].keys() == {"pending", "fresh", "stale"}
     assert not Softmax(3, 2).raw.forgets
 

@@ -376,7 +376,7 @@ def test_labels_can_be_learned_again_in_every_form(rows, scale, waiting):
     for learner, labels in ((wrong, np.where(np.arange(rows) == 0, 1e15, y)), (right, y)):
         learner.ask_many(X)
         learner.tell_many(labelled, labels[: len(labelled)])
-    assert wrong.state.labelled.is_delicate == (scale > 1)
+    assert wrong.state.labelled.sequential_only == (scale > 1)
     wrong.state.relearn(X[: len(labelled)], y[: len(labelled)])
     for missing in (y[len(labelled) :], y[:0]):  # it goes on as if nothing had been
         np.testing.assert_allclose(wrong.predict(X), right.predict(X), atol=1e-9)

@@ -26,7 +26,7 @@ def summed_uncertainty(model: Model, X: Floats, labels: int, seed: int) -> float
     state, total, start = model.start(), 0.0, 0
     while start < len(X):
         part = slice(start, start + BLOCK)
-        look = state.look(X[part])
+        look = state.look_ahead(X[part])
         look.decide(_Chosen(chosen[start : start + len(look)]))
         total += float(look.uncertainty.sum())
         look.finish((start + look.queried).tolist(), NO_ARRIVALS)

@@ -122,7 +122,7 @@ class State(ABC):
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
 
-    def meet(self, x: Floats, square: float) -> tuple[float, float]:
+    def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
         """Return the prediction and Δ of the one input that is next in the stream; `square` is ‖x‖².
 
         If the label of an input is asked for by `query` next, it is that of this one.
@@ -130,12 +130,12 @@ class State(ABC):
         return self.predict(x[None]).item(), self.uncertainty(x[None]).item()
 
     @property
-    def reach(self) -> int:
+    def first_block_size(self) -> int:
         """Over how many inputs it pays to look ahead at first."""
         return 32
 
     @abstractmethod
-    def look(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats) -> Lookahead:
         """Look ahead over the rows of X, or over as many of the first as can be taken together."""
 
     @abstractmethod

@@ -155,7 +155,7 @@ class ConfidenceState(State):
         self.X: list[Floats] = []
         self.y: list[float] = []
         self._fit: Floats | None = None
-        self._spread: Any = None
+        self._disagreement: Any = None
 
     @property
     def fitted(self) -> Floats:
@@ -172,22 +172,22 @@ class ConfidenceState(State):
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
-        if self._spread is None:
+        if self._disagreement is None:
             queried = _matrix([*self.X, *self.pending.values()], self.model.hypotheses.dim)
             queried = queried[np.lexsort(queried.T)]
             beta = self.model.beta(len(queried))
-            self._spread = self.model.hypotheses.confidence_set(queried, self.fitted, beta)
-        spread: Floats = self._spread(X)
-        return (np.minimum(spread, WIDEST) if self.model.cap else spread) ** 2
+            self._disagreement = self.model.hypotheses.confidence_set(queried, self.fitted, beta)
+        disagreement: Floats = self._disagreement(X)
+        return (np.minimum(disagreement, WIDEST) if self.model.cap else disagreement) ** 2
 
-    def look(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats) -> Lookahead:
         """Look at the first row alone: labels may change Δ of the others."""
         return OneRow(self, X[:1])
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for; they count in the confidence set from now on."""
         self.pending.update((id, row.copy()) for id, row in zip(ids, X, strict=True))
-        self._spread = None
+        self._disagreement = None
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""
@@ -196,7 +196,7 @@ class ConfidenceState(State):
     def retract(self, id: Id) -> None:
         """Forget a pending query whose label will never come."""
         del self.pending[id]
-        self._spread = None
+        self._disagreement = None
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not asked for."""
@@ -205,7 +205,7 @@ class ConfidenceState(State):
 
     def __getstate__(self) -> dict[str, Any]:
         # What follows from the data is left out: functions cannot be pickled.
-        return {**vars(self), "_fit": None, "_spread": None}
+        return {**vars(self), "_fit": None, "_disagreement": None}
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
@@ -219,12 +219,12 @@ class ConfidenceState(State):
         check_shapes(arrays, {"X": "nd", "y": "n", "pending": "md"}, d=self.model.hypotheses.dim)
         self.X, self.y = list(arrays["X"]), arrays["y"].tolist()
         self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
-        self._fit = self._spread = None
+        self._fit = self._disagreement = None
 
     def _keep(self, rows: Sequence[Floats], labels: Floats) -> None:
         self.X.extend(rows)
         self.y.extend(self.model.scaled(labels).tolist())
-        self._fit = self._spread = None
+        self._fit = self._disagreement = None
 
 
 def _matrix(rows: Sequence[Floats], dim: int) -> Floats:

@@ -37,9 +37,11 @@ class FisherState(State):
         """Return Δ of each row, given every query and every label so far."""
         if self._information is None:
             self._information = self._informed()
-        return self.model.raw.delta(np.sum(self._information.variances(X) * self._spread(X), axis=1))
+        return self.model.raw.uncertainty_of(
+            np.sum(self._information.variances(X) * self._class_variances(X), axis=1)
+        )
 
-    def look(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats) -> Lookahead:
         """Look at the first row alone: labels change Δ of the others."""
         return OneRow(self, X[:1])
 
@@ -77,9 +79,9 @@ class FisherState(State):
     def _informed(self) -> Information:
         rows = np.concatenate([self.trainer.inputs.astype(np.float64), self._rows_of(list(self.pending))])
         kind = InformationOfFew if InformationOfFew.suits(rows, self.model.raw.penalty) else InformationOfMany
-        return kind(rows, self._spread(rows), self.model.raw.penalty)
+        return kind(rows, self._class_variances(rows), self.model.raw.penalty)
 
-    def _spread(self, X: Floats) -> Floats:
+    def _class_variances(self, X: Floats) -> Floats:
         P = self.probabilities(X)
         return P * (1.0 - P)
 

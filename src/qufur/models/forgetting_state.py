@@ -10,15 +10,15 @@ import numpy as np
 from qufur.arrays import Floats
 from qufur.models.base import Id
 from qufur.models.gram.gram import Gram
-from qufur.models.least_squares_state import RidgeState
+from qufur.models.least_squares_state import LeastSquaresState
 from qufur.models.lookahead import Lookahead
 
 if TYPE_CHECKING:
     from qufur.models.ridge import Ridge
 
 
-class FadingState(RidgeState):
-    """`RidgeState` that forgets: every `step` examples M − λI and Σ x y shrink by γ = 2^(−step/half_life).
+class ForgettingState(LeastSquaresState):
+    """Every `step` examples M − λI and Σ x y shrink by γ = 2^(−step/half_life).
 
     A row queried before the last k of these fadings has weight γ^k from then on, whenever its label comes:
     row and label enter times the root of it. A fading costs O(d³), so it is done 16 times per half-life and
@@ -49,9 +49,9 @@ class FadingState(RidgeState):
         """How many there were."""
         return self.seen // self.step
 
-    def look(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats) -> Lookahead:
         """Look ahead over the rows of X that come before the next fading."""
-        return super().look(X[: self.step - self.seen % self.step])
+        return super().look_ahead(X[: self.step - self.seen % self.step])
 
     def advance(self, count: int) -> None:
         """Move on in the stream, and forget where it is time to."""
@@ -75,9 +75,9 @@ class FadingState(RidgeState):
         """Return pending inputs times the roots of their weights."""
         return super().rows_of(ids) * self._roots(ids)[:, None]
 
-    def evidence(self, ids: Sequence[Id], labels: Floats) -> tuple[Floats, Floats]:
+    def rows_and_labels(self, ids: Sequence[Id], labels: Floats) -> tuple[Floats, Floats]:
         """Return pending inputs and their labels, both times the roots of their weights."""
-        rows, y = super().evidence(ids, labels)
+        rows, y = super().rows_and_labels(ids, labels)
         return rows, y * self._roots(ids)
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -92,7 +92,7 @@ class FadingState(RidgeState):
         self.asked = dict(zip(values["pending"], values["asked"], strict=True))
 
     def _fade(self, factor: float) -> None:
-        self._ready = {}
+        self._last_solve = None
         self.labelled.fade(factor, self.model.penalty)
         if self._has_own_queries:
             cast(Gram, self.queried).fade(factor, self.model.penalty)

@@ -15,7 +15,7 @@ from qufur.errors import invalid
 from qufur.models.gram.kernel import Kernel, KernelGram
 from qufur.models.kernels import adds_noise, build_kernel, describe_kernel, noise_in
 from qufur.models.least_squares import LeastSquares
-from qufur.models.least_squares_state import RidgeState
+from qufur.models.least_squares_state import LeastSquaresState
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class KernelRidge(LeastSquares):
             check_shapes(arrays, {"rows": "nd"}, d=self.dim)
         return KernelGram.restored(self.kernel, self.penalty, arrays)
 
-    def start(self) -> RidgeState:
-        return RidgeState(self)
+    def start(self) -> LeastSquaresState:
+        return LeastSquaresState(self)
 
     def describe(self) -> dict[str, Any]:
         fields = {name.name: getattr(self, name.name) for name in dataclasses.fields(self)}

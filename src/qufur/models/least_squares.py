@@ -44,7 +44,7 @@ class LeastSquares(Regression):
     def features(self, X: Floats) -> Floats:
         """Return the rows as the posterior takes them."""
 
-    def feature(self, x: Floats) -> Floats:
+    def feature_one(self, x: Floats) -> Floats:
         """Return one row as the posterior takes it."""
         return np.asarray(self.features(x[None])[0])
 
@@ -60,26 +60,26 @@ class LeastSquares(Regression):
     def restored(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Posterior:
         """Return the posterior that its `arrays` described."""
 
-    def delta(self, variance: Numbers) -> Numbers:
+    def uncertainty_of(self, variance: Numbers) -> Numbers:
         """Return Δ for ‖x‖² in M⁻¹."""
-        return self.level * lesser(self.most, variance)
+        return self.noise_scale * lesser(self.variance_cap, variance)
 
     @cached_property
-    def most(self) -> float:
+    def variance_cap(self) -> float:
         """The variance at which Δ is capped."""
         return 1.0 if self.cap else math.inf
 
     @cached_property
-    def level(self) -> float:
+    def noise_scale(self) -> float:
         """η̃²."""
         return max(1.0, self.noise) ** 2
 
     def outside(self, size: float, uncertainty: float) -> float:
         """Return λ‖x‖² in M⁻¹ over ‖x‖²: 1 if no query has anything in common with x, near 0 if many do."""
-        return min(1.0, self.penalty * uncertainty / (self.level * size)) if size > 0 else 0.0
+        return min(1.0, self.penalty * uncertainty / (self.noise_scale * size)) if size > 0 else 0.0
 
     def capped(self, uncertainty: float) -> bool:
-        return self.cap and uncertainty >= self.level
+        return self.cap and uncertainty >= self.noise_scale
 
 
 def set_uncertainty(model: Any) -> None:

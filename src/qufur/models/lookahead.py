@@ -64,6 +64,21 @@ class Terms(Protocol):
         """Buy a label that is wanted; return whether `lowest` has changed for rows to come."""
 
 
+@dataclass(frozen=True)
+class Effort:
+    """What it took to decide some rows: of how many covariances were needed, and how many were queried."""
+
+    rows: int
+    candidates: int
+    queries: int
+
+    def __add__(self, other: Effort) -> Effort:
+        """Return what both took."""
+        return Effort(
+            self.rows + other.rows, self.candidates + other.candidates, self.queries + other.queries
+        )
+
+
 class Lookahead(ABC):
     """A block of upcoming inputs: first its queries are found, then it is absorbed as a whole.
 
@@ -83,11 +98,8 @@ class Lookahead(ABC):
         """How many rows were taken together."""
 
     @abstractmethod
-    def decide(self, terms: Terms) -> int:
-        """Decide the next rows, as many as there are terms for, each as if it had come alone.
-
-        Returns how many of them had to be looked into.
-        """
+    def decide(self, terms: Terms) -> Effort:
+        """Decide the next rows, as many as there are terms for, each as if it had come alone."""
 
     @abstractmethod
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
@@ -103,20 +115,20 @@ class OneRow(Lookahead):
     def __init__(self, state: State, X: Floats) -> None:
         self._state = state
         self._X = X
-        self._prediction, uncertainty = state.meet(X[0], float(X[0].dot(X[0])))
+        self._prediction, uncertainty = state.predict_next(X[0], float(X[0].dot(X[0])))
         check_finite(self._prediction, uncertainty)
         self.uncertainty = np.array([uncertainty])
 
     def __len__(self) -> int:
         return 1
 
-    def decide(self, terms: Terms) -> int:
+    def decide(self, terms: Terms) -> Effort:
         """Buy the label if it is wanted."""
         uncertainty = self.uncertainty.item()
         if uncertainty > terms.lowest.item():
             terms.buy(0, uncertainty)
             self.queried = np.zeros(1, dtype=np.int64)
-        return 1
+        return Effort(1, 1, len(self.queried))
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the prediction, then ask for the label if it is wanted, then learn what arrived."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, as_count, set_fields
-from qufur.models.forgetting_state import FadingState
+from qufur.models.forgetting_state import ForgettingState
 from qufur.models.gram.gram import Gram
 from qufur.models.least_squares import LeastSquares
-from qufur.models.least_squares_state import RidgeState
+from qufur.models.least_squares_state import LeastSquaresState
 from qufur.models.regression import as_flag
 
 
@@ -44,7 +44,7 @@ class Ridge(LeastSquares):
         The user's (lowest, highest) label, mapped to [−1, 1] inside. Noise may carry labels beyond it.
     half_life
         An integer of at least 1: after so many examples of the stream a label, and the query for it, count
-        half; for a θ* that moves. None never forgets. `FadingState` says how.
+        half; for a θ* that moves. None never forgets. `ForgettingState` says how.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Ridge(LeastSquares):
         """Return the rows with the constant appended, if there is an intercept."""
         return np.column_stack([X, np.ones(len(X))]) if self.intercept else X
 
-    def feature(self, x: Floats) -> Floats:
+    def feature_one(self, x: Floats) -> Floats:
         return np.append(x, 1.0) if self.intercept else x
 
     def sizes(self, X: Floats) -> Floats:
@@ -96,8 +96,8 @@ class Ridge(LeastSquares):
     def restored(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Gram:
         return Gram.restored(arrays, self.dim + self.intercept)
 
-    def start(self) -> RidgeState:
-        return RidgeState(self) if self.half_life is None else FadingState(self, self.half_life)
+    def start(self) -> LeastSquaresState:
+        return LeastSquaresState(self) if self.half_life is None else ForgettingState(self, self.half_life)
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Ridge]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, under
 from qufur.models.base import Id, State
-from qufur.models.lookahead import Arrivals, Lookahead, Terms
+from qufur.models.lookahead import Arrivals, Effort, Lookahead, Terms
 
 if TYPE_CHECKING:
     from qufur.models.softmax import Softmax
@@ -29,9 +29,9 @@ class SoftmaxState(State):
         self.pending = self.inputs.pending
 
     @property
-    def reach(self) -> int:
+    def first_block_size(self) -> int:
         """Over how many inputs it pays to look ahead at first, as the linear learner has it."""
-        return self.inputs.reach
+        return self.inputs.first_block_size
 
     def predict(self, X: Floats) -> Floats:
         """Return the most probable class of each row, from the labelled data alone."""
@@ -45,13 +45,13 @@ class SoftmaxState(State):
         """Return Δ of each row, given every query so far."""
         return self.inputs.uncertainty(X)
 
-    def meet(self, x: Floats, square: float) -> tuple[float, float]:
+    def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
         """Return the class and Δ of the one input that is next in the stream; `square` is ‖x‖²."""
-        return self.predict(x[None]).item(), self.inputs.meet(x, square)[1]
+        return self.predict(x[None]).item(), self.inputs.predict_next(x, square)[1]
 
-    def look(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats) -> Lookahead:
         """Look ahead over the rows of X that the linear learner can take together."""
-        return SoftmaxLook(self, X, self.inputs.look(X))
+        return SoftmaxLookahead(self, X, self.inputs.look_ahead(X))
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for."""
@@ -86,7 +86,7 @@ class SoftmaxState(State):
         self.pending = self.inputs.pending
 
 
-class SoftmaxLook(Lookahead):
+class SoftmaxLookahead(Lookahead):
     """The linear learner's look-ahead decides; predictions and training follow the labels as they arrive."""
 
     def __init__(self, state: SoftmaxState, X: Floats, look: Lookahead) -> None:
@@ -97,11 +97,11 @@ class SoftmaxLook(Lookahead):
     def __len__(self) -> int:
         return len(self._X)
 
-    def decide(self, terms: Terms) -> int:
+    def decide(self, terms: Terms) -> Effort:
         """Let the linear learner decide."""
-        candidates = self._look.decide(terms)
+        effort = self._look.decide(terms)
         self.uncertainty, self.queried = self._look.uncertainty, self._look.queried
-        return candidates
+        return effort
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, training at each arrival."""

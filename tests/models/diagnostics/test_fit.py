@@ -123,7 +123,7 @@ def test_a_run_tests_the_labels_in_order_of_arrival(model, delay):
 def test_queries_without_labels_are_not_counted():
     state = Ridge(2).start()
     state.query(["a", "b"], np.eye(2))
-    state.look(np.eye(2))
+    state.look_ahead(np.eye(2))
     assert state.queried.innovations.count == 0
     state.label(["b"], np.array([0.5]))
     assert state.fit().labels == 1

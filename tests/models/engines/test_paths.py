@@ -5,9 +5,11 @@ What they go through inside is chosen by the problem: every form of M, kernels, 
 """
 
 import os
+import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -32,9 +34,10 @@ from qufur import (
     Uniform,
     run,
 )
-from qufur.models.engines import compiled, copy_look
+from qufur.models import engines
+from qufur.models.engines import compiled
 from qufur.models.least_squares import LeastSquares
-from qufur.models.least_squares_state import RidgeState
+from qufur.models.least_squares_state import LeastSquaresState
 from qufur.rules.base import Rule
 from qufur.streams import Arrays
 
@@ -56,7 +59,7 @@ class StableOracle(Oracle):
 
     def uncertainty(self, x):
         _, R = self.factors([row for row, *_ in self.labelled] + list(self.pending.values()))
-        return self.delta(float(np.sum(np.linalg.solve(R.T, x) ** 2)))
+        return self.uncertainty_of(float(np.sum(np.linalg.solve(R.T, x) ** 2)))
 
 
 # Problems
@@ -83,9 +86,8 @@ class Problem:
         return [np.array(column) for column in zip(*answers, strict=True)][1:5]
 
 
-LOOKS = {"OneRow", "BlockLook"}
-COMPILED_LOOK = {"CompiledLook"} if True in COMPILED else set()
-SMALL_LOOKS = {"PanelLook"} | COMPILED_LOOK
+ENGINES = {"OneRow", "CovarianceEngine"}
+IN_LOOPS = {"CompiledEngine"} if True in COMPILED else set()
 
 
 @dataclass(frozen=True)
@@ -110,17 +112,17 @@ class Form:
 
 LARGE = {"smallest_penalty": 1e-3, "digits": 1e-7}
 FORMS = {
-    "few rows": Form({"LowRankGram"} | LOOKS | COMPILED_LOOK, (81, 150), (1, 40)),
-    "many columns": Form({"LowRankGram"} | LOOKS, (260, 280), (25,)),
-    "growing": Form({"LowRankGram", "InverseGram"} | LOOKS | SMALL_LOOKS, (8, 40)),
-    "many rows": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 6), (20, 130, 330)),
-    "large": Form({"InverseGram", "FactorGram"} | LOOKS, (1, 40), magnitude=3, **LARGE),
-    "huge": Form({"FactorGram"} | LOOKS, (1, 12), magnitude=6, **LARGE),
+    "few rows": Form({"LowRankGram"} | ENGINES | IN_LOOPS, (81, 150), (1, 40)),
+    "many columns": Form({"LowRankGram"} | ENGINES, (260, 280), (25,)),
+    "growing": Form({"LowRankGram", "InverseGram"} | ENGINES | IN_LOOPS, (8, 40)),
+    "many rows": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 6), (20, 130, 330)),
+    "large": Form({"InverseGram", "FactorGram"} | ENGINES, (1, 40), magnitude=3, **LARGE),
+    "huge": Form({"FactorGram"} | ENGINES, (1, 12), magnitude=6, **LARGE),
     # So many labels come within a block that M goes through all of its forms on the way.
-    "labels together": Form({"FactorGram"} | LOOKS, (8, 20), (330,), 2.5, 0.01, 1e-7, examples=16),
-    "kernel": Form({"KernelGram"} | LOOKS, (1, 40), kernel=True),
-    "forgetting": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 20), forgets=True),
-    "intercept": Form({"InverseGram"} | LOOKS | SMALL_LOOKS, (1, 20), intercept=True),
+    "labels together": Form({"FactorGram"} | ENGINES, (8, 20), (330,), 2.5, 0.01, 1e-7, examples=16),
+    "kernel": Form({"KernelGram"} | ENGINES, (1, 40), kernel=True),
+    "forgetting": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), forgets=True),
+    "intercept": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), intercept=True),
 }
 
 
@@ -223,7 +225,7 @@ def runs(problem):
     """Play by `run` in every way; yield the learner and the columns of its trace."""
     for block in BLOCKS:
         for is_compiled in COMPILED:
-            if is_compiled and block is not None and block < copy_look.FEWEST_ROWS:
+            if is_compiled and block is not None and block < compiled.CompiledEngine.fewest_rows:
                 continue
             with mock.patch.object(compiled, "available", lambda on=is_compiled: on):
                 learner = problem.learner()
@@ -266,10 +268,10 @@ def assert_same_end(mine, reference, digits):
 
 def passing_through(form, play, in_batches):
     """Compare one by one with the slow implementation and every way with that; return what was passed."""
-    look, passed = RidgeState.look, set()
+    look_ahead, passed = LeastSquaresState.look_ahead, set()
 
-    def noted_look(state, X):
-        found, posterior = look(state, X), state.queried
+    def noted(state, X):
+        found, posterior = look_ahead(state, X), state.queried
         passed.update({type(found).__name__, type(getattr(posterior, "form", posterior)).__name__})
         return found
 
@@ -293,7 +295,7 @@ def passing_through(form, play, in_batches):
             assert_same_answers(answers, reference, label_range, form.digits)
             assert_same_end(learner, alone, form.digits)
 
-    with threadpool_limits(limits=1), mock.patch.object(RidgeState, "look", noted_look):
+    with threadpool_limits(limits=1), mock.patch.object(LeastSquaresState, "look_ahead", noted):
         check()
     return passed
 
@@ -348,3 +350,23 @@ print(run(Learner(Ridge(5), QuFUR(1.0)), streams.Arrays(X, X[:, 0])).queries)
     X = np.random.default_rng(0).normal(size=(100, 5))
     queries = run(Learner(Ridge(5), QuFUR(1.0)), Arrays(X, X[:, 0])).queries
     assert found.stdout.split() == [str(queries)] * 2
+
+
+def documented_engine():
+    """Return the engine that the page for contributors shows."""
+    page = Path(__file__).parents[3] / "docs" / "contributing.md"
+    (code,) = (
+        code for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if "BlockEngine)" in code
+    )
+    assert len(code.splitlines()) < 40
+    names = {}
+    exec(compile(code, page.name, "exec"), names)
+    return names["RowByRow"]
+
+
+@pytest.mark.parametrize("name", ["growing", "large", "kernel", "forgetting"])
+def test_an_engine_of_ones_own_decides_as_one_by_one(name):
+    engine, form = documented_engine(), replace(FORMS[name], examples=8)
+    with mock.patch.object(engines, "ENGINES", (engine, *engines.ENGINES)):
+        assert "RowByRow" in passing_through(form, runs, in_batches=False)
+        assert "RowByRow" in passing_through(form, batches, in_batches=True)

@@ -5,7 +5,7 @@ import pytest
 from tests.storage.test_snapshot import same
 
 from qufur import Learner, QuFUR, Ridge, snapshot
-from qufur.models.gram.deferred_rows import Waiting
+from qufur.models.gram.deferred_rows import DeferredRows
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.inverse import InverseGram
 
@@ -123,7 +123,7 @@ def test_files_of_older_versions_have_no_late_rows(tmp_path):
 @pytest.mark.parametrize("sizes", [[1, 1, 1, 1, 1], [2, 1, 4, 3], [5], [3, 1], [1, 3, 1]])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_every_row_enters_once(sizes, sign):
-    matrix, rows = np.zeros((DIM, DIM), order="F"), Waiting(room=4, dim=DIM, sign=sign)
+    matrix, rows = np.zeros((DIM, DIM), order="F"), DeferredRows(room=4, dim=DIM, sign=sign)
     start = 0
     for size in sizes:
         part = X[start : start + size]

@@ -13,7 +13,7 @@ from qufur.adapters.sklearn.free_intercept import scores_and_variances
 from qufur.arrays import Floats
 from qufur.models import Ridge
 from qufur.models.gram.gram import Gram
-from qufur.models.least_squares_state import RidgeState
+from qufur.models.least_squares_state import LeastSquaresState
 
 FARTHEST = 2e4
 """The largest intercept in units of σ̂: the least λ that `Fit` tries leaves 10⁻⁵ of it among the errors."""
@@ -120,7 +120,7 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             It supposes that the model fits. NaN where the labels leave σ̂ open: while they are few, and where
             they lie so far from 0 that σ̂ drowns in it. A `label_range` mends that.
         """
-        rows, state = self._known(X), cast(RidgeState, self.learner_.state)
+        rows, state = self._known(X), cast(LeastSquaresState, self.learner_.state)
         model = cast(Ridge, state.model)
         scores, variances = scores_and_variances(model, cast(Gram, state.labelled), rows)
         if not return_std:
@@ -146,7 +146,7 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         return y
 
 
-def _noise(state: RidgeState) -> float:
+def _noise(state: LeastSquaresState) -> float:
     """Return σ̂ in the user's units, or NaN where it is not to be trusted."""
     model, noise = cast(Ridge, state.model), state.fit().noise
     low, high = model.label_range

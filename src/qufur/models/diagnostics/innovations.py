@@ -28,7 +28,7 @@ class Innovations:
     --------
     >>> innovations = Innovations(2)
     >>> X, y = np.array([[1.0, 0.0]]), np.array([0.5])
-    >>> innovations.note(Absorbed(X, y, surprise=np.array([0.25]), spread=np.array([2.0])))
+    >>> innovations.note(Absorbed(X, y, innovation=np.array([0.25]), innovation_scale=np.array([2.0])))
     >>> innovations.count, innovations.squares, innovations.tested().count
     (1.0, 0.25, 1.0)
     """
@@ -54,20 +54,20 @@ class Innovations:
 
     def note(self, labels: Absorbed) -> None:
         """Take note of labels and their errors."""
-        X, y, error, spread = labels
+        X, y, innovation, innovation_scale = labels
         self.count += len(y)
         self.squares += float(y @ y)
         start = 0
-        while start < len(error):
-            stop = start + self._room(len(error) - start)
-            self._collect(X[start:stop], error[start:stop], spread[start:stop], y[start:stop])
+        while start < len(innovation):
+            stop = start + self._room(len(innovation) - start)
+            self._collect(X[start:stop], innovation[start:stop], innovation_scale[start:stop], y[start:stop])
             start = stop
 
-    def note_one(self, x: Floats, y: float, error: float, spread: float) -> None:
+    def note_one(self, x: Floats, y: float, innovation: float, innovation_scale: float) -> None:
         """Take note of one label, as `note` does, and faster."""
         self.count += 1.0
         self.squares += y * y
-        self._labels[:3, self._filled] = error, spread, y
+        self._labels[:3, self._filled] = innovation, innovation_scale, y
         self._rows[self._filled % self.rows_at_once] = x
         self._fill(1, self._rows)
 
@@ -119,10 +119,10 @@ class Innovations:
             return min(count, self.rows_at_once - at)
         return min(count - count % self.rows_at_once, self.collected_at_once - self._filled)
 
-    def _collect(self, X: Floats, error: Floats, spread: Floats, y: Floats) -> None:
+    def _collect(self, X: Floats, innovation: Floats, innovation_scale: Floats, y: Floats) -> None:
         """Take labels that there is room for."""
         here = self._labels[:, self._filled : self._filled + len(X)]
-        here[0], here[1], here[2] = error, spread, y
+        here[0], here[1], here[2] = innovation, innovation_scale, y
         if len(X) >= self.rows_at_once:  # no need to keep them
             self._fill(len(X), X)
         else:
@@ -152,8 +152,8 @@ class Innovations:
 
 
 def _test(tests: MisfitTests, labels: Floats) -> None:
-    error, spread, y, drift = labels
-    tests.update(_bounded(error), spread, _bounded(y - spread * error), drift)
+    innovation, innovation_scale, y, drift = labels
+    tests.update(_bounded(innovation), innovation_scale, _bounded(y - innovation_scale * innovation), drift)
 
 
 def _bounded(values: Floats) -> Floats:

@@ -68,9 +68,11 @@ class MisfitTests:
         worth = V / (V + _excess(self.early, np.array(self.count), self.moments[0]))
         return int(worth * max(self.count - self.stretch, 0.0))
 
-    def update(self, error: Floats, spread: Floats, predicted: Floats, drift: Floats) -> None:
+    def update(self, error: Floats, innovation_scale: Floats, predicted: Floats, drift: Floats) -> None:
         """Bet on labels from the start of a stretch on: e, √(1 + q), ŷ and the drift weight of each."""
-        e, spread, y, drift = (_stretches(values) for values in (error, spread, predicted, drift))
+        e, innovation_scale, y, drift = (
+            _stretches(values) for values in (error, innovation_scale, predicted, drift)
+        )
         # Means are those before a stretch, over labels that came in full stretches.
         before = self.count + self.stretch * np.arange(len(e))
         count = np.maximum(before, 1.0)
@@ -78,7 +80,7 @@ class MisfitTests:
         terms = _squares(np.array([e, y, square]))
         totals = _running(self.moments, terms)
         noise, second, fourth = (totals - terms) / count
-        known = 1.0 / (10 * spread**2 - 9)  # 1/(1 + 10 q)
+        known = 1.0 / (10 * innovation_scale**2 - 9)  # 1/(1 + 10 q)
         w = _weights(y, square, drift, second[:, None], fourth[:, None]) * known**2
         scale = _before(self.weights, _squares(w)) / count
         # Early weights are tiny: without a bound the first ones of full size would outweigh all others.
@@ -87,7 +89,7 @@ class MisfitTests:
         S = _running(self.sums, z.sum(axis=2))
         V = _running(self.variances, _squares(z)) + self.mixture
         self.count += len(error)
-        early = _running(self.early, _early(e, np.where(spread > 0, 1 - known**4, 0.0)))
+        early = _running(self.early, _early(e, np.where(innovation_scale > 0, 1 - known**4, 0.0)))
         V += _excess(early, np.minimum(before + self.stretch, self.count), totals[0])
         log = (np.log(self.mixture / V) + S**2 / V) / 2
         log[DRIFT, S[DRIFT] < 0] = 0.0

@@ -1,10 +1,10 @@
-"""How a least-squares learner plays a block once its queries are decided."""
+"""What an engine is, and how a block is played once its queries are decided."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,21 +16,36 @@ from qufur.models.gram.update import Update, forward
 from qufur.models.lookahead import Arrivals, Lookahead
 
 if TYPE_CHECKING:
-    from qufur.models.least_squares_state import RidgeState
+    from qufur.models.least_squares_state import LeastSquaresState
 
 
-class RidgeLook(Lookahead):
-    """A block of rows X, seen from M at the block's start. How it is decided is what kinds differ in."""
+class BlockEngine(Lookahead):
+    """Decides a block of rows X, as the posterior takes them, seen from M at the block's start.
 
-    largest_variance = 1e6
+    A new one has `fits` or `suits`, `decide`, `learn` and `update`, and is listed in `engines/__init__.py`.
+    """
+
+    first_block_size: ClassVar[int] = 32
+    """Over how many inputs it pays to look ahead at first."""
+    largest_variance: ClassVar[float] = 1e6
     """Queries take squares off variances: digits are lost where those are huger than this."""
 
-    def __init__(self, state: RidgeState, X: Floats) -> None:
+    def __init__(self, state: LeastSquaresState, X: Floats) -> None:
         self._state = state
         self.X = X
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @classmethod
+    def fits(cls, posterior: Posterior) -> bool:
+        """Return whether this is the way to look ahead from such a posterior. It changes nothing."""
+        return True
+
+    @classmethod
+    def suits(cls, posterior: Posterior, X: Floats) -> bool:
+        """Return whether this is the way to decide these rows, several of them. It changes nothing."""
+        return cls.fits(posterior)
 
     @abstractmethod
     def learn(self, y: Floats) -> Floats:
@@ -47,9 +62,9 @@ class RidgeLook(Lookahead):
             scores = self.learn(state.model.scaled(arrivals.labels))
         else:
             queries = self.update()
-            state.fork()
+            state.split()
             state.await_labels(ids, queries.X)
-            rows, y = state.evidence(arrivals.ids, arrivals.labels)
+            rows, y = state.rows_and_labels(arrivals.ids, arrivals.labels)
             scores = play(state.labelled, self.X, rows, y, arrivals.before)
             state.queried.absorb(queries)
             state.drop(arrivals.ids)
@@ -59,7 +74,7 @@ class RidgeLook(Lookahead):
     def _all_answered_at_once(self, ids: Sequence[Id], arrivals: Arrivals) -> bool:
         # Then one matrix serves queries and labels.
         state = self._state
-        same = not state.pending and len(ids) == len(arrivals.ids) and not state.labelled.is_delicate
+        same = not state.pending and len(ids) == len(arrivals.ids) and not state.labelled.sequential_only
         return same and np.array_equal(arrivals.before, self.queried + 1) and list(ids) == list(arrivals.ids)
 
 
@@ -71,7 +86,7 @@ def play(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> F
     scores = gram.scores(X)
     for part in pieces(len(rows)):
         gram.prepare(rows[part])
-        if gram.is_delicate:  # the rows of a piece may bring M to that
+        if gram.sequential_only:  # the rows of a piece may bring M to that
             first, rest = before[part.start], slice(part.start, None)
             scores[first:] = _play_in_turn(gram, X[first:], rows[rest], y[rest], before[rest] - first)
             break

@@ -1,28 +1,24 @@
-"""The look-ahead of a small linear model by compiled loops, where numba works (`qufur[fast]`)."""
+"""Small linear models in compiled loops, where numba works (`qufur[fast]`)."""
 
 from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, Ints
-from qufur.models.engines.copy_look import CopyLook
+from qufur.arrays import Bools, Floats
+from qufur.models.engines.base import BlockEngine
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.inverse import InverseGram
 from qufur.models.gram.low_rank import LowRankGram
-from qufur.models.lookahead import Terms
+from qufur.models.gram.posterior import Posterior
+from qufur.models.gram.update import Absorbed, Update
+from qufur.models.lookahead import Effort, Terms
 
 if TYPE_CHECKING:
-    from qufur.models.least_squares import LeastSquares
-    from qufur.models.least_squares_state import RidgeState
-
-LARGEST_DIM = 256
-LARGEST_DIM_OF_TURNS = 512
-"""Beyond it turns are a few percent of a run, and numba takes longer to import than it saves in a second."""
-FEWEST_TURNS = 16
+    from qufur.models.least_squares_state import LeastSquaresState
 
 
 @cache
@@ -35,65 +31,81 @@ def available() -> bool:
     return True
 
 
-def takes_turns(rows: int, dim: int) -> bool:
-    """Return whether so many rows of a block, of so many columns, take their turns in a compiled loop."""
-    return rows >= FEWEST_TURNS and dim <= LARGEST_DIM_OF_TURNS and available()
+class CompiledEngine(BlockEngine):
+    """Rows meet M⁻¹ one after the other; each that is queried takes z zᵀ off a copy of it.
 
+    z = M⁻¹x/√(1 + q). While M is young, rows meet the few rows that make up its M⁻¹ instead, until those have
+    become many. The state is given the copy at the end.
 
-def in_turns(G: Floats, places: Ints, terms: Terms, model: LeastSquares) -> tuple[Ints, Floats]:
-    """Do what `turns.in_turns` does, compiled."""
-    from qufur.models.engines import numba_loops
-
-    levels = np.ascontiguousarray(terms.levels[:, places].T)
-    charges, chosen, columns = numba_loops.take_turns(
-        np.ascontiguousarray(G), levels, terms.room, model.level, model.most
-    )
-    terms.charges[:, places] = charges.T
-    return chosen, columns[:, chosen].T
-
-
-class CompiledLook(CopyLook):
-    """A block of rows that meet M⁻¹ one after the other, in compiled loops.
-
-    While M is young they meet the few rows that make up its M⁻¹, until those have become many.
+    Attributes
+    ----------
+    inverse
+        M⁻¹ after the queries so far, the upper triangle in the order of BLAS.
+    Z
+        The z of the queries so far.
+    variance
+        q of each row that was decided, given the queries before it.
     """
 
-    @classmethod
-    def suits(cls, gram: Gram) -> bool:
-        """Return whether there are compiled loops for so small an M."""
-        return len(gram.coef) <= LARGEST_DIM and not gram.is_delicate and available()
+    first_block_size: ClassVar[int] = 1024
+    largest_dim: ClassVar[int] = 256
+    fewest_rows: ClassVar[int] = 16
 
-    def __init__(self, state: RidgeState, gram: Gram, X: Floats) -> None:
+    inverse: Floats
+    Z: Floats
+    variance: Floats
+
+    def __init__(self, state: LeastSquaresState, X: Floats) -> None:
         from qufur.models.engines import numba_loops
 
-        super().__init__(state, gram, X)
-        self._query = np.empty(0, dtype=bool)
+        super().__init__(state, X)
+        self._gram = gram = cast(Gram, state.queried)
+        self.Z, self.variance, self._query = X[:0], np.empty(0), np.empty(0, dtype=bool)
         self._young = gram.form if isinstance(gram.form, LowRankGram) else None
         if isinstance(gram.form, InverseGram):
             # The upper triangle in the order of BLAS is the lower one in that of C.
-            self.inverse = numba_loops.whole(gram.form.inverse.T).T
+            self.inverse = numba_loops.whole(gram.form.up_to_date_inverse().T).T
 
-    def decide(self, terms: Terms) -> int:
+    @classmethod
+    def fits(cls, posterior: Posterior) -> bool:
+        """Return whether M is small and in a form for which there are loops."""
+        if not isinstance(posterior, Gram) or posterior.sequential_only:
+            return False
+        return len(posterior.coef) <= cls.largest_dim and available()
+
+    @classmethod
+    def suits(cls, posterior: Posterior, X: Floats) -> bool:
+        """Return whether, besides, there are enough rows, and none whose variance may be huge."""
+        if len(X) < cls.fewest_rows or not cls.fits(posterior):
+            return False
+        # No variance is above ‖x‖² times the norm of M⁻¹.
+        most = cls.largest_variance / cast(Gram, posterior).norm_of_inverse
+        return float(np.vdot(X, X)) <= most or float(np.einsum("ij,ij->i", X, X).max()) <= most
+
+    def decide(self, terms: Terms) -> Effort:
         """Decide rows in one go; none costs more than the others."""
         from qufur.models.engines import numba_loops
 
         model, levels = self._state.model, np.ascontiguousarray(terms.levels.T)
         rows = self.X[len(self._query) : len(self._query) + len(levels)]
-        delta = terms.room, model.level, model.most
+        limits = terms.room, model.noise_scale, model.variance_cap
         at = 0
         if self._young is not None:
             form = self._young
             basis = np.concatenate([form.basis, math.sqrt(form.regularization) * self.Z])
-            found = numba_loops.decide_young(basis, form.regularization, rows, levels, *delta, form.most_rows)
+            found = numba_loops.decide_young(
+                basis, form.regularization, rows, levels, *limits, form.most_rows
+            )
             at = self._take(terms, 0, *found)
             if at < len(rows):
                 self._young = None
                 self.inverse = form.inverse_with(self.Z)
         if at < len(rows):
-            self._take(terms, at, *numba_loops.decide(self.inverse.T, rows[at:], levels[at:], *delta))
-        self.queried = self._query.nonzero()[0]
-        self.uncertainty = model.delta(self.variance)
-        return 0
+            self._take(terms, at, *numba_loops.decide(self.inverse.T, rows[at:], levels[at:], *limits))
+        bought = self._query.nonzero()[0]
+        queries, self.queried = len(bought) - len(self.queried), bought
+        self.uncertainty = model.uncertainty_of(self.variance)
+        return Effort(len(rows), 0, queries)
 
     def _take(self, terms: Terms, at: int, variance: Floats, charges: Bools, Z: Floats) -> int:
         """Take over what a loop found about rows from `at` on; return up to where."""
@@ -107,18 +119,28 @@ class CompiledLook(CopyLook):
         """Predict and learn row by row."""
         from qufur.models.engines import numba_loops
 
-        coef = self.gram.coef.copy()
-        scores, surprise = numba_loops.learn(coef, self.X, self.Z, self.variance, self._query, y)
-        self.give_back(y, surprise, coef)
+        coef = self._gram.coef.copy()
+        scores, innovation = numba_loops.learn(coef, self.X, self.Z, self.variance, self._query, y)
+        if len(y):
+            self._give_back(Absorbed(self.X[self.queried], y, innovation, self._innovation_scale()), coef)
         return np.asarray(scores)
 
-    def give_back(self, y: Floats, surprise: Floats, coef: Floats) -> None:
+    def _give_back(self, labels: Absorbed, coef: Floats) -> None:
         """Let the state have the rows that were added to a young M⁻¹, or M⁻¹ itself."""
         if self._young is None:
-            self.gram.invert()
-            super().give_back(y, surprise, coef)
-        elif len(y):
-            self.gram.grow(self.absorbed(y, surprise), self.Z, coef)
+            self._gram.invert()
+            self._gram.take_over(labels, self.inverse, coef)
+        else:
+            self._gram.grow(labels, self.Z, coef)
+
+    def update(self) -> Update:
+        """Return the queries, to be absorbed without labels: L from L Z = W and V = Z Xᵀ."""
+        rows = self.X[self.queried]
+        L = np.tril(rows @ self.Z.T, -1) + np.diag(self._innovation_scale())
+        return Update(rows, L @ self.Z, np.asfortranarray(L))
+
+    def _innovation_scale(self) -> Floats:
+        return np.asarray(np.sqrt(1.0 + self.variance[self.queried]))
 
 
 def _joined(some: Any, more: Any) -> Any:

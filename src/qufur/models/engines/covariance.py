@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.models.engines import compiled
-from qufur.models.engines.base import RidgeLook
-from qufur.models.engines.turns import in_turns
-from qufur.models.gram.posterior import View
+from qufur.models import blas
+from qufur.models.engines.base import BlockEngine
 from qufur.models.gram.update import Update, forward
-from qufur.models.lookahead import Terms
+from qufur.models.lookahead import Effort, Terms
 
 if TYPE_CHECKING:
-    from qufur.models.least_squares_state import RidgeState
+    from qufur.models.least_squares_state import LeastSquaresState
 
 
-class BlockLook(RidgeLook):
+class CovarianceEngine(BlockEngine):
     """A block of rows X seen from M at the block's start, in a linear or a kernel model.
 
     Let K be the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L the Cholesky factor of I + K
@@ -26,11 +24,15 @@ class BlockLook(RidgeLook):
     first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx². A covariance falls by Σ_{j≤k} V_ja V_jx.
     """
 
-    def __init__(self, state: RidgeState, view: View) -> None:
+    def __init__(self, state: LeastSquaresState, X: Floats) -> None:
+        view = state.queried.view(X)
+        (huge,) = np.nonzero(view.variance > self.largest_variance)
+        if len(huge):  # a huge row is the last of its block, or the only one
+            view = state.queried.view(X[: max(1, int(huge[0]))])
         super().__init__(state, view.X)
         self._view = view
         self._variance = view.variance
-        self.uncertainty = state.model.delta(view.variance)
+        self.uncertainty = state.model.uncertainty_of(view.variance)
         self._queries: list[tuple[Update, Floats]] = []
         self._V = np.empty((0, len(view.X)))
         self._decided = 0
@@ -46,22 +48,36 @@ class BlockLook(RidgeLook):
         """Return the queries, to be absorbed without labels."""
         return Update.joined(self._queries) if self._queries else Update.bare(self.X[:0])
 
-    def decide(self, terms: Terms) -> int:
+    def decide(self, terms: Terms) -> Effort:
         """Go through the rows that would be queried if no other were: Δ only falls, so no other row is."""
         lowest, start = terms.lowest, self._decided
         self._decided += len(lowest)
         places = (self.uncertainty[start : self._decided] > lowest).nonzero()[0]
+        chosen = places[:0]
         if len(places):
             rows = start + places
             G, taken = self._view.among(rows), self._V[:, rows]
             if len(taken):
                 G -= taken.T @ taken
-            is_compiled = compiled.takes_turns(len(rows), self.X.shape[1])
-            take_turns = compiled.in_turns if is_compiled else in_turns
-            chosen, L = take_turns(G, places, terms, self._state.model)
+            chosen, L = self._choose(G, places, terms)
             if len(chosen):
                 self._settle(rows[chosen], L)
-        return len(places)
+        return Effort(len(lowest), len(places), len(chosen))
+
+    def _choose(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
+        """Let rows of covariances G, at these places of the terms, be queried or not, one after the other.
+
+        Returns which of them are queried, and L; only its lower triangle means anything.
+        """
+        cholesky, model = SequentialCholesky(G), self._state.model
+        lowest = terms.lowest[places].tolist()
+        for turn, place in enumerate(places.tolist()):
+            uncertainty = model.uncertainty_of(cholesky.variance(turn))
+            if uncertainty > lowest[turn]:
+                cholesky.query(turn)
+                if terms.buy(place, uncertainty):
+                    lowest = terms.lowest[places].tolist()
+        return cholesky.factor()
 
     def _settle(self, queried: Ints, L: Floats) -> None:
         """Let the rest of the block know of queries: V grows by their rows."""
@@ -76,4 +92,45 @@ class BlockLook(RidgeLook):
         self._V = np.concatenate([self._V, V]) if len(self._V) else V
         self.queried = np.concatenate([self.queried, queried])
         self._variance = np.maximum(self._variance - np.einsum("ij,ij->j", V, V), 0.0)
-        self.uncertainty = self._state.model.delta(self._variance)
+        self.uncertainty = self._state.model.uncertainty_of(self._variance)
+
+
+class SequentialCholesky:
+    """Covariances G of some rows, of which the first are queried or not before the next has its turn.
+
+    A query of row i takes g gᵀ/(1 + g_i) off G, with g its column. This is a Cholesky factorisation of
+    I + G that leaves out the rows that are not queried: the columns g/√(1 + g_i) of the others are its L.
+
+    >>> cholesky = SequentialCholesky(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    >>> cholesky.query(0)
+    >>> cholesky.variance(1)
+    0.5
+    """
+
+    def __init__(self, G: Floats) -> None:
+        # BLAS works in place on its own order only; of a symmetric G, the lower triangle is kept up to date.
+        self._G = np.asfortranarray(G)
+        self._columns: list[Floats] = []
+        self.chosen: list[int] = []
+
+    def variance(self, place: int) -> float:
+        """Return the variance of a row after the queries so far, all of them before it."""
+        variance = self._G.item(place, place)
+        return variance if variance > 0.0 else 0.0  # `max` takes longer
+
+    def query(self, place: int) -> None:
+        """Query a row."""
+        # Above the diagonal the column is stale: what it changes there belongs to rows that had their turn.
+        column = self._G[:, place].copy()
+        blas.dsyr(-1.0 / (1.0 + self.variance(place)), column, lower=1, a=self._G, overwrite_a=1)
+        self._columns.append(column)
+        self.chosen.append(place)
+
+    def factor(self) -> tuple[Ints, Floats]:
+        """Return the rows queried, and L; only its lower triangle means anything."""
+        chosen = np.array(self.chosen, dtype=np.int64)
+        columns = np.array(self._columns).reshape(len(chosen), -1)[:, chosen]
+        spread = np.sqrt(1.0 + np.maximum(columns.diagonal(), 0.0))
+        columns /= spread[:, None]
+        columns.flat[:: len(chosen) + 1] = spread
+        return chosen, columns.T

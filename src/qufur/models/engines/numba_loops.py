@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from qufur.arrays import Bools, Floats, Ints
+from qufur.arrays import Bools, Floats
 
 ROWS_AT_ONCE = 64
 QUERIES_AT_ONCE = 24
@@ -135,48 +135,15 @@ def learn(
 
     `coef` is changed in place. Returns the scores, and how far each label was off in its own spread.
     """
-    scores, surprise = np.empty(len(X)), np.empty(len(y))
+    scores, innovation = np.empty(len(X)), np.empty(len(y))
     count = 0
     for row in range(len(X)):
         scores[row] = _product(coef, X[row])
         if query[row]:
-            surprise[count] = (y[count] - scores[row]) / math.sqrt(1.0 + variance[row])
-            _subtract(-surprise[count], Z[count], coef)
+            innovation[count] = (y[count] - scores[row]) / math.sqrt(1.0 + variance[row])
+            _subtract(-innovation[count], Z[count], coef)
             count += 1
-    return scores, surprise
-
-
-@_compiled
-def take_turns(
-    G: Floats, levels: Floats, room: Floats, level: float, most: float
-) -> tuple[Bools, Ints, Floats]:
-    """Go through the rows of covariances G as `Turns` does, one after the other.
-
-    A column of L is found when its row j is queried: L_ij = (G_ij − Σ_k L_ik L_jk)/√(1 + q_j) over the
-    queries k before it, for the rows i after it, whose variances fall by L_ij².
-
-    Returns
-    -------
-    tuple of arrays
-        Which copies pay for each row, the rows queried, and for each of them its column of L, over all rows.
-    """
-    m = len(G)
-    charges, chosen = np.zeros(levels.shape, dtype=np.bool_), np.empty(m, dtype=np.int64)
-    columns, variance = np.zeros((m, m)), np.diag(G).copy()
-    count = 0
-    for row in range(m):
-        q = max(variance[row], 0.0)
-        if _buys(level * min(most, q), levels[row], room, charges[row]):
-            column = columns[count]
-            column[row + 1 :] = G[row, row + 1 :]
-            for k in range(count):
-                _subtract(columns[k, row], columns[k, row + 1 :], column[row + 1 :])
-            column[row] = math.sqrt(1.0 + q)
-            column[row + 1 :] /= column[row]
-            variance[row + 1 :] -= column[row + 1 :] ** 2
-            chosen[count] = row
-            count += 1
-    return charges, chosen[:count], columns[:count]
+    return scores, innovation
 
 
 @_compiled

@@ -8,7 +8,7 @@ from qufur.arrays import Floats
 from qufur.models import blas
 
 
-class Waiting:
+class DeferredRows:
     """Rows x whose Σ x xᵀ, times `sign`, has yet to enter a symmetric matrix, of which one triangle is kept.
 
     A row by itself reads and writes all of a matrix for a flop or two per number; many together are bound by
@@ -19,12 +19,12 @@ class Waiting:
     count
         How many rows wait.
 
-    >>> matrix, waiting = np.zeros((2, 2), order="F"), Waiting(room=2, dim=2, sign=1.0)
-    >>> waiting.add_one(np.array([1.0, 2.0]), matrix)
-    >>> waiting.count, matrix.sum().item()
+    >>> matrix, waiting = np.zeros((2, 2), order="F"), DeferredRows(room=2, dim=2, sign=1.0)
+    >>> deferred.add_one(np.array([1.0, 2.0]), matrix)
+    >>> deferred.count, matrix.sum().item()
     (1, 0.0)
-    >>> waiting.add_one(np.array([1.0, 0.0]), matrix)
-    >>> waiting.count, matrix.tolist()
+    >>> deferred.add_one(np.array([1.0, 0.0]), matrix)
+    >>> deferred.count, matrix.tolist()
     (0, [[2.0, 2.0], [0.0, 4.0]])
     """
 

@@ -40,11 +40,11 @@ class FactorGram:
         """Return rows as M⁻¹ sees them."""
         return ByFactor(self.R, X)
 
-    def score(self, x: Floats) -> float:
+    def score_one(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩."""
         return float(self.coef.dot(x))
 
-    def meet(self, x: Floats) -> tuple[float, None]:
+    def posterior_one(self, x: Floats) -> tuple[float, None]:
         """Return xᵀ M⁻¹ x; there is no M⁻¹x on the way."""
         return self.variance(x[None]).item(), None
 
@@ -53,7 +53,7 @@ class FactorGram:
         return np.asarray(blas.dtrsm(1.0, self.R, self._half_solve(X)).T)
 
     def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
-        """Add rows with labels y; return how far each was off, in its own spread, and that.
+        """Add rows with labels y; return how far each was off, in its own scale, and that.
 
         What the rotation Qᵀ leaves of the labels is B(y − Xθ̂), where B, its corner, has BᵀB = (I + XM⁻¹Xᵀ)⁻¹.
         So B is L⁻¹ but for a rotation: errors come without a difference of large numbers.
@@ -66,8 +66,8 @@ class FactorGram:
         else:
             Q, R = np.linalg.qr(left[:, :0:-1])
             rest, corner = (left[:, 0] @ Q)[::-1], R.diagonal()[::-1]
-        spread = 1.0 / np.maximum(np.abs(corner), np.finfo(np.float64).eps)
-        return np.copysign(rest, rest * corner), spread
+        innovation_scale = 1.0 / np.maximum(np.abs(corner), np.finfo(np.float64).eps)
+        return np.copysign(rest, rest * corner), innovation_scale
 
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y = Rᵀz along their vectors."""

@@ -55,13 +55,13 @@ class Gram:
         """Return ⟨θ̂, x⟩ of each row."""
         return np.asarray(X @ self.form.coef)
 
-    def score(self, x: Floats) -> float:
+    def score_one(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩ of one row."""
-        return self.form.score(x)
+        return self.form.score_one(x)
 
-    def meet(self, x: Floats) -> tuple[float, Floats | None]:
-        """Return q of one row, and M⁻¹x unless `is_delicate`."""
-        return self.form.meet(x)
+    def posterior_one(self, x: Floats) -> tuple[float, Floats | None]:
+        """Return q of one row, and M⁻¹x unless `sequential_only`."""
+        return self.form.posterior_one(x)
 
     def scorer(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on scoring as the matrix does now; it keeps d numbers."""
@@ -87,13 +87,13 @@ class Gram:
 
     @property
     def norm_of_inverse(self) -> float:
-        """A bound on the norm of M⁻¹, unless `is_delicate`."""
+        """A bound on the norm of M⁻¹, unless `sequential_only`."""
         if isinstance(self.form, LowRankGram):
             return 1.0 / self.form.regularization
-        return float(np.trace(cast(InverseGram, self.form).inverse))
+        return cast(InverseGram, self.form).trace_of_inverse
 
     @property
-    def is_delicate(self) -> bool:
+    def sequential_only(self) -> bool:
         """Whether rows must enter one after the other: differences of large numbers would lose digits."""
         return isinstance(self.form, FactorGram)
 
@@ -101,7 +101,7 @@ class Gram:
         """Add the rows of X with labels y, or rows of which only M needs to know."""
         if len(X) == 1:
             self.prepare(X)
-            variance, solved = self.meet(X[0])
+            variance, solved = self.posterior_one(X[0])
             if solved is not None:
                 self.absorb_one(X[0], solved, variance, None if y is None else y.item())
                 return
@@ -111,10 +111,10 @@ class Gram:
     def update(self, X: Floats) -> Update:
         """Prepare rows for `absorb`; they must be few, since their covariances are kept."""
         self.prepare(X)
-        if self.is_delicate:
+        if self.sequential_only or not len(X):
             return Update.bare(X)
         if len(X) == 1:
-            variance, solved = self.meet(X[0])
+            variance, solved = self.posterior_one(X[0])
             return Update.single(X[0], cast(Floats, solved), variance)
         W = self.solve(X)
         return Update(X, W, cholesky_of_sum(W @ X.T))
@@ -123,21 +123,21 @@ class Gram:
         """Add rows that were looked ahead to; return how far each label was off."""
         if not len(rows):
             return np.empty(0)
-        surprise, spread = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
+        innovation, innovation_scale = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if y is not None:
-            self.innovations.note(Absorbed(rows.X, y, surprise, spread))
+            self.innovations.note(Absorbed(rows.X, y, innovation, innovation_scale))
         self._invert_if_full()
-        return surprise
+        return innovation
 
     def absorb_one(self, x: Floats, solved: Floats, variance: float, y: float | None) -> None:
         """Add one row that was met, as `absorb` does, and faster."""
         if not isinstance(self.form, InverseGram):
             self.absorb(Update.single(x, solved, variance), None if y is None else np.array([y]))
             return
-        spread = math.sqrt(1.0 + variance)
-        surprise = self.form.absorb_one(x, solved, spread, 0.0 if y is None else y)
+        innovation_scale = math.sqrt(1.0 + variance)
+        innovation = self.form.absorb_one(x, solved, innovation_scale, 0.0 if y is None else y)
         if y is not None:
-            self.innovations.note_one(x, y, surprise, spread)
+            self.innovations.note_one(x, y, innovation, innovation_scale)
 
     def invert(self) -> None:
         """Grow up: from few rows to M⁻¹ itself."""

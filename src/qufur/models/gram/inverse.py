@@ -10,7 +10,7 @@ import numpy as np
 from qufur.arrays import Axes, Floats
 from qufur.models import blas
 from qufur.models.gram.covariances import ByHalves
-from qufur.models.gram.deferred_rows import Waiting
+from qufur.models.gram.deferred_rows import DeferredRows
 from qufur.models.gram.factor import FactorGram
 from qufur.models.gram.update import Update, shrink
 
@@ -29,7 +29,7 @@ class InverseGram:
     worst_condition = 1e6
     largest_prompt_dim = 256  # up to here `dsyr` costs no more than what it would save
     late_at_once = 16
-    largest_late_spread = math.sqrt(2.0)  # beyond it, a row leaves a difference of large numbers
+    largest_late_scale = math.sqrt(2.0)  # beyond it, a row leaves a difference of large numbers
     most_waiting = 2**21  # numbers, which is 16 MB
     axes: ClassVar[Axes] = {
         "gram": "dd",
@@ -46,8 +46,8 @@ class InverseGram:
         self.moment, self.coef = moment, coef
         self.since_refresh = 0
         dim = len(coef)
-        self._recent = Waiting(max(64, min(2 * dim, self.most_waiting // dim)), dim, sign=1.0)
-        self._late = Waiting(self.late_at_once if dim > self.largest_prompt_dim else 1, dim, sign=-1.0)
+        self._recent = DeferredRows(max(64, min(2 * dim, self.most_waiting // dim)), dim, sign=1.0)
+        self._late = DeferredRows(self.late_at_once if dim > self.largest_prompt_dim else 1, dim, sign=-1.0)
         self._squares = float(np.trace(self.gram))
         self._spread = math.inf
 
@@ -64,9 +64,8 @@ class InverseGram:
         """Rows that M has yet to take in."""
         return self._recent.rows
 
-    @property
-    def inverse(self) -> Floats:
-        """M⁻¹, after the late rows were taken off it: no other digits, but rounded otherwise from here on."""
+    def up_to_date_inverse(self) -> Floats:
+        """Take the late rows off M⁻¹ and return it: no other digits, but rounded otherwise from here on."""
         self._late.enter(self._inverse)
         return self._inverse
 
@@ -76,8 +75,7 @@ class InverseGram:
         # taken.
         squares += self._squares
         if squares * self._spread > self.worst_condition:
-            late = self._late.rows
-            self._spread = float(np.trace(self._inverse) - np.vdot(late, late)) / len(self.coef)
+            self._spread = self.trace_of_inverse / len(self.coef)
         if squares * self._spread > self.worst_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
             self._recent.enter(self.gram)
@@ -85,10 +83,16 @@ class InverseGram:
             return float(min(squares, sums + squares - self._squares)) * self._spread
         return squares * self._spread
 
+    @property
+    def trace_of_inverse(self) -> float:
+        """The trace of M⁻¹, which is no less than its norm."""
+        late = self._late.rows
+        return float(np.trace(self._inverse) - np.vdot(late, late))
+
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
         if len(X) == 1:
-            return np.array([self.meet(X[0])[0]])
+            return np.array([self.posterior_one(X[0])[0]])
         variance = ByHalves(self._inverse, X).variance
         if self._late.count:
             V = X @ self._late.rows.T
@@ -97,13 +101,13 @@ class InverseGram:
 
     def covariances(self, X: Floats) -> ByHalves:
         """Return rows as M⁻¹ sees them."""
-        return ByHalves(self.inverse, X)
+        return ByHalves(self.up_to_date_inverse(), X)
 
-    def score(self, x: Floats) -> float:
+    def score_one(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩."""
         return blas.ddot(self.coef, x)  # type: ignore[no-any-return]
 
-    def meet(self, x: Floats) -> tuple[float, Floats]:
+    def posterior_one(self, x: Floats) -> tuple[float, Floats]:
         """Return xᵀ M⁻¹ x, and M⁻¹x."""
         solved = self.solve_one(x)
         variance = blas.ddot(solved, x)
@@ -120,29 +124,29 @@ class InverseGram:
         return self._less_late(blas.dsymm(1.0, self._inverse, X.T).T, X)
 
     def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
-        """Add rows with labels y; return how far each was off, in its own spread, and that."""
+        """Add rows with labels y; return how far each was off, in its own scale, and that."""
         Z = rows.whitened()
-        surprise = rows.surprise(y - rows.X @ self.coef)
-        self.coef += surprise @ Z
+        innovation = rows.innovation(y - rows.X @ self.coef)
+        self.coef += innovation @ Z
         if len(Z) == 1:
-            blas.dsyr(-1.0, Z[0], a=self.inverse, overwrite_a=1)
+            blas.dsyr(-1.0, Z[0], a=self.up_to_date_inverse(), overwrite_a=1)
         else:
-            blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.inverse, overwrite_c=1)
+            blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.up_to_date_inverse(), overwrite_c=1)
         self._note(rows.X, y)
-        return surprise, rows.L.diagonal()
+        return innovation, rows.L.diagonal()
 
-    def absorb_one(self, x: Floats, solved: Floats, spread: float, y: float) -> float:
+    def absorb_one(self, x: Floats, solved: Floats, innovation_scale: float, y: float) -> float:
         """Add a row whose M⁻¹x and spread √(1 + q) are at hand; return how far its label was off, in that."""
-        z = solved / spread
-        surprise = (y - self.score(x)) / spread
-        self.coef += surprise * z
+        z = solved / innovation_scale
+        innovation = (y - self.score_one(x)) / innovation_scale
+        self.coef += innovation * z
         self._late.add_one(z, self._inverse)
-        if spread > self.largest_late_spread:
+        if innovation_scale > self.largest_late_scale:
             self._late.enter(self._inverse)
         self.moment += y * x
         self._recent.add_one(x, self.gram)
         self._count(1, blas.ddot(x, x))
-        return surprise
+        return innovation
 
     def take_over(self, X: Floats, y: Floats, inverse: Floats, coef: Floats) -> None:
         """Go on from M⁻¹ and θ̂ as they are after these rows."""

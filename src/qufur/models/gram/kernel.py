@@ -36,7 +36,7 @@ class KernelGram:
     budget bounds both.
     """
 
-    is_delicate = False
+    sequential_only = False
 
     def __init__(self, kernel: Kernel, regularization: float) -> None:
         self.kernel = kernel
@@ -73,11 +73,11 @@ class KernelGram:
         """Return a function that goes on scoring as the factor does now."""
         return self.copy().scores
 
-    def score(self, x: Floats) -> float:
+    def score_one(self, x: Floats) -> float:
         """Return the prediction of one row."""
         return self.scores(x[None]).item()
 
-    def meet(self, x: Floats) -> tuple[float, Floats | None]:
+    def posterior_one(self, x: Floats) -> tuple[float, Floats | None]:
         """Return q of one row."""
         return self.variance(x[None]).item(), None
 
@@ -116,10 +116,10 @@ class KernelGram:
         L[old:, :old] = rows.W
         L[old:, old:] = np.sqrt(self.regularization) * np.tril(rows.L)
         labels = np.zeros(len(rows)) if y is None else y
-        surprise = rows.surprise(labels - rows.W @ self.w)
+        innovation = rows.innovation(labels - rows.W @ self.w)
         self.rows = np.concatenate([self.rows.reshape(old, rows.X.shape[1]), rows.X])
-        self.L, self.w = L, np.concatenate([self.w, surprise / np.sqrt(self.regularization)])
-        return surprise
+        self.L, self.w = L, np.concatenate([self.w, innovation / np.sqrt(self.regularization)])
+        return innovation
 
     def evidence(self, regularization: float) -> Evidence:
         """Return what the labels y = Lw say about noise and λ; `regularization` is the λ in M."""
@@ -130,9 +130,9 @@ class KernelGram:
     def tested(self) -> MisfitTests:
         """Return the tests of the labels' errors, which are √λ w: all of them are still here."""
         root = np.sqrt(self.regularization)
-        error, spread = root * self.w, self.L.diagonal() / root
+        error, innovation_scale = root * self.w, self.L.diagonal() / root
         tests = MisfitTests()
-        tests.update(error, spread, self.L @ self.w - spread * error, self._drift(error))
+        tests.update(error, innovation_scale, self.L @ self.w - innovation_scale * error, self._drift(error))
         return tests
 
     def _drift(self, error: Floats) -> Floats:

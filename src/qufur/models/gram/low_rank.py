@@ -68,11 +68,11 @@ class LowRankGram:
         """Return rows as M⁻¹ sees them."""
         return ByBasis(self.basis, self.regularization, X)
 
-    def score(self, x: Floats) -> float:
+    def score_one(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩."""
         return float(self.coef.dot(x))
 
-    def meet(self, x: Floats) -> tuple[float, Floats]:
+    def posterior_one(self, x: Floats) -> tuple[float, Floats]:
         """Return xᵀ M⁻¹ x, and M⁻¹x."""
         solved = self.solve_one(x)
         return max(0.0, float(solved.dot(x))), solved
@@ -87,11 +87,11 @@ class LowRankGram:
         return np.asarray((X - (X @ self.basis.T) @ self.basis) / self.regularization)
 
     def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
-        """Add rows with labels y; return how far each was off, in its own spread, and that."""
+        """Add rows with labels y; return how far each was off, in its own scale, and that."""
         Z = rows.whitened()
-        surprise = rows.surprise(y - rows.X @ self.coef)
-        self.take_over(rows.X, y, Z, self.coef + surprise @ Z)
-        return surprise, rows.L.diagonal()
+        innovation = rows.innovation(y - rows.X @ self.coef)
+        self.take_over(rows.X, y, Z, self.coef + innovation @ Z)
+        return innovation, rows.L.diagonal()
 
     def take_over(self, X: Floats, y: Floats, Z: Floats, coef: Floats) -> None:
         """Add rows with labels y; ZᵀZ is what they take off M⁻¹, and θ̂ what comes of it."""

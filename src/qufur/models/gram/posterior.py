@@ -50,7 +50,7 @@ class Posterior(Protocol):
     """Least squares after some rows: variances and covariances from M, predictions from the labels."""
 
     @property
-    def is_delicate(self) -> bool:
+    def sequential_only(self) -> bool:
         """Whether rows must enter one after the other: differences of large numbers would lose digits."""
 
     def variance(self, X: Floats) -> Floats:
@@ -62,10 +62,10 @@ class Posterior(Protocol):
     def scorer(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on scoring as the posterior does now."""
 
-    def score(self, x: Floats) -> float:
+    def score_one(self, x: Floats) -> float:
         """Return the prediction of one row."""
 
-    def meet(self, x: Floats) -> tuple[float, Floats | None]:
+    def posterior_one(self, x: Floats) -> tuple[float, Floats | None]:
         """Return q of one row, and M⁻¹x if that was computed on the way."""
 
     def view(self, X: Floats) -> View:
@@ -86,7 +86,7 @@ class Posterior(Protocol):
     def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
         """Add rows with labels y, or rows of which only M needs to know.
 
-        Returns how far each label was off, in its own spread.
+        Returns how far each label was off, in its own scale.
         """
 
     def add(self, X: Floats, y: Floats | None = None) -> None:

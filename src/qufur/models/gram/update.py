@@ -56,18 +56,18 @@ class Update:
         """Return L⁻¹W: absorbing the rows takes (L⁻¹W)ᵀ(L⁻¹W) off M⁻¹."""
         return forward(self.L, self.W) if len(self) > 1 else self.W / self.L
 
-    def surprise(self, residual: Floats) -> Floats:
-        """Return L⁻¹ times y − ŷ: how far each label is off, given the ones before it, in its own spread."""
+    def innovation(self, residual: Floats) -> Floats:
+        """Return L⁻¹ times y − ŷ: how far each label is off, given the ones before it, in its own scale."""
         return forward(self.L, residual[:, None])[:, 0] if len(self) > 1 else residual / self.L[0]
 
 
 class Absorbed(NamedTuple):
-    """Rows and labels that entered a Gram matrix, how far each label was off, and in which spread."""
+    """Rows and labels that entered a Gram matrix, how far each label was off, and in which scale."""
 
     X: Floats
     y: Floats
-    surprise: Floats
-    spread: Floats
+    innovation: Floats
+    innovation_scale: Floats
 
 
 def cholesky_of_sum(G: Floats) -> Floats:
