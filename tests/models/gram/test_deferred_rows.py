@@ -68,7 +68,7 @@ def test_labels_that_come_late_find_all_rows_there():
     form = late.state.queried.form
     M = np.triu(form.gram) + np.triu(form.gram, 1).T + form.recent.T @ form.recent
     np.testing.assert_allclose(form.solve(np.eye(DIM)), np.linalg.inv(M), rtol=0, atol=1e-12)
-    triangle = np.triu(form.inverse)
+    triangle = np.triu(form.up_to_date_inverse())
     assert waiting(late) == 0
     np.testing.assert_allclose(triangle, np.triu(np.linalg.inv(M)), rtol=0, atol=1e-12)
 
@@ -112,7 +112,7 @@ def test_blocks_find_all_rows_there(size):
 
 def test_files_of_older_versions_have_no_late_rows(tmp_path):
     learner = learner_after(100)
-    assert learner.state.labelled.form.inverse is not None
+    assert learner.state.labelled.form.up_to_date_inverse() is not None
     values, arrays = learner.state.save()
     del arrays["labelled.late"]
     old = Ridge(DIM, regularization=0.1).start()
