@@ -119,3 +119,9 @@ def test_asking_for_help_imports_no_tools():
 
 def test_a_heavy_import_would_be_caught():
     assert imported("import scipy, rich") == ["rich", "scipy"]
+
+
+def test_few_modules_are_loaded():
+    code = "import sys, qufur; print(sum(name.partition('.')[0] == 'qufur' for name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 70

@@ -1,24 +1,34 @@
 """Learn online from a stream when labels cost money and the domains shift without notice."""
 
-from qufur import hypotheses, streams, theory
+from typing import TYPE_CHECKING
+
 from qufur.answer import Answer, Answers
 from qufur.estimates.report import Report
 from qufur.learner import Learner
-from qufur.models import (
-    ConfidenceSet,
-    Converged,
-    FisherSoftmax,
-    KernelRidge,
-    PaperAdam,
-    Ridge,
-    Softmax,
-)
+from qufur.models import Ridge
 from qufur.online_to_batch import Mixture, online_to_batch
-from qufur.planning.outcome import Forecast, Part, Plan, Spread
-from qufur.planning.search import plan
+from qufur.registry import lazily
 from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
+
+if TYPE_CHECKING:
+    from qufur import hypotheses, planning, streams, theory
+    from qufur.models import ConfidenceSet, Converged, FisherSoftmax, KernelRidge, PaperAdam, Softmax
+    from qufur.planning import Forecast, Part, Plan, Spread, plan
+else:
+    # The others come when they are named: `import qufur` loads what a learner needs.
+    __getattr__ = lazily(
+        __name__,
+        {
+            **dict.fromkeys(
+                ["ConfidenceSet", "Converged", "FisherSoftmax", "KernelRidge", "PaperAdam", "Softmax"],
+                "qufur.models",
+            ),
+            **dict.fromkeys(["Forecast", "Part", "Plan", "Spread", "plan"], "qufur.planning"),
+            **{name: f"qufur.{name}" for name in ("hypotheses", "planning", "streams", "theory")},
+        },
+    )
 
 __version__ = "0.1.0.dev0"
 
@@ -51,6 +61,7 @@ __all__ = [
     "hypotheses",
     "online_to_batch",
     "plan",
+    "planning",
     "run",
     "streams",
     "theory",

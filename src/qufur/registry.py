@@ -1,7 +1,10 @@
-"""Classes by name, for files: only what is defined already is ever found, so no file brings in code."""
+"""Names: of classes in files, and of what a package imports when somebody names it."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from qufur.errors import invalid
@@ -10,7 +13,8 @@ from qufur.errors import invalid
 def class_named(name: object, base: Any, parameter: str, owner: str) -> type[Any]:
     """Return the class of this name that derives from `base`.
 
-    Of several it is the one of the same package as `base`, which nobody else's can replace, or the latest.
+    Only what is defined already is ever found, so no file brings in code. Of several it is the one of the
+    same package as `base`, which nobody else's can replace, or the latest.
 
     >>> class_named("bool", int, "kind", "a file")
     <class 'bool'>
@@ -42,3 +46,21 @@ def _is_at_home(kind: type[Any], base: type[Any]) -> bool:
 
 def _package(kind: type[Any]) -> str:
     return kind.__module__.split(".")[0]
+
+
+def lazily(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package that imports names when they are used, from their `places`.
+
+    >>> lazily("qufur", {"streams": "qufur.streams"})("streams").__name__
+    'qufur.streams'
+    """
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(places[name])
+        value = module if places[name] == f"{package}.{name}" else getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__

@@ -49,6 +49,8 @@ def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
 
 def encode(learner: Learner) -> Content:
     """Return everything that decides how the learner goes on, as JSON values and named arrays."""
+    import qufur.models.listed  # noqa: F401  (so that no class of the user's has the name of one of them)
+
     values, arrays = learner.state.save()
     noted, columns = learner.ledger.save()
     ids, charges = list(learner.charges), learner.charges.values()
@@ -75,6 +77,8 @@ def encode(learner: Learner) -> Content:
 
 def decode(kind: type[Learner], content: Content) -> Learner:
     """Return the learner that `encode` described."""
+    import qufur.models.listed  # noqa: F401  (a file may be of any model)
+
     header, tensors = content
     # Files of older versions say how their next block was best computed, and not where queries were made:
     # a place before the stream keeps what they cost.

@@ -1,19 +1,46 @@
 """Where examples come from: arrays, files, real data, hidden domains and adversaries."""
 
-from qufur.streams.adversary import LowerBound, MostUncertain
-from qufur.streams.arrays import Arrays
+from typing import TYPE_CHECKING
+
+from qufur.registry import lazily
 from qufur.streams.base import Chunk, Stream
-from qufur.streams.published import published_digits, published_draw
-from qufur.streams.real.amazon import AmazonReviews
-from qufur.streams.real.datasets import DATASETS
-from qufur.streams.real.libsvm import Abalone, CpuSmall
-from qufur.streams.real.mnist import RotatedMNIST
-from qufur.streams.real.portraits import Portraits
-from qufur.streams.real.recorded import Recorded
-from qufur.streams.scaled import Scaled
-from qufur.streams.summary import Summary
-from qufur.streams.synthetic import HiddenDomains
-from qufur.streams.table import Table
+
+if TYPE_CHECKING:
+    from qufur.streams.adversary import LowerBound, MostUncertain
+    from qufur.streams.arrays import Arrays
+    from qufur.streams.published import published_digits, published_draw
+    from qufur.streams.real.amazon import AmazonReviews
+    from qufur.streams.real.datasets import DATASETS
+    from qufur.streams.real.libsvm import Abalone, CpuSmall
+    from qufur.streams.real.mnist import RotatedMNIST
+    from qufur.streams.real.portraits import Portraits
+    from qufur.streams.real.recorded import Recorded
+    from qufur.streams.scaled import Scaled
+    from qufur.streams.summary import Summary
+    from qufur.streams.synthetic import HiddenDomains
+    from qufur.streams.table import Table
+else:
+    __getattr__ = lazily(
+        __name__,
+        {
+            "LowerBound": "qufur.streams.adversary",
+            "MostUncertain": "qufur.streams.adversary",
+            "Arrays": "qufur.streams.arrays",
+            "published_digits": "qufur.streams.published",
+            "published_draw": "qufur.streams.published",
+            "AmazonReviews": "qufur.streams.real.amazon",
+            "DATASETS": "qufur.streams.real.datasets",
+            "Abalone": "qufur.streams.real.libsvm",
+            "CpuSmall": "qufur.streams.real.libsvm",
+            "RotatedMNIST": "qufur.streams.real.mnist",
+            "Portraits": "qufur.streams.real.portraits",
+            "Recorded": "qufur.streams.real.recorded",
+            "Scaled": "qufur.streams.scaled",
+            "Summary": "qufur.streams.summary",
+            "HiddenDomains": "qufur.streams.synthetic",
+            "Table": "qufur.streams.table",
+        },
+    )
 
 __all__ = [
     "DATASETS",
