@@ -38,11 +38,13 @@ def _handlers():
         raise Stop
 
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    signal.signal(signal.SIGUSR1, stop)
+    own = {signal.SIGUSR1: stop, signal.SIGINT: signal.default_int_handler}  # a shell may have it ignored
+    for number, handler in own.items():
+        signal.signal(number, handler)
     yield
-    assert signal.getsignal(signal.SIGUSR1) is stop
-    signal.signal(signal.SIGUSR1, before[signal.SIGUSR1])
-    assert {number: signal.getsignal(number) for number in SIGNALS} == before
+    assert {number: signal.getsignal(number) for number in SIGNALS} == before | own
+    for number in own:
+        signal.signal(number, before[number])
 
 
 def interrupted(call, moment):
