@@ -121,8 +121,11 @@ BAD_FILES = {
     "constant label": ("a,y\n1,2\n2,2\n", "--target y", "at least two different labels"),
     "no target": ("a,y\n1,2\n", "", "--target of qufur run must be given with a file"),
     "skip unknown": ("a,y\n1,2\n", "--target y --skip b", "column 'b' of t.csv"),
-    "budget 0": ("a,y\n1,2\n2,3\n", "--target y --budget 0", "--budget of qufur run must be 1 to 2 labels"),
-    "budget 200%": ("a,y\n1,2\n2,3\n", "--target y --budget 200%", "--budget of qufur run must be"),
+    "budget 3": (
+        "a,y\n1,2\n2,3\n",
+        "--target y --budget 3",
+        "--budget of qufur run must be at most 2 labels",
+    ),
     "seeds 0": ("a,y\n1,2\n", "--target y --seeds 0", "--seeds"),
     "unknown option": ("a,y\n1,2\n", "--nope", "No such option: --nope"),
 }

@@ -17,8 +17,9 @@ from qufur.figures.style import LOOKS, share_legend, subplots_for
 from qufur.learner import Learner
 from qufur.models import Model, Softmax
 from qufur.rules import Greedy, Paced, QuFUR, Rule, Uniform
+from qufur.rules.from_budget import labels_of
 from qufur.run import run
-from qufur.sweep.at_budgets import labels, rule_for_budget
+from qufur.sweep.at_budgets import rule_for_budget
 from qufur.sweep.equal_labels import Estimate
 from qufur.sweep.tasks import Row
 
@@ -54,7 +55,7 @@ def play(cell: Cell) -> Row:
     """Run every rule on one order of the data."""
     panel, seed = PANELS[cell["stream"]], cell["seed"]
     stream = stream_of(panel.stream, seed)
-    model, budget = panel.model(stream, seed), labels(cell["share"], stream)
+    model, budget = panel.model(stream, seed), labels_of(cell["share"], stream.horizon)
     found = []
     for kind in RULES:
         rule = rule_for_budget(kind, budget, _untrained(model), stream, seed=COINS + seed)
