@@ -126,7 +126,8 @@ def _file(path: Path, target: str | None, skip: list[str], domain: str | None) -
 
 def _write(task: Task, table: pl.DataFrame, out: Path) -> list[str]:
     figure, (panel,) = style.subplots(1, 1, width=6.4, height=4.4)
-    draw_curves(panel, table, task.measure, task.measure, task.title)
+    rules = table.filter(~table["rule"].is_in(list(_REFERENCES)))
+    draw_curves(panel, rules, task.measure, task.measure, task.title)
     panel.legend(frameon=False, fontsize="small")
     drawn = style.save(figure, out, "run")
     table.write_csv(out / "run.csv")
