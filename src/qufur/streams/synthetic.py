@@ -11,9 +11,8 @@ import numpy as np
 
 from qufur.arrays import as_count, as_domains, as_noise
 from qufur.errors import invalid
-from qufur.streams.base import Chunk, Stream
+from qufur.streams.base import Chunk, Stream, independent_seeds
 from qufur.streams.orders import ORDERS, Order
-from qufur.streams.seeds import independent_seeds
 from qufur.streams.subspaces import Blocks, Spans, Subspaces, unit_vectors
 
 
