@@ -10,8 +10,7 @@ from qufur.streams.real.libsvm import Abalone, CpuSmall
 from qufur.streams.real.mnist import RotatedMNIST
 from qufur.streams.real.portraits import Portraits
 from qufur.streams.real.recorded import Recorded
-from qufur.streams.scaled import Scaled
-from qufur.streams.summary import Summary
+from qufur.streams.scaled import Scaled, Summary
 from qufur.streams.synthetic import HiddenDomains
 from qufur.streams.table import Table
 
