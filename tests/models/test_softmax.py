@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.same import same
 
 from qufur import FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
-from qufur.models.information import InformationOfFew, InformationOfMany
+from qufur.models.fisher_state import InformationOfFew, InformationOfMany
 from qufur.models.softmax import FisherSoftmax, Softmax
 from qufur.models.training import newton
 from qufur.models.training.adam import PaperAdam
