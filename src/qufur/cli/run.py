@@ -14,6 +14,7 @@ from qufur.cli.files import scaled_stream, title
 from qufur.cli.options import BUDGET, Jobs, Json, Out, Seeds, Skip
 from qufur.cli.outputs import check_folder
 from qufur.errors import invalid
+from qufur.experiments.statistics import Estimate
 from qufur.figures import style
 from qufur.figures.curves import draw_curves
 from qufur.models import Ridge
@@ -21,7 +22,6 @@ from qufur.rules import Greedy, Threshold
 from qufur.rules.from_budget import as_amount, labels_within
 from qufur.streams import HiddenDomains, Table
 from qufur.sweep.at_budgets import budget_grid
-from qufur.sweep.equal_labels import Estimate
 from qufur.sweep.grid import Grid, ModelOf, StreamOf, sweep
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from qufur.experiments.pacing.scores import mean_ratio, paired
 from qufur.experiments.paper import fig1, libsvm
 from qufur.experiments.paper.learners import ranged_ridge
 from qufur.experiments.paper.panels import Panel, missing_panels
-from qufur.experiments.statistics import Interval, jackknife
+from qufur.experiments.statistics import Estimate, Interval, jackknife
 from qufur.figures.style import LOOKS, share_legend, subplots_for
 from qufur.learner import Learner
 from qufur.models import Model, Softmax
@@ -20,7 +20,6 @@ from qufur.rules import Greedy, Paced, QuFUR, Rule, Uniform
 from qufur.rules.from_budget import labels_of
 from qufur.run import run
 from qufur.sweep.at_budgets import rule_for_budget
-from qufur.sweep.equal_labels import Estimate
 from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
