@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.files import scaled_stream, title
 from qufur.cli.options import BUDGET, Json, Out, Skip
 from qufur.cli.outputs import check_folder
+from qufur.cli.replay import scaled_stream, title
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
 from qufur.models import Ridge

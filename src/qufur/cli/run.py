@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.files import scaled_stream, title
 from qufur.cli.options import BUDGET, Jobs, Json, Out, Seeds, Skip
 from qufur.cli.outputs import check_folder
+from qufur.cli.replay import scaled_stream, title
 from qufur.errors import invalid
 from qufur.experiments.statistics import Estimate
 from qufur.figures import style
