@@ -9,11 +9,19 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.first_table import check_target, started
-from qufur.cli.notes import NewCategories, on_constant_columns
+from qufur.cli.loop import (
+    NewCategories,
+    Rows,
+    State,
+    Write,
+    digest_of,
+    files_of,
+    locked,
+    on_constant_columns,
+    table,
+)
 from qufur.cli.options import BUDGET, Force, Json, Skip
 from qufur.cli.outputs import check_answered, check_table
-from qufur.cli.rows import Rows
-from qufur.cli.workbooks import State, Write, digest_of, files_of, locked, table
 from qufur.errors import invalid
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from qufur.cli.rows import Rows
+from qufur.cli.loop import Rows
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge
