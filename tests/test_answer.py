@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import DotProduct
 
-from qufur import ConfidenceSet, KernelRidge, Learner, Paced, QuFUR, Ridge, Softmax, Uniform
+from qufur import Answer, ConfidenceSet, KernelRidge, Learner, Paced, QuFUR, Ridge, Softmax, Uniform
 from qufur.hypotheses import LinearBall
 
 
@@ -24,6 +24,14 @@ def test_the_line_says_it_all():
         "not asked: uncertainty 1, probability 0.4, 100 % of the input is new; 1 label bought, 1 left",
         "not asked: uncertainty 0.82, probability 0.328, 82 % of the input is new; 1 label bought, 1 left",
     ]
+
+
+def test_an_answer_made_by_hand_has_its_reason():
+    asked = Learner(Ridge(2), QuFUR(0.4, budget=2), seed=3).ask([1, 0])
+    by_hand = Answer(*asked)
+    assert by_hand == asked
+    assert by_hand.why == "asked: uncertainty 1, probability 0.4"
+    assert by_hand._replace(query=False).why == "not asked: uncertainty 1, probability 0.4"
 
 
 def test_without_a_budget_and_without_a_size():

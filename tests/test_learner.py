@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.same import same, same_content
 
 from qufur import Answer, Answers, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, checks
 from qufur.snapshot import encode
@@ -16,16 +17,6 @@ Y = np.clip(X @ [0.5, -0.3, 0.2], -1, 1)
 
 def buys_all(dim=3, **options):
     return Learner(Ridge(dim), Uniform(1.0, **options))
-
-
-def same(one, other):
-    """Whether two learners are the same to the last bit."""
-    (header, arrays), (other_header, other_arrays) = encode(one), encode(other)
-    return (
-        header == other_header
-        and arrays.keys() == other_arrays.keys()
-        and all(np.array_equal(array, other_arrays[name]) for name, array in arrays.items())
-    )
 
 
 # Ids
@@ -451,10 +442,7 @@ def test_looking_changes_nothing_and_inputs_are_not_written_to():
     learner.ask(locked[20])
     before = encode(learner)
     first = learner.predict(locked), learner.uncertainty(locked)
-    assert all(
-        np.array_equal(a, b) for a, b in zip(before[1].values(), encode(learner)[1].values(), strict=True)
-    )
-    assert before[0] == encode(learner)[0]
+    assert same_content(encode(learner), before)
     np.testing.assert_array_equal(first, (learner.predict(locked), learner.uncertainty(locked)))
     learner.tell_many(range(20), y[:20])
     learner.learn(locked, y)

@@ -36,6 +36,11 @@ class Circumstances(NamedTuple):
         least = "at least " if self.model.capped(uncertainty) and share < 1 else ""
         return f", {least}{100 * share:.0f} % of the input is new"
 
+    def labels(self) -> str:
+        """Return how many labels had been bought, in words."""
+        bought = f"{self.spent} label{'s' * (self.spent != 1)} bought"
+        return bought if self.left is None else f"{bought}, {self.left} left"
+
 
 class _Fields(NamedTuple):
     id: Id
@@ -52,7 +57,8 @@ class Answer(_Fields):
     says how that came about.
     """
 
-    circumstances: Circumstances
+    circumstances: Circumstances | None = None
+    """None for an answer that no learner made."""
 
     @property
     def why(self) -> str:
@@ -61,13 +67,12 @@ class Answer(_Fields):
         >>> from qufur import Learner, QuFUR, Ridge
         >>> Learner(Ridge(2), QuFUR(0.5, budget=9), seed=1).ask([1.0, 0.0]).why
         'not asked: uncertainty 1, probability 0.5, 100 % of the input is new; 0 labels bought, 9 left'
+        >>> Answer(7, 0.0, 0.3, 0.9, True).why
+        'asked: uncertainty 0.3, probability 0.9'
         """
-        case = self.circumstances
-        chance = f"uncertainty {self.uncertainty:.3g}, probability {self.probability:.3g}"
-        bought = f"{case.spent} label{'s' * (case.spent != 1)} bought"
-        budget = bought if case.left is None else f"{bought}, {case.left} left"
-        decision = "asked" if self.query else "not asked"
-        return f"{decision}: {chance}{case.novelty(self.uncertainty)}; {budget}"
+        decision, case = "asked" if self.query else "not asked", self.circumstances
+        line = f"{decision}: uncertainty {self.uncertainty:.3g}, probability {self.probability:.3g}"
+        return line if case is None else f"{line}{case.novelty(self.uncertainty)}; {case.labels()}"
 
 
 def answer(fields: Sequence[Id | float | bool], circumstances: Sequence[Model | float | None]) -> Answer:

@@ -68,6 +68,16 @@ class Learner:
         self.ledger = Ledger(model, max(rule.floor, (rule.share or 0.1) / 2))
         self._operation = Operation()
 
+    def __repr__(self) -> str:
+        """Say what it is made of, and how it stands.
+
+        >>> from qufur import QuFUR, Ridge
+        >>> Learner(Ridge(2), QuFUR(4.0, budget=9))
+        Learner(Ridge(...dim=2...), QuFUR(alpha=4.0...budget=9...), spent=0, left=9, outstanding=0)
+        """
+        parts = f"{self.model!r}, {self.rule!r}"
+        return f"Learner({parts}, spent={self.spent}, left={self.left}, outstanding={len(self.outstanding)})"
+
     def ask(self, x: ArrayLike, *, id: Id | None = None, domain: int | None = None) -> Answer:
         """Predict on one input and decide whether its label is wanted.
 

@@ -244,9 +244,11 @@ def test_bad_labels_are_refused_and_change_nothing():
 @pytest.mark.parametrize(
     ("options", "start"),
     [
-        ({"budget": 5}, "budget of QuFURRegressor must be a rate in (0, 1] without alpha, got 5."),
-        ({"budget": 1.5}, "rate of Paced must be in (0, 1], got 1.5."),
-        ({"alpha": 1.0, "budget": 0.5}, "budget of QuFUR must be an integer of at least 1, got 0.5."),
+        (
+            {"budget": 5},
+            "budget of QuFURRegressor must be a share such as 0.05, while it is not known how many",
+        ),
+        ({"alpha": 1.0, "budget": 0.5}, "budget of QuFURRegressor must be a count beside alpha, while it is"),
         ({"rule": QuFUR(1.0), "alpha": 1.0}, "budget and alpha of QuFURRegressor must be None beside a rule"),
         (
             {"rule": "greedy"},

@@ -132,8 +132,7 @@ def test_bad_input_to_the_strategy_changes_nothing():
 @pytest.mark.parametrize(
     ("options", "kind"),
     [
-        ({"budget": 0.0}, ValueError),
-        ({"budget": 1}, TypeError),  # which might mean one label
+        ({"budget": 1}, ValueError),  # one label, of how many samples?
         ({"budget_manager": 0.5}, TypeError),
         ({"budget_manager": PacedBudgetManager}, TypeError),
         ({"regularization": 0.0}, ValueError),
@@ -221,11 +220,8 @@ def test_managers_work_in_strategies_of_scikit_activeml():
 @pytest.mark.parametrize(
     ("options", "kind"),
     [
-        ({"budget": 0.0}, ValueError),
-        ({"budget": 1.1}, ValueError),
-        ({"budget": float("nan")}, ValueError),
-        ({"budget": "much"}, TypeError),
-        ({"budget": 0.1, "horizon": 5}, ValueError),
+        ({"budget": 5}, ValueError),
+        ({"budget": 0.1, "horizon": 0}, ValueError),
         ({"budget": 0.1, "horizon": 50, "burst": 20.0}, ValueError),
         ({"budget": 0.1, "burst": 1.0}, ValueError),
         ({"random_state": "state"}, ValueError),

@@ -19,7 +19,7 @@ from tests.refusals import refusal
 
 from qufur import Converged, Learner, Paced, QuFUR, Ridge, Softmax, run, streams
 from qufur.adapters.sklearn import QuFURClassifier, QuFURRegressor
-from qufur.adapters.sklearn.spending import rule_for, seed_of
+from qufur.adapters.sklearn.estimator import seed_of
 
 T, DIM = 240, 5
 OPTIONS = [{"budget": 40}, {"budget": 0.2}, {"alpha": 0.5}, {"alpha": 3.0, "budget": 30}, {"budget": None}]
@@ -341,7 +341,6 @@ def test_random_states():
 
 
 WRONG = {
-    "budget": [0, -3, 0.0, 1.5, True, "5", float("nan")],
     "alpha": [0, -1.0, "paced"],
     "regularization": [0.0, None],
     "intercept": [1, None],
@@ -363,11 +362,11 @@ def test_refusals_say_what_to_do():
     X, y = regression()
     message = refusal(lambda: QuFURRegressor(budget=30).partial_fit(X, y))
     assert message == (
-        "budget of QuFURRegressor must be a float or None in partial_fit, got 30."
-        " A count can be paced over the rows of fit; or give alpha."
+        "budget of QuFURRegressor must be a share such as 0.05, while it is not known how many rows come,"
+        " got 30. fit knows how many, and partial_fit and query do not."
     )
     message = refusal(lambda: QuFURRegressor(budget=0.1, alpha=1.0).partial_fit(X, y))
-    assert message.endswith("A share needs the number of rows: call fit, or leave alpha out.")
+    assert "must be a count beside alpha, while it is not known how many rows come, got 0.1." in message
     model = QuFURRegressor()
     model.query(X[:3])
     message = refusal(lambda: model.teach([1.0, 2.0]))
@@ -388,9 +387,5 @@ def test_refusals_about_classes():
     assert "unseen" in refusal(lambda: model.partial_fit(X, np.full(T, "yew")))
 
 
-def test_rules_and_seeds():
-    assert rule_for(0.29, None, floor=0.0, rows=100, owner="x") == Paced(29, 100)
-    assert rule_for(0.001, None, floor=0.0, rows=100, owner="x") == Paced(1, 100)
-    assert rule_for(0.1, None, floor=0.05, rows=None, owner="x") == Paced(0.1, floor=0.05)
-    assert rule_for(np.int64(3), 2, floor=0.1, rows=None, owner="x") == QuFUR(2.0, budget=3, floor=0.1)
+def test_seeds():
     assert seed_of(np.int64(3), "x") == 3

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 
@@ -12,6 +13,7 @@ from qufur.data import MissingDataError
 from qufur.experiments.paper import fig1
 from qufur.experiments.paper.learners import unit_ridge
 from qufur.experiments.paper.panels import Panel, figure_of
+from qufur.rules import RULES, Uniform
 
 
 def qufur(monkeypatch, *arguments):
@@ -50,6 +52,22 @@ def test_run_for_machines(monkeypatch, capsys, tmp_path, table):
     assert runs["Uniform", 0, 0.417]["queries"] <= 50
     assert runs["every label", 0, 1.0]["mean squared error"] < runs["no labels", 0, 0.0]["mean squared error"]
     assert all(row["regret"] is None for row in result["runs"])
+
+
+@dataclass(frozen=True)
+class EveryOther(Uniform):
+    """A rule as `docs/contributing.md` tells to add one."""
+
+
+def test_a_new_rule_is_swept_printed_and_drawn(monkeypatch, capsys, tmp_path, table):
+    monkeypatch.setattr("qufur.sweep.at_budgets.RULES", (*RULES, EveryOther))
+    arguments = ["--target", "delay", "--budget", "30", "--seeds", 1, "--out", tmp_path]
+    assert qufur(monkeypatch, "run", table, *arguments) == 0
+    assert "EveryOther" in capsys.readouterr().out
+    assert "\nEveryOther," in (tmp_path / "run.csv").read_text()
+    drawn = (tmp_path / "run.svg").read_text()
+    assert "<!-- EveryOther -->" in drawn
+    assert "<!-- every label -->" not in drawn  # which is no rule
 
 
 @pytest.mark.parametrize("command", [["run", "--target", "delay"], ["plan", "--skip", "delay"]], ids=str)
@@ -121,8 +139,11 @@ BAD_FILES = {
     "constant label": ("a,y\n1,2\n2,2\n", "--target y", "at least two different labels"),
     "no target": ("a,y\n1,2\n", "", "--target of qufur run must be given with a file"),
     "skip unknown": ("a,y\n1,2\n", "--target y --skip b", "column 'b' of t.csv"),
-    "budget 0": ("a,y\n1,2\n2,3\n", "--target y --budget 0", "--budget of qufur run must be 1 to 2 labels"),
-    "budget 200%": ("a,y\n1,2\n2,3\n", "--target y --budget 200%", "--budget of qufur run must be"),
+    "budget 3": (
+        "a,y\n1,2\n2,3\n",
+        "--target y --budget 3",
+        "--budget of qufur run must be at most 2 labels",
+    ),
     "seeds 0": ("a,y\n1,2\n", "--target y --seeds 0", "--seeds"),
     "unknown option": ("a,y\n1,2\n", "--nope", "No such option: --nope"),
 }

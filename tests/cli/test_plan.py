@@ -60,8 +60,7 @@ def test_one_column_is_enough(monkeypatch, capsys, tmp_path, table):
 
 
 WRONG = {
-    "budget 0": ([*COLUMNS, "--budget", "0"], "--budget of qufur plan must be 1 to 90 labels"),
-    "budget 91": ([*COLUMNS, "--budget", "91"], "--budget of qufur plan must be 1 to 90 labels"),
+    "budget 91": ([*COLUMNS, "--budget", "91"], "--budget of qufur plan must be at most 90 labels"),
     "no budget": (COLUMNS, "Missing option '--budget'"),
     "target": (["--target", "dela", "--budget", "9"], "Did you mean 'delay'?"),
     "text": (["--target", "delay", "--budget", "9"], "column 'place' of inputs.csv must be finite numbers"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.oracle import Oracle
 from tests.refusals import refusal
+from tests.same import same
 from threadpoolctl import threadpool_limits
 
 from qufur import Learner, Paced, QuFUR, Ridge, Softmax, Threshold, Uniform, online_to_batch, plan, run
@@ -37,12 +38,6 @@ def stream_of(dim, horizon=HORIZON, seed=1):
     X[5::9], X[horizon // 3] = X[4], 0
     y = X @ rng.normal(size=dim) / math.sqrt(dim) + 0.1 * rng.normal(size=horizon)
     return Arrays(X, y)
-
-
-def same(one, other):
-    (header, tensors), (others, more) = encode(one), encode(other)
-    equal = all(np.array_equal(tensors[name], more[name]) for name in tensors)
-    return header == others and tensors.keys() == more.keys() and equal
 
 
 # Weights by hand

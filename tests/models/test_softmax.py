@@ -7,9 +7,10 @@ from unittest import mock
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.same import same
 
 from qufur import FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
-from qufur.models.information import InformationOfFew, InformationOfMany
+from qufur.models.fisher_state import InformationOfFew, InformationOfMany
 from qufur.models.softmax import FisherSoftmax, Softmax
 from qufur.models.training import newton
 from qufur.models.training.adam import PaperAdam
@@ -54,12 +55,6 @@ def told(learner, X, y, ids):
 
 def surprise_at(learner, X, y):
     return -np.log(learner.state.probabilities(X)[np.arange(len(y)), y.astype(int)]).mean()
-
-
-def same(one, other):
-    one, other = encode(one), encode(other)
-    arrays = one[1].keys() == other[1].keys() and all(np.array_equal(one[1][k], other[1][k]) for k in one[1])
-    return one[0] == other[0] and arrays
 
 
 class Transcription:

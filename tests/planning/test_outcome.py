@@ -186,12 +186,7 @@ def test_few_rows_have_few_parts():
 
 
 WRONG = {
-    "budget 0": (
-        {"budget": 0},
-        "budget of plan must be an integer from 1 to 5, the number of examples, got 0",
-    ),
-    "budget 6": ({"budget": 6}, "budget of plan must be an integer from 1 to 5"),
-    "budget 0.5": ({"budget": 0.5}, "budget of plan must be an integer"),
+    "budget 6": ({"budget": 6}, "budget of plan must be at most 5 labels, one for each row, got 6."),
     "no rows": ({"inputs": np.empty((0, 2))}, "inputs of plan must be of at least one row"),
     "other columns": ({"inputs": np.ones((5, 3))}, "X of plan must be of 2 columns"),
     "NaN": ({"inputs": np.full((5, 2), np.nan)}, "X of plan must be finite"),

@@ -5,7 +5,8 @@ import pytest
 
 from qufur import Learner, QuFUR, Ridge, Threshold, Uniform, run, streams
 from qufur.planning.search import matching_parameter
-from qufur.sweep.at_budgets import budget_grid, labels
+from qufur.rules.from_budget import labels_of
+from qufur.sweep.at_budgets import budget_grid
 
 STREAM = streams.HiddenDomains([150, 100, 50], [5, 2, 8], seed=4)
 MODEL = Ridge(STREAM.dim)
@@ -40,7 +41,7 @@ def test_grid_of_all_rules():
     assert "at least 26" in left_out["FixedBudget"]
     for rule_of, shares in grid.values():
         for share in shares:
-            assert rule_of(share, STREAM).budget == labels(share, STREAM)
+            assert rule_of(share, STREAM).budget == labels_of(share, STREAM.horizon)
     assert isinstance(grid["Uniform"][0](0.2, STREAM), Uniform)
 
 

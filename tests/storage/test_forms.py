@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as save_tensors
 from sklearn.gaussian_process.kernels import RBF
+from tests.same import same
 from tests.soak import times
-from tests.storage.test_snapshot import refused, same, used
+from tests.storage.test_snapshot import refused, used
 
 from qufur import ConfidenceSet, FisherSoftmax, KernelRidge, Learner, Paced, Ridge, Softmax, snapshot
 from qufur.hypotheses import FiniteLinear

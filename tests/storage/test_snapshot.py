@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import save as save_tensors
 from sklearn.gaussian_process.kernels import RBF
 from tests.refusals import refusal
+from tests.same import same
 from tests.test_soak_calls import CRASHES, Crash, crashing
 
 from qufur import ConfidenceSet, KernelRidge, Learner, QuFUR, Ridge, Softmax, Uniform, snapshot
@@ -27,18 +28,6 @@ def used(model=None, rule=None, seed=1):
     learner.ask(X[0], id="ä")
     learner.tell_many(learner.outstanding[::2], np.zeros(len(learner.outstanding[::2])))
     return learner
-
-
-def same(one, other):
-    (header, tensors), (values, arrays) = snapshot.encode(one), snapshot.encode(other)
-    return (
-        header == values
-        and tensors.keys() == arrays.keys()
-        and all(
-            a.tobytes() == arrays[name].tobytes() and a.shape == arrays[name].shape
-            for name, a in tensors.items()
-        )
-    )
 
 
 def test_a_file_that_says_how_to_compute_blocks_loads():

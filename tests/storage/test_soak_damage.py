@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from tests.same import same
 from tests.soak import times
-from tests.storage.test_snapshot import X, same
+from tests.storage.test_snapshot import X
 
 from qufur import FisherSoftmax, FixedBudget, KernelRidge, Learner, Paced, Ridge, Uniform
 from qufur.streams import Table

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from qufur.adapters.choice import chosen_rule
 from qufur.adapters.named_features import DictLearner
-from qufur.errors import missing_extra
+from qufur.errors import invalid, missing_extra
 from qufur.learner import Learner
 from qufur.models import Ridge, Softmax
 from qufur.rules import Rule
+from qufur.rules.from_budget import rule_from_budget
 
 try:
     from river import base
@@ -19,6 +19,7 @@ except ImportError:
     raise missing_extra("river", "river", "qufur.adapters.river") from None
 
 Features = dict[base.typing.FeatureName, Any]
+USUAL_RATE = 0.05
 
 
 class _Queries:
@@ -53,8 +54,8 @@ class QuFURRegressor(_Queries, base.Regressor):
     Parameters
     ----------
     budget
-        A rate, a float above 0 and at most 1: labels per example, paced; 0.05 by default. Or, with `alpha`,
-        an integer: the most labels to buy. 1 is one label, and 1.0 every one.
+        A share of the examples, such as 0.05, the default, or "5%": a rate, as their number is not known. Or,
+        with `alpha`, a count: the most labels to buy. 1 is one label, and 1.0 every one.
     alpha
         α of `QuFUR`, instead of a rate.
     rule
@@ -87,7 +88,7 @@ class QuFURRegressor(_Queries, base.Regressor):
     def __init__(
         self,
         *,
-        budget: float | None = None,
+        budget: int | float | str | None = None,
         alpha: float | None = None,
         rule: Rule | None = None,
         regularization: float = 1.0,
@@ -105,7 +106,7 @@ class QuFURRegressor(_Queries, base.Regressor):
         clip, labels = label_range is not None, label_range or (-1.0, 1.0)
         self._dicts = DictLearner(
             Ridge(1, regularization=regularization, clip=clip, label_range=labels),
-            chosen_rule(rule, budget, alpha, "QuFURRegressor"),
+            _rule(rule, budget, alpha, "QuFURRegressor"),
             intercept=intercept,
             seed=seed,
             owner="QuFURRegressor",
@@ -153,7 +154,7 @@ class QuFURClassifier(_Queries, base.Classifier):
     def __init__(
         self,
         *,
-        budget: float | None = None,
+        budget: int | float | str | None = None,
         alpha: float | None = None,
         rule: Rule | None = None,
         regularization: float = 1.0,
@@ -169,7 +170,7 @@ class QuFURClassifier(_Queries, base.Classifier):
         self._classes: dict[base.typing.ClfTarget, int] = {}
         self._dicts = DictLearner(
             Softmax(1, 2, regularization=regularization),
-            chosen_rule(rule, budget, alpha, "QuFURClassifier"),
+            _rule(rule, budget, alpha, "QuFURClassifier"),
             intercept=intercept,
             seed=seed,
             owner="QuFURClassifier",
@@ -200,3 +201,16 @@ class QuFURClassifier(_Queries, base.Classifier):
         if len(self._classes) < 2:
             return next(iter(self._classes), None)
         return list(self._classes)[int(self.learner.predict(self._dicts.row(x)).item())]
+
+
+def _rule(rule: Rule | None, budget: Any, alpha: float | None, owner: str) -> Rule:
+    if rule is None:
+        budget = USUAL_RATE if budget is None and alpha is None else budget
+        remedy = "A rule says more, such as rule=Paced(budget, horizon)."
+        return rule_from_budget(budget, alpha, rows=None, owner=owner, remedy=remedy)
+    if not isinstance(rule, Rule) or rule.told_domain:
+        raise invalid("rule", owner, "a rule that is not told the domain", repr(rule))
+    if budget is not None or alpha is not None:
+        received = f"budget={budget!r} and alpha={alpha!r}"
+        raise invalid("budget and alpha", owner, "None beside a rule", received, "Give them to the rule.")
+    return rule

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qufur.arrays import Bools, Floats
+from qufur.arrays import Bools, Floats, as_count
 from qufur.errors import invalid, missing_extra
 from qufur.models import Ridge
 from qufur.models.base import State
 from qufur.rules import Paced
+from qufur.rules.from_budget import as_amount, rule_from_budget
 from qufur.rules.spending import Spending
 
 try:
@@ -23,6 +25,7 @@ except ImportError:
     raise missing_extra("scikit-activeml", "activeml", "qufur.adapters.skactiveml") from None
 
 Indices = NDArray[np.intp]
+USUAL_RATE = 0.1
 
 
 class PacedBudgetManager(BudgetManager):
@@ -31,11 +34,11 @@ class PacedBudgetManager(BudgetManager):
     Parameters
     ----------
     budget
-        ρ in (0, 1], a float: the share of samples that may be queried; None means 0.1. No n samples in a row
-        have more than ρn + `burst` queries.
+        ρ, the share of samples that may be queried, such as 0.05 or "5%"; None means 0.1. No n samples in a
+        row have more than ρn + `burst` queries. With a horizon it may be a count, such as 500.
     horizon
-        How many samples will come, if that is known: there are then at most ρ · horizon queries in all, and
-        no other limit. At least 1/ρ.
+        How many samples will come, if that is known: there are then at most ρ · horizon queries in all,
+        rounded and at least 1, and no other limit.
     burst
         The most queries beyond ρn, above 32ρ + 1; 1000ρ + 32 by default. Not with a horizon.
     random_state
@@ -57,7 +60,7 @@ class PacedBudgetManager(BudgetManager):
     def __init__(
         self,
         *,
-        budget: float | None = None,
+        budget: int | float | str | None = None,
         horizon: int | None = None,
         burst: float | None = None,
         random_state: Any = None,
@@ -96,11 +99,14 @@ class PacedBudgetManager(BudgetManager):
             self.random_, self.spending_ = random, rule.start()
         return utilities
 
+    def _validate_budget(self) -> None:
+        self.budget_ = _amount(self)
+
     def _rule(self) -> Paced:
-        if self.horizon is None:
-            return Paced(float(self.budget_), burst=self.burst)
-        # A share like 0.29 of 100 must not lose a label to rounding.
-        return Paced(int(self.budget_ * self.horizon + 1e-9), self.horizon, burst=self.burst)
+        owner, remedy = "PacedBudgetManager", "Its horizon says how many."
+        rows = None if self.horizon is None else as_count(self.horizon, "horizon", owner)
+        rule = rule_from_budget(self.budget_, rows=rows, owner=owner, remedy=remedy)
+        return replace(cast(Paced, rule), burst=self.burst)
 
 
 class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
@@ -118,7 +124,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     budget_manager
         Any budget manager; `PacedBudgetManager` with the budget and random state below by default.
     budget
-        The share of samples that may be queried, a float in (0, 1]; None means 0.1.
+        The share of samples that may be queried, such as 0.05 or "5%"; None means 0.1.
     random_state
         Decides the coins of the default budget manager.
 
@@ -138,7 +144,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
         regularization: float = 1.0,
         intercept: bool = True,
         budget_manager: BudgetManager | None = None,
-        budget: float | None = None,
+        budget: int | float | str | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(budget=budget, random_state=random_state)
@@ -170,6 +176,9 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
         _play(self.state_, self.budget_manager_, X, queried, budget_manager_param_dict or {})
         return self
 
+    def _validate_budget(self) -> None:
+        self.budget_ = _amount(self)
+
     def _start(self, candidates: ArrayLike, return_utilities: bool) -> Floats:
         new = not hasattr(self, "state_")
         check_type(self.budget_manager, "budget_manager", BudgetManager, type(None))
@@ -182,6 +191,10 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
             )
             self.state_ = model.start()
         return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _amount(part: PacedBudgetManager | StreamQuFUR) -> int | float:
+    return as_amount(USUAL_RATE if part.budget is None else part.budget, type(part).__name__)
 
 
 def _play(

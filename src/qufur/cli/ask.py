@@ -9,11 +9,19 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.first_table import check_target, started
-from qufur.cli.notes import NewCategories, on_constant_columns
-from qufur.cli.options import Force, Json, Skip
+from qufur.cli.loop import (
+    NewCategories,
+    Rows,
+    State,
+    Write,
+    digest_of,
+    files_of,
+    locked,
+    on_constant_columns,
+    table,
+)
+from qufur.cli.options import BUDGET, Force, Json, Skip
 from qufur.cli.outputs import check_answered, check_table
-from qufur.cli.rows import Rows
-from qufur.cli.workbooks import State, Write, digest_of, files_of, locked, table
 from qufur.errors import invalid
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
@@ -27,21 +35,25 @@ def ask(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of the rows to label.")],
     budget: Annotated[
         str | None,
-        typer.Option(metavar="LABELS", help="First: labels to buy in all, or a rate such as 5%."),
+        typer.Option(metavar="LABELS", help=f"First: labels to buy: {BUDGET}."),
     ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(metavar="A", help="First: labels per unit of uncertainty; --budget is then a cap."),
     ] = None,
     fixed_budget: Annotated[
-        int | None, typer.Option(metavar="LABELS", help="First: a budget by Algorithm 2 of the paper.")
+        str | None, typer.Option(metavar="LABELS", help="First: a budget by Algorithm 2 of the paper.")
     ] = None,
     at_random: Annotated[
         bool, typer.Option("--at-random", help="First: spend --budget on rows drawn at random, to compare.")
     ] = False,
     horizon: Annotated[
         int | None,
-        typer.Option(min=1, metavar="ROWS", help="First: rows the budget is for; by default this table's."),
+        typer.Option(
+            min=1,
+            metavar="ROWS",
+            help="First: rows the budget is for; by default this table's for a count, and any for a share.",
+        ),
     ] = None,
     label_range: Annotated[
         tuple[float, float] | None,

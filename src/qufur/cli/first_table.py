@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from qufur.cli.budgets import rule_of
-from qufur.cli.rows import Rows
+from qufur.cli.loop import Rows
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge
+from qufur.rules import FixedBudget, Rule, Uniform
+from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
 from qufur.tables import Encoding
 from qufur.tables.embeddings import BERT
 from qufur.tables.written import heading
@@ -30,8 +32,7 @@ def started(data: Path, said: dict[str, Any], *, quiet: bool) -> tuple[Workbook,
         Whether no progress is shown.
     """
     # What can be wrong with these is said before a long table is looked at.
-    cost = (said[name] for name in ("--budget", "--alpha", "--fixed-budget", "--horizon"))
-    rule = rule_of(*cost, at_random=bool(said["--at-random"]))
+    rule = rule_of(said)
     if said["--label-range"] is None:
         remedy = "Say which is the lowest and which the highest label, such as --label-range 0 100."
         raise invalid("--label-range", "qufur ask", "given for the first table", "none", remedy)
@@ -55,6 +56,51 @@ def started(data: Path, said: dict[str, Any], *, quiet: bool) -> tuple[Workbook,
     model = dataclasses.replace(model, dim=encoding.dim)
     learner = Learner(model, rule(rows.count), seed=said["--seed"] or 0)
     return Workbook(learner, encoding, said["--id"], target), rows.count
+
+
+def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
+    """Return the rule as a function of how many rows the first table has: what a count is for by default.
+
+    More tables may come, so a share is of `--horizon` rows, and without that a rate.
+
+    >>> options = dict.fromkeys(["--budget", "--alpha", "--fixed-budget", "--at-random", "--horizon"])
+    >>> rule_of(options | {"--budget": "50"})(1000)
+    Paced(budget=50, horizon=1000, burst=None, floor=0.0)
+    >>> rule_of(options | {"--budget": "5%", "--at-random": True})(1000)
+    Uniform(rate=0.05, budget=None)
+    """
+    horizon, alpha, budget = said["--horizon"], said["--alpha"], _amount(said, "--budget")
+    fixed = _amount(said, "--fixed-budget")
+    if said["--at-random"]:
+        _check_left_out("--at-random", said, "--alpha", "--fixed-budget")
+    if fixed is not None:
+        _check_left_out("--fixed-budget", said, "--budget", "--alpha")
+        return lambda rows: FixedBudget(labels_of(fixed, horizon or rows), horizon or rows)
+    if alpha is not None and not isinstance(budget, float):
+        _check_left_out("--alpha", said, "--horizon")
+    if budget is None and alpha is None:
+        remedy = "--alpha or --fixed-budget can take its place."
+        raise invalid("--budget", "qufur ask", "given for the first table", "none", remedy)
+
+    def paced(rows: int | None) -> Rule:
+        owner, remedy = "qufur ask", "--horizon says how many."
+        rule = rule_from_budget(budget, alpha, rows=rows, owner=owner, parameter="--budget", remedy=remedy)
+        return Uniform(rule.share or 1.0, budget=rule.limit) if said["--at-random"] else rule
+
+    if alpha is None and isinstance(budget, int):
+        return lambda rows: paced(horizon or rows)
+    rule = paced(horizon)
+    return lambda rows: rule
+
+
+def _amount(said: dict[str, Any], name: str) -> int | float | None:
+    return None if said[name] is None else as_amount(said[name], "qufur ask", name)
+
+
+def _check_left_out(beside: str, said: dict[str, Any], *others: str) -> None:
+    for name in others:
+        if said[name] is not None:
+            raise invalid(name, "qufur ask", f"left out with {beside}", said[name])
 
 
 def check_target(id: str | None, target: str) -> None:

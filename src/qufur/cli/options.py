@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+BUDGET = "a number such as 500, or a share such as 5% or 0.05"
 Skip = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Column to leave out. May be given several times."),

@@ -10,23 +10,21 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.files import as_share, scaled_stream, title
-from qufur.cli.options import Json, Out, Skip
+from qufur.cli.options import BUDGET, Json, Out, Skip
 from qufur.cli.outputs import check_folder
+from qufur.cli.replay import scaled_stream, title
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
 from qufur.models import Ridge
 from qufur.planning.outcome import Plan
 from qufur.planning.search import plan as plan_budget
+from qufur.rules.from_budget import as_amount, labels_within
 from qufur.streams import Table
-from qufur.sweep.at_budgets import labels
 
 
 def plan(
     data: Annotated[Path, typer.Argument(help="CSV, Parquet, NPY or NPZ file of inputs.")],
-    budget: Annotated[
-        str, typer.Option(metavar="LABELS", help="Labels to buy: a number, or a share such as 10% or 0.1.")
-    ],
+    budget: Annotated[str, typer.Option(metavar="LABELS", help=f"Labels to buy: {BUDGET}.")],
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of labels, if there is one; it is not read.")
     ] = None,
@@ -58,13 +56,14 @@ def plan(
     regret at several budgets. Features are scaled to mean 0 and deviation 1, and an intercept is added.
     """
     check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan.png", "plan.svg"], data)
+    as_amount(budget, "qufur plan", "--budget")  # before a long file is read
     table = Table(data, None, skip=[*(skip or []), *filter(None, [target, domain])])
     summary = table.summary()
     stream = scaled_stream(table, summary)
     found = plan_budget(
         Ridge(stream.dim, intercept=True, label_range=label_range),
         stream,
-        labels(as_share(budget, stream, "qufur plan"), stream),
+        labels_within(budget, stream.horizon, "qufur plan", "--budget"),
         noise=noise,
         norm=norm,
         parts=parts,

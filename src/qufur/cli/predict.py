@@ -8,11 +8,9 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.notes import NewCategories
+from qufur.cli.loop import NewCategories, Rows, State, files_of, opened, table
 from qufur.cli.options import Force, Json
 from qufur.cli.outputs import check_answered, check_table
-from qufur.cli.rows import Rows
-from qufur.cli.workbooks import State, files_of, opened, table
 from qufur.tables import ids
 from qufur.tables.written import free, heading
 

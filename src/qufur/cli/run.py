@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.files import as_share, scaled_stream, title
-from qufur.cli.options import Jobs, Json, Out, Seeds, Skip
+from qufur.cli.options import BUDGET, Jobs, Json, Out, Seeds, Skip
 from qufur.cli.outputs import check_folder
+from qufur.cli.replay import scaled_stream, title
 from qufur.errors import invalid
+from qufur.experiments.statistics import Estimate
 from qufur.figures import style
 from qufur.figures.curves import draw_curves
 from qufur.models import Ridge
 from qufur.rules import Greedy, Threshold
+from qufur.rules.from_budget import as_amount, labels_within
 from qufur.streams import HiddenDomains, Table
 from qufur.sweep.at_budgets import budget_grid
-from qufur.sweep.equal_labels import Estimate
 from qufur.sweep.grid import Grid, ModelOf, StreamOf, sweep
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+USUAL = ["5%", "10%", "20%", "30%"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="LABELS",
-            help="Labels to buy: a number, or a share such as 10% or 0.1. May be given several times.",
+            help=f"Labels to buy: {BUDGET}. May be given several times.",
         ),
     ] = None,
     seeds: Seeds = 5,
@@ -65,9 +69,10 @@ def run(
     deviation 1, and an intercept is added.
     """
     check_folder(out, ["run.csv", "run.png", "run.svg"], data)
+    amounts = {text: as_amount(text, "qufur run", "--budget") for text in budget or USUAL}
     task = _synthetic() if data is None else _file(data, target, skip or [], domain)
     stream = task.stream(0)
-    budgets = {as_share(text, stream, "qufur run"): text for text in budget or ["5%", "10%", "20%", "30%"]}
+    budgets = {_share(amount, stream.horizon): text for text, amount in amounts.items()}
     grid, left_out = budget_grid(stream, task.model, list(budgets))
     table = sweep(task.stream, task.model, {**grid, **_REFERENCES}, seeds=range(seeds), jobs=jobs)
     table = table.with_columns((table["loss"] / table["horizon"]).alias("mean squared error"))
@@ -87,6 +92,11 @@ _REFERENCES: Grid = {
     "no labels": (lambda _, stream: Threshold(1e300), [0.0]),
     "every label": (lambda _, stream: Greedy(stream.horizon), [1.0]),
 }
+
+
+def _share(amount: int | float, rows: int) -> float:
+    labels = labels_within(amount, rows, "qufur run", "--budget")
+    return amount if isinstance(amount, float) else labels / rows
 
 
 def _synthetic() -> Task:
@@ -116,7 +126,8 @@ def _file(path: Path, target: str | None, skip: list[str], domain: str | None) -
 
 def _write(task: Task, table: pl.DataFrame, out: Path) -> list[str]:
     figure, (panel,) = style.subplots(1, 1, width=6.4, height=4.4)
-    draw_curves(panel, table, task.measure, task.measure, task.title)
+    rules = table.filter(~table["rule"].is_in(list(_REFERENCES)))
+    draw_curves(panel, rules, task.measure, task.measure, task.title)
     panel.legend(frameon=False, fontsize="small")
     drawn = style.save(figure, out, "run")
     table.write_csv(out / "run.csv")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.experiments.base import Statement
-from qufur.sweep.equal_labels import Estimate
+from qufur.experiments.statistics import Estimate
 
 if TYPE_CHECKING:
     from rich.text import Text

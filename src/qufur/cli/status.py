@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from qufur.cli import show
+from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
-from qufur.cli.workbooks import State, opened
 
 
 def status(state: State, json: Json = False) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from qufur.cli import show
+from qufur.cli.loop import State, locked, opened
 from qufur.cli.options import Json
-from qufur.cli.workbooks import State, locked, opened
 from qufur.tables import ids, labels, read
 from qufur.tables.written import column_called
 

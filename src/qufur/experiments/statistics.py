@@ -16,6 +16,39 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds with its standard error; NaN for what one seed cannot tell."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Estimate:
+        """Return mean and standard error.
+
+        >>> Estimate.of(np.array([1.0, 3.0]))
+        Estimate(mean=2.0, error=1.0)
+        >>> Estimate.of(np.array([2.0]))
+        Estimate(mean=2.0, error=nan)
+        """
+        error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+        return cls(float(values.mean()), float(error))
+
+    def __str__(self) -> str:
+        """Write mean ± standard error with three significant digits of the mean.
+
+        >>> print(Estimate(12.345, 0.061), Estimate(0.01234, math.nan), Estimate(1234.0, 5.0), sep=", ")
+        12.3 ± 0.1, 0.0123, 1234 ± 5
+        """
+        if math.isnan(self.mean):
+            return "–"
+        size = math.floor(math.log10(abs(self.mean))) if self.mean else 0
+        digits = max(0, 2 - size)
+        error = "" if math.isnan(self.error) else f" ± {self.error:.{digits}f}"
+        return f"{self.mean:.{digits}f}{error}"
+
+
+@dataclass(frozen=True)
 class Interval:
     """An estimate with its confidence interval.
 

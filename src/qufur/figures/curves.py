@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.figures.style import LOOKS, plain_ticks
+from qufur.figures.style import looks_of, plain_ticks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, title: str) -> None:
     """Draw the mean over seeds of every point of a sweep; bars are standard deviations, as in the paper."""
-    for rule, look in LOOKS.items():
+    for rule, look in looks_of(table["rule"].unique(maintain_order=True)).items():
         rows = table.filter((table["rule"] == rule) & (table["queries"] > 0))
         if len(rows):
             points = np.array([_point(part, measure) for _, part in rows.group_by("parameter")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,21 @@ LOOKS: dict[str, dict[str, str]] = {
     "FixedBudget": {"color": "#56B4E9", "marker": "v"},
     "DomainOracle": {"color": "#555555", "marker": "x"},
 }
+SPARE_COLORS = ("#000000", "#7B3294", "#8C510A", "#B2182B")
+SPARE_MARKERS = ("*", "<", ">", "h", "p")
+
+
+def looks_of(rules: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the look of each rule, in the order to draw them: known ones first, others in looks to spare.
+
+    >>> list(looks_of(["Mine", "Uniform", "QuFUR"]))
+    ['QuFUR', 'Uniform', 'Mine']
+    """
+    named = dict.fromkeys(rules)
+    colors, markers = cycle(SPARE_COLORS), cycle(SPARE_MARKERS)
+    known = {rule: look for rule, look in LOOKS.items() if rule in named}
+    others = (rule for rule in named if rule not in known)
+    return known | {rule: {"color": next(colors), "marker": next(markers)} for rule in others}
 
 
 def subplots(rows: int, columns: int, width: float = 5.4, height: float = 4.0) -> tuple[Figure, list[Any]]:

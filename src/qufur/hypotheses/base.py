@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -96,3 +97,19 @@ def checked_values(values: Any, shape: tuple[int, ...], parameter: str, owner: s
         received = f"{array[tuple(odd)]} at row {odd[0]}"
         raise invalid(parameter, owner, "finite on every input", received, "The input is outside its domain.")
     return array
+
+
+def squared_radius(count: int, log_covering: float, horizon: int, noise: float, delta: float) -> float:
+    """Return β_k of Equation "beta_k" after k = `count` labels.
+
+    β_k = 8η² ln(4𝒩/δ) + (2k/T²)(16 + √(2η² ln(16k²/δ))), with 𝒩 the covering number of 𝓕 at scale 1/T². At
+    k = 0, where the paper takes the logarithm of 0, the second part is 0.
+
+    >>> round(squared_radius(5, math.log(2), horizon=10, noise=1.0, delta=0.5), 4)
+    24.1463
+    """
+    first = 8 * noise**2 * (math.log(4 / delta) + log_covering)
+    if count == 0:
+        return first
+    root = math.sqrt(2 * noise**2 * math.log(16 * count**2 / delta))
+    return first + 2 * count / horizon**2 * (16 + root)

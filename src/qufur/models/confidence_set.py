@@ -12,7 +12,7 @@ import numpy as np
 from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes, set_fields
 from qufur.errors import invalid
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
-from qufur.hypotheses.radius import squared_radius
+from qufur.hypotheses.base import squared_radius
 from qufur.models.base import Id, State
 from qufur.models.lookahead import Lookahead, OneRow
 from qufur.models.regression import Regression, as_flag

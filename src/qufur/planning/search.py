@@ -18,6 +18,7 @@ from qufur.models import Model, Ridge
 from qufur.planning.outcome import Forecast, Part, Plan, Spread
 from qufur.planning.simulated import Drawn, Unlabelled, draw_parameters, fitting_noise
 from qufur.rules import QuFUR, Rule
+from qufur.rules.from_budget import labels_within
 from qufur.run import run
 from qufur.streams import Arrays, Stream
 
@@ -28,7 +29,7 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 def plan(
     model: Model,
     inputs: Stream | ArrayLike,
-    budget: int,
+    budget: int | float | str,
     *,
     noise: float | None = None,
     norm: float | None = None,
@@ -54,7 +55,7 @@ def plan(
         A stream, whose labels change nothing, or a matrix of one row per example. A stream is played anew for
         every run: `Arrays.of(stream)` holds one in memory that takes time to read or draw.
     budget
-        B, from 1 to the number of examples.
+        B, a count of labels or a share of the examples: 150, 0.05 or "5%".
     noise
         σ ≥ 0, the deviation of the labels' noise in the user's units, for the regret of `Ridge`. None takes
         the one at which the model's λ = σ²/τ² is the best choice: a guess.
@@ -75,7 +76,8 @@ def plan(
     (0.67, '39.2 (31.1–47)', '3.74 (2.59–5.08)')
     """
     stream = _as_stream(inputs, model)
-    budget, count = _as_budget(budget, stream), min(as_count(parts, "parts", "plan"), stream.horizon)
+    labels = labels_within(budget, stream.horizon, "plan")
+    count = min(as_count(parts, "parts", "plan"), stream.horizon)
     _check_seeds(seeds)
     streams, noise_used, norm_used = _draw(model, stream, noise, norm, seeds)
     edges = np.linspace(0, stream.horizon, count + 1).astype(np.int64)
@@ -84,14 +86,14 @@ def plan(
     def trial(alpha: float) -> _Trial:
         return _try(model, streams, alpha, edges, seeds)
 
-    asked = trial(_alpha(trial, budget, 1.0))
+    asked = trial(_alpha(trial, labels, 1.0))
     return Plan(
-        budget=budget,
+        budget=labels,
         horizon=stream.horizon,
         alpha=asked.alpha,
         spend=Spread.of(asked.queries),
         parts=_parts(asked, edges),
-        forecast=tuple(_forecast(trial, asked.alpha, budget, stream.horizon)),
+        forecast=tuple(_forecast(trial, asked.alpha, labels, stream.horizon)),
         noise=noise_used,
         norm=norm_used,
         guessed=noise is None and noise_used is not None,
@@ -183,13 +185,6 @@ def _as_stream(inputs: Stream | ArrayLike, model: Model) -> Stream:
     if 0 in X.shape:
         raise invalid("inputs", "plan", "of at least one row and one column", f"shape {X.shape}")
     return Arrays(X, np.zeros(len(X)))
-
-
-def _as_budget(budget: int, stream: Stream) -> int:
-    if not is_whole(budget) or not 1 <= budget <= stream.horizon:
-        allowed = f"an integer from 1 to {stream.horizon}, the number of examples"
-        raise invalid("budget", "plan", allowed, repr(budget))
-    return int(budget)
 
 
 def _check_seeds(seeds: Sequence[int]) -> None:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from qufur.streams.real.mnist import RotatedMNIST
     from qufur.streams.real.portraits import Portraits
     from qufur.streams.real.recorded import Recorded
-    from qufur.streams.scaled import Scaled
-    from qufur.streams.summary import Summary
+    from qufur.streams.scaled import Scaled, Summary
     from qufur.streams.synthetic import HiddenDomains
     from qufur.streams.table import Table
 else:
@@ -36,7 +35,7 @@ else:
             "Portraits": "qufur.streams.real.portraits",
             "Recorded": "qufur.streams.real.recorded",
             "Scaled": "qufur.streams.scaled",
-            "Summary": "qufur.streams.summary",
+            "Summary": "qufur.streams.scaled",
             "HiddenDomains": "qufur.streams.synthetic",
             "Table": "qufur.streams.table",
         },

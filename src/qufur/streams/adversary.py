@@ -11,8 +11,7 @@ import numpy as np
 
 from qufur.arrays import as_count, as_domains, as_noise
 from qufur.errors import invalid
-from qufur.streams.base import Chunk, Stream
-from qufur.streams.seeds import independent_seeds
+from qufur.streams.base import Chunk, Stream, independent_seeds
 from qufur.streams.subspaces import unit_vectors
 
 

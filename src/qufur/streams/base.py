@@ -1,4 +1,4 @@
-"""What every stream offers to `run`."""
+"""What every stream offers to `run`, and seeds of those that are drawn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from qufur.arrays import Floats, Ints
+import numpy as np
+
+from qufur.arrays import Floats, Ints, is_whole
+from qufur.errors import invalid
 
 
 @dataclass(frozen=True)
@@ -54,3 +57,14 @@ class Stream(ABC):
     def against(self, learner: Any) -> Stream:
         """Return the stream as this learner meets it; only an adaptive adversary looks at the learner."""
         return self
+
+
+def independent_seeds(seed: int, count: int, owner: str) -> list[np.random.SeedSequence]:
+    """Return a seed for each source of randomness.
+
+    A source with a generator of its own never moves the others, and so the cutting into chunks cannot
+    change what is drawn. The seeds are kept rather than the generators: every replay starts them afresh.
+    """
+    if not is_whole(seed) or seed < 0:
+        raise invalid("seed", owner, "an integer of at least 0", repr(seed))
+    return np.random.SeedSequence(int(seed)).spawn(count)

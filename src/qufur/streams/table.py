@@ -12,7 +12,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints, as_count
 from qufur.errors import invalid
 from qufur.streams.base import Chunk, Stream
-from qufur.streams.summary import Summary
+from qufur.streams.scaled import Summary
 from qufur.tables.batch import nearest
 from qufur.tables.sources.base import Source, no_rows
 from qufur.tables.sources.csv import CsvSource

@@ -10,6 +10,7 @@ from qufur.models import Model
 from qufur.planning.search import matching_parameter
 from qufur.rules import RULES, Rule
 from qufur.rules.base import Domains
+from qufur.rules.from_budget import labels_of
 from qufur.streams import Stream
 from qufur.sweep.grid import Grid, ModelOf, RuleOf
 
@@ -26,18 +27,13 @@ def budget_grid(stream: Stream, model: ModelOf, shares: Sequence[float]) -> tupl
         usable = []
         for share in shares:
             try:
-                kind.for_budget(labels(share, stream), stream.horizon, _domains(stream))
+                kind.for_budget(labels_of(share, stream.horizon), stream.horizon, _domains(stream))
                 usable.append(share)
             except ValueError as reason:
                 left_out.setdefault(kind.__name__, str(reason))
         if usable:
             grid[kind.__name__] = _rule_at(kind, model), usable
     return grid, left_out
-
-
-def labels(share: float, stream: Stream) -> int:
-    """Return the budget that a share of the stream makes, at least 1."""
-    return max(1, round(share * stream.horizon))
 
 
 def rule_for_budget(kind: type[Rule], budget: int, model: Model, stream: Stream, *, seed: int = 0) -> Rule:
@@ -57,7 +53,7 @@ def rule_for_budget(kind: type[Rule], budget: int, model: Model, stream: Stream,
 def _rule_at(kind: type[Rule], model: ModelOf) -> RuleOf:
     @cache  # a file is one stream for all seeds: what was tried out for one serves the others
     def rule_at(share: float, stream: Stream) -> Rule:
-        return rule_for_budget(kind, labels(share, stream), model(stream), stream)
+        return rule_for_budget(kind, labels_of(share, stream.horizon), model(stream), stream)
 
     return rule_at
 

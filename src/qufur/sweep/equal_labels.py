@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,47 +12,6 @@ from qufur.arrays import Floats
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over seeds with its standard error; NaN for what one seed cannot tell."""
-
-    mean: float
-    error: float
-
-    @classmethod
-    def of(cls, values: Floats) -> Estimate:
-        """Return mean and standard error.
-
-        >>> Estimate.of(np.array([1.0, 3.0]))
-        Estimate(mean=2.0, error=1.0)
-        """
-        error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-        return cls(float(values.mean()), float(error))
-
-    @classmethod
-    def ratio(cls, above: Floats, below: Floats) -> Estimate:
-        """Return the ratio of two means over the same seeds, with its standard error by the delta method.
-
-        >>> Estimate.ratio(np.array([1.0, 2.0]), np.array([2.0, 4.0]))
-        Estimate(mean=0.5, error=0.0)
-        """
-        ratio = float(above.mean() / below.mean())
-        return cls(ratio, cls.of(above - ratio * below).error / float(below.mean()))
-
-    def __str__(self) -> str:
-        """Write mean ± standard error with three significant digits of the mean.
-
-        >>> print(Estimate(12.345, 0.061), Estimate(0.01234, math.nan), Estimate(1234.0, 5.0), sep=", ")
-        12.3 ± 0.1, 0.0123, 1234 ± 5
-        """
-        if math.isnan(self.mean):
-            return "–"
-        size = math.floor(math.log10(abs(self.mean))) if self.mean else 0
-        digits = max(0, 2 - size)
-        error = "" if math.isnan(self.error) else f" ± {self.error:.{digits}f}"
-        return f"{self.mean:.{digits}f}{error}"
 
 
 def at_equal_labels(table: pl.DataFrame, measure: str, shares: Sequence[float]) -> dict[str, Floats]:

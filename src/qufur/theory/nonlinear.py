@@ -8,7 +8,7 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, as_noise, as_number
 from qufur.errors import invalid
-from qufur.hypotheses.radius import squared_radius
+from qufur.hypotheses.base import squared_radius
 from qufur.rules.fixed_budget import FixedBudget
 from qufur.theory.concentration import coin_bounds
 from qufur.theory.fixed_budget import best_copy

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.storage.test_snapshot import same
+from tests.same import same
 
 from qufur import Learner, QuFUR, Ridge, snapshot
 from qufur.models.gram.deferred_rows import DeferredRows
@@ -112,7 +112,9 @@ def test_blocks_find_all_rows_there(size):
 
 def test_files_of_older_versions_have_no_late_rows(tmp_path):
     learner = learner_after(100)
-    assert learner.state.labelled.form.up_to_date_inverse() is not None
+    assert waiting(learner) > 0
+    _ = learner.state.labelled.form.up_to_date_inverse()  # in which no row is late
+    assert waiting(learner) == 0
     values, arrays = learner.state.save()
     del arrays["labelled.late"]
     old = Ridge(DIM, regularization=0.1).start()

@@ -53,7 +53,7 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        budget: int | float | None = None,
+        budget: int | float | str | None = None,
         alpha: float | None = None,
         regularization: float = 1.0,
         penalty: float = 1e-3,

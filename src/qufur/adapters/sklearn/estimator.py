@@ -10,12 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qufur.adapters.sklearn.spending import rule_for, seed_of
-from qufur.arrays import Bools, Floats, Ints, as_number
+from qufur.arrays import Bools, Floats, Ints, as_number, is_whole
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models.base import Model
 from qufur.models.regression import as_flag
+from qufur.rules import Rule, Uniform
+from qufur.rules.from_budget import rule_from_budget
 from qufur.run import run
 from qufur.streams import Arrays
 
@@ -101,11 +102,17 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         for name in ("intercept", "scale"):
             as_flag(getattr(self, name), name, owner)
         as_number(self.regularization, "regularization", owner, low=0)
-        rule = rule_for(self.budget, self.alpha, floor=self.floor, rows=rows, owner=owner)
-        model, seed = self._model(), seed_of(self.random_state, owner)
+        rule, model, seed = self._rule(rows), self._model(), seed_of(self.random_state, owner)
         self.scaler_ = StandardScaler(with_mean=self.scale, with_std=self.scale).fit(X)
         self.queried_: Ints = np.empty(0, dtype=np.int64)
         self.learner_ = Learner(model, rule, seed=seed)
+
+    def _rule(self, rows: int | None) -> Rule:
+        if self.budget is None and self.alpha is None:
+            return Uniform(1.0)
+        owner, remedy = type(self).__name__, "fit knows how many, and partial_fit and query do not."
+        how = {"rows": rows, "floor": self.floor, "owner": owner, "remedy": remedy}
+        return rule_from_budget(self.budget, self.alpha, **how)
 
     def _replay(self, X: Floats, y: Any) -> Any:
         first = self.learner_.next_id
@@ -120,3 +127,21 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """Return rows to predict for, as the model takes them."""
         check_is_fitted(self, "learner_")
         return self._inputs(validate_data(self, X, **ROWS, reset=False))
+
+
+def seed_of(random_state: Any, owner: str) -> int | np.random.Generator:
+    """Return the seed of a learner; a RandomState is drawn from, and None is a fresh start each time.
+
+    >>> seed_of(3, "docs")
+    3
+    """
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if not is_whole(random_state) or random_state < 0:
+        allowed = "None, an integer of at least 0, a RandomState or a Generator"
+        raise invalid("random_state", owner, allowed, repr(random_state))
+    return int(random_state)

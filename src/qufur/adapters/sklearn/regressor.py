@@ -28,8 +28,8 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     Parameters
     ----------
     budget
-        None buys every label, or with `alpha` every label that the rule wants. An int is a count that is
-        never exceeded. A float in (0, 1] is a share of the rows of `fit`; where the learner starts with
+        None buys every label, or with `alpha` every label that the rule wants. A count such as 500 is never
+        exceeded. A share such as 0.05 or "5%" is of the rows of `fit`; where the learner starts with
         `partial_fit` or `query` it is a rate ρ, and no window of n rows has more than ρn + 1000ρ + 32
         labels. 1 is one label, 1.0 is all of them.
     alpha
@@ -76,7 +76,7 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        budget: int | float | None = None,
+        budget: int | float | str | None = None,
         alpha: float | None = None,
         regularization: float = 1.0,
         label_range: tuple[float, float] | None = None,

@@ -11,9 +11,10 @@ from qufur.experiments.pacing.streams import DESIGN, FAMILIES, model_of
 from qufur.experiments.pacing.strips import draw_strips
 from qufur.learner import Learner
 from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Rule, Threshold, Uniform
+from qufur.rules.from_budget import labels_of
 from qufur.run import run
 from qufur.streams import Stream
-from qufur.sweep.at_budgets import labels, rule_for_budget
+from qufur.sweep.at_budgets import rule_for_budget
 from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def cells(seeds: int) -> list[Cell]:
 def play(cell: Cell) -> Row:
     """Run every rule that can be had on one draw of the stream."""
     stream = FAMILIES[cell["stream"]](cell["seed"])
-    budget = labels(cell["share"], stream)
+    budget = labels_of(cell["share"], stream.horizon)
     found = {kind.__name__: play_kind(kind, budget, stream, COINS + cell["seed"]) for kind in RULES}
     ran = {name: totals for name, totals in found.items() if totals}
     queries, regret = (list(column) for column in zip(*ran.values(), strict=True))

@@ -12,14 +12,14 @@ from qufur.experiments.pacing.scores import mean_ratio, paired
 from qufur.experiments.paper import fig1, libsvm
 from qufur.experiments.paper.learners import ranged_ridge
 from qufur.experiments.paper.panels import Panel, missing_panels
-from qufur.experiments.statistics import Interval, jackknife
+from qufur.experiments.statistics import Estimate, Interval, jackknife
 from qufur.figures.style import LOOKS, share_legend, subplots_for
 from qufur.learner import Learner
 from qufur.models import Model, Softmax
 from qufur.rules import Greedy, Paced, QuFUR, Rule, Uniform
+from qufur.rules.from_budget import labels_of
 from qufur.run import run
-from qufur.sweep.at_budgets import labels, rule_for_budget
-from qufur.sweep.equal_labels import Estimate
+from qufur.sweep.at_budgets import rule_for_budget
 from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def play(cell: Cell) -> Row:
     """Run every rule on one order of the data."""
     panel, seed = PANELS[cell["stream"]], cell["seed"]
     stream = stream_of(panel.stream, seed)
-    model, budget = panel.model(stream, seed), labels(cell["share"], stream)
+    model, budget = panel.model(stream, seed), labels_of(cell["share"], stream.horizon)
     found = []
     for kind in RULES:
         rule = rule_for_budget(kind, budget, _untrained(model), stream, seed=COINS + seed)

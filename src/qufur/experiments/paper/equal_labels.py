@@ -10,8 +10,8 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Listing, Statement
-from qufur.experiments.statistics import Interval, every, jackknife, ratio
-from qufur.sweep.equal_labels import Estimate, at_equal_labels
+from qufur.experiments.statistics import Estimate, Interval, every, jackknife, ratio
+from qufur.sweep.equal_labels import at_equal_labels
 
 if TYPE_CHECKING:
     import polars as pl

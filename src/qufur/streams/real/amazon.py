@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from qufur.data import Dataset, Edition, File
 from qufur.data.reviews import EMBEDDED, embed_reviews
 from qufur.errors import invalid
+from qufur.streams.base import independent_seeds
 from qufur.streams.real.recorded import Recorded, frozen
-from qufur.streams.seeds import independent_seeds
 
 ORIGINAL = Edition((EMBEDDED,), "original reviews, BERT-base embeddings", make=embed_reviews)
 STAND_IN = Edition(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from qufur.data import Dataset, Edition, File
 from qufur.errors import invalid
+from qufur.streams.base import independent_seeds
 from qufur.streams.real.recorded import Recorded, frozen
-from qufur.streams.seeds import independent_seeds
 
 _SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/regression/"
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from qufur.arrays import Floats
 from qufur.data import Copy, Dataset, Edition, File
 from qufur.errors import invalid
+from qufur.streams.base import independent_seeds
 from qufur.streams.real.recorded import Recorded, as_durations, frozen
-from qufur.streams.seeds import independent_seeds
 
 _MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",

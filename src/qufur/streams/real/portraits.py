@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from qufur.arrays import Floats, Ints
 from qufur.data import Dataset, Edition, File
 from qufur.errors import invalid
+from qufur.streams.base import independent_seeds
 from qufur.streams.real.recorded import Recorded, as_durations, frozen
-from qufur.streams.seeds import independent_seeds
 
 _SOURCE = (
     "Prepare the photographs of Ginosar et al. with github.com/p-lambda/gradual_domain_adaptation, "

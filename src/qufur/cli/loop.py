@@ -1,4 +1,4 @@
-"""What the commands share that work with one state file: a lock, and tables of answers."""
+"""What the commands of the loop share: the state file and its lock, rows in, tables out, and what to note."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import csv
 import hashlib
 import io
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +17,18 @@ import typer
 from filelock import FileLock, Timeout
 
 from qufur.errors import invalid
+from qufur.progress import track_rows
 from qufur.storage.atomic import replacing
+from qufur.tables import Batch, Encoding, read
 from qufur.tables.written import escaped
 from qufur.workbook import Workbook
 
 Write = Callable[[Iterable[Sequence[Any]]], None]
 State = Annotated[Path, typer.Option(metavar="FILE", help="The state file of the work.")]
+ROWS, ROWS_OF_TEXT = 4096, 32
+"""Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
+SHOWN = 5
+"""How many names a note lists."""
 
 
 @contextmanager
@@ -85,3 +93,71 @@ def table(path: Path, columns: Sequence[str]) -> Iterator[Write]:
         yield write
         text.flush()
         text.detach()
+
+
+class Rows:
+    """The batches of a table, counted as they go by.
+
+    Parameters
+    ----------
+    data
+        The file.
+    label
+        Stands beside the progress bar; None for no bar.
+    text
+        Whether a column is embedded on the way.
+    total
+        How many rows there are, if that is known.
+    """
+
+    def __init__(self, data: Path, label: str | None, *, text: bool, total: int | None = None) -> None:
+        batches = read(data, ROWS_OF_TEXT if text else ROWS)
+        head = next(batches)
+        self.columns = head.columns
+        self.count = 0
+        self._batches, self._label, self._total = chain([head], batches), label, total
+
+    def __iter__(self) -> Iterator[Batch]:
+        shown = track_rows(self._batches, self._label, self._total) if self._label else self._batches
+        for batch in shown:
+            self.count += len(batch)
+            yield batch
+
+
+def on_constant_columns(encoding: Encoding) -> list[str]:
+    """Say which columns of the first table have no effect from now on."""
+    if not encoding.constant:
+        return []
+    return [
+        f"The same in all rows, so without effect, also later: {_few(map(repr, encoding.constant))}.",
+        "What will vary needs a start with --categorical, or with a table in which it does.",
+    ]
+
+
+class NewCategories:
+    """The categories that the first table did not have, gathered batch by batch."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._encoding = encoding
+        self._found: defaultdict[str, set[str]] = defaultdict(set)
+
+    def add(self, batch: Batch) -> None:
+        """Look at a batch that was encoded."""
+        for name, new in self._encoding.new_categories(batch).items():
+            self._found[name] |= new
+
+    def notes(self) -> list[str]:
+        """Say what they are."""
+        return [
+            f"New in column {name!r} since the first table, so counted as none: {_few(new)}."
+            for name, new in ((name, sorted(new, key=_order)) for name, new in self._found.items())
+        ]
+
+
+def _few(words: Iterable[str]) -> str:
+    listed = list(words)
+    return ", ".join(listed[:SHOWN]) + (", …" if len(listed) > SHOWN else "")
+
+
+def _order(category: str) -> tuple[int, str]:
+    return len(category), category  # which puts 9 before 10
