@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from qufur import KernelRidge, Learner, QuFUR, Ridge, Uniform, run, streams
-from qufur.models.kernels import build_kernel, describe_kernel
+from qufur.models.kernel_ridge import build_kernel, describe_kernel
 
 KERNELS = [
     RBF(0.7),

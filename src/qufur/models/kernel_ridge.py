@@ -12,10 +12,10 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, check_shapes, set_fields
 from qufur.errors import invalid
-from qufur.models.gram.kernel import Kernel, KernelGram
-from qufur.models.kernels import adds_noise, build_kernel, describe_kernel, noise_in
+from qufur.models.gram.kernel import Kernel, KernelGram, adds_noise, noise_in
 from qufur.models.least_squares import LeastSquares
 from qufur.models.least_squares_state import LeastSquaresState
+from qufur.registry import class_named, name_of
 
 
 @dataclass(frozen=True)
@@ -103,3 +103,37 @@ def _adds_noise(kernel: Kernel, columns: int) -> bool:
         return adds_noise(kernel, np.full((1, columns), 0.5))
     except Exception:  # a user's kernel, or one that knows the number of columns
         return False
+
+
+def describe_kernel(kernel: Any) -> dict[str, Any]:
+    """Return the kernel's class and parameters.
+
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> describe_kernel(RBF(2.0))
+    {'type': 'RBF', 'length_scale': 2.0, 'length_scale_bounds': [1e-05, 100000.0]}
+    """
+    from sklearn.gaussian_process.kernels import Kernel
+
+    parameters = kernel.get_params(deep=False)
+    kind = name_of(type(kernel), Kernel, "kernel", "KernelRidge")
+    return {"type": kind, **{name: _plain(value) for name, value in parameters.items()}}
+
+
+def build_kernel(description: Mapping[str, Any]) -> Any:
+    """Return the kernel that `describe_kernel` described, of a class that is defined by now."""
+    from sklearn.gaussian_process.kernels import Kernel
+
+    parameters = {name: _parameter(value) for name, value in description.items() if name != "type"}
+    return class_named(description["type"], Kernel, "kernel", "KernelRidge")(**parameters)
+
+
+def _parameter(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return build_kernel(value)
+    return tuple(value) if isinstance(value, list) else value  # the bounds, which JSON turned into lists
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "get_params"):
+        return describe_kernel(value)
+    return np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic | tuple) else value

@@ -14,7 +14,6 @@ from qufur.models.diagnostics.misfit import MisfitTests
 from qufur.models.gram.gram import pieces
 from qufur.models.gram.posterior import View
 from qufur.models.gram.update import Update, cholesky_of_sum, forward
-from qufur.models.kernels import adds_noise, noise_in
 
 
 class Kernel(Protocol):
@@ -194,3 +193,24 @@ class KernelView(View):
 def _not_positive_definite(kernel: Kernel) -> ValueError:
     received = f"{kernel!r}, which is not on these inputs"
     return invalid("kernel", "KernelRidge", "positive definite", received, "Choose another kernel.")
+
+
+def adds_noise(kernel: Any, X: Floats) -> bool:
+    """Return whether k(x, x) is larger where both are one row, and not just equal.
+
+    `WhiteKernel` adds the noise of labels there, also within sums and products. That is nothing that equal
+    inputs have in common, and least squares has it in λ already.
+
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> adds_noise(RBF() * WhiteKernel(), np.ones((1, 2))), adds_noise(RBF(), np.ones((1, 2)))
+    (True, False)
+    """
+    alone, together = np.asarray(kernel.diag(X)), np.asarray(kernel(X, X)).diagonal()
+    return not np.allclose(alone, together, rtol=1e-10, atol=0)
+
+
+def noise_in(kernel: Any) -> ValueError:
+    """Build the complaint about a kernel that adds noise."""
+    allowed = "without noise, so that diag(X) is the diagonal of k(X, X)"
+    remedy = "Leave WhiteKernel out, and add its variance to regularization."
+    return invalid("kernel", "KernelRidge", allowed, repr(kernel), remedy)
