@@ -51,7 +51,7 @@ def _variants(learner: Learner, X: Floats) -> dict[str, Callable[[], object]]:
         "solve": form.solve_one,
         "meet": lambda x: state.meet(x, 1.0),
         "toss": lambda x: spending.toss(0.3, learner.rng, None),
-        "ledger": lambda x: ledger.decided_one(0.1, 0.2, 0.3, None),
+        "ledger": lambda x: ledger.record_one(0.1, 0.2, 0.3, False),
         "answer": lambda x: made(),
     }
     return {name: lambda work=work: [work(x) for x in X] for name, work in works.items()}

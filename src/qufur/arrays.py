@@ -103,6 +103,15 @@ def as_count(value: Any, parameter: str, owner: str, *, remedy: str = "") -> int
     return int(value)
 
 
+def as_whole_numbers(values: ArrayLike, count: int, parameter: str, owner: str) -> Ints:
+    """Return a vector of integers, one per input, or complain."""
+    numbers = np.asarray(values)
+    if numbers.shape != (count,) or numbers.dtype.kind not in "iu":
+        received = f"{numbers.dtype} of shape {numbers.shape}"
+        raise invalid(parameter, owner, f"{count} integers, one per input", received)
+    return numbers.astype(np.int64)
+
+
 def as_noise(noise: Any, owner: str) -> float:
     """Return a noise level, a finite number of at least 0 whose square is finite as well."""
     number = _as_real(noise)
