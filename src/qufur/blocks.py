@@ -11,7 +11,7 @@ import numpy as np
 from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Id
 from qufur.models.lookahead import Lookahead
-from qufur.rules.spending import Charge, Offer, Spending
+from qufur.rules.spending import BlockOffer, Charge, Spending
 
 LARGEST = 1024
 
@@ -34,7 +34,7 @@ class Block:
     query: Bools
     probability: Floats
     queried: Sequence[Id]
-    offers: Sequence[Offer]
+    offers: Sequence[BlockOffer]
 
     def __len__(self) -> int:
         return len(self.query)

@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike
 
 from qufur import snapshot
 from qufur.answer import Answer, Answers, answer
-from qufur.arrays import Floats, Ints, as_input, as_inputs, as_label, as_labels, as_whole_numbers, is_whole
+from qufur.arrays import (
+    Floats,
+    Ints,
+    as_input_one,
+    as_inputs,
+    as_label_one,
+    as_labels,
+    as_whole_numbers,
+    is_whole,
+)
 from qufur.blocks import Block, BlockSize, columns, decide
 from qufur.errors import invalid
 from qufur.estimates import report
@@ -80,7 +89,7 @@ class Learner:
             The domain, for rules that are told it.
         """
         with self._operation:
-            row, square = as_input(x, self.dim, "Learner")
+            row, square = as_input_one(x, self.dim, "Learner")
             name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.queries)[0]
             domains = None if domain is None else as_whole_numbers([domain], 1, "domain", "Learner")
             if self.rule.told_domain:
@@ -92,7 +101,7 @@ class Learner:
         spent, left = spending.spent, spending.left
         prediction, uncertainty = state.meet(row, square)
         check_finite(prediction, uncertainty)
-        query, probability, charge = spending.toss(uncertainty, self.rng, domains)
+        query, probability, charge = spending.decide_one(uncertainty, self.rng, domains)
         self.dim = len(row)
         self.next_id = self.next_id + 1 if name == self.next_id else beyond([name], self.next_id)
         if query:
@@ -100,7 +109,7 @@ class Learner:
             state.query([name], row[None])
         state.advance(1)
         self.ledger.record_one(prediction, uncertainty, probability, query)
-        case = model, model.size(row, square), spent, left
+        case = model, model.size_one(row, square), spent, left
         return answer((name, prediction, uncertainty, probability, query), case)
 
     def ask_many(
@@ -136,7 +145,7 @@ class Learner:
     def tell(self, id: Id, label: float) -> None:
         """Give the label of an outstanding query."""
         with self._operation:
-            self._tell([id], as_label(label, "Learner"))
+            self._tell([id], as_label_one(label, "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
         """Give the labels of several outstanding queries at once."""

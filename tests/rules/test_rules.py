@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
 from qufur.rules import RULES, Rule
 from qufur.rules.domain_oracle import domain_rates
-from qufur.rules.levels import LARGEST_COIN, bisected
+from qufur.rules.thresholds import LARGEST_COIN, bisected
 from qufur.streams import Arrays
 
 DELTA = np.array([0.0, 0.05, 0.25, 0.5, 3.0])
@@ -415,15 +415,15 @@ def test_levels_are_where_the_probability_passes_the_coin(rule):
     shape = len(rule.caps()), 200
     coins = rng.random(shape) if rule.random else np.full(shape, LARGEST_COIN)
     domain = rng.integers(0, 2, shape[1])
-    levels = np.broadcast_to(spending.levels(coins, domain), shape)
+    thresholds = np.broadcast_to(spending.thresholds(coins, domain), shape)
     slow = bisected(lambda delta: spending.probability(delta, domain), coins)
-    np.testing.assert_array_equal(levels == -1.0, slow == -1.0)
-    np.testing.assert_allclose(levels, slow, rtol=1e-12)
+    np.testing.assert_array_equal(thresholds == -1.0, slow == -1.0)
+    np.testing.assert_allclose(thresholds, slow, rtol=1e-12)
 
 
 def test_a_rule_that_gives_its_probability_only_makes_the_same_queries():
     class Bare(QuFUR):
-        levels = Rule.levels
+        thresholds = Rule.thresholds
 
     X = np.random.default_rng(0).standard_normal((300, 5))
     stream = Arrays(X, X[:, 0])

@@ -76,7 +76,7 @@ class Ledger:
 
     def answer_one(self, prediction: float, probability: float, label: float) -> None:
         """Take note of one label, as `answer` does of many."""
-        loss, most = self._model.loss_of_one(prediction, label)
+        loss, most = self._model.loss_one(prediction, label)
         self.answered += 1
         self.beyond += loss > most
         self.loss_seen += loss

@@ -7,7 +7,7 @@ import numpy as np
 from qufur.arrays import Bools, Floats
 from qufur.models.base import Model
 from qufur.models.lookahead import NO_ARRIVALS
-from qufur.rules.levels import ALWAYS, NEVER
+from qufur.rules.thresholds import ALWAYS, NEVER
 
 BLOCK = 256
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
-from qufur.rules.levels import LARGEST_COIN, NEVER
+from qufur.rules.thresholds import LARGEST_COIN, NEVER
 
 if TYPE_CHECKING:
     from qufur.rules.base import Rule
@@ -56,7 +56,7 @@ class Spending:
         return 0
 
     @property
-    def room(self) -> Floats:
+    def labels_left(self) -> Floats:
         """How many labels each copy may buy until the rule changes."""
         return np.asarray(self.caps - self.charged)
 
@@ -64,11 +64,11 @@ class Spending:
         """Return the query probability of each example, as the rule stands now."""
         return self.rule.probability(uncertainty, domain)
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         """Return the Δ above which each coin lies below the probability, as the rule stands now."""
-        return self.rule.levels(coins, domain)
+        return self.rule.thresholds(coins, domain)
 
-    def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> Offer:
+    def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> BlockOffer:
         """Throw the coins of the next examples: one per copy and example, copy 0 first.
 
         They are `count`, or fewer if the rule changes before.
@@ -80,9 +80,9 @@ class Spending:
         shape = count, len(self.caps)
         # A rule without coins queries where its probability is 1: where the largest coin lies below it.
         coins = rng.random(shape) if self.rule.random else np.full(shape, LARGEST_COIN)
-        return Offer(self, coins.T, domain)
+        return BlockOffer(self, coins.T, domain)
 
-    def toss(
+    def decide_one(
         self, uncertainty: float, rng: np.random.Generator, domain: Ints | None
     ) -> tuple[bool, float, Charge]:
         """Decide one example: the same as an offer of one, and faster if there is a single copy.
@@ -99,13 +99,13 @@ class Spending:
         left, probability = self.left, 0.0
         if left is None or left > 0:
             probability = float(self.probability(uncertainty, domain))  # type: ignore[arg-type]
-            if uncertainty > self.levels(coin, domain):
-                self.book(1, 1, [uncertainty])
+            if uncertainty > self.thresholds(coin, domain):
+                self.record(1, 1, [uncertainty])
                 return True, probability, Charge(PAID, place)
-        self.book(0, 0, [uncertainty])
+        self.record(0, 0, [uncertainty])
         return False, probability, NOTHING
 
-    def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
+    def record(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         """Take note of examples that were decided: what each copy paid for, and their uncertainties."""
         if spent:
             self.charged += charged
@@ -125,7 +125,7 @@ class Spending:
         self.charged, self.spent = np.array(values["charged"]), values["spent"]
 
 
-class Offer:
+class BlockOffer:
     """The coins of some upcoming examples, and what is decided about them, one after the other.
 
     Attributes
@@ -144,10 +144,10 @@ class Offer:
         self._spending = spending
         self._domain = domain
         self.spent, self.left, self._place = spending.spent, spending.left, spending.place
-        self.levels = spending.levels(coins, domain)
-        self.room = spending.room
+        self.levels = spending.thresholds(coins, domain)
+        self.room = spending.labels_left
         self.charges = np.zeros(coins.shape, dtype=bool)
-        self._close_empty_accounts()
+        self._retire_exhausted()
 
     def __len__(self) -> int:
         return len(self.charges[0])
@@ -174,10 +174,10 @@ class Offer:
         self._sure -= 1
         if self._sure > 0:
             return False
-        self._close_empty_accounts()
+        self._retire_exhausted()
         return True
 
-    def _close_empty_accounts(self) -> None:
+    def _retire_exhausted(self) -> None:
         """Let copies that have no label left want none; so many purchases on, there may be more of them."""
         empty = self.room <= 0
         self._sure = self.room.min(where=~empty, initial=np.inf)
@@ -189,14 +189,14 @@ class Offer:
         spending, single = self._spending, len(self.room) == 1
         p = spending.probability(uncertainty, self._domain)
         if self.room.min() <= 0:
-            p = self._without_the_poor(np.atleast_2d(p))
+            p = self._mask_exhausted(np.atleast_2d(p))
         bought = int(np.count_nonzero(self.query))
-        spending.book(bought if single else self.charges.sum(axis=1), bought, uncertainty.tolist())
+        spending.record(bought if single else self.charges.sum(axis=1), bought, uncertainty.tolist())
         return np.asarray(p.reshape(-1) if single else 1.0 - np.prod(1.0 - p, axis=0))
 
-    def _without_the_poor(self, p: Floats) -> Floats:
+    def _mask_exhausted(self, p: Floats) -> Floats:
         """Let copies take no part from where they have no label left."""
-        left = self._spending.room
+        left = self._spending.labels_left
         p = np.where(left[:, None] > 0, p, 0.0)
         for copy in ((self.room <= 0) & (left > 0)).nonzero()[0]:
             paid = self.charges[copy]
