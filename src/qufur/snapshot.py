@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from qufur.learner import Learner
 
 VERSION = 1
+RENAMED = {"ConfidenceSet": {"delta": "failure_probability"}}
+"""Arguments of models that files of older versions call otherwise, and what they are called now."""
 GENERATORS = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 
 
@@ -81,7 +83,8 @@ def decode(kind: type[Learner], content: Content) -> Learner:
     # Files of older versions say how their next block was best computed, and not where queries were made:
     # a place before the stream keeps what they cost.
     tensors = {name: array for name, array in tensors.items() if not name.endswith(".busy")}
-    header = {**header, "places": header.get("places", [-1] * len(header["ids"]))}
+    places = header.get("places", [-1] * len(header["ids"]))
+    header = {**header, "places": places, "model": _renamed(header["model"])}
     content = header, tensors
     if not is_whole(header["version"]) or header["version"] != VERSION:
         raise invalid("version", "the file", str(VERSION), repr(header["version"]))
@@ -117,6 +120,11 @@ def _check_agreement(learner: Learner) -> None:
 def _describe(part: Any, base: type[Any], arguments: dict[str, Any]) -> dict[str, Any]:
     name = name_of(type(part), base, base.__name__.lower(), "Learner.save")
     return {"type": name, **_plain(arguments)}
+
+
+def _renamed(description: dict[str, Any]) -> dict[str, Any]:
+    names = RENAMED.get(str(description["type"]), {})
+    return {names.get(field, field): value for field, value in description.items()}
 
 
 def _build(description: dict[str, Any], base: type[Any]) -> Any:
