@@ -67,6 +67,25 @@ def offers(rule, deltas, rng, domain=None):
     return spending, np.array(probabilities), np.array(queries)
 
 
+@pytest.mark.parametrize("rule", [QuFUR(2.0, budget=9), FixedBudget(100, 60)], ids=repr)
+def test_purchases_at_once_are_booked_as_one_by_one(rule):
+    delta, found = np.random.default_rng(4).random(60), []
+    for at_once in (False, True):
+        spending = rule.start()
+        offer = spending.offer(60, np.random.default_rng(5), None)
+        if at_once:
+            offer.record_purchases(slice(0, 40), found[0][0].charges[:, :40])
+            offer.record_purchases(np.arange(40, 60), found[0][0].charges[:, 40:])
+        else:
+            buy(offer, delta)
+        offer.room[:] = 0  # a copy
+        found.append((offer, offer.room, offer.lowest, offer.close(delta), spending.charged, spending.spent))
+    (offer, *one_by_one), (_, *together) = found
+    assert offer.room.min() == 0
+    for a, b in zip(one_by_one, together, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize(
     ("rule", "coins"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats
+from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Model
 from qufur.models.lookahead import NO_ARRIVALS
 from qufur.rules.thresholds import ALWAYS, NEVER
@@ -40,7 +40,9 @@ class _Chosen:
     def __init__(self, chosen: Bools) -> None:
         self.lowest = np.where(chosen, ALWAYS, NEVER)
         self.levels, self.room = self.lowest[None], np.array([np.inf])
-        self.charges = np.zeros(self.levels.shape, dtype=bool)
 
     def buy(self, row: int, uncertainty: float) -> bool:
+        return False
+
+    def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
         return False

@@ -51,17 +51,22 @@ class Terms(Protocol):
         For each copy of the rule and each row, the Δ above which it wants the label; and the labels left.
     lowest
         For each row, the Δ above which its label is wanted, as things stand.
-    charges
-        Which copies paid for each row.
     """
 
-    levels: Floats
-    room: Floats
-    charges: Bools
-    lowest: Floats
+    @property
+    def levels(self) -> Floats: ...
+
+    @property
+    def room(self) -> Floats: ...
+
+    @property
+    def lowest(self) -> Floats: ...
 
     def buy(self, row: int, uncertainty: float) -> bool:
         """Buy a label that is wanted; return whether `lowest` has changed for rows to come."""
+
+    def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
+        """Let each copy pay for a row, or for each of some rows, of which it is known; return the same."""
 
 
 class Lookahead(ABC):

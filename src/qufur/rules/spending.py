@@ -133,9 +133,7 @@ class BlockOffer:
     spent, left
         Labels bought and left before them.
     levels
-        For each copy and example, the Δ above which it wants the label and can pay for it.
-    lowest
-        For each example, the lowest of these.
+        For each copy and example, the Δ above which it wants the label.
     charges
         Which copies paid for each example.
     """
@@ -145,9 +143,10 @@ class BlockOffer:
         self._domain = domain
         self.spent, self.left, self._place = spending.spent, spending.left, spending.place
         self.levels = spending.thresholds(coins, domain)
-        self.room = spending.labels_left
         self.charges = np.zeros(coins.shape, dtype=bool)
-        self._retire_exhausted()
+        self._left_before = spending.labels_left
+        self._bought = np.zeros(len(coins))
+        self._sure = 0.0
 
     def __len__(self) -> int:
         return len(self.charges[0])
@@ -157,6 +156,17 @@ class BlockOffer:
         """Which examples are queried."""
         return self.charges[0] if len(self.charges) == 1 else np.asarray(self.charges.any(axis=0))
 
+    @property
+    def room(self) -> Floats:
+        """How many labels each copy may still buy, an array of its own."""
+        return np.asarray(self._left_before - self._bought)
+
+    @property
+    def lowest(self) -> Floats:
+        """For each example, the lowest Δ above which a copy wants the label and can pay for it."""
+        self._retire_exhausted()
+        return self._lowest
+
     def paid(self) -> Iterator[Charge]:
         """Return the charge of each query."""
         rows = self.query.nonzero()[0]
@@ -164,41 +174,49 @@ class BlockOffer:
 
     def buy(self, row: int, uncertainty: float) -> bool:
         """Buy the label of an example that is wanted; return whether `lowest` has changed since."""
-        if len(self.room) == 1:
-            self.charges[0, row] = True
-            self.room[0] -= 1
-        else:
-            paying = self.levels[:, row] < uncertainty
-            self.charges[:, row] = paying
-            self.room -= paying
-        self._sure -= 1
-        if self._sure > 0:
-            return False
         self._retire_exhausted()
-        return True
+        paying = PAID if len(self.charges) == 1 else self.levels[:, row] < uncertainty
+        return self.record_purchases(row, paying)
+
+    def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
+        """Take note of which copies pay for one row, or for each of several; return what `buy` does."""
+        self.charges[:, rows] = paying
+        if len(self.charges) == 1:
+            most = np.count_nonzero(paying)
+            self._bought[0] += most
+        else:
+            bought = paying if paying.ndim == 1 else self.charges[:, rows].sum(axis=1)
+            most = bought.max()
+            self._bought += bought
+        self._sure -= most
+        return bool(self._sure <= 0)
 
     def _retire_exhausted(self) -> None:
         """Let copies that have no label left want none; so many purchases on, there may be more of them."""
-        empty = self.room <= 0
-        self._sure = self.room.min(where=~empty, initial=np.inf)
-        self.levels[empty] = NEVER
-        self.lowest = self.levels[0] if len(self.levels) == 1 else np.asarray(self.levels.min(axis=0))
+        if self._sure > 0:
+            return
+        left = self.room
+        exhausted = left <= 0
+        self._sure = left.min(where=~exhausted, initial=np.inf)
+        self.levels[exhausted] = NEVER
+        self._lowest = self.levels[0] if len(self.levels) == 1 else np.asarray(self.levels.min(axis=0))
 
     def close(self, uncertainty: Floats) -> Floats:
-        """Book the examples with the rule and return the probability with which each example was queried."""
-        spending, single = self._spending, len(self.room) == 1
+        """Record the examples with the rule; return the probability with which each example was queried."""
+        spending, single = self._spending, len(self.charges) == 1
         p = spending.probability(uncertainty, self._domain)
-        if self.room.min() <= 0:
-            p = self._mask_exhausted(np.atleast_2d(p))
+        left = self.room
+        if left.min() <= 0:
+            p = self._mask_exhausted(np.atleast_2d(p), left <= 0)
         bought = int(np.count_nonzero(self.query))
-        spending.record(bought if single else self.charges.sum(axis=1), bought, uncertainty.tolist())
+        spending.record(bought if single else self._bought, bought, uncertainty.tolist())
         return np.asarray(p.reshape(-1) if single else 1.0 - np.prod(1.0 - p, axis=0))
 
-    def _mask_exhausted(self, p: Floats) -> Floats:
+    def _mask_exhausted(self, p: Floats, exhausted: Bools) -> Floats:
         """Let copies take no part from where they have no label left."""
-        left = self._spending.labels_left
-        p = np.where(left[:, None] > 0, p, 0.0)
-        for copy in ((self.room <= 0) & (left > 0)).nonzero()[0]:
+        before = self._left_before
+        p = np.where(before[:, None] > 0, p, 0.0)
+        for copy in (exhausted & (before > 0)).nonzero()[0]:
             paid = self.charges[copy]
-            p[copy, paid.cumsum() - paid >= left[copy]] = 0.0
+            p[copy, paid.cumsum() - paid >= before[copy]] = 0.0
         return p

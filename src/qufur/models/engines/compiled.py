@@ -48,7 +48,7 @@ def in_turns(G: Floats, places: Ints, terms: Terms, model: LeastSquares) -> tupl
     charges, chosen, columns = numba_loops.take_turns(
         np.ascontiguousarray(G), levels, terms.room, model.level, model.most
     )
-    terms.charges[:, places] = charges.T
+    terms.record_purchases(places, charges.T)
     return chosen, columns[:, chosen].T
 
 
@@ -98,7 +98,7 @@ class CompiledLook(CopyLook):
     def _take(self, terms: Terms, at: int, variance: Floats, charges: Bools, Z: Floats) -> int:
         """Take over what a loop found about rows from `at` on; return up to where."""
         end = at + len(variance)
-        terms.charges[:, at:end] = charges.T
+        terms.record_purchases(slice(at, end), charges.T)
         self._query = _joined(self._query, charges.any(axis=1))
         self.variance, self.Z = _joined(self.variance, variance), _joined(self.Z, Z)
         return end
