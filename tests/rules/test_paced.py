@@ -24,7 +24,7 @@ def play(rule, uncertainty, rng, cuts=()):
         part = uncertainty[start:stop]
         offer = spending.offer(len(part), rng, None)
         for row in range(len(part)):
-            if part[row] > offer.lowest[row]:
+            if part[row] > offer.lowest_threshold[row]:
                 offer.buy(row, part[row])
         offer.close(part)
         query.append(offer.query)
@@ -176,7 +176,7 @@ def test_alpha_is_as_defined(budget):
         part = delta[seen : seen + spending.ahead]
         offer = spending.offer(len(part), rng, None)
         for row in range(len(part)):
-            if part[row] > offer.lowest[row]:
+            if part[row] > offer.lowest_threshold[row]:
                 offer.buy(row, part[row])
         offer.close(part)
         seen += len(part)

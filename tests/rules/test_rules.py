@@ -52,7 +52,7 @@ def test_a_threshold_takes_ties_and_what_rounding_made_of_them():
 def buy(offer, deltas):
     """Buy what is wanted, one example after the other."""
     for row, delta in enumerate(deltas):
-        if delta > offer.lowest[row]:
+        if delta > offer.lowest_threshold[row]:
             offer.buy(row, delta)
 
 
@@ -78,10 +78,19 @@ def test_purchases_at_once_are_booked_as_one_by_one(rule):
             offer.record_purchases(np.arange(40, 60), found[0][0].charges[:, 40:])
         else:
             buy(offer, delta)
-        offer.room[:] = 0  # a copy
-        found.append((offer, offer.room, offer.lowest, offer.close(delta), spending.charged, spending.spent))
+        offer.labels_left[:] = 0  # a copy
+        found.append(
+            (
+                offer,
+                offer.labels_left,
+                offer.lowest_threshold,
+                offer.close(delta),
+                spending.charged,
+                spending.spent,
+            )
+        )
     (offer, *one_by_one), (_, *together) = found
-    assert offer.room.min() == 0
+    assert offer.labels_left.min() == 0
     for a, b in zip(one_by_one, together, strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -38,8 +38,8 @@ class _Chosen:
     """Terms on which the chosen rows are bought, and no others."""
 
     def __init__(self, chosen: Bools) -> None:
-        self.lowest = np.where(chosen, ALWAYS, NEVER)
-        self.levels, self.room = self.lowest[None], np.array([np.inf])
+        self.lowest_threshold = np.where(chosen, ALWAYS, NEVER)
+        self.thresholds, self.labels_left = self.lowest_threshold[None], np.array([np.inf])
 
     def buy(self, row: int, uncertainty: float) -> bool:
         return False

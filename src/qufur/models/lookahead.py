@@ -47,23 +47,23 @@ class Terms(Protocol):
 
     Attributes
     ----------
-    levels, room
+    thresholds, labels_left
         For each copy of the rule and each row, the Δ above which it wants the label; and the labels left.
-    lowest
+    lowest_threshold
         For each row, the Δ above which its label is wanted, as things stand.
     """
 
     @property
-    def levels(self) -> Floats: ...
+    def thresholds(self) -> Floats: ...
 
     @property
-    def room(self) -> Floats: ...
+    def labels_left(self) -> Floats: ...
 
     @property
-    def lowest(self) -> Floats: ...
+    def lowest_threshold(self) -> Floats: ...
 
     def buy(self, row: int, uncertainty: float) -> bool:
-        """Buy a label that is wanted; return whether `lowest` has changed for rows to come."""
+        """Buy a label that is wanted; return whether `lowest_threshold` has changed for rows to come."""
 
     def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
         """Let each copy pay for a row, or for each of some rows, of which it is known; return the same."""
@@ -118,7 +118,7 @@ class OneRow(Lookahead):
     def decide(self, terms: Terms) -> int:
         """Buy the label if it is wanted."""
         uncertainty = self.uncertainty.item()
-        if uncertainty > terms.lowest.item():
+        if uncertainty > terms.lowest_threshold.item():
             terms.buy(0, uncertainty)
             self.queried = np.zeros(1, dtype=np.int64)
         return 1

@@ -92,7 +92,7 @@ class Spending:
         place = self.place
         if not self.rule.single:
             offer, row = self.offer(1, rng, domain), np.array([uncertainty])
-            if uncertainty > offer.lowest[0]:
+            if uncertainty > offer.lowest_threshold[0]:
                 offer.buy(0, uncertainty)
             return bool(offer.query[0]), offer.close(row).item(), Charge(offer.charges[:, 0], place)
         coin: Any = rng.random() if self.rule.random else LARGEST_COIN
@@ -132,7 +132,7 @@ class BlockOffer:
     ----------
     spent, left
         Labels bought and left before them.
-    levels
+    thresholds
         For each copy and example, the Δ above which it wants the label.
     charges
         Which copies paid for each example.
@@ -142,7 +142,7 @@ class BlockOffer:
         self._spending = spending
         self._domain = domain
         self.spent, self.left, self._place = spending.spent, spending.left, spending.place
-        self.levels = spending.thresholds(coins, domain)
+        self.thresholds = spending.thresholds(coins, domain)
         self.charges = np.zeros(coins.shape, dtype=bool)
         self._left_before = spending.labels_left
         self._bought = np.zeros(len(coins))
@@ -157,15 +157,15 @@ class BlockOffer:
         return self.charges[0] if len(self.charges) == 1 else np.asarray(self.charges.any(axis=0))
 
     @property
-    def room(self) -> Floats:
+    def labels_left(self) -> Floats:
         """How many labels each copy may still buy, an array of its own."""
         return np.asarray(self._left_before - self._bought)
 
     @property
-    def lowest(self) -> Floats:
+    def lowest_threshold(self) -> Floats:
         """For each example, the lowest Δ above which a copy wants the label and can pay for it."""
         self._retire_exhausted()
-        return self._lowest
+        return self._lowest_threshold
 
     def paid(self) -> Iterator[Charge]:
         """Return the charge of each query."""
@@ -173,9 +173,9 @@ class BlockOffer:
         return map(Charge, self.charges.T[rows], (self._place + rows).tolist())
 
     def buy(self, row: int, uncertainty: float) -> bool:
-        """Buy the label of an example that is wanted; return whether `lowest` has changed since."""
+        """Buy the label of an example that is wanted; return whether `lowest_threshold` has changed since."""
         self._retire_exhausted()
-        paying = PAID if len(self.charges) == 1 else self.levels[:, row] < uncertainty
+        paying = PAID if len(self.charges) == 1 else self.thresholds[:, row] < uncertainty
         return self.record_purchases(row, paying)
 
     def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
@@ -195,17 +195,19 @@ class BlockOffer:
         """Let copies that have no label left want none; so many purchases on, there may be more of them."""
         if self._sure > 0:
             return
-        left = self.room
+        left = self.labels_left
         exhausted = left <= 0
         self._sure = left.min(where=~exhausted, initial=np.inf)
-        self.levels[exhausted] = NEVER
-        self._lowest = self.levels[0] if len(self.levels) == 1 else np.asarray(self.levels.min(axis=0))
+        self.thresholds[exhausted] = NEVER
+        self._lowest_threshold = (
+            self.thresholds[0] if len(self.thresholds) == 1 else np.asarray(self.thresholds.min(axis=0))
+        )
 
     def close(self, uncertainty: Floats) -> Floats:
         """Record the examples with the rule; return the probability with which each example was queried."""
         spending, single = self._spending, len(self.charges) == 1
         p = spending.probability(uncertainty, self._domain)
-        left = self.room
+        left = self.labels_left
         if left.min() <= 0:
             p = self._mask_exhausted(np.atleast_2d(p), left <= 0)
         bought = int(np.count_nonzero(self.query))

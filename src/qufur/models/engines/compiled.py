@@ -44,9 +44,9 @@ def in_turns(G: Floats, places: Ints, terms: Terms, model: LeastSquares) -> tupl
     """Do what `turns.in_turns` does, compiled."""
     from qufur.models.engines import numba_loops
 
-    levels = np.ascontiguousarray(terms.levels[:, places].T)
+    thresholds = np.ascontiguousarray(terms.thresholds[:, places].T)
     charges, chosen, columns = numba_loops.take_turns(
-        np.ascontiguousarray(G), levels, terms.room, model.level, model.most
+        np.ascontiguousarray(G), thresholds, terms.labels_left, model.level, model.most
     )
     terms.record_purchases(places, charges.T)
     return chosen, columns[:, chosen].T
@@ -77,20 +77,22 @@ class CompiledLook(CopyLook):
         """Decide rows in one go; none costs more than the others."""
         from qufur.models.engines import numba_loops
 
-        model, levels = self._state.model, np.ascontiguousarray(terms.levels.T)
-        rows = self.X[len(self._query) : len(self._query) + len(levels)]
-        delta = terms.room, model.level, model.most
+        model, thresholds = self._state.model, np.ascontiguousarray(terms.thresholds.T)
+        rows = self.X[len(self._query) : len(self._query) + len(thresholds)]
+        delta = terms.labels_left, model.level, model.most
         at = 0
         if self._young is not None:
             form = self._young
             basis = np.concatenate([form.basis, math.sqrt(form.regularization) * self.Z])
-            found = numba_loops.decide_young(basis, form.regularization, rows, levels, *delta, form.most_rows)
+            found = numba_loops.decide_young(
+                basis, form.regularization, rows, thresholds, *delta, form.most_rows
+            )
             at = self._take(terms, 0, *found)
             if at < len(rows):
                 self._young = None
                 self.inverse = form.inverse_with(self.Z)
         if at < len(rows):
-            self._take(terms, at, *numba_loops.decide(self.inverse.T, rows[at:], levels[at:], *delta))
+            self._take(terms, at, *numba_loops.decide(self.inverse.T, rows[at:], thresholds[at:], *delta))
         self.queried = self._query.nonzero()[0]
         self.uncertainty = model.delta(self.variance)
         return 0

@@ -48,9 +48,9 @@ class BlockLook(RidgeLook):
 
     def decide(self, terms: Terms) -> int:
         """Go through the rows that would be queried if no other were: Δ only falls, so no other row is."""
-        lowest, start = terms.lowest, self._decided
-        self._decided += len(lowest)
-        places = (self.uncertainty[start : self._decided] > lowest).nonzero()[0]
+        thresholds, start = terms.lowest_threshold, self._decided
+        self._decided += len(thresholds)
+        places = (self.uncertainty[start : self._decided] > thresholds).nonzero()[0]
         if len(places):
             rows = start + places
             G, taken = self._view.among(rows), self._V[:, rows]

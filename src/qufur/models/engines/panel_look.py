@@ -55,7 +55,7 @@ class PanelLook(CopyLook):
 
     def decide(self, terms: Terms) -> int:
         """Decide panel by panel; turns cost the same in any block, so that none is called too large."""
-        first, count = len(self.variance), terms.levels.shape[1]
+        first, count = len(self.variance), terms.thresholds.shape[1]
         parts = [slice(start, min(start + ROWS, count)) for start in range(0, count, ROWS)]
         found = [self._decide(self.X[first:][part], terms, part) for part in parts]
         variances, panels = zip(*found, strict=True)
@@ -69,7 +69,7 @@ class PanelLook(CopyLook):
 
     def _decide(self, X: Floats, terms: Terms, part: slice) -> tuple[Floats, Panel]:
         delta, variance = self._state.model.delta, ByHalves(self.inverse, X).variance
-        places = (delta(variance) > terms.lowest[part]).nonzero()[0]
+        places = (delta(variance) > terms.lowest_threshold[part]).nonzero()[0]
         queried, W, q = self._in_turns(X, places.tolist(), terms, part)
         if not queried:
             return variance, Panel(X, places[:0], X[:0], X[:0, :0])
@@ -84,20 +84,20 @@ class PanelLook(CopyLook):
         """Let some rows be queried or not, one after the other; return those that are, their M⁻¹x and q."""
         model, inverse = self._state.model, self.inverse
         level, most = model.level, model.most  # Δ of one number at a time, as `model.delta` has it of many
-        lowest = terms.lowest[part].tolist()
+        thresholds = terms.lowest_threshold[part].tolist()
         queried, solved, variances = [], [], []
         for place in places:
             x = X[place]
             w = blas.dsymv(1.0, inverse, x)
             q = max(0.0, float(w.dot(x)))
             uncertainty = level * min(most, q)
-            if uncertainty > lowest[place]:
+            if uncertainty > thresholds[place]:
                 blas.dsyr(-1.0 / (1.0 + q), w, a=inverse, overwrite_a=1)
                 queried.append(place)
                 solved.append(w)
                 variances.append(q)
                 if terms.buy(part.start + place, uncertainty):
-                    lowest = terms.lowest[part].tolist()
+                    thresholds = terms.lowest_threshold[part].tolist()
         return queried, solved, variances
 
     def learn(self, y: Floats) -> Floats:

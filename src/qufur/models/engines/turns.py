@@ -62,11 +62,11 @@ def in_turns(G: Floats, places: Ints, terms: Terms, model: LeastSquares) -> tupl
     """
     turns = Turns(G)
     level, most = model.level, model.most  # Δ of one number at a time, as `model.delta` has it of many
-    lowest = terms.lowest[places].tolist()
+    thresholds = terms.lowest_threshold[places].tolist()
     for turn, place in enumerate(places.tolist()):
         uncertainty = level * min(most, turns.variance(turn))
-        if uncertainty > lowest[turn]:
+        if uncertainty > thresholds[turn]:
             turns.query(turn)
             if terms.buy(place, uncertainty):
-                lowest = terms.lowest[places].tolist()
+                thresholds = terms.lowest_threshold[places].tolist()
     return turns.factor()
