@@ -12,7 +12,7 @@ from benchmarks.text import Progress, Table
 from benchmarks.timing import Timing, interleaved
 from qufur import Learner, QuFUR, Ridge
 from qufur.answer import answer
-from qufur.arrays import Floats, as_input
+from qufur.arrays import Floats, as_input_one
 
 DIM = 88
 ROUNDS = 9
@@ -20,7 +20,7 @@ PARTS = {
     "input": "check the input",
     "solve": "M⁻¹x, one `dsymv`",
     "meet": "prediction and Δ, the rest",
-    "toss": "coin, level, probability, budget",
+    "decide_one": "coin, threshold, probability, budget",
     "ledger": "ledger, loss estimate, shift signal",
     "answer": "the answer and its circumstances",
 }
@@ -43,15 +43,15 @@ def _variants(learner: Learner, X: Floats) -> dict[str, Callable[[], object]]:
     form = state.queried.form  # type: ignore[attr-defined]
 
     def made() -> None:
-        answer((0, 0.1, 0.2, 0.3, False), (model, model.size(X[0], 1.0), 0, None))
+        answer((0, 0.1, 0.2, 0.3, False), (model, model.size_one(X[0], 1.0), 0, None))
 
     works: dict[str, Callable[[Floats], object]] = {
         "ask": learner.ask,
-        "input": lambda x: as_input(x, DIM, "Learner"),
+        "input": lambda x: as_input_one(x, DIM, "Learner"),
         "solve": form.solve_one,
         "meet": lambda x: state.predict_next(x, 1.0),
-        "toss": lambda x: spending.toss(0.3, learner.rng, None),
-        "ledger": lambda x: ledger.decided_one(0.1, 0.2, 0.3, None),
+        "decide_one": lambda x: spending.decide_one(0.3, learner.rng, None),
+        "ledger": lambda x: ledger.record_one(0.1, 0.2, 0.3, False),
         "answer": lambda x: made(),
     }
     return {name: lambda work=work: [work(x) for x in X] for name, work in works.items()}

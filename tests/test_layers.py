@@ -15,7 +15,8 @@ LEVELS = """
     arrays figures operation registry storage
     hypotheses rules tables trace
     data models theory
-    answer blocks estimates ids snapshot streams
+    answer blocks estimates ids streams
+    snapshot
     learner
     online_to_batch run workbook
     adapters checks planning

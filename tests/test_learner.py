@@ -261,7 +261,7 @@ def test_each_copy_of_a_fixed_budget_is_refunded_what_it_paid():
     learner.ask_many(3 * X)
     assert 5 < learner.spent < 40
     for id in learner.outstanding[:3]:
-        paid, before = learner.charges[id].copies.copy(), learner.spending.charged.copy()
+        paid, before = learner.queries[id].charge.copies.copy(), learner.spending.charged.copy()
         assert paid.any()
         learner.retract(id)
         np.testing.assert_array_equal(learner.spending.charged, before - paid)

@@ -169,13 +169,13 @@ CALLS_OF_ANY = CALLS | {
 @contextlib.contextmanager
 def in_the_middle(action):
     """Let something happen when a decision is made but not noted."""
-    real = Ledger.decided_one
+    real = Ledger.record_one
 
-    def decided_one(self, *arguments):
+    def record_one(self, *arguments):
         action()
         real(self, *arguments)
 
-    with mock.patch.object(Ledger, "decided_one", decided_one):
+    with mock.patch.object(Ledger, "record_one", record_one):
         yield
 
 

@@ -35,7 +35,7 @@ def as_inputs(X: ArrayLike, dim: int | None, owner: str) -> Floats:
     return X
 
 
-def as_input(x: ArrayLike, dim: int | None, owner: str) -> tuple[Floats, float]:
+def as_input_one(x: ArrayLike, dim: int | None, owner: str) -> tuple[Floats, float]:
     """Return one input, checked, as a float64 vector, and its ‖x‖²."""
     # The usual case, for which calls into NumPy are few: a small square is one of small numbers.
     if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (dim,) and x.flags.c_contiguous:
@@ -48,7 +48,7 @@ def as_input(x: ArrayLike, dim: int | None, owner: str) -> tuple[Floats, float]:
     return rows[0], float(rows[0].dot(rows[0]))
 
 
-def as_label(label: Any, owner: str) -> Floats:
+def as_label_one(label: Any, owner: str) -> Floats:
     """Return one label, checked, as a vector of length 1."""
     if isinstance(label, float) and abs(label) <= LARGEST:
         return np.array([label])
@@ -101,6 +101,15 @@ def as_count(value: Any, parameter: str, owner: str, *, remedy: str = "") -> int
     if value > LARGEST_COUNT:
         raise invalid(parameter, owner, "below 2**63", f"an integer of {int(value).bit_length()} bits")
     return int(value)
+
+
+def as_whole_numbers(values: ArrayLike, count: int, parameter: str, owner: str) -> Ints:
+    """Return a vector of integers, one per input, or complain."""
+    numbers = np.asarray(values)
+    if numbers.shape != (count,) or numbers.dtype.kind not in "iu":
+        received = f"{numbers.dtype} of shape {numbers.shape}"
+        raise invalid(parameter, owner, f"{count} integers, one per input", received)
+    return numbers.astype(np.int64)
 
 
 def as_noise(noise: Any, owner: str) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Id
 from qufur.models.lookahead import Effort, Lookahead
-from qufur.rules.spending import Charge, Offer
+from qufur.rules.spending import BlockOffer, Charge, Spending
 
 LARGEST = 1024
 
@@ -25,7 +25,7 @@ class Block:
     query: Bools
     probability: Floats
     queried: Sequence[Id]
-    offers: Sequence[Offer]
+    offers: Sequence[BlockOffer]
 
     def __len__(self) -> int:
         return len(self.query)
@@ -43,17 +43,44 @@ class Block:
     @property
     def spent(self) -> Ints:
         """Labels bought before each row."""
-        return np.asarray(chained([offer.spent + _earlier(offer.query) for offer in self.offers]))
+        return np.asarray(_chained([offer.spent + _earlier(offer.query) for offer in self.offers]))
 
     @property
     def left(self) -> Ints | None:
         """Labels left before each row, if they are counted."""
         counted = [(offer.left, offer.query) for offer in self.offers if offer.left is not None]
-        return chained([left - _earlier(query) for left, query in counted]) if counted else None
+        return _chained([left - _earlier(query) for left, query in counted]) if counted else None
 
 
-def chained(parts: Sequence[Any]) -> Any:
-    """Return arrays one after the other; most often there is one."""
+def decide(
+    look: Lookahead, names: Sequence[Id], spending: Spending, rng: np.random.Generator, domain: Ints | None
+) -> Block:
+    """Decide the inputs of a look-ahead, in as many offers as the rule changes in between."""
+    offers, probability, start, count, effort = [], [], 0, len(look), Effort(0, 0, 0)
+    while start < count:
+        here = None if domain is None else domain[start:count]
+        offer = spending.offer(count - start, rng, here)
+        effort += look.decide(offer)
+        stop = start + len(offer)
+        probability.append(offer.close(look.uncertainty[start:stop]))
+        offers.append(offer)
+        start = stop
+    query, rows = _chained([offer.query for offer in offers]), look.queried
+    return Block(look, effort, query, _chained(probability), [names[row] for row in rows.tolist()], offers)
+
+
+def columns(blocks: Sequence[Block]) -> dict[str, Any]:
+    """Return what `Answers` says about the decisions of consecutive blocks, of which there may be none."""
+    kinds: dict[str, type] = {"uncertainty": float, "probability": float, "query": bool, "spent": int}
+    counted: dict[str, type] = {"left": int} if all(block.left is not None for block in blocks) else {}
+    found = {
+        name: np.concatenate([np.empty(0, kind), *(getattr(block, name) for block in blocks)])
+        for name, kind in (kinds | counted).items()
+    }
+    return {"left": None} | found
+
+
+def _chained(parts: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

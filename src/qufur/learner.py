@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from qufur import snapshot
 from qufur.answer import Answer, Answers, answer
-from qufur.arrays import Floats, Ints, as_input, as_inputs, as_label, as_labels, is_whole
-from qufur.blocks import Block, BlockSize, chained
+from qufur.arrays import (
+    Floats,
+    Ints,
+    as_input_one,
+    as_inputs,
+    as_label_one,
+    as_labels,
+    as_whole_numbers,
+    is_whole,
+)
+from qufur.blocks import Block, BlockSize, columns, decide
 from qufur.errors import invalid
 from qufur.estimates import report
 from qufur.estimates.ledger import Ledger
+from qufur.estimates.query import Query, decisions
 from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model
-from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Effort, check_finite
+from qufur.models.lookahead import NO_ARRIVALS, Arrivals, check_finite
 from qufur.operation import Operation
 from qufur.rules.base import Rule
-from qufur.rules.spending import Charge
 
 
 class Learner:
@@ -63,7 +71,7 @@ class Learner:
         self.spending = rule.start()
         self.dim = model.dim
         self.next_id = 0
-        self.charges: dict[Id, Charge] = {}
+        self.queries: dict[Id, Query] = {}
         # Rules that choose have most of their probabilities below the mean.
         self.ledger = Ledger(model, max(rule.floor, (rule.share or 0.1) / 2))
         self._operation = Operation()
@@ -91,9 +99,9 @@ class Learner:
             The domain, for rules that are told it.
         """
         with self._operation:
-            row, square = as_input(x, self.dim, "Learner")
-            name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.charges)[0]
-            domains = None if domain is None else self._as_domain([domain], 1)
+            row, square = as_input_one(x, self.dim, "Learner")
+            name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.queries)[0]
+            domains = None if domain is None else as_whole_numbers([domain], 1, "domain", "Learner")
             if self.rule.told_domain:
                 self.rule.check_domain(domains)
             return self._ask(row, square, name, domains)
@@ -103,15 +111,15 @@ class Learner:
         spent, left = spending.spent, spending.left
         prediction, uncertainty = state.predict_next(row, square)
         check_finite(prediction, uncertainty)
-        query, probability, charge = spending.toss(uncertainty, self.rng, domains)
+        query, probability, charge = spending.decide_one(uncertainty, self.rng, domains)
         self.dim = len(row)
         self.next_id = self.next_id + 1 if name == self.next_id else beyond([name], self.next_id)
         if query:
-            self.charges[name] = charge
+            self.queries[name] = Query(prediction, probability, charge)
             state.query([name], row[None])
         state.advance(1)
-        self.ledger.decided_one(prediction, uncertainty, probability, name if query else None)
-        case = model, model.size(row, square), spent, left
+        self.ledger.record_one(prediction, uncertainty, probability, query)
+        case = model, model.size_one(row, square), spent, left
         return answer((name, prediction, uncertainty, probability, query), case)
 
     def ask_many(
@@ -120,8 +128,8 @@ class Learner:
         """Answer a batch of inputs whose labels come later: the same as `ask` one by one, but in blocks."""
         with self._operation:
             rows = as_inputs(X, self.dim, "Learner")
-            names = as_ids(ids, len(rows), self.next_id, self.charges)
-            domains = self._as_domain(domain, len(rows))
+            names = as_ids(ids, len(rows), self.next_id, self.queries)
+            domains = None if domain is None else as_whole_numbers(domain, len(rows), "domain", "Learner")
             if len(rows):
                 self.rule.check_domain(domains)
             return self._ask_many(rows, names, domains)
@@ -131,33 +139,23 @@ class Learner:
         if sizes is not None and not np.isfinite(sizes).all():  # before the first of them is paid for
             received = f"{sizes.max()} at row {sizes.argmax()}"
             raise invalid("‖x‖²", "Learner", "finite", received, "Scale the inputs.")
-        predictions, blocks = [], []
+        blocks, predictions = [], [np.empty(0)]
         start, size = 0, self.block_size()
         while start < len(rows):
             part = slice(start, start + size.value)
             here = None if domains is None else domains[part]
             block, prediction = self._play(rows[part], names[part], here, lambda block: NO_ARRIVALS)
-            predictions.append(prediction)
             blocks.append(block)
+            predictions.append(prediction)
             size.update(block.effort)
             start += len(block)
-        left = [block.left for block in blocks if block.left is not None]
-        return Answers(
-            names,
-            _chained(predictions, float),
-            _chained([block.uncertainty for block in blocks], float),
-            _chained([block.probability for block in blocks], float),
-            _chained([block.query for block in blocks], bool),
-            self.model,
-            sizes,
-            _chained([block.spent for block in blocks], int),
-            _chained(left, int) if len(left) == len(blocks) else None,
-        )
+        prediction = np.concatenate(predictions)
+        return Answers(names, prediction, model=self.model, size=sizes, **columns(blocks))
 
     def tell(self, id: Id, label: float) -> None:
         """Give the label of an outstanding query."""
         with self._operation:
-            self._tell([id], as_label(label, "Learner"))
+            self._tell([id], as_label_one(label, "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
         """Give the labels of several outstanding queries at once."""
@@ -167,12 +165,18 @@ class Learner:
                 self._tell(ids, y)
 
     def _tell(self, ids: Sequence[Id], labels: Floats) -> None:
-        check_outstanding(ids, self.charges)
+        check_outstanding(ids, self.queries)
         self.model.check_labels(labels)
         self.state.label(ids, labels)
-        self.ledger.tell(ids, labels)
-        for id in ids:
-            del self.charges[id]
+        self._answer(ids, labels)
+
+    def _answer(self, ids: Sequence[Id], labels: Floats) -> None:
+        if len(ids) == 1:
+            prediction, probability, _ = self.queries.pop(ids[0])
+            self.ledger.answer_one(prediction, probability, labels.item())
+        elif ids:
+            predictions, probabilities = decisions(map(self.queries.pop, ids)).T
+            self.ledger.answer(predictions, probabilities, labels)
 
     def retract(self, id: Id) -> None:
         """Say that the label of an outstanding query will never come; its cost is refunded."""
@@ -181,11 +185,12 @@ class Learner:
     def retract_many(self, ids: Sequence[Id]) -> None:
         """Say that the labels of several outstanding queries will never come."""
         with self._operation:
-            check_outstanding(ids, self.charges)
+            check_outstanding(ids, self.queries)
             for id in ids:
                 self.state.retract(id)
-                self.ledger.retract(id)
-                self.spending.refund(self.charges.pop(id))
+                query = self.queries.pop(id)
+                self.ledger.retract(query)
+                self.spending.refund(query.charge)
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn from labels that were free: they cost no budget and no coin."""
@@ -209,7 +214,7 @@ class Learner:
     @property
     def outstanding(self) -> tuple[Id, ...]:
         """Ids whose label was asked for and has not come."""
-        return tuple(self.state.pending)
+        return tuple(self.queries)
 
     @property
     def spent(self) -> int:
@@ -292,50 +297,22 @@ class Learner:
     def _play(
         self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None, exchange: Callable[[Block], Arrivals]
     ) -> tuple[Block, Floats]:
-        block = self._decide(X, ids, domain)
-        return block, self._finish(block, exchange(block))
-
-    def _decide(self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None) -> Block:
         self.rule.check_domain(domain)
         look = self.state.look_ahead(X)
         self.dim = X.shape[1]
-        offers, probability, start, count, effort = [], [], 0, len(look), Effort(0, 0, 0)
-        while start < count:
-            here = None if domain is None else domain[start:count]
-            offer = self.spending.offer(count - start, self.rng, here)
-            effort += look.decide(offer)
-            stop = start + len(offer)
-            probability.append(offer.close(look.uncertainty[start:stop]))
-            offers.append(offer)
-            start = stop
-        query, rows = chained([offer.query for offer in offers]), look.queried
-        names = range(self.next_id, self.next_id + count) if ids is None else ids[:count]
+        names = range(self.next_id, self.next_id + len(look)) if ids is None else ids[: len(look)]
+        block = decide(look, names, self.spending, self.rng, domain)
         self.next_id = beyond(names, self.next_id)
-        return Block(look, effort, query, chained(probability), [names[row] for row in rows.tolist()], offers)
+        return block, self._finish(block, exchange(block))
 
     def _finish(self, block: Block, arrivals: Arrivals) -> Floats:
         prediction = block.look.finish(block.queried, arrivals)
-        columns = prediction, block.uncertainty, block.probability, block.query
+        self.ledger.record(prediction, block.uncertainty, block.probability, block.query)
+        asked = prediction[block.query], block.probability[block.query]
         if arrivals.ids is block.queried:  # all is paid for and answered
-            self.ledger.decided(*columns, ())
-            self.ledger.answer(prediction[block.query], block.probability[block.query], arrivals.labels)
+            self.ledger.answer(*asked, arrivals.labels)
         else:
-            self.ledger.decided(*columns, block.queried)
-            self.ledger.tell(arrivals.ids, arrivals.labels)
-            self.charges.update(zip(block.queried, block.charges, strict=True))
-            for id in arrivals.ids:
-                del self.charges[id]
+            queries = map(Query, *(column.tolist() for column in asked), block.charges)
+            self.queries.update(zip(block.queried, queries, strict=True))
+            self._answer(arrivals.ids, arrivals.labels)
         return prediction
-
-    def _as_domain(self, domain: ArrayLike | None, count: int) -> Ints | None:
-        if domain is None:
-            return None
-        domains = np.asarray(domain)
-        if domains.shape != (count,) or domains.dtype.kind not in "iu":
-            received = f"{domains.dtype} of shape {domains.shape}"
-            raise invalid("domain", "Learner", f"{count} integers, one per input", received)
-        return domains.astype(np.int64)
-
-
-def _chained(parts: Sequence[np.ndarray[Any, Any]], kind: type) -> Any:
-    return chained(parts or [np.empty(0, dtype=kind)])

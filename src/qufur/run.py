@@ -69,13 +69,13 @@ def run(
     """
     if learner.dim not in (None, stream.dim):
         raise invalid("dim", "stream", f"{learner.dim}, that of the learner's model", stream.dim)
-    post = _Post(_as_delays(delay, stream))
+    delayed = _DelayedLabels(_as_delays(delay, stream))
     size = learner.block_size(None if block is None else as_count(block, "block", "run"))
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
     with one_thread(), recorder:
         for chunk in stream.against(learner).chunks(max(rows_at_once(stream.dim), size.largest)):
-            _play(learner, _checked(chunk, stream.dim, learner), size, post, recorder)
-        post.deliver_rest(learner)
+            _play(learner, _checked(chunk, stream.dim, learner), size, delayed, recorder)
+        delayed.deliver_rest(learner)
     return recorder.trace()
 
 
@@ -88,13 +88,19 @@ def _checked(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
 
 
 def _play(
-    learner: Learner, chunk: Chunk, size: BlockSize, post: _Post, recorder: MemoryRecorder | FileRecorder
+    learner: Learner,
+    chunk: Chunk,
+    size: BlockSize,
+    delayed: _DelayedLabels,
+    recorder: MemoryRecorder | FileRecorder,
 ) -> None:
     start = 0
     while start < len(chunk):
         part = slice(start, start + size.value)
         domain = None if chunk.domain is None else chunk.domain[part]
-        block, prediction = learner.play(chunk.X[part], domain, partial(post.exchange, labels=chunk.y[part]))
+        block, prediction = learner.play(
+            chunk.X[part], domain, partial(delayed.exchange, labels=chunk.y[part])
+        )
         part = slice(start, start + len(block))
         recorder.write(_records(learner, block, prediction, chunk, part))
         size.update(block.effort)
@@ -117,13 +123,13 @@ def _records(learner: Learner, block: Block, prediction: Floats, chunk: Chunk, p
     return records
 
 
-class _Post:
-    """Labels on their way."""
+class _DelayedLabels:
+    """Labels on their way: when each is due, the place of its example, its id and the label itself."""
 
     def __init__(self, delays: int | Ints) -> None:
         self._delays = delays
         self._time = 0
-        self._waiting: list[tuple[int, int, Id, float]] = []
+        self._pending: list[tuple[int, int, Id, float]] = []
 
     def exchange(self, block: Block, labels: Floats) -> Arrivals:
         """Take in the block's queries and hand out the labels that arrive by its end."""
@@ -134,9 +140,9 @@ class _Post:
             return Arrivals(block.queried, labels[rows], rows + 1) if len(rows) else NO_ARRIVALS
         delays = self._delays if isinstance(self._delays, int) else self._delays[start + rows]
         due = start + rows + 1 + delays
-        sent = zip(due.tolist(), (start + rows).tolist(), block.queried, labels[rows].tolist(), strict=True)
-        for letter in sent:
-            heapq.heappush(self._waiting, letter)
+        columns = due.tolist(), (start + rows).tolist(), block.queried, labels[rows].tolist()
+        for pending in zip(*columns, strict=True):
+            heapq.heappush(self._pending, pending)
         return self._collect(start, end)
 
     def deliver_rest(self, learner: Learner) -> None:
@@ -146,12 +152,12 @@ class _Post:
             learner.tell_many(rest.ids, rest.labels)
 
     def _collect(self, start: int, end: int | None) -> Arrivals:
-        letters = []
-        while self._waiting and (end is None or self._waiting[0][0] <= end):
-            letters.append(heapq.heappop(self._waiting))
-        if not letters:
+        arrived = []
+        while self._pending and (end is None or self._pending[0][0] <= end):
+            arrived.append(heapq.heappop(self._pending))
+        if not arrived:
             return NO_ARRIVALS
-        due, _, ids, labels = zip(*letters, strict=True)
+        due, _, ids, labels = zip(*arrived, strict=True)
         return Arrivals(ids, np.array(labels), np.array(due) - start)
 
 

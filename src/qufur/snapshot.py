@@ -10,6 +10,7 @@ import numpy as np
 
 from qufur.arrays import is_whole, under
 from qufur.errors import invalid
+from qufur.estimates.query import Query, decisions
 from qufur.models import Model
 from qufur.registry import class_named, name_of
 from qufur.rules import Rule
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from qufur.learner import Learner
 
 VERSION = 1
+RENAMED = {"ConfidenceSet": {"delta": "failure_probability"}}
+"""Arguments of models that files of older versions call otherwise, and what they are called now."""
 GENERATORS = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 
 
@@ -53,7 +56,7 @@ def encode(learner: Learner) -> Content:
 
     values, arrays = learner.state.save()
     noted, columns = learner.ledger.save()
-    ids, charges = list(learner.charges), learner.charges.values()
+    ids, queries = list(learner.queries), learner.queries.values()
     header = {
         "version": VERSION,
         "model": _describe(learner.model, Model, learner.model.describe()),
@@ -62,14 +65,15 @@ def encode(learner: Learner) -> Content:
         "state": values,
         "rng": _plain(learner.rng.bit_generator.state),
         "spending": learner.spending.save(),
-        "ledger": noted,
+        "ledger": noted | {"open": ids},
         "next_id": learner.next_id,
         "ids": ids,
-        "places": [charge.place for charge in charges],
+        "places": [query.charge.place for query in queries],
     }
     tensors = {f"state.{name}": array for name, array in arrays.items()}
     tensors |= {f"ledger.{name}": array for name, array in columns.items()}
-    copies = np.array([charge.copies for charge in charges], dtype=bool)
+    tensors["ledger.open"] = decisions(queries)
+    copies = np.array([query.charge.copies for query in queries], dtype=bool)
     tensors["charges"] = copies.reshape(len(ids), len(learner.spending.charged))
     # safetensors writes the memory as it lies, and would silently transpose Fortran order.
     return header, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
@@ -83,7 +87,8 @@ def decode(kind: type[Learner], content: Content) -> Learner:
     # Files of older versions say how their next block was best computed, and not where queries were made:
     # a place before the stream keeps what they cost.
     tensors = {name: array for name, array in tensors.items() if not name.endswith(".busy")}
-    header = {**header, "places": header.get("places", [-1] * len(header["ids"]))}
+    places = header.get("places", [-1] * len(header["ids"]))
+    header = {**header, "places": places, "model": _renamed(header["model"])}
     content = header, tensors
     if not is_whole(header["version"]) or header["version"] != VERSION:
         raise invalid("version", "the file", str(VERSION), repr(header["version"]))
@@ -95,17 +100,21 @@ def decode(kind: type[Learner], content: Content) -> Learner:
     learner.spending.restore(header["spending"])
     learner.next_id = header["next_id"]
     learner.dim = header["dim"]
-    charges = zip(tensors["charges"], header["places"], strict=True)
-    learner.charges = dict(zip(header["ids"], map(Charge._make, charges), strict=True))
+    charges = map(Charge, tensors["charges"], header["places"])
+    columns = header["ids"], tensors["ledger.open"].tolist(), charges
+    learner.queries = {
+        id: Query(prediction, probability, charge)
+        for id, (prediction, probability), charge in zip(*columns, strict=True)
+    }
     _check_agreement(learner)
     check_kept(content, encode(learner))
     return learner
 
 
 def _check_agreement(learner: Learner) -> None:
-    ids = learner.charges.keys()
+    ids = learner.queries.keys()
     sound = all(isinstance(id, str) or is_whole(id) for id in ids)
-    if not (sound and ids == learner.state.pending.keys() == learner.ledger.open.keys()):
+    if not (sound and ids == learner.state.pending.keys()):
         raise invalid("ids", "the file", "the outstanding queries", "others in another place")
     dim, known = learner.dim, learner.model.dim
     if known not in (None, dim) or not (dim is None or is_whole(dim)):
@@ -115,6 +124,11 @@ def _check_agreement(learner: Learner) -> None:
 def _describe(part: Any, base: type[Any], arguments: dict[str, Any]) -> dict[str, Any]:
     name = name_of(type(part), base, base.__name__.lower(), "Learner.save")
     return {"type": name, **_plain(arguments)}
+
+
+def _renamed(description: dict[str, Any]) -> dict[str, Any]:
+    names = RENAMED.get(str(description["type"]), {})
+    return {names.get(field, field): value for field, value in description.items()}
 
 
 def _build(description: dict[str, Any], base: type[Any]) -> Any:

@@ -126,13 +126,13 @@ class Workbook:
 
     def _is_untold(self, name: Id, label: str | None) -> bool:
         if name not in self.told or label is None:
-            return name in self.learner.charges
+            return name in self.learner.queries
         number = numbers([label])
         return number is None or number.item() != self.told[name].label
 
     def _known(self, names: Sequence[Id]) -> list[Id]:
         """Return ids by the names that they have here: what is written alike is the same."""
-        known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.charges)}
+        known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.queries)}
         return [known.get(unescaped(str(name)), known.get(str(name), name)) for name in names]
 
     def tell(self, names: Sequence[Id], labels: Floats, file: str, *, replace: bool = False) -> Told:
@@ -149,7 +149,7 @@ class Workbook:
         new = [name for name in wanted if name not in self.told]
         other = [name for name in wanted if name in self.told and wanted[name] != self.told[name].label]
         for name in new:
-            if name not in self.learner.charges:
+            if name not in self.learner.queries:
                 remedy = "Labels are taken for rows that were asked for."
                 raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
         if other and not replace:
@@ -161,8 +161,11 @@ class Workbook:
         return Told(len(new), len(wanted) - len(new), len(other))
 
     def _learn(self, labels: dict[Id, float]) -> None:
-        open, rows = self.learner.ledger.open, self.learner.state.pending
-        records = {name: Record(label, *open[name], rows[name]) for name, label in labels.items()}
+        queries, rows = self.learner.queries, self.learner.state.pending
+        records = {
+            name: Record(label, queries[name].prediction, queries[name].probability, rows[name])
+            for name, label in labels.items()
+        }
         self.learner.tell_many(list(labels), np.array(list(labels.values())))
         self.told |= records
 

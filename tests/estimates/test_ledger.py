@@ -48,13 +48,14 @@ def test_late_labels_count_for_the_prediction_that_was_made(model, tmp_path):
             learner.save(tmp_path / "learner")
             learner = Learner.load(tmp_path / "learner")
     ledger, slow = learner.ledger, slow_estimate(model, answers, labels, gone, 0.1)
-    assert len(ledger.open) > 5
+    queries = learner.queries.values()
+    assert len(queries) > 5
     assert len(gone) > 5
     np.testing.assert_allclose(ledger.estimate().state()["sums"], slow.state()["sums"], rtol=1e-9, atol=1e-9)
     waiting = [(a.prediction, a.probability) for a in answers if a.id in learner.outstanding]
-    assert sorted(ledger.open.values()) == sorted(waiting)
-    prediction, probability = np.array(list(ledger.open.values())).T
-    assert ledger.interval() == ledger.estimate().interval(probability, model.largest_loss(prediction))
+    assert [(query.prediction, query.probability) for query in queries] == waiting
+    prediction, probability = np.array(waiting).T
+    assert ledger.interval(queries) == ledger.estimate().interval(probability, model.largest_loss(prediction))
     assert (ledger.examples, ledger.answered, ledger.retracted) == (1200, len(labels), len(gone))
     losses = [loss_of(model, answers[id].prediction, label) for id, label in labels.items()]
     assert ledger.loss_seen == pytest.approx(sum(losses))
@@ -80,7 +81,7 @@ def test_a_buffer_hands_on_every_row_once():
     rows = np.arange(2.0 * (3 * ROWS + 7)).reshape(-1, 2)
     for i, part in enumerate(np.split(rows, [1, 5, ROWS, ROWS + 3, ROWS + 9, 2 * ROWS, 3 * ROWS + 2])):
         if i % 2:
-            found += [buffer.taken().copy() for row in part.tolist() if buffer.append(row)]
+            found += [buffer.taken().copy() for row in part.tolist() if buffer.write_one(row)]
         else:
             found += [full.copy() for full in buffer.write(*part.T)]
     assert [len(full) for full in found] == [ROWS] * 3
@@ -93,5 +94,5 @@ def test_a_single_loss_is_that_of_many_to_the_bit(model):
     predictions, labels = (model.example_labels(row) for row in numbers)
     many = model.loss(predictions, labels), model.largest_loss(predictions)
     pairs = zip(predictions.tolist(), labels.tolist(), strict=True)
-    single = [model.loss_of_one(prediction, label) for prediction, label in pairs]
+    single = [model.loss_one(prediction, label) for prediction, label in pairs]
     np.testing.assert_array_equal(np.array(single).T, many)

@@ -37,7 +37,7 @@ def learned(model, X, y):
 
 def test_beta_by_hand():
     """8 · 0.25 · ln(4 · 10 / 0.1) and (2k / 100²)(16 + √(2 · 0.25 · ln(16k² / 0.1))), in numbers."""
-    model = ConfidenceSet(FiniteLinear(np.ones((10, 1))), horizon=100, noise=0.5, delta=0.1)
+    model = ConfidenceSet(FiniteLinear(np.ones((10, 1))), horizon=100, noise=0.5, failure_probability=0.1)
     assert model.beta(0) == pytest.approx(11.982929094215963, rel=1e-12)  # 2 ln 400
     # k = 7: √(0.5 ln 7840) = 2.117426990
     assert model.beta(7) == pytest.approx(11.982929094 + 0.0014 * (16 + 2.117426990), rel=1e-9)
@@ -155,7 +155,7 @@ def test_the_truth_is_in_the_set_hence_regret_below_the_sum_of_uncertainties():
         thetas = rng.uniform(-1, 1, (30, 2))
         truth = X @ thetas[0]
         stream = streams.Arrays(X, truth + 0.05 * rng.normal(size=40), truth=truth)
-        model = ConfidenceSet(FiniteLinear(thetas), horizon=40, noise=0.05, delta=0.01)
+        model = ConfidenceSet(FiniteLinear(thetas), horizon=40, noise=0.05, failure_probability=0.01)
         trace = run(Learner(model, QuFUR(1.0), seed=seed), stream)
         assert trace.total_regret <= trace.uncertainty.sum()
         assert (trace.regret <= trace.uncertainty + 1e-12).all()
@@ -345,7 +345,10 @@ def test_python_functions_cannot_be_saved(tmp_path):
             for r in (0, -1.0, NAN, INF, "1", True)
         ],
         *[
-            ({"delta": d}, f"delta of ConfidenceSet must be in (0, 1), got {d!r}.")
+            (
+                {"failure_probability": d},
+                f"failure_probability of ConfidenceSet must be in (0, 1), got {d!r}.",
+            )
             for d in (0, -0.1, 1, 1.0, 2, NAN, "0.1", None, True)
         ],
         *[

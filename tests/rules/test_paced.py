@@ -24,7 +24,7 @@ def play(rule, uncertainty, rng, cuts=()):
         part = uncertainty[start:stop]
         offer = spending.offer(len(part), rng, None)
         for row in range(len(part)):
-            if part[row] > offer.lowest[row]:
+            if part[row] > offer.lowest_threshold[row]:
                 offer.buy(row, part[row])
         offer.close(part)
         query.append(offer.query)
@@ -80,7 +80,7 @@ def test_what_is_retracted_was_never_bought(steps, rate, more, seed):
     for name, n, size in steps:
         if name == "ask":
             for _ in range(n):
-                query, _, charge = spending.toss(size, rng, None)
+                query, _, charge = spending.decide_one(size, rng, None)
                 if query:
                     outstanding.append((seen, charge))
                     kept.add(seen)
@@ -93,7 +93,7 @@ def test_what_is_retracted_was_never_bought(steps, rate, more, seed):
                     kept.remove(place)
         again = rule.start()
         for place in range(seen):
-            again.book(int(place in kept), int(place in kept), [0.0])
+            again.record(int(place in kept), int(place in kept), [0.0])
         assert math.isclose(spending.tokens, again.tokens, rel_tol=1e-12, abs_tol=1e-9)
         assert spending.spent == len(kept)
     labels = np.append(0, np.cumsum([place in kept for place in range(seen)]))
@@ -176,7 +176,7 @@ def test_alpha_is_as_defined(budget):
         part = delta[seen : seen + spending.ahead]
         offer = spending.offer(len(part), rng, None)
         for row in range(len(part)):
-            if part[row] > offer.lowest[row]:
+            if part[row] > offer.lowest_threshold[row]:
                 offer.buy(row, part[row])
         offer.close(part)
         seen += len(part)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
 from qufur.rules import RULES, Rule
 from qufur.rules.domain_oracle import domain_rates
-from qufur.rules.levels import LARGEST_COIN, bisected
+from qufur.rules.thresholds import LARGEST_COIN, bisected
 from qufur.streams import Arrays
 
 DELTA = np.array([0.0, 0.05, 0.25, 0.5, 3.0])
@@ -52,7 +52,7 @@ def test_a_threshold_takes_ties_and_what_rounding_made_of_them():
 def buy(offer, deltas):
     """Buy what is wanted, one example after the other."""
     for row, delta in enumerate(deltas):
-        if delta > offer.lowest[row]:
+        if delta > offer.lowest_threshold[row]:
             offer.buy(row, delta)
 
 
@@ -65,6 +65,34 @@ def offers(rule, deltas, rng, domain=None):
         queries.append(bool(offer.query[0]))
         probabilities.append(float(offer.close(delta)[0]))
     return spending, np.array(probabilities), np.array(queries)
+
+
+@pytest.mark.parametrize("rule", [QuFUR(2.0, budget=9), FixedBudget(100, 60)], ids=repr)
+def test_purchases_at_once_are_booked_as_one_by_one(rule):
+    delta, found = np.random.default_rng(4).random(60), []
+    for at_once in (False, True):
+        spending = rule.start()
+        offer = spending.offer(60, np.random.default_rng(5), None)
+        if at_once:
+            offer.record_purchases(slice(0, 40), found[0][0].charges[:, :40])
+            offer.record_purchases(np.arange(40, 60), found[0][0].charges[:, 40:])
+        else:
+            buy(offer, delta)
+        offer.labels_left[:] = 0  # a copy
+        found.append(
+            (
+                offer,
+                offer.labels_left,
+                offer.lowest_threshold,
+                offer.close(delta),
+                spending.charged,
+                spending.spent,
+            )
+        )
+    (offer, *one_by_one), (_, *together) = found
+    assert offer.labels_left.min() == 0
+    for a, b in zip(one_by_one, together, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(
@@ -415,15 +443,15 @@ def test_levels_are_where_the_probability_passes_the_coin(rule):
     shape = len(rule.caps()), 200
     coins = rng.random(shape) if rule.random else np.full(shape, LARGEST_COIN)
     domain = rng.integers(0, 2, shape[1])
-    levels = np.broadcast_to(spending.levels(coins, domain), shape)
+    thresholds = np.broadcast_to(spending.thresholds(coins, domain), shape)
     slow = bisected(lambda delta: spending.probability(delta, domain), coins)
-    np.testing.assert_array_equal(levels == -1.0, slow == -1.0)
-    np.testing.assert_allclose(levels, slow, rtol=1e-12)
+    np.testing.assert_array_equal(thresholds == -1.0, slow == -1.0)
+    np.testing.assert_allclose(thresholds, slow, rtol=1e-12)
 
 
 def test_a_rule_that_gives_its_probability_only_makes_the_same_queries():
     class Bare(QuFUR):
-        levels = Rule.levels
+        thresholds = Rule.thresholds
 
     X = np.random.default_rng(0).standard_normal((300, 5))
     stream = Arrays(X, X[:, 0])

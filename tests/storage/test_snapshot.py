@@ -239,7 +239,7 @@ def test_a_class_of_the_same_name_is_not_taken_for_ours(tmp_path):
     class Uniform_(Uniform):
         """Buys everything, somewhere in the process."""
 
-        def levels(self, coins, domain):
+        def thresholds(self, coins, domain):
             return np.full(np.shape(coins), -1.0)
 
     Uniform_.__name__ = "Uniform"

@@ -113,7 +113,7 @@ def cautious(power):
         def probability(self, uncertainty, domain):
             return super().probability(uncertainty, domain) ** power
 
-        levels = Rule.levels
+        thresholds = Rule.thresholds
 
     return lambda alpha, stream: Cautious(alpha)
 

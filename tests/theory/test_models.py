@@ -174,7 +174,7 @@ def test_confidence_radius_by_hand_and_in_the_model():
     assert theory.confidence_radius(0, **given) == pytest.approx(first)
     second = 2 * 9 / 100**2 * (16 + math.sqrt(2 * 0.49 * math.log(16 * 81 / 0.1)))
     assert theory.confidence_radius(9, **given) == pytest.approx(first + second)
-    model = ConfidenceSet(LinearBall(3, norm_bound=2.0), horizon=100, noise=0.7, delta=0.1)
+    model = ConfidenceSet(LinearBall(3, norm_bound=2.0), horizon=100, noise=0.7, failure_probability=0.1)
     for labels in (0, 1, 9, 100):
         assert theory.confidence_radius(labels, **given) == pytest.approx(model.beta(labels), rel=1e-12)
 
@@ -245,7 +245,7 @@ def test_nonlinear_run_stays_below():
         rng = np.random.default_rng(seed)
         truth = np.full(300, grid[rng.integers(9), 0])
         stream = Arrays(x, truth + noise * rng.standard_normal(300), truth=truth)
-        model = ConfidenceSet(FiniteLinear(grid), horizon=300, noise=noise, delta=delta)
+        model = ConfidenceSet(FiniteLinear(grid), horizon=300, noise=noise, failure_probability=delta)
         trace = run(Learner(model, QuFUR(alpha), seed=seed), stream)
         assert trace.queries <= bounds.queries
         assert trace.total_regret <= bounds.regret
@@ -308,7 +308,7 @@ def test_an_adversary_may_choose_the_domain():
     assert bounds.regret < 2000
     for seed in range(2):
         theta = grid[np.random.default_rng(seed).integers(81)]
-        model = ConfidenceSet(FiniteLinear(grid), horizon=500, noise=noise, delta=delta)
+        model = ConfidenceSet(FiniteLinear(grid), horizon=500, noise=noise, failure_probability=delta)
         stream = LeastKnownDomain(theta, noise, durations, seed)
         trace = run(Learner(model, QuFUR(alpha), seed=seed), stream)
         assert np.bincount(trace.domain).tolist() == [300, 200]

@@ -217,7 +217,7 @@ def _pay(spending: Spending, rng: np.random.Generator, utility: float, paid: boo
     """Move on by one sample, and decide unless it is known whether it was queried."""
     known = np.array([max(0.0, np.nan_to_num(utility))])
     offer = spending.offer(1, rng, None)
-    query = bool(known[0] > offer.lowest[0] and not np.isnan(utility)) if paid is None else paid
+    query = bool(known[0] > offer.lowest_threshold[0] and not np.isnan(utility)) if paid is None else paid
     if query:
         offer.buy(0, np.inf)
     offer.close(known)

@@ -1,16 +1,17 @@
-"""What became of every decision: the losses that are known, those that are not yet, and those never."""
+"""What became of every decision: the losses that are known, and those that never will be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from qufur.arrays import Bools, Floats
 from qufur.estimates.loss import LossEstimate
+from qufur.estimates.query import Query, decisions
 from qufur.estimates.shifts import ShiftSignal
-from qufur.models.base import Id, Model
+from qufur.models.base import Model
 
 ROWS = 1024
 """Examples that are taken in together, or when somebody asks for the estimate: one by one would be dear."""
@@ -31,8 +32,6 @@ class Ledger:
         Labels so far outside the label range that their loss counts as the largest one in range.
     uncertainty, loss_seen
         Sums: of Δ over all examples, and of the losses that were seen.
-    open
-        Prediction and probability of the queries that are outstanding.
     shifts
         The signal of new domains.
     """
@@ -42,64 +41,47 @@ class Ledger:
         self._estimate = LossEstimate(model.loss_scale, typical_probability=typical_probability)
         self.examples = self.answered = self.retracted = self.beyond = 0
         self.uncertainty = self.loss_seen = 0.0
-        self.open: dict[Id, tuple[float, float]] = {}
         self.shifts = ShiftSignal()
         self._passed = Buffer(2)
         self._seen = Buffer(3)
 
-    def decided(
-        self, prediction: Floats, uncertainty: Floats, probability: Floats, query: Bools, ids: Sequence[Id]
-    ) -> None:
-        """Take note of examples in the order of the stream; `ids` name the queries that stay open."""
+    def record(self, prediction: Floats, uncertainty: Floats, probability: Floats, query: Bools) -> None:
+        """Take note of examples that were decided, in the order of the stream."""
         self.examples += len(query)
         self.uncertainty += float(uncertainty.sum())
         self.shifts.update(uncertainty.item() if len(uncertainty) == 1 else uncertainty)
-        if ids:
-            asked = zip(prediction[query].tolist(), probability[query].tolist(), strict=True)
-            self.open.update(zip(ids, asked, strict=True))
         passed = ~query
         for rows in self._passed.write(prediction[passed], probability[passed]):
             self._take_in_passed(self._estimate, rows)
 
-    def decided_one(
-        self, prediction: float, uncertainty: float, probability: float, queried: Id | None
-    ) -> None:
-        """Take note of one example, as `decided` does of many; `queried` names it if its label was asked."""
+    def record_one(self, prediction: float, uncertainty: float, probability: float, query: bool) -> None:
+        """Take note of one example, as `record` does of many."""
         self.examples += 1
         self.uncertainty += uncertainty
         self.shifts.update(uncertainty)
-        if queried is not None:
-            self.open[queried] = prediction, probability
-        elif self._passed.append((prediction, probability)):
+        if not query and self._passed.write_one((prediction, probability)):
             self._take_in_passed(self._estimate, self._passed.taken())
 
     def answer(self, prediction: Floats, probability: Floats, labels: Floats) -> None:
-        """Take note of the labels of queries that are not open."""
+        """Take note of the labels of queries, by what was said when they were made."""
+        if len(labels) == 1:
+            self.answer_one(prediction.item(), probability.item(), labels.item())
+            return
         loss, most = self._model.loss(prediction, labels), self._model.largest_loss(prediction)
         self.answered += len(labels)
-        if len(labels) == 1:
-            self._answer_one(prediction.item(), probability.item(), loss.item(), most.item())
-            return
         self.beyond += int((loss > most).sum())
         self.loss_seen += float(loss.sum())
         for rows in self._seen.write(prediction, probability, np.minimum(loss, most)):
             self._take_in_seen(self._estimate, rows)
 
-    def _answer_one(self, prediction: float, probability: float, loss: float, most: float) -> None:
+    def answer_one(self, prediction: float, probability: float, label: float) -> None:
+        """Take note of one label, as `answer` does of many."""
+        loss, most = self._model.loss_one(prediction, label)
+        self.answered += 1
         self.beyond += loss > most
         self.loss_seen += loss
-        if self._seen.append((prediction, probability, loss if loss < most else most)):
+        if self._seen.write_one((prediction, probability, loss if loss < most else most)):
             self._take_in_seen(self._estimate, self._seen.taken())
-
-    def tell(self, ids: Sequence[Id], labels: Floats) -> None:
-        """Take note of the labels of open queries."""
-        if len(ids) == 1:
-            prediction, probability = self.open.pop(ids[0])
-            self.answered += 1
-            self._answer_one(prediction, probability, *self._model.loss_of_one(prediction, labels.item()))
-        elif ids:
-            predictions, probabilities = np.array([self.open.pop(id) for id in ids]).T
-            self.answer(predictions, probabilities, labels)
 
     def correct(self, prediction: Floats, probability: Floats, old: Floats, new: Floats) -> None:
         """Take note that the labels of all answered queries were others; sums of losses are taken anew."""
@@ -111,11 +93,10 @@ class Ledger:
         wrong, right = (np.minimum(loss, most)[rows] for loss in (before, after))
         self._estimate.replace(probability[rows], wrong, right, most[rows])
 
-    def retract(self, id: Id) -> None:
+    def retract(self, query: Query) -> None:
         """Take note that a label will never come."""
-        prediction, probability = self.open.pop(id)
         self.retracted += 1
-        self._estimate.forgo([probability], self._model.largest_loss(np.array([prediction])))
+        self._estimate.forgo([query.probability], self._model.largest_loss(np.array([query.prediction])))
 
     def estimate(self) -> LossEstimate:
         """Return the estimate of the loss, the latest examples included."""
@@ -124,17 +105,16 @@ class Ledger:
         self._take_in_seen(estimate, self._seen.rows)
         return estimate
 
-    def interval(self) -> tuple[float, float]:
+    def interval(self, outstanding: Collection[Query]) -> tuple[float, float]:
         """Return the ends of the estimate's interval; what is outstanding may turn out to be anything."""
-        prediction, probability = self._opened().T
+        prediction, probability = decisions(outstanding).T
         return self.estimate().interval(probability, self._model.largest_loss(prediction))
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as values for JSON and named arrays."""
         values = {name: getattr(self, name) for name in _NUMBERS}
-        arrays = {"open": self._opened(), "passed": self._passed.rows, "seen": self._seen.rows}
         parts = {"estimate": self._estimate.state(), "shifts": self.shifts.state()}
-        return values | parts | {"open": list(self.open)}, arrays
+        return values | parts, {"passed": self._passed.rows, "seen": self._seen.rows}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over what `save` returned."""
@@ -142,13 +122,7 @@ class Ledger:
             setattr(self, name, values[name])
         self._estimate = LossEstimate.from_state(values["estimate"])
         self.shifts = ShiftSignal.from_state(values["shifts"])
-        self.open = {
-            id: (row[0], row[1]) for id, row in zip(values["open"], arrays["open"].tolist(), strict=True)
-        }
         self._passed.rows, self._seen.rows = arrays["passed"], arrays["seen"]
-
-    def _opened(self) -> Floats:
-        return np.array(list(self.open.values()), dtype=np.float64).reshape(-1, 2)
 
     def _take_in_passed(self, estimate: LossEstimate, rows: Floats) -> None:
         prediction, probability = rows.T
@@ -179,7 +153,7 @@ class Buffer:
         self._rows[: self._count] = rows
         self._single.clear()
 
-    def append(self, row: Sequence[float]) -> bool:
+    def write_one(self, row: Sequence[float]) -> bool:
         """Add one row; return whether there are enough."""
         self._single.append(row)
         return self._count + len(self._single) == ROWS

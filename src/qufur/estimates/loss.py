@@ -266,8 +266,8 @@ class LossEstimate:
         _refuse(asked & (p == 0), p, "probability", "above 0 where the label was queried")
         _refuse(~asked & (p == 1), p, "probability", "below 1 where the label was not queried")
         _refuse(~((largest >= 0) & (largest < math.inf)), largest, "largest_loss", "finite and at least 0")
-        room = _ROUNDING * largest
-        outside = ~((given >= -room) & (given <= largest + room))
+        slack = _ROUNDING * largest
+        outside = ~((given >= -slack) & (given <= largest + slack))
         remedy = "Losses beyond a bound can be estimated as losses capped there: pass minimum(loss, bound)."
         _refuse(asked & outside, given, "loss", "in [0, largest_loss] where the label was queried", remedy)
         return p, asked, np.clip(np.where(asked, given, 0.0), 0.0, largest), largest.astype(np.float64)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats
+from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Model
 from qufur.models.lookahead import NO_ARRIVALS
-from qufur.rules.levels import ALWAYS, NEVER
+from qufur.rules.thresholds import ALWAYS, NEVER
 
 BLOCK = 256
 
@@ -38,9 +38,11 @@ class _Chosen:
     """Terms on which the chosen rows are bought, and no others."""
 
     def __init__(self, chosen: Bools) -> None:
-        self.lowest = np.where(chosen, ALWAYS, NEVER)
-        self.levels, self.room = self.lowest[None], np.array([np.inf])
-        self.charges = np.zeros(self.levels.shape, dtype=bool)
+        self.lowest_threshold = np.where(chosen, ALWAYS, NEVER)
+        self.thresholds, self.labels_left = self.lowest_threshold[None], np.array([np.inf])
 
     def buy(self, row: int, uncertainty: float) -> bool:
+        return False
+
+    def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
         return False

@@ -95,11 +95,11 @@ def report(learner: Learner, X: Floats | None) -> Report:
     ledger = learner.ledger
     estimate = ledger.estimate()
     answered = ledger.answered
-    low, high = ledger.interval()
+    low, high = ledger.interval(learner.queries.values())
     return Report(
         ledger.examples,
         learner.spent,
-        len(ledger.open),
+        len(learner.queries),
         ledger.retracted,
         learner.left,
         getattr(learner.rule, "horizon", None),

@@ -75,7 +75,7 @@ class ShiftSignal:
     """
 
     def __init__(self) -> None:
-        self._room = np.empty(_AT_ONCE)
+        self._buffer = np.empty(_AT_ONCE)
         self._count = 0
         self._times: list[int] = []
         self._examples = self._begun = 0
@@ -104,7 +104,7 @@ class ShiftSignal:
         if isinstance(uncertainty, float) and 0 <= uncertainty < math.inf:
             if self._count == _AT_ONCE:
                 self._fold_whole_blocks()
-            self._room[self._count] = uncertainty
+            self._buffer[self._count] = uncertainty
             self._count += 1
             return
         values, start = _checked(uncertainty), 0
@@ -112,14 +112,14 @@ class ShiftSignal:
             if self._count == _AT_ONCE:
                 self._fold_whole_blocks()
             part = values[start : start + _AT_ONCE - self._count]
-            self._room[self._count : self._count + len(part)] = part
+            self._buffer[self._count : self._count + len(part)] = part
             self._count, start = self._count + len(part), start + len(part)
 
     def state(self) -> dict[str, Any]:
         """Return everything as values for JSON; `from_state` goes on from there bit for bit."""
         self._fold_whole_blocks()
         numbers = {name: getattr(self, f"_{name}") for name in _NUMBERS}
-        return numbers | {"pending": self._room[: self._count].tolist(), "times": list(self._times)}
+        return numbers | {"pending": self._buffer[: self._count].tolist(), "times": list(self._times)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ShiftSignal:
@@ -132,7 +132,7 @@ class ShiftSignal:
         signal._count = len(state["pending"])
         if signal._count >= BLOCK:
             raise invalid("pending", "ShiftSignal", f"fewer than {BLOCK} numbers", signal._count)
-        signal._room[: signal._count] = state["pending"]
+        signal._buffer[: signal._count] = state["pending"]
         for name in _NUMBERS:
             setattr(signal, f"_{name}", state[name])
         return signal
@@ -140,18 +140,18 @@ class ShiftSignal:
     def _fold_whole_blocks(self) -> None:
         whole = self._count // BLOCK * BLOCK
         if whole:
-            levels, variances = _summaries(self._room[:whole].reshape(-1, BLOCK))
-            self._fold(levels.tolist(), variances.tolist())
-            self._room[: self._count - whole] = self._room[whole : self._count]
+            means, variances = _summaries(self._buffer[:whole].reshape(-1, BLOCK))
+            self._fold(means.tolist(), variances.tolist())
+            self._buffer[: self._count - whole] = self._buffer[whole : self._count]
             self._count -= whole
 
-    def _fold(self, levels: list[float], variances: list[float]) -> None:
+    def _fold(self, means: list[float], variances: list[float]) -> None:
         # One loop over local names: calls and attributes would take most of its time.
         examples, level, noise, rise = self._examples, self._level, self._variance, self._rise
         evidence, begun, age = self._evidence, self._begun, self._age
-        for found, variance in zip(levels, variances, strict=True):
-            lowest = level - _LARGEST_FALL if examples else found
-            new = found if found > lowest else lowest
+        for found, variance in zip(means, variances, strict=True):
+            least = level - _LARGEST_FALL if examples else found
+            new = found if found > least else least
             rise = new - level if examples else 0.0
             if age >= 0:
                 if evidence == 0:

@@ -50,7 +50,7 @@ class Model(ABC):
         """Return the largest loss that each prediction may turn out to have, for labels in range."""
         return np.full(len(prediction), self.loss_scale)
 
-    def loss_of_one(self, prediction: float, label: float) -> tuple[float, float]:
+    def loss_one(self, prediction: float, label: float) -> tuple[float, float]:
         """Return the loss of one prediction, and the largest that it might have turned out to have."""
         row = np.array([prediction])
         return self.loss(row, np.array([label])).item(), self.largest_loss(row).item()
@@ -59,7 +59,7 @@ class Model(ABC):
         """Return ‖x‖² of each row as Δ sees it, or None where Δ does not compare with that."""
         return None
 
-    def size(self, x: Floats, square: float) -> float | None:
+    def size_one(self, x: Floats, square: float) -> float | None:
         """Return ‖x‖² of one input as Δ sees it; `square` is that of its numbers."""
         sizes = self.sizes(x[None])
         return None if sizes is None else sizes.item()

@@ -46,7 +46,7 @@ class ConfidenceSet(Regression):
         β > 0, a constant, instead of the paper's, which is so large that small streams are queried whole.
     noise
         η ≥ 0, the sub-Gaussian noise level, for labels scaled to [−1, 1].
-    delta
+    failure_probability
         δ in (0, 1), the probability that the guarantees may fail with.
     cap
         Whether Δ is at most 4, as for the paper's hypotheses, whose values are in [−1, 1].
@@ -75,7 +75,7 @@ class ConfidenceSet(Regression):
     horizon: int | None = field(default=None, kw_only=True)
     radius: float | None = field(default=None, kw_only=True)
     noise: float = field(default=1.0, kw_only=True)
-    delta: float = field(default=0.05, kw_only=True)
+    failure_probability: float = field(default=0.05, kw_only=True)
     cap: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class ConfidenceSet(Regression):
             hypotheses=hypotheses,
             dim=hypotheses.dim,
             noise=as_noise(self.noise, "ConfidenceSet"),
-            delta=_as_probability(self.delta),
+            failure_probability=_as_probability(self.failure_probability),
             cap=as_flag(self.cap, "cap", "ConfidenceSet"),
         )
         self._set_radius()
@@ -99,7 +99,7 @@ class ConfidenceSet(Regression):
         """Return β after `count` queries: `radius`, or the paper's (Equation "beta_k").
 
         >>> from qufur.hypotheses import FiniteLinear
-        >>> model = ConfidenceSet(FiniteLinear([[0.0], [1.0]]), horizon=10, delta=0.5)
+        >>> model = ConfidenceSet(FiniteLinear([[0.0], [1.0]]), horizon=10, failure_probability=0.5)
         >>> round(model.beta(0), 4), round(model.beta(5), 4)
         (22.1807, 24.1463)
         """
@@ -108,7 +108,7 @@ class ConfidenceSet(Regression):
         if self.horizon is None:  # the constructor saw to it
             raise AssertionError
         log_covering = self.hypotheses.log_covering(self.horizon**-2.0)
-        return squared_radius(count, log_covering, self.horizon, self.noise, self.delta)
+        return squared_radius(count, log_covering, self.horizon, self.noise, self.failure_probability)
 
     def describe(self) -> dict[str, Any]:
         """Return the arguments that make the model, if its hypotheses can be written down."""
@@ -231,8 +231,8 @@ def _matrix(rows: Sequence[Floats], dim: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), dim)
 
 
-def _as_probability(delta: Any) -> float:
-    real = isinstance(delta, numbers.Real) and not isinstance(delta, bool)
-    if not (real and 0 < delta < 1):
-        raise invalid("delta", "ConfidenceSet", "in (0, 1)", repr(delta))
-    return float(delta)
+def _as_probability(value: Any) -> float:
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (real and 0 < value < 1):
+        raise invalid("failure_probability", "ConfidenceSet", "in (0, 1)", repr(value))
+    return float(value)

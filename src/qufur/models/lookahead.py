@@ -47,21 +47,26 @@ class Terms(Protocol):
 
     Attributes
     ----------
-    levels, room
+    thresholds, labels_left
         For each copy of the rule and each row, the Δ above which it wants the label; and the labels left.
-    lowest
+    lowest_threshold
         For each row, the Δ above which its label is wanted, as things stand.
-    charges
-        Which copies paid for each row.
     """
 
-    levels: Floats
-    room: Floats
-    charges: Bools
-    lowest: Floats
+    @property
+    def thresholds(self) -> Floats: ...
+
+    @property
+    def labels_left(self) -> Floats: ...
+
+    @property
+    def lowest_threshold(self) -> Floats: ...
 
     def buy(self, row: int, uncertainty: float) -> bool:
-        """Buy a label that is wanted; return whether `lowest` has changed for rows to come."""
+        """Buy a label that is wanted; return whether `lowest_threshold` has changed for rows to come."""
+
+    def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
+        """Let each copy pay for a row, or for each of some rows, of which it is known; return the same."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ class OneRow(Lookahead):
     def decide(self, terms: Terms) -> Effort:
         """Buy the label if it is wanted."""
         uncertainty = self.uncertainty.item()
-        if uncertainty > terms.lowest.item():
+        if uncertainty > terms.lowest_threshold.item():
             terms.buy(0, uncertainty)
             self.queried = np.zeros(1, dtype=np.int64)
         return Effort(1, 1, len(self.queried))

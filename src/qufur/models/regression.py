@@ -64,7 +64,7 @@ class Regression(Model):
         low, high = self.label_range
         return np.maximum(abs(prediction - low), abs(high - prediction)) ** 2
 
-    def loss_of_one(self, prediction: float, label: float) -> tuple[float, float]:
+    def loss_one(self, prediction: float, label: float) -> tuple[float, float]:
         low, high = self.label_range
         error, most = prediction - label, max(abs(prediction - low), abs(high - prediction))
         return error * error, most * most

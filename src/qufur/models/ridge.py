@@ -87,7 +87,7 @@ class Ridge(LeastSquares):
     def sizes(self, X: Floats) -> Floats:
         return np.asarray(np.einsum("ij,ij->i", X, X) + self.intercept)
 
-    def size(self, x: Floats, square: float) -> float:
+    def size_one(self, x: Floats, square: float) -> float:
         return square + self.intercept
 
     def posterior(self) -> Gram:

@@ -12,8 +12,8 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count
 from qufur.errors import invalid
-from qufur.rules.levels import bisected
 from qufur.rules.spending import Spending
+from qufur.rules.thresholds import bisected
 
 Domains = tuple[Sequence[int], Sequence[int]]
 """T_u and d_u of every domain."""
@@ -33,7 +33,7 @@ class Rule(ABC):
     random: ClassVar[bool] = True
     """Whether a copy throws one coin per example. Without coins it queries where its probability is 1."""
     single: ClassVar[bool] = False
-    """Whether `probability` and `levels` take single numbers as well as arrays: `ask` is then faster."""
+    """Whether `probability` and `thresholds` take single numbers as well as arrays: `ask` is then faster."""
     told_domain: ClassVar[bool] = False
     """Whether the rule must be told the domain of each example."""
     budget: int | None
@@ -54,7 +54,7 @@ class Rule(ABC):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         """Return the query probability of each example, shape (n,) or (copies, n), before labels run out."""
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         """Return the Δ above which each coin, of shape (copies, n), lies below the query probability.
 
         It is where decisions come from: −1 where the label is wanted whatever Δ is, ∞ where it never is. This

@@ -55,7 +55,7 @@ class Bucket(Pacing):
         return int(self.tokens)
 
     @property
-    def room(self) -> Floats:
+    def labels_left(self) -> Floats:
         return np.array([math.floor(self.tokens)], dtype=np.float64)
 
     def next_alpha(self) -> float:
@@ -66,10 +66,10 @@ class Bucket(Pacing):
         tokens = self._tokens + self.rate * len(uncertainty)
         self._keep(np.append(self._since, self.seen + len(uncertainty)), np.append(tokens, self.most))
 
-    def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
+    def record(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         if spent:
             self._tokens = self._tokens - spent
-        super().book(charged, spent, uncertainty)
+        super().record(charged, spent, uncertainty)
 
     def refund(self, charge: Charge) -> None:
         super().refund(charge)

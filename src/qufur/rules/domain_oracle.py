@@ -11,7 +11,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints, as_count, as_domains, set_fields
 from qufur.errors import invalid
 from qufur.rules.base import Domains, Rule
-from qufur.rules.levels import ALWAYS, NEVER
+from qufur.rules.thresholds import ALWAYS, NEVER
 
 
 def domain_rates(durations: Sequence[int], dims: Sequence[int], budget: int) -> Floats:
@@ -80,7 +80,7 @@ class DomainOracle(Rule):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return self.rates[domain]
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         return np.where(coins < self.rates[domain], ALWAYS, NEVER)
 
     @classmethod

@@ -71,7 +71,7 @@ class FixedBudget(Rule):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.minimum(1.0, np.multiply.outer(self.alphas, uncertainty))
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         return np.asarray(coins / self.alphas[:, None])
 
     @classmethod

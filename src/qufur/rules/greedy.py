@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count, set_fields
 from qufur.rules.base import Domains, Rule
-from qufur.rules.levels import ALWAYS
+from qufur.rules.thresholds import ALWAYS
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Greedy(Rule):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.ones(np.shape(uncertainty))
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         return np.full(np.shape(coins), ALWAYS)
 
     @classmethod

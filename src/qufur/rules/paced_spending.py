@@ -11,8 +11,8 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, greater, lesser
 from qufur.rules.base import Rule
-from qufur.rules.levels import ALWAYS, reached
 from qufur.rules.spending import Spending
+from qufur.rules.thresholds import ALWAYS, reached
 
 STRETCH = 32
 """Examples between two positions, once the stream is under way."""
@@ -67,13 +67,13 @@ class Pacing(Spending):
             return np.ones(np.shape(uncertainty))
         return greater(self.rule.floor, lesser(1.0, self.alpha * uncertainty**self.power))
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         if self.alpha == math.inf:
             return np.full(np.shape(coins), ALWAYS)
         return reached(coins, self.alpha ** (1 / self.power), self.power, self.rule.floor)
 
-    def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
-        super().book(charged, spent, uncertainty)
+    def record(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
+        super().record(charged, spent, uncertainty)
         self._stretch += uncertainty
         if len(self._stretch) == self._length:
             self.take_in(self._stretch)

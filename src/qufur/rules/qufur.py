@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from qufur.arrays import Floats, Ints, as_number, greater, lesser, set_fields
 from qufur.rules.base import Domains, Rule, as_budget, as_floor
-from qufur.rules.levels import reached
+from qufur.rules.thresholds import reached
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class QuFUR(Rule):
         p = p if self.power == 1.0 else p**self.power
         return greater(self.floor, p) if self.floor else p
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         return reached(coins, self.alpha, self.power, self.floor)
 
     @classmethod

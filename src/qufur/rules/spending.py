@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
-from qufur.rules.levels import LARGEST_COIN, NEVER
+from qufur.rules.thresholds import LARGEST_COIN, NEVER
 
 if TYPE_CHECKING:
     from qufur.rules.base import Rule
@@ -56,7 +56,7 @@ class Spending:
         return 0
 
     @property
-    def room(self) -> Floats:
+    def labels_left(self) -> Floats:
         """How many labels each copy may buy until the rule changes."""
         return np.asarray(self.caps - self.charged)
 
@@ -64,11 +64,11 @@ class Spending:
         """Return the query probability of each example, as the rule stands now."""
         return self.rule.probability(uncertainty, domain)
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         """Return the Δ above which each coin lies below the probability, as the rule stands now."""
-        return self.rule.levels(coins, domain)
+        return self.rule.thresholds(coins, domain)
 
-    def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> Offer:
+    def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> BlockOffer:
         """Throw the coins of the next examples: one per copy and example, copy 0 first.
 
         They are `count`, or fewer if the rule changes before.
@@ -80,9 +80,9 @@ class Spending:
         shape = count, len(self.caps)
         # A rule without coins queries where its probability is 1: where the largest coin lies below it.
         coins = rng.random(shape) if self.rule.random else np.full(shape, LARGEST_COIN)
-        return Offer(self, coins.T, domain)
+        return BlockOffer(self, coins.T, domain)
 
-    def toss(
+    def decide_one(
         self, uncertainty: float, rng: np.random.Generator, domain: Ints | None
     ) -> tuple[bool, float, Charge]:
         """Decide one example: the same as an offer of one, and faster if there is a single copy.
@@ -92,20 +92,20 @@ class Spending:
         place = self.place
         if not self.rule.single:
             offer, row = self.offer(1, rng, domain), np.array([uncertainty])
-            if uncertainty > offer.lowest[0]:
+            if uncertainty > offer.lowest_threshold[0]:
                 offer.buy(0, uncertainty)
             return bool(offer.query[0]), offer.close(row).item(), Charge(offer.charges[:, 0], place)
         coin: Any = rng.random() if self.rule.random else LARGEST_COIN
         left, probability = self.left, 0.0
         if left is None or left > 0:
             probability = float(self.probability(uncertainty, domain))  # type: ignore[arg-type]
-            if uncertainty > self.levels(coin, domain):
-                self.book(1, 1, [uncertainty])
+            if uncertainty > self.thresholds(coin, domain):
+                self.record(1, 1, [uncertainty])
                 return True, probability, Charge(PAID, place)
-        self.book(0, 0, [uncertainty])
+        self.record(0, 0, [uncertainty])
         return False, probability, NOTHING
 
-    def book(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
+    def record(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         """Take note of examples that were decided: what each copy paid for, and their uncertainties."""
         if spent:
             self.charged += charged
@@ -125,17 +125,15 @@ class Spending:
         self.charged, self.spent = np.array(values["charged"]), values["spent"]
 
 
-class Offer:
+class BlockOffer:
     """The coins of some upcoming examples, and what is decided about them, one after the other.
 
     Attributes
     ----------
     spent, left
         Labels bought and left before them.
-    levels
-        For each copy and example, the Δ above which it wants the label and can pay for it.
-    lowest
-        For each example, the lowest of these.
+    thresholds
+        For each copy and example, the Δ above which it wants the label.
     charges
         Which copies paid for each example.
     """
@@ -144,10 +142,11 @@ class Offer:
         self._spending = spending
         self._domain = domain
         self.spent, self.left, self._place = spending.spent, spending.left, spending.place
-        self.levels = spending.levels(coins, domain)
-        self.room = spending.room
+        self.thresholds = spending.thresholds(coins, domain)
         self.charges = np.zeros(coins.shape, dtype=bool)
-        self._close_empty_accounts()
+        self._left_before = spending.labels_left
+        self._bought = np.zeros(len(coins))
+        self._sure = 0.0
 
     def __len__(self) -> int:
         return len(self.charges[0])
@@ -157,48 +156,69 @@ class Offer:
         """Which examples are queried."""
         return self.charges[0] if len(self.charges) == 1 else np.asarray(self.charges.any(axis=0))
 
+    @property
+    def labels_left(self) -> Floats:
+        """How many labels each copy may still buy, an array of its own."""
+        return np.asarray(self._left_before - self._bought)
+
+    @property
+    def lowest_threshold(self) -> Floats:
+        """For each example, the lowest Δ above which a copy wants the label and can pay for it."""
+        self._retire_exhausted()
+        return self._lowest_threshold
+
     def paid(self) -> Iterator[Charge]:
         """Return the charge of each query."""
         rows = self.query.nonzero()[0]
         return map(Charge, self.charges.T[rows], (self._place + rows).tolist())
 
     def buy(self, row: int, uncertainty: float) -> bool:
-        """Buy the label of an example that is wanted; return whether `lowest` has changed since."""
-        if len(self.room) == 1:
-            self.charges[0, row] = True
-            self.room[0] -= 1
-        else:
-            paying = self.levels[:, row] < uncertainty
-            self.charges[:, row] = paying
-            self.room -= paying
-        self._sure -= 1
-        if self._sure > 0:
-            return False
-        self._close_empty_accounts()
-        return True
+        """Buy the label of an example that is wanted; return whether `lowest_threshold` has changed since."""
+        self._retire_exhausted()
+        paying = PAID if len(self.charges) == 1 else self.thresholds[:, row] < uncertainty
+        return self.record_purchases(row, paying)
 
-    def _close_empty_accounts(self) -> None:
+    def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
+        """Take note of which copies pay for one row, or for each of several; return what `buy` does."""
+        self.charges[:, rows] = paying
+        if len(self.charges) == 1:
+            most = np.count_nonzero(paying)
+            self._bought[0] += most
+        else:
+            bought = paying if paying.ndim == 1 else self.charges[:, rows].sum(axis=1)
+            most = bought.max()
+            self._bought += bought
+        self._sure -= most
+        return bool(self._sure <= 0)
+
+    def _retire_exhausted(self) -> None:
         """Let copies that have no label left want none; so many purchases on, there may be more of them."""
-        empty = self.room <= 0
-        self._sure = self.room.min(where=~empty, initial=np.inf)
-        self.levels[empty] = NEVER
-        self.lowest = self.levels[0] if len(self.levels) == 1 else np.asarray(self.levels.min(axis=0))
+        if self._sure > 0:
+            return
+        left = self.labels_left
+        exhausted = left <= 0
+        self._sure = left.min(where=~exhausted, initial=np.inf)
+        self.thresholds[exhausted] = NEVER
+        self._lowest_threshold = (
+            self.thresholds[0] if len(self.thresholds) == 1 else np.asarray(self.thresholds.min(axis=0))
+        )
 
     def close(self, uncertainty: Floats) -> Floats:
-        """Book the examples with the rule and return the probability with which each example was queried."""
-        spending, single = self._spending, len(self.room) == 1
+        """Record the examples with the rule; return the probability with which each example was queried."""
+        spending, single = self._spending, len(self.charges) == 1
         p = spending.probability(uncertainty, self._domain)
-        if self.room.min() <= 0:
-            p = self._without_the_poor(np.atleast_2d(p))
+        left = self.labels_left
+        if left.min() <= 0:
+            p = self._mask_exhausted(np.atleast_2d(p), left <= 0)
         bought = int(np.count_nonzero(self.query))
-        spending.book(bought if single else self.charges.sum(axis=1), bought, uncertainty.tolist())
+        spending.record(bought if single else self._bought, bought, uncertainty.tolist())
         return np.asarray(p.reshape(-1) if single else 1.0 - np.prod(1.0 - p, axis=0))
 
-    def _without_the_poor(self, p: Floats) -> Floats:
+    def _mask_exhausted(self, p: Floats, exhausted: Bools) -> Floats:
         """Let copies take no part from where they have no label left."""
-        left = self._spending.room
-        p = np.where(left[:, None] > 0, p, 0.0)
-        for copy in ((self.room <= 0) & (left > 0)).nonzero()[0]:
+        before = self._left_before
+        p = np.where(before[:, None] > 0, p, 0.0)
+        for copy in (exhausted & (before > 0)).nonzero()[0]:
             paid = self.charges[copy]
-            p[copy, paid.cumsum() - paid >= left[copy]] = 0.0
+            p[copy, paid.cumsum() - paid >= before[copy]] = 0.0
         return p

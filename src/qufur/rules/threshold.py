@@ -10,7 +10,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number, set_fields
 from qufur.rules.base import Domains, Rule, as_budget
-from qufur.rules.levels import ALWAYS
+from qufur.rules.thresholds import ALWAYS
 
 SLACK = 2e-6
 
@@ -51,7 +51,7 @@ class Threshold(Rule):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.where(uncertainty >= self._reached, 1.0, 0.0)
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         return np.full(np.shape(coins), math.nextafter(self._reached, ALWAYS))
 
     @property

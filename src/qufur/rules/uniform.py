@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number, set_fields
 from qufur.rules.base import Domains, Rule, as_budget
-from qufur.rules.levels import ALWAYS, NEVER
+from qufur.rules.thresholds import ALWAYS, NEVER
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Uniform(Rule):
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return np.full(np.shape(uncertainty), self.rate)
 
-    def levels(self, coins: Floats, domain: Ints | None) -> Floats:
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         return np.where(coins < self.rate, ALWAYS, NEVER)
 
     @property

@@ -81,7 +81,7 @@ def _model(rule: str, stream: Stream) -> Model:
         return Ridge(stream.dim, noise=noise)
     radius = RADIUS if rule == PRACTICAL else None
     ball = LinearBall(stream.dim)
-    return ConfidenceSet(ball, horizon=stream.horizon, radius=radius, noise=noise, delta=DELTA)
+    return ConfidenceSet(ball, horizon=stream.horizon, radius=radius, noise=noise, failure_probability=DELTA)
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:

@@ -86,22 +86,22 @@ class CompiledEngine(BlockEngine):
         """Decide rows in one go; none costs more than the others."""
         from qufur.models.engines import numba_loops
 
-        model, levels = self._state.model, np.ascontiguousarray(terms.levels.T)
-        rows = self.X[len(self._query) : len(self._query) + len(levels)]
-        limits = terms.room, model.noise_scale, model.variance_cap
+        model, thresholds = self._state.model, np.ascontiguousarray(terms.thresholds.T)
+        rows = self.X[len(self._query) : len(self._query) + len(thresholds)]
+        limits = terms.labels_left, model.noise_scale, model.variance_cap
         at = 0
         if self._young is not None:
             form = self._young
             basis = np.concatenate([form.basis, math.sqrt(form.regularization) * self.Z])
             found = numba_loops.decide_young(
-                basis, form.regularization, rows, levels, *limits, form.most_rows
+                basis, form.regularization, rows, thresholds, *limits, form.most_rows
             )
             at = self._take(terms, 0, *found)
             if at < len(rows):
                 self._young = None
                 self.inverse = form.inverse_with(self.Z)
         if at < len(rows):
-            self._take(terms, at, *numba_loops.decide(self.inverse.T, rows[at:], levels[at:], *limits))
+            self._take(terms, at, *numba_loops.decide(self.inverse.T, rows[at:], thresholds[at:], *limits))
         bought = self._query.nonzero()[0]
         queries, self.queried = len(bought) - len(self.queried), bought
         self.uncertainty = model.uncertainty_of(self.variance)
@@ -110,7 +110,7 @@ class CompiledEngine(BlockEngine):
     def _take(self, terms: Terms, at: int, variance: Floats, charges: Bools, Z: Floats) -> int:
         """Take over what a loop found about rows from `at` on; return up to where."""
         end = at + len(variance)
-        terms.charges[:, at:end] = charges.T
+        terms.record_purchases(slice(at, end), charges.T)
         self._query = _joined(self._query, charges.any(axis=1))
         self.variance, self.Z = _joined(self.variance, variance), _joined(self.Z, Z)
         return end

@@ -50,7 +50,7 @@ class CovarianceEngine(BlockEngine):
 
     def decide(self, terms: Terms) -> Effort:
         """Go through the rows that would be queried if no other were: Δ only falls, so no other row is."""
-        lowest, start = terms.lowest, self._decided
+        lowest, start = terms.lowest_threshold, self._decided
         self._decided += len(lowest)
         places = (self.uncertainty[start : self._decided] > lowest).nonzero()[0]
         chosen = places[:0]
@@ -70,13 +70,13 @@ class CovarianceEngine(BlockEngine):
         Returns which of them are queried, and L; only its lower triangle means anything.
         """
         cholesky, model = SequentialCholesky(G), self._state.model
-        lowest = terms.lowest[places].tolist()
+        lowest = terms.lowest_threshold[places].tolist()
         for turn, place in enumerate(places.tolist()):
             uncertainty = model.uncertainty_of(cholesky.variance(turn))
             if uncertainty > lowest[turn]:
                 cholesky.query(turn)
                 if terms.buy(place, uncertainty):
-                    lowest = terms.lowest[places].tolist()
+                    lowest = terms.lowest_threshold[places].tolist()
         return cholesky.factor()
 
     def _settle(self, queried: Ints, L: Floats) -> None:

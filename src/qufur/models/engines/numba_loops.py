@@ -21,7 +21,12 @@ _compiled = njit(cache=True, fastmath={"reassoc", "contract", "arcp"}, error_mod
 
 @_compiled
 def decide(
-    inverse: Floats, X: Floats, levels: Floats, room: Floats, level: float, most: float
+    inverse: Floats,
+    X: Floats,
+    thresholds: Floats,
+    labels_left: Floats,
+    noise_scale: float,
+    variance_cap: float,
 ) -> tuple[Floats, Bools, Floats]:
     """Decide each row in its turn, and take what is queried off M⁻¹, in place.
 
@@ -33,10 +38,10 @@ def decide(
     ----------
     inverse
         M⁻¹, both triangles.
-    levels, room
+    thresholds, labels_left
         For each row and copy, the Δ above which it wants the label; and labels left, changed in place.
-    level, most
-        Δ is level · min(most, q).
+    noise_scale, variance_cap
+        Δ is noise_scale · min(variance_cap, q).
 
     Returns
     -------
@@ -45,7 +50,7 @@ def decide(
     """
     n, d = X.shape
     variance = np.empty(n)
-    charges = np.zeros(levels.shape, dtype=np.bool_)
+    charges = np.zeros(thresholds.shape, dtype=np.bool_)
     Z, W, share = np.empty((n, d)), np.empty((ROWS_AT_ONCE, d)), np.empty(QUERIES_AT_ONCE)
     start = count = 0
     while start < n:
@@ -59,7 +64,7 @@ def decide(
                 share[j] = _product(Z[first + j], x)
                 q -= share[j] * share[j]
             variance[row] = q = max(q, 0.0)
-            if _buys(level * min(most, q), levels[row], room, charges[row]):
+            if _buys(noise_scale * min(variance_cap, q), thresholds[row], labels_left, charges[row]):
                 for j in range(count - first):
                     _subtract(share[j], Z[first + j], w)
                 Z[count] = w / math.sqrt(1.0 + q)
@@ -77,10 +82,10 @@ def decide_young(
     basis: Floats,
     penalty: float,
     X: Floats,
-    levels: Floats,
-    room: Floats,
-    level: float,
-    most: float,
+    thresholds: Floats,
+    labels_left: Floats,
+    noise_scale: float,
+    variance_cap: float,
     limit: int,
 ) -> tuple[Floats, Bools, Floats]:
     """Decide rows in turn while M⁻¹ = (I − BᵀB)/λ has so few rows in B that this is the cheaper form.
@@ -98,7 +103,7 @@ def decide_young(
     old = count = len(basis)
     B, variance = np.empty((old + n, d)), np.empty(n)
     B[:old] = basis
-    charges = np.zeros(levels.shape, dtype=np.bool_)
+    charges = np.zeros(thresholds.shape, dtype=np.bool_)
     share = np.empty(ROWS_AT_ONCE)
     start = 0
     while start < n and count <= limit:
@@ -114,7 +119,9 @@ def decide_young(
                 q -= share[j] * share[j]
             q = max(q, 0.0)
             variance[row] = q / penalty
-            if _buys(level * min(most, variance[row]), levels[row], room, charges[row]):
+            if _buys(
+                noise_scale * min(variance_cap, variance[row]), thresholds[row], labels_left, charges[row]
+            ):
                 b = B[count]
                 b[:] = x
                 for j in range(first):
@@ -147,13 +154,13 @@ def learn(
 
 
 @_compiled
-def _buys(uncertainty: float, levels: Floats, room: Floats, charges: Bools) -> bool:
+def _buys(uncertainty: float, thresholds: Floats, labels_left: Floats, charges: Bools) -> bool:
     """Let every copy that wants the label and has one left pay for it; return whether one does."""
     wanted = False
-    for copy in range(len(levels)):
-        if uncertainty > levels[copy] and room[copy] > 0:
+    for copy in range(len(thresholds)):
+        if uncertainty > thresholds[copy] and labels_left[copy] > 0:
             charges[copy] = wanted = True
-            room[copy] -= 1
+            labels_left[copy] -= 1
     return wanted
 
 

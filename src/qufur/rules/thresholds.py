@@ -1,4 +1,4 @@
-"""Decisions as levels of uncertainty: above its level a label is wanted."""
+"""Decisions as thresholds of uncertainty: above its threshold a label is wanted."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def reached(coins: Floats, alpha: float, power: float, floor: float) -> Floats:
     """
     if alpha < SMALLEST_ALPHA:
         return np.where(coins < floor, ALWAYS, NEVER)
-    level = (coins if power == 1.0 else coins ** (1 / power)) / alpha
-    return np.where(coins < floor, ALWAYS, level) if floor else level
+    threshold = (coins if power == 1.0 else coins ** (1 / power)) / alpha
+    return np.where(coins < floor, ALWAYS, threshold) if floor else threshold
 
 
 def bisected(probability: Callable[[Floats], Floats], coins: Floats) -> Floats:

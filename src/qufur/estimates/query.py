@@ -1,0 +1,40 @@
+"""A query whose label has not come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.rules.spending import Charge
+
+
+class Query(NamedTuple):
+    """An outstanding query: what was said when it was made, and what it cost.
+
+    The input is not here. The model's state keeps it as it enters M, with a constant appended or a weight
+    that fades, and needs it when nobody keeps queries: copies of a model that buy at random have no learner.
+
+    Attributes
+    ----------
+    prediction, probability
+        Those of the decision, whenever the label comes.
+    charge
+        Who paid for it, to be refunded if the label never comes.
+    """
+
+    prediction: float
+    probability: float
+    charge: Charge
+
+
+def decisions(queries: Iterable[Query]) -> Floats:
+    """Return prediction and probability of each query, as rows.
+
+    >>> from qufur.rules.spending import NOTHING
+    >>> decisions([Query(0.5, 0.25, NOTHING)])
+    array([[0.5 , 0.25]])
+    """
+    return np.array([query[:2] for query in queries], dtype=np.float64).reshape(-1, 2)
