@@ -24,7 +24,7 @@ from qufur.blocks import Block, BlockSize, columns, decide
 from qufur.errors import invalid
 from qufur.estimates import report
 from qufur.estimates.ledger import Ledger
-from qufur.estimates.query import Query, decisions
+from qufur.estimates.query import Query
 from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model
@@ -168,15 +168,7 @@ class Learner:
         check_outstanding(ids, self.queries)
         self.model.check_labels(labels)
         self.state.label(ids, labels)
-        self._answer(ids, labels)
-
-    def _answer(self, ids: Sequence[Id], labels: Floats) -> None:
-        if len(ids) == 1:
-            prediction, probability, _ = self.queries.pop(ids[0])
-            self.ledger.answer_one(prediction, probability, labels.item())
-        elif ids:
-            predictions, probabilities = decisions(map(self.queries.pop, ids)).T
-            self.ledger.answer(predictions, probabilities, labels)
+        self.ledger.tell([self.queries.pop(id) for id in ids], labels)
 
     def retract(self, id: Id) -> None:
         """Say that the label of an outstanding query will never come; its cost is refunded."""
@@ -314,5 +306,5 @@ class Learner:
         else:
             queries = map(Query, *(column.tolist() for column in asked), block.charges)
             self.queries.update(zip(block.queried, queries, strict=True))
-            self._answer(arrivals.ids, arrivals.labels)
+            self.ledger.tell([self.queries.pop(id) for id in arrivals.ids], arrivals.labels)
         return prediction

@@ -63,7 +63,7 @@ class Ledger:
             self._take_in_passed(self._estimate, self._passed.taken())
 
     def answer(self, prediction: Floats, probability: Floats, labels: Floats) -> None:
-        """Take note of the labels of queries, by what was said when they were made."""
+        """Take note of labels, by what was said when they were asked for."""
         if len(labels) == 1:
             self.answer_one(prediction.item(), probability.item(), labels.item())
             return
@@ -82,6 +82,14 @@ class Ledger:
         self.loss_seen += loss
         if self._seen.write_one((prediction, probability, loss if loss < most else most)):
             self._take_in_seen(self._estimate, self._seen.taken())
+
+    def tell(self, queries: Sequence[Query], labels: Floats) -> None:
+        """Take note of the labels of outstanding queries."""
+        if len(queries) == 1:
+            self.answer_one(queries[0].prediction, queries[0].probability, labels.item())
+        elif queries:
+            prediction, probability = decisions(queries).T
+            self.answer(prediction, probability, labels)
 
     def correct(self, prediction: Floats, probability: Floats, old: Floats, new: Floats) -> None:
         """Take note that the labels of all answered queries were others; sums of losses are taken anew."""

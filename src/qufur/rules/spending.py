@@ -164,7 +164,8 @@ class BlockOffer:
     @property
     def lowest_threshold(self) -> Floats:
         """For each example, the lowest Δ above which a copy wants the label and can pay for it."""
-        self._retire_exhausted()
+        if self._sure <= 0:
+            self._retire_exhausted()
         return self._lowest_threshold
 
     def paid(self) -> Iterator[Charge]:
@@ -174,30 +175,31 @@ class BlockOffer:
 
     def buy(self, row: int, uncertainty: float) -> bool:
         """Buy the label of an example that is wanted; return whether `lowest_threshold` has changed since."""
-        self._retire_exhausted()
+        if self._sure <= 0:
+            self._retire_exhausted()
         paying = PAID if len(self.charges) == 1 else self.thresholds[:, row] < uncertainty
         return self.record_purchases(row, paying)
 
     def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
         """Take note of which copies pay for one row, or for each of several; return what `buy` does."""
-        self.charges[:, rows] = paying
         if len(self.charges) == 1:
-            most = np.count_nonzero(paying)
+            # NumPy takes long over one number in an array.
+            self.charges[0, rows] = paying[0]
+            most = int(paying[0]) if paying.ndim == 1 else np.count_nonzero(paying)
             self._bought[0] += most
         else:
+            self.charges[:, rows] = paying
             bought = paying if paying.ndim == 1 else self.charges[:, rows].sum(axis=1)
-            most = bought.max()
+            most = int(bought.max())
             self._bought += bought
         self._sure -= most
-        return bool(self._sure <= 0)
+        return self._sure <= 0
 
     def _retire_exhausted(self) -> None:
         """Let copies that have no label left want none; so many purchases on, there may be more of them."""
-        if self._sure > 0:
-            return
         left = self.labels_left
         exhausted = left <= 0
-        self._sure = left.min(where=~exhausted, initial=np.inf)
+        self._sure = float(left.min(where=~exhausted, initial=np.inf))
         self.thresholds[exhausted] = NEVER
         self._lowest_threshold = (
             self.thresholds[0] if len(self.thresholds) == 1 else np.asarray(self.thresholds.min(axis=0))
