@@ -429,7 +429,7 @@ COLUMNS = [
     ),
     (
         of("a\n1e300\n-1e300\n"),
-        "column 'a' of t.csv must be numbers below 1e+50 in size, got larger ones. Skip",
+        "column 'a' of t.csv must be numbers below 1e+50 in size, got '1e300' in row 1. Correct",
     ),
     (of("a\n[1]\n2\n", embedding="a"), "column 'a' of t.csv must be lists of 1 numbers, got '2' in row 2."),
     (of("a\nx\n", embedding="a"), "column 'a' of t.csv must be lists of finite numbers, got 'x' in row 1."),

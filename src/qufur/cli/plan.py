@@ -10,20 +10,30 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.files import as_share, scaled_stream, title
-from qufur.cli.options import Json, Out, Skip
+from qufur.cli.columns import Columns
+from qufur.cli.files import as_share, replayed, title
+from qufur.cli.options import (
+    TABLE,
+    CategoricalColumns,
+    EmbeddingColumn,
+    Impute,
+    Json,
+    Out,
+    Skip,
+    TextColumn,
+    TextModel,
+)
 from qufur.cli.outputs import check_folder
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
 from qufur.models import Ridge
 from qufur.planning.outcome import Plan
 from qufur.planning.search import plan as plan_budget
-from qufur.streams import Table
 from qufur.sweep.at_budgets import labels
 
 
 def plan(
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet, NPY or NPZ file of inputs.")],
+    data: Annotated[Path, typer.Argument(help=f"{TABLE} of inputs.")],
     budget: Annotated[
         str, typer.Option(metavar="LABELS", help="Labels to buy: a number, or a share such as 10% or 0.1.")
     ],
@@ -31,6 +41,11 @@ def plan(
         str | None, typer.Option(metavar="COLUMN", help="Column of labels, if there is one; it is not read.")
     ] = None,
     skip: Skip = None,
+    categorical: CategoricalColumns = None,
+    embedding: EmbeddingColumn = None,
+    text: TextColumn = None,
+    text_model: TextModel = None,
+    impute: Impute = False,
     domain: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of domains, if there is one; it is not read.")
     ] = None,
@@ -55,12 +70,12 @@ def plan(
     """Say what a label budget would buy, before a label is bought.
 
     Finds the rule QuFUR(alpha) that spends the budget on these inputs, says when it would buy, and forecasts
-    regret at several budgets. Features are scaled to mean 0 and deviation 1, and an intercept is added.
+    regret at several budgets. Columns become inputs as in `qufur ask`, and an intercept is added.
     """
     check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan.png", "plan.svg"], data)
-    table = Table(data, None, skip=[*(skip or []), *filter(None, [target, domain])])
-    summary = table.summary()
-    stream = scaled_stream(table, summary)
+    columns = Columns(skip, categorical, embedding, text, text_model, impute)
+    columns.check("qufur plan")
+    stream = replayed(data, columns, target, domain, labelled=False, quiet=json)
     found = plan_budget(
         Ridge(stream.dim, intercept=True, label_range=label_range),
         stream,
@@ -70,7 +85,7 @@ def plan(
         parts=parts,
         seeds=range(seeds),
     )
-    heading = title(table, data.name, summary)
+    heading = title(stream, data.name)
     files = _write(found, heading, out)
     if json:
         show.print_json({"stream": heading, **asdict(found), "files": files})

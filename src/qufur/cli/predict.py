@@ -9,7 +9,7 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.notes import NewCategories
-from qufur.cli.options import Force, Json
+from qufur.cli.options import TABLE, Force, Json
 from qufur.cli.outputs import check_answered, check_table
 from qufur.cli.rows import Rows
 from qufur.cli.workbooks import State, files_of, opened, table
@@ -18,7 +18,7 @@ from qufur.tables.written import free, heading
 
 
 def predict(
-    data: Annotated[Path, typer.Argument(help="CSV, JSON-lines, Parquet or NPZ file of rows.")],
+    data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows.")],
     state: State,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of predictions.")],
     text_model: Annotated[

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from qufur.progress import track_rows
-from qufur.tables import Batch, read
+from qufur.tables import Batch, open_table
 
 ROWS, ROWS_OF_TEXT = 4096, 32
 """Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
@@ -29,7 +29,8 @@ class Rows:
     """
 
     def __init__(self, data: Path, label: str | None, *, text: bool, total: int | None = None) -> None:
-        batches = read(data, ROWS_OF_TEXT if text else ROWS)
+        self.file = open_table(data)
+        batches = self.file.batches(ROWS_OF_TEXT if text else ROWS)
         head = next(batches)
         self.columns = head.columns
         self.count = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.errors import invalid
-from qufur.tables.batch import Batch
+from qufur.tables.batch import Batch, spread
 from qufur.tables.categorical import Categorical
 from qufur.tables.embeddings import BERT
 from qufur.tables.kinds import Kind, kind_from_state, kind_state
@@ -110,7 +110,7 @@ class Encoding:
                         categorical=name in categorical,
                         embedding=name == embedding,
                     )
-                    for name in batch.columns
+                    for name in _columns(batch, {*aside, *said})
                     if name not in aside
                 ]
             for survey in surveys:
@@ -176,6 +176,11 @@ class Encoding:
             return cls(tuple(map(kind_from_state, state["columns"])), state["impute"])
         except (AttributeError, KeyError, TypeError):
             raise invalid("state", "Encoding", "what state() gave", "something else") from None
+
+
+def _columns(batch: Batch, named: set[str]) -> list[str]:
+    """Return the columns; a matrix of which a number is named is taken number by number."""
+    return list(batch.columns) if named.isdisjoint(batch.numbers) else spread(batch.columns, batch.numbers)
 
 
 def _check_names(batch: Batch, aside: set[str], said: Sequence[str]) -> None:
