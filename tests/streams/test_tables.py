@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qufur.streams import Chunk, Summary, Table
+from qufur.tables import Encoding
+from qufur.tables import read as rows
 
 pl = pytest.importorskip("polars")
 
@@ -56,6 +58,17 @@ def test_a_table_without_labels(path):
         np.testing.assert_array_equal(got, expected)
     one = Table(path, None, features=stream.features[:1], skip=skip)
     np.testing.assert_array_equal(next(one.chunks(200)).X, X[:, :1])
+
+
+def test_an_encoding_makes_inputs_of_any_columns(tmp_path):
+    path = write(tmp_path, "wind,sky,y\n1,fog,5\n3,clear,6\n")
+    encoding = Encoding.of(rows(path), target="y")
+    stream = Table(path, "y", encoding=encoding)
+    assert (stream.dim, stream.features, stream.horizon) == (3, ("wind", "sky"), 2)
+    (chunk,) = stream.chunks(9)
+    assert (chunk.X.tolist(), chunk.y.tolist()) == ([[-1, 0, 1], [1, 1, 0]], [5, 6])
+    later = write(tmp_path, "wind,y\n1,5\n", "later.csv")
+    assert "column 'sky' of later.csv must be one of" in complaint(later, encoding=encoding)
 
 
 @pytest.mark.parametrize("size", [1, 10, 103, 1000])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import LARGEST
+from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, Column, bad_cell, shown
 from qufur.tables.categorical import Categorical
@@ -79,6 +79,19 @@ class Survey:
             self._add_numbers(batch, column)
         if not (self._length or self._numeric) and len(self._categories) <= MOST_CATEGORIES:
             self._add_categories(batch, column)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that numbers can still tell is their moments."""
+        return bool(
+            self._length == 0
+            and not (self._odd or self._categorical or self._embedding)
+            and (self._numeric or len(self._categories) > MOST_CATEGORIES)
+        )
+
+    def add_numbers(self, values: Floats) -> None:
+        """Take in the numbers of a batch, (n, 1), that has nothing else in this column."""
+        self._moments.add(values)
 
     def kind(self, *, impute: bool) -> Kind:
         """Decide, or complain."""

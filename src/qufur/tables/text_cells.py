@@ -34,6 +34,9 @@ class TextColumns(Mapping[str, Column]):
             self._made[name] = clean_texts(map(place, self._rows))
         return self._made[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._places  # without making the column
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
@@ -44,7 +47,7 @@ class TextColumns(Mapping[str, Column]):
         return repr(dict(self))
 
     def floats(self, names: Sequence[str]) -> Floats | None:
-        """Return columns as (n, d) at once, which takes half as long as one by one; None if it cannot be."""
+        """Return columns as (n, d), all at once; None if one of the cells is no number."""
         rows = self._rows
         if list(names) != self._names:
             rows = list(map(cells_at([self._places[name] for name in names]), rows))
