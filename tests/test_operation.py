@@ -135,7 +135,7 @@ calls = st.lists(st.tuples(st.sampled_from([*CALLS]), st.integers(1, 400)), min_
 
 
 @settings(
-    max_examples=times(500),
+    max_examples=times(5000),
     deadline=None,
     derandomize=True,
     database=None,

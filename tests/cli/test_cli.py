@@ -126,13 +126,18 @@ def test_reproduce_prints_what_is_measured(monkeypatch, capsys, tmp_path):
 
 BAD_FILES = {
     "missing column": ("a,b\n1,2\n", "--target y", "column 'y' of t.csv must be one of 'a', 'b'"),
-    "text cell": (
-        "a,y\n1,2\nx,3\n",
+    "text label": (
+        "a,y\n1,2\n2,x\n",
         "--target y",
-        "column 'a' of t.csv must be finite numbers, got 'x' in row 2",
+        "column 'y' of t.csv must be finite numbers, got 'x' in row 2",
     ),
-    "empty": ("", "--target y", "must be a file with at least one row"),
-    "header only": ("a,y\n", "--target y", "must be a file with at least one row"),
+    "model": (
+        "a,y\n1,2\n",
+        "--target y --text-model m",
+        "--text-model of qufur run must be left out",
+    ),
+    "empty": ("", "--target y", "content of t.csv must be at least one row"),
+    "header only": ("a,y\n", "--target y", "content of t.csv must be at least one row"),
     "long row": ("a,y\n1,2\n1,2,3\n", "--target y", "row 2 of t.csv must be 2 fields wide"),
     "short row": ("a,y\n1,2\n1\n", "--target y", "row 2 of t.csv must be 2 fields wide"),
     "missing value": ("a,y\n1,2\n,3\n", "--target y", "got an empty cell in row 2"),
@@ -190,7 +195,7 @@ def test_as_a_process(tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert (
         done.stderr
-        == "qufur: path of Table must be an existing file, got 'gone.csv'. Check its folder and spelling.\n"
+        == "qufur: path of qufur must be an existing file, got 'gone.csv'. Check its folder and spelling.\n"
     )
 
 

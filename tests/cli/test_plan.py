@@ -63,7 +63,11 @@ WRONG = {
     "budget 91": ([*COLUMNS, "--budget", "91"], "--budget of qufur plan must be at most 90 labels"),
     "no budget": (COLUMNS, "Missing option '--budget'"),
     "target": (["--target", "dela", "--budget", "9"], "Did you mean 'delay'?"),
-    "text": (["--target", "delay", "--budget", "9"], "column 'place' of inputs.csv must be finite numbers"),
+    "blank": (["--budget", "9"], "column 'delay' of inputs.csv must be without missing cells"),
+    "model": (
+        [*COLUMNS, "--budget", "9", "--text-model", "m"],
+        "--text-model of qufur plan must be",
+    ),
     "noise": ([*COLUMNS, "--budget", "9", "--noise", "-1"], "noise of plan must be a finite number"),
 }
 

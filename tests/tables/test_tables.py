@@ -288,6 +288,37 @@ def test_state_goes_through_json(tmp_path):
     assert "state of Encoding" in refusal(lambda: Encoding.from_state(None))
 
 
+def test_numbers_read_at_once_are_those_read_one_by_one(tmp_path):
+    X = (RNG.normal(size=(600, 3)) * [1, 1e-9, 1e9]).tolist()
+    text = "a,b,c\n" + "".join(",".join(map(repr, row)) + "\n" for row in X)
+    fast = list(read(write(tmp_path, text), 150))
+    slow = [Batch(dict(batch.columns), batch.first, batch.file) for batch in fast]
+    encoding = Encoding.of(fast)
+    assert encoding == Encoding.of(slow)
+    for one, other in zip(fast, slow, strict=True):
+        np.testing.assert_array_equal(encoding.encode(one), encoding.encode(other))
+    for cell in ("", "n/a", "1_0", "inf", "1e60"):
+        fast = list(read(write(tmp_path, f"{text}1,{cell},2\n"), 150))
+        slow = [Batch(dict(batch.columns), batch.first, batch.file) for batch in fast]
+        for attempt in (Encoding.of, lambda batches: encoding.encode(batches[-1])):
+            assert refusal(lambda: attempt(fast)) == refusal(lambda: attempt(slow))  # noqa: B023
+
+
+def test_infinity_among_numbers_is_no_category():
+    batch = Batch({"a": np.array([1.0, np.inf])}, 1, "t.parquet")
+    message = "column 'a' of t.parquet must be finite numbers, got inf in row 2."
+    assert refusal(lambda: Encoding.of([batch])).startswith(message)
+
+
+def test_single_numbers_of_a_matrix(tmp_path):
+    X = RNG.normal(size=(9, 3))
+    np.savez(tmp_path / "t.npz", X=X, names=np.array(["a", "b", "c"]))
+    encoding = Encoding.of(read(tmp_path / "t.npz", 2), skip=["x1"])
+    assert encoding.names == ["x0", "x2"]
+    expected = ((X - X.mean(0)) / X.std(0))[:, [0, 2]]
+    np.testing.assert_allclose(encoded(tmp_path / "t.npz", encoding), expected, rtol=1e-12)
+
+
 FIRST = Batch({"wind": ["1", "3"], "season": ["winter", "spring"], "height": [7, 7]}, 1, "first.csv")
 
 
@@ -429,7 +460,7 @@ COLUMNS = [
     ),
     (
         of("a\n1e300\n-1e300\n"),
-        "column 'a' of t.csv must be numbers below 1e+50 in size, got larger ones. Skip",
+        "column 'a' of t.csv must be numbers below 1e+50 in size, got '1e300' in row 1. Correct",
     ),
     (of("a\n[1]\n2\n", embedding="a"), "column 'a' of t.csv must be lists of 1 numbers, got '2' in row 2."),
     (of("a\nx\n", embedding="a"), "column 'a' of t.csv must be lists of finite numbers, got 'x' in row 1."),

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from qufur.cli import show
+from qufur.cli.columns import Columns
 from qufur.cli.first_table import check_target, started
 from qufur.cli.loop import (
     NewCategories,
@@ -20,7 +21,17 @@ from qufur.cli.loop import (
     on_constant_columns,
     table,
 )
-from qufur.cli.options import BUDGET, Force, Json, Skip
+from qufur.cli.options import (
+    BUDGET,
+    TABLE,
+    CategoricalColumns,
+    EmbeddingColumn,
+    Force,
+    Impute,
+    Json,
+    Skip,
+    TextColumn,
+)
 from qufur.cli.outputs import check_answered, check_table
 from qufur.errors import invalid
 from qufur.tables import Batch
@@ -30,7 +41,7 @@ from qufur.workbook import Workbook
 
 
 def ask(
-    data: Annotated[Path, typer.Argument(help="CSV, JSON-lines, Parquet or NPZ file of rows to predict.")],
+    data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows to predict.")],
     state: State,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of the rows to label.")],
     budget: Annotated[
@@ -67,14 +78,9 @@ def ask(
         typer.Option(metavar="COLUMN", help="First: the column that names rows; by default their number."),
     ] = None,
     skip: Skip = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="First: column of codes. May be given several times."),
-    ] = None,
-    embedding: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="First: column of lists of numbers.")
-    ] = None,
-    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="First: column of free text.")] = None,
+    categorical: CategoricalColumns = None,
+    embedding: EmbeddingColumn = None,
+    text: TextColumn = None,
     text_model: Annotated[
         str | None,
         typer.Option(
@@ -82,7 +88,7 @@ def ask(
             help=f"First: model that reads text, or its folder; {BERT} by default. Later: let it be fetched.",
         ),
     ] = None,
-    impute: Annotated[bool, typer.Option(help="First: let cells be missing.")] = False,
+    impute: Impute = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
     ] = None,
@@ -103,18 +109,17 @@ def ask(
         "--label-range": label_range,
         "--target": target,
         "--id": id,
-        "--skip": skip,
-        "--categorical": categorical,
-        "--embedding": embedding,
-        "--text": text,
-        "--text-model": text_model,
-        "--impute": impute or None,
         "--seed": seed,
     }
+    columns = Columns(skip, categorical, embedding, text, text_model, impute)
     check_table(out, files_of(state) | {"the table": data})
     with locked(state):
         digest = digest_of(data)
-        book, total = (_continued(state, first), None) if state.exists() else started(data, first, quiet=json)
+        book, total = (
+            (_continued(state, first, columns), None)
+            if state.exists()
+            else started(data, first, columns, quiet=json)
+        )
         book.note_table(digest, data.name)
         if not force:
             check_answered(book, out)
@@ -126,15 +131,15 @@ def ask(
     _print(book, rows.count, wanted, out, notes, json)
 
 
-def _continued(state: Path, first: dict[str, Any]) -> Workbook:
-    for name, value in first.items():
+def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Workbook:
+    for name, value in (first | columns.said).items():
         if value is not None and name != "--text-model":
             remedy = "It is fixed by the first table."
             raise invalid(name, "qufur ask", "left out once the state file is there", repr(value), remedy)
     book = Workbook.load(state)
     check_target(book.id, book.target)
-    if first["--text-model"] is not None:
-        book.encoding.fetch(first["--text-model"])
+    if columns.text_model is not None:
+        book.encoding.fetch(columns.text_model)
     return book
 
 

@@ -7,27 +7,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from qufur.cli.loop import Rows
+from qufur.cli.columns import Columns
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.rules import FixedBudget, Rule, Uniform
 from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
-from qufur.tables import Encoding
-from qufur.tables.embeddings import BERT
 from qufur.tables.written import heading
 from qufur.workbook import Workbook
 
 
-def started(data: Path, said: dict[str, Any], *, quiet: bool) -> tuple[Workbook, int]:
+def started(data: Path, said: dict[str, Any], columns: Columns, *, quiet: bool) -> tuple[Workbook, int]:
     """Return a workbook of which nothing is asked yet, and the number of rows of its first table.
 
     Parameters
     ----------
     data
         The table.
-    said
-        The options by name, None where one was not given.
+    said, columns
+        The options by name, None where one was not given, and what was said of columns.
     quiet
         Whether no progress is shown.
     """
@@ -37,22 +35,12 @@ def started(data: Path, said: dict[str, Any], *, quiet: bool) -> tuple[Workbook,
         remedy = "Say which is the lowest and which the highest label, such as --label-range 0 100."
         raise invalid("--label-range", "qufur ask", "given for the first table", "none", remedy)
     model = Ridge(1, intercept=True, label_range=said["--label-range"])
-    if said["--text-model"] is not None and said["--text"] is None:
-        raise invalid("--text-model", "qufur ask", "left out without --text", repr(said["--text-model"]))
-    target, text = said["--target"] or "label", said["--text"]
+    columns.check("qufur ask")
+    target = said["--target"] or "label"
     check_target(said["--id"], target)
-    rows = Rows(data, None if quiet else "Looking at columns", text=text is not None)
-    encoding = Encoding.of(
-        rows,
-        skip=said["--skip"] or (),
-        id=said["--id"],
-        target=target if target in rows.columns else None,
-        categorical=said["--categorical"] or (),
-        embedding=said["--embedding"],
-        text=text,
-        text_model=said["--text-model"] or BERT,
-        impute=bool(said["--impute"]),
-    )
+    rows = columns.rows(data, quiet=quiet)
+    there = target if target in rows.columns else None
+    encoding = columns.encoding(rows, target=there, id=said["--id"])
     model = dataclasses.replace(model, dim=encoding.dim)
     learner = Learner(model, rule(rows.count), seed=said["--seed"] or 0)
     return Workbook(learner, encoding, said["--id"], target), rows.count

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from qufur.errors import invalid
 from qufur.progress import track_rows
 from qufur.storage.atomic import replacing
-from qufur.tables import Batch, Encoding, read
+from qufur.tables import Batch, Encoding, open_table
 from qufur.tables.written import escaped
 from qufur.workbook import Workbook
 
@@ -111,7 +111,8 @@ class Rows:
     """
 
     def __init__(self, data: Path, label: str | None, *, text: bool, total: int | None = None) -> None:
-        batches = read(data, ROWS_OF_TEXT if text else ROWS)
+        self.file = open_table(data)
+        batches = self.file.batches(ROWS_OF_TEXT if text else ROWS)
         head = next(batches)
         self.columns = head.columns
         self.count = 0

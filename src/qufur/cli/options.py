@@ -7,11 +7,27 @@ from typing import Annotated
 
 import typer
 
+from qufur.tables.embeddings import BERT
+
+TABLE = "CSV, JSON-lines, Parquet, NPY or NPZ file"
 BUDGET = "a number such as 500, or a share such as 5% or 0.05"
 Skip = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Column to leave out. May be given several times."),
 ]
+CategoricalColumns = Annotated[
+    list[str] | None,
+    typer.Option("--categorical", metavar="COLUMN", help="Column of codes. May be given several times."),
+]
+EmbeddingColumn = Annotated[
+    str | None, typer.Option("--embedding", metavar="COLUMN", help="Column of lists of numbers.")
+]
+TextColumn = Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="Column of free text.")]
+TextModel = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help=f"Model that reads text, or its folder; {BERT} by default."),
+]
+Impute = Annotated[bool, typer.Option(help="Let cells be missing.")]
 Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Seeds of streams and coins to average over.")]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Processes.")]
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where tables and figures go.")]

@@ -9,13 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from qufur.errors import invalid
-from qufur.tables.files import READERS
-from qufur.tables.formats.csv_file import LONGEST_TEXT
-from qufur.tables.sources.csv import reader
+from qufur.tables.files import FORMATS
+from qufur.tables.formats.csv_file import reader
 from qufur.tables.written import escaped, heading
 from qufur.workbook import Workbook
 
-_OTHERS = tuple(ending for ending in READERS if ending != ".csv")
+_OTHERS = tuple(ending for ending in FORMATS if ending != ".csv")
 
 
 def check_table(out: Path, used: Mapping[str, Path]) -> None:
@@ -63,7 +62,7 @@ def _is_same(one: Path, other: Path) -> bool:
 def _ids_and_labels(book: Workbook, path: Path) -> Iterator[tuple[str, str]]:
     """Yield the cells as far as there are any, whatever a spreadsheet has made of the file."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file, suppress(csv.Error):
-        records = reader(file, LONGEST_TEXT)
+        records = reader(file)
         names = [name.strip() for name in next(records, [])]
         wanted = [escaped(heading(name)) for name in (book.id_column, book.target)]
         if set(wanted) <= set(names):

@@ -10,25 +10,41 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.options import BUDGET, Json, Out, Skip
+from qufur.cli.columns import Columns
+from qufur.cli.options import (
+    BUDGET,
+    TABLE,
+    CategoricalColumns,
+    EmbeddingColumn,
+    Impute,
+    Json,
+    Out,
+    Skip,
+    TextColumn,
+    TextModel,
+)
 from qufur.cli.outputs import check_folder
-from qufur.cli.replay import scaled_stream, title
+from qufur.cli.replay import replayed, title
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
 from qufur.models import Ridge
 from qufur.planning.outcome import Plan
 from qufur.planning.search import plan as plan_budget
 from qufur.rules.from_budget import as_amount, labels_within
-from qufur.streams import Table
 
 
 def plan(
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet, NPY or NPZ file of inputs.")],
+    data: Annotated[Path, typer.Argument(help=f"{TABLE} of inputs.")],
     budget: Annotated[str, typer.Option(metavar="LABELS", help=f"Labels to buy: {BUDGET}.")],
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of labels, if there is one; it is not read.")
     ] = None,
     skip: Skip = None,
+    categorical: CategoricalColumns = None,
+    embedding: EmbeddingColumn = None,
+    text: TextColumn = None,
+    text_model: TextModel = None,
+    impute: Impute = False,
     domain: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of domains, if there is one; it is not read.")
     ] = None,
@@ -53,13 +69,13 @@ def plan(
     """Say what a label budget would buy, before a label is bought.
 
     Finds the rule QuFUR(alpha) that spends the budget on these inputs, says when it would buy, and forecasts
-    regret at several budgets. Features are scaled to mean 0 and deviation 1, and an intercept is added.
+    regret at several budgets. Columns become inputs as in `qufur ask`, and an intercept is added.
     """
     check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan.png", "plan.svg"], data)
     as_amount(budget, "qufur plan", "--budget")  # before a long file is read
-    table = Table(data, None, skip=[*(skip or []), *filter(None, [target, domain])])
-    summary = table.summary()
-    stream = scaled_stream(table, summary)
+    columns = Columns(skip, categorical, embedding, text, text_model, impute)
+    columns.check("qufur plan")
+    stream = replayed(data, columns, target, domain, labelled=False, quiet=json)
     found = plan_budget(
         Ridge(stream.dim, intercept=True, label_range=label_range),
         stream,
@@ -69,7 +85,7 @@ def plan(
         parts=parts,
         seeds=range(seeds),
     )
-    heading = title(table, data.name, summary)
+    heading = title(stream, data.name)
     files = _write(found, heading, out)
     if json:
         show.print_json({"stream": heading, **asdict(found), "files": files})

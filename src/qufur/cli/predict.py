@@ -9,14 +9,14 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.loop import NewCategories, Rows, State, files_of, opened, table
-from qufur.cli.options import Force, Json
+from qufur.cli.options import TABLE, Force, Json
 from qufur.cli.outputs import check_answered, check_table
 from qufur.tables import ids
 from qufur.tables.written import free, heading
 
 
 def predict(
-    data: Annotated[Path, typer.Argument(help="CSV, JSON-lines, Parquet or NPZ file of rows.")],
+    data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows.")],
     state: State,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of predictions.")],
     text_model: Annotated[

@@ -1,19 +1,46 @@
-"""What the commands share that play a file: scaling, and what is in it."""
+"""What the commands share that replay a file: its rows as inputs."""
 
 from __future__ import annotations
 
-from qufur.streams import Arrays, Scaled, Stream, Summary, Table
+from pathlib import Path
+
+from qufur.cli.columns import Columns
+from qufur.streams import Arrays, Stream, Table
 
 MOST_CELLS = 20_000_000
 """A file of up to so many cells, 160 MB, is read once and kept; a larger one is read anew for every run."""
 
 
-def scaled_stream(table: Table, summary: Summary) -> Stream:
-    """Return the table with features of mean 0 and deviation 1, in memory if it is not large."""
-    scaled = Scaled(table, summary)
-    return Arrays.of(scaled) if table.dim * summary.count <= MOST_CELLS else scaled
+def replayed(
+    data: Path, columns: Columns, target: str | None, domain: str | None, *, labelled: bool, quiet: bool
+) -> Stream:
+    """Return a table as a stream of inputs like those of `qufur ask`, in memory if it is not large.
+
+    Parameters
+    ----------
+    data, columns
+        The table, and what was said of its columns.
+    target, domain
+        Columns of labels and of domains.
+    labelled
+        Whether these are read.
+    quiet
+        Whether no progress is shown.
+    """
+    rows = columns.rows(data, quiet=quiet)
+    encoding = columns.encoding(rows, target=target, domain=domain)
+    target, domain = (target, domain) if labelled else (None, None)
+    table = Table(data, target, domain=domain, encoding=encoding)
+    table.horizon = rows.count
+    return Arrays.of(table) if table.dim * rows.count <= MOST_CELLS else table
 
 
-def title(table: Table, name: str, summary: Summary) -> str:
+def label_range(stream: Stream) -> tuple[float, float]:
+    """Return the lowest and the highest label."""
+    bounds = [(chunk.y.min(), chunk.y.max()) for chunk in stream.chunks(4096)]
+    return float(min(low for low, _ in bounds)), float(max(high for _, high in bounds))
+
+
+def title(stream: Stream, name: str) -> str:
     """Say what is in the file."""
-    return f"{name}: {summary.count} examples, {table.dim} features"
+    return f"{name}: {stream.horizon} examples, {stream.dim} features"

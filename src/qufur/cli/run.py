@@ -10,9 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.options import BUDGET, Jobs, Json, Out, Seeds, Skip
+from qufur.cli.columns import Columns
+from qufur.cli.options import (
+    BUDGET,
+    TABLE,
+    CategoricalColumns,
+    EmbeddingColumn,
+    Impute,
+    Jobs,
+    Json,
+    Out,
+    Seeds,
+    Skip,
+    TextColumn,
+    TextModel,
+)
 from qufur.cli.outputs import check_folder
-from qufur.cli.replay import scaled_stream, title
+from qufur.cli.replay import label_range, replayed, title
 from qufur.errors import invalid
 from qufur.experiments.statistics import Estimate
 from qufur.figures import style
@@ -20,7 +34,7 @@ from qufur.figures.curves import draw_curves
 from qufur.models import Ridge
 from qufur.rules import Greedy, Threshold
 from qufur.rules.from_budget import as_amount, labels_within
-from qufur.streams import HiddenDomains, Table
+from qufur.streams import HiddenDomains
 from qufur.sweep.at_budgets import budget_grid
 from qufur.sweep.grid import Grid, ModelOf, StreamOf, sweep
 
@@ -43,11 +57,14 @@ class Task:
 
 
 def run(
-    data: Annotated[
-        Path | None, typer.Argument(help="CSV, Parquet, NPY or NPZ file; by default a synthetic stream.")
-    ] = None,
+    data: Annotated[Path | None, typer.Argument(help=f"{TABLE}; by default a synthetic stream.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.")] = None,
     skip: Skip = None,
+    categorical: CategoricalColumns = None,
+    embedding: EmbeddingColumn = None,
+    text: TextColumn = None,
+    text_model: TextModel = None,
+    impute: Impute = False,
     domain: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of whole numbers that tells the domains.")
     ] = None,
@@ -65,12 +82,13 @@ def run(
 ) -> None:
     """Compare the query rules on one stream at the same label budgets.
 
-    A file is replayed in its order as if its labels cost money. Its features are scaled to mean 0 and
-    deviation 1, and an intercept is added.
+    A file is replayed in its order as if its labels cost money. Its columns become
+    inputs as in `qufur ask`, and an intercept is added.
     """
     check_folder(out, ["run.csv", "run.png", "run.svg"], data)
     amounts = {text: as_amount(text, "qufur run", "--budget") for text in budget or USUAL}
-    task = _synthetic() if data is None else _file(data, target, skip or [], domain)
+    columns = Columns(skip, categorical, embedding, text, text_model, impute)
+    task = _synthetic() if data is None else _file(data, target, domain, columns, quiet=json)
     stream = task.stream(0)
     budgets = {_share(amount, stream.horizon): text for text, amount in amounts.items()}
     grid, left_out = budget_grid(stream, task.model, list(budgets))
@@ -104,20 +122,19 @@ def _synthetic() -> Task:
     return Task(title, HiddenDomains.scripts, lambda stream: Ridge(stream.dim), "regret")
 
 
-def _file(path: Path, target: str | None, skip: list[str], domain: str | None) -> Task:
+def _file(path: Path, target: str | None, domain: str | None, columns: Columns, *, quiet: bool) -> Task:
     if target is None:
         raise invalid("--target", "qufur run", "given with a file", "none", "Name the column of labels.")
-    table = Table(path, target, skip=skip, domain=domain)
-    summary = table.summary()
-    low, high = summary.target_min, summary.target_max
+    columns.check("qufur run")
+    replay = replayed(path, columns, target, domain, labelled=True, quiet=quiet)
+    low, high = label_range(replay)
     if low == high:
         raise invalid(
             f"column {target!r}", path.name, "of at least two different labels", f"{low:g} throughout"
         )
-    scaled = scaled_stream(table, summary)
     return Task(
-        title(table, path.name, summary),
-        lambda _: scaled,
+        title(replay, path.name),
+        lambda _: replay,
         lambda stream: Ridge(stream.dim, intercept=True, label_range=(low, high)),
         "mean squared error",
         (f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file.",),

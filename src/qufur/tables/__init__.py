@@ -2,7 +2,7 @@
 
 from qufur.tables.batch import Batch
 from qufur.tables.encoding import Encoding
-from qufur.tables.files import read
+from qufur.tables.files import open_table, read
 from qufur.tables.ids_and_labels import ids, labels
 
-__all__ = ["Batch", "Encoding", "ids", "labels", "read"]
+__all__ = ["Batch", "Encoding", "ids", "labels", "open_table", "read"]

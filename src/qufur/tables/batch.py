@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 import reprlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ class Batch:
         The number of the first row; the rows of a file are numbered from 1.
     file
         The name of the file, for errors.
+    numbers
+        The names of single numbers in a column that is a matrix, with its name and their place there.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Batch:
     columns: Mapping[str, Column]
     first: int = 1
     file: str = "the table"
+    numbers: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -52,13 +55,17 @@ class Batch:
 
     def column(self, name: str) -> Column:
         """Return a column, or complain that there is none of this name."""
-        if name not in self.columns:
+        if name in self.columns:
+            return self.columns[name]
+        if name not in self.numbers:
             raise invalid(f"column {name!r}", self.file, *nearest(name, list(self.columns)))
-        return self.columns[name]
+        matrix, place = self.numbers[name]
+        column: NDArray[Any] = np.asarray(self.columns[matrix])[:, place]
+        return column
 
     def refuse(self, name: str, place: int, allowed: str, remedy: str) -> ValueError:
         """Build the error for one of the cells."""
-        return bad_cell(self.file, name, self.row(place), self.columns[name][place], allowed, remedy)
+        return bad_cell(self.file, name, self.row(place), self.column(name)[place], allowed, remedy)
 
 
 def bad_cell(file: str, column: str, row: int, cell: Any, allowed: str, remedy: str) -> ValueError:
@@ -75,6 +82,19 @@ def shown(cell: Any) -> str:
     cell = cell.tolist() if isinstance(cell, np.generic | np.ndarray) else cell
     empty = cell is None or (isinstance(cell, float) and math.isnan(cell))
     return "an empty cell" if empty else " ".join(reprlib.repr(cell).split())
+
+
+def spread(columns: Iterable[str], numbers: Mapping[str, tuple[str, int]]) -> list[str]:
+    """Return the columns, with their single numbers in the place of matrices.
+
+    >>> spread(["X", "y"], {"x0": ("X", 0), "x1": ("X", 1)})
+    ['x0', 'x1', 'y']
+    """
+    return [
+        name
+        for column in columns
+        for name in ([name for name, (matrix, _) in numbers.items() if matrix == column] or [column])
+    ]
 
 
 def nearest(name: str, columns: list[str]) -> tuple[str, str, str]:

@@ -73,6 +73,11 @@ def is_missing(column: Column) -> Bools:
     return np.array([cell is None for cell in column], bool)
 
 
+def is_numeric(column: Column) -> bool:
+    """Return whether a column came as numbers, one per cell."""
+    return isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iuf"
+
+
 def first_other(column: Column) -> int | None:
     """Return the place of the first cell that is neither text nor number nor missing, if there is one."""
     if isinstance(column, np.ndarray):
@@ -92,6 +97,12 @@ def numbers(column: Column) -> Floats | None:
     """
     floats = _from_array(column) if isinstance(column, np.ndarray) else _from_list(column)
     return None if floats is None or np.isinf(floats).any() else floats[:, None]
+
+
+def truths(column: list[Any]) -> Floats | None:
+    """Return cells that are all true or false as 1 and 0; None if one is not."""
+    found = [{"true": 1.0, "false": 0.0}.get(cell) if isinstance(cell, str) else None for cell in column]
+    return None if None in found else np.array(found)
 
 
 def vectors(column: Column, length: int) -> Floats | None:
@@ -129,7 +140,7 @@ def first_bad(column: Column, read: Callable[[Column], Floats | None]) -> int:
 
 
 def _from_array(column: Any) -> Floats | None:
-    return column.astype(np.float64) if column.ndim == 1 and column.dtype.kind in "iuf" else None
+    return column.astype(np.float64) if is_numeric(column) else None
 
 
 def _from_list(column: list[Any]) -> Floats | None:

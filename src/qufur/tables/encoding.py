@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
-from qufur.tables.batch import Batch
+from qufur.tables.batch import Batch, spread
 from qufur.tables.categorical import Categorical
 from qufur.tables.embeddings import BERT
 from qufur.tables.kinds import Kind, kind_from_state, kind_state
 from qufur.tables.numeric import Numeric
+from qufur.tables.plain import numbers_in_text
 from qufur.tables.survey import Survey, TextSurvey
 from qufur.tables.text import Text
 from qufur.tables.text_vectors import vectors_of
@@ -110,11 +111,10 @@ class Encoding:
                         categorical=name in categorical,
                         embedding=name == embedding,
                     )
-                    for name in batch.columns
+                    for name in _columns(batch, {*aside, *said})
                     if name not in aside
                 ]
-            for survey in surveys:
-                survey.add(batch)
+            _add(batch, surveys)
         if not surveys:
             raise invalid("columns", "Encoding", "at least one that is not set aside", "none", "Skip fewer.")
         return cls(tuple(survey.kind(impute=impute) for survey in surveys), impute)
@@ -158,6 +158,11 @@ class Encoding:
 
     def encode(self, batch: Batch) -> Floats:
         """Return the inputs (n, dim), O(n · dim)."""
+        plain = [column for column in self.columns if type(column) is Numeric and len(column.names) == 1]
+        if len(plain) == len(self.columns):
+            values = numbers_in_text(batch, [column.name for column in plain])
+            if values is not None and (X := _scaled(values, plain)) is not None:
+                return X
         return np.concatenate([column.encode(batch, self.impute) for column in self.columns], axis=1)
 
     def state(self) -> dict[str, Any]:
@@ -176,6 +181,30 @@ class Encoding:
             return cls(tuple(map(kind_from_state, state["columns"])), state["impute"])
         except (AttributeError, KeyError, TypeError):
             raise invalid("state", "Encoding", "what state() gave", "something else") from None
+
+
+def _add(batch: Batch, surveys: list[Survey]) -> None:
+    settled = [survey for survey in surveys if survey.is_settled]
+    values = numbers_in_text(batch, [survey.name for survey in settled])
+    for survey in surveys if values is None else [survey for survey in surveys if survey not in settled]:
+        survey.add(batch)
+    if values is not None:
+        for survey, column in zip(settled, values.T, strict=True):
+            survey.add_numbers(column[:, None])
+
+
+def _scaled(values: Floats, columns: Sequence[Numeric]) -> Floats | None:
+    """Return the numbers as each column would scale them; None if one is too large for that."""
+    mean, deviation = (np.array([getattr(c, name)[0] for c in columns]) for name in ("mean", "deviation"))
+    X = np.zeros_like(values)
+    with np.errstate(over="ignore"):
+        np.divide(values - mean, deviation, out=X, where=deviation > 0)
+    return X if (np.abs(X) < LARGEST).all() else None
+
+
+def _columns(batch: Batch, named: set[str]) -> list[str]:
+    """Return the columns; a matrix of which a number is named is taken number by number."""
+    return list(batch.columns) if named.isdisjoint(batch.numbers) else spread(batch.columns, batch.numbers)
 
 
 def _check_names(batch: Batch, aside: set[str], said: Sequence[str]) -> None:

@@ -47,20 +47,25 @@ def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints
     >>> labels(Batch({"delay": ["2.5", None, "4"]}), "delay", skip_blank=True)
     (array([0, 2]), array([2.5, 4. ]))
     """
+    values = numbers(batch.column(column))
+    if values is None or not (np.abs(values) < LARGEST)[~np.isnan(values) | (not skip_blank)].all():
+        raise bad_number(batch, column, may_be_blank=skip_blank)
+    places = np.flatnonzero(~np.isnan(values[:, 0]))
+    return places, values[places, 0]
+
+
+def bad_number(batch: Batch, column: str, *, may_be_blank: bool = False) -> ValueError:
+    """Build the error for the first cell that is no number, or too large a one, in a column that has such."""
     cells = batch.column(column)
     values = numbers(cells)
+    correct = "Correct it or leave it blank." if may_be_blank else "Correct it or drop the row."
     if values is None:
-        raise batch.refuse(
-            column, first_bad(cells, numbers), "finite numbers", "Correct it or leave it blank."
-        )
+        return batch.refuse(column, first_bad(cells, numbers), "finite numbers", correct)
     large = np.abs(values[:, 0]) >= LARGEST
     if large.any():
-        allowed = f"numbers below {LARGEST:g} in size"
-        raise batch.refuse(column, int(large.argmax()), allowed, "Correct it or leave it blank.")
-    missing = np.isnan(values[:, 0])
-    if missing.any() and not skip_blank:
-        raise batch.refuse(column, int(missing.argmax()), "finite numbers", "Fill it or drop the row.")
-    return np.flatnonzero(~missing), values[~missing, 0]
+        return batch.refuse(column, int(large.argmax()), f"numbers below {LARGEST:g} in size", correct)
+    missing = int(np.isnan(values[:, 0]).argmax())
+    return batch.refuse(column, missing, "finite numbers", "Fill it or drop the row.")
 
 
 def _id(cell: Any, batch: Batch, column: str, place: int) -> str | int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import LARGEST
+from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, Column, bad_cell, shown
 from qufur.tables.categorical import Categorical
@@ -16,6 +16,7 @@ from qufur.tables.cells import (
     first_bad,
     first_other,
     is_missing,
+    is_numeric,
     length_of,
     listed,
     numbers,
@@ -58,15 +59,18 @@ class Survey:
         self._categories: set[str] = set()
         # Numbers in a cell, 0 if it is no list; None until there is a cell.
         self._length: int | None = None
-        # Row and cell of the first that is missing, no number, no number nor text.
+        # Row and cell of the first that is missing, no number, no number nor text, too large a number.
         self._missing: Found | None = None
         self._odd: Found | None = None
         self._other: Found | None = None
+        self._large: Found | None = None
 
     def add(self, batch: Batch) -> None:
         """Take in the cells of a batch."""
         column = batch.column(self.name)
         missing = is_missing(column)
+        # Infinity among numbers is no category.
+        self._numeric = self._numeric or (is_numeric(column) and not self._categorical)
         if missing.any():
             self._missing = self._missing or (batch.row(int(missing.argmax())), None)
         if self._length is None and not missing.all():
@@ -75,6 +79,19 @@ class Survey:
             self._add_numbers(batch, column)
         if not (self._length or self._numeric) and len(self._categories) <= MOST_CATEGORIES:
             self._add_categories(batch, column)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that numbers can still tell is their moments."""
+        return bool(
+            self._length == 0
+            and not (self._odd or self._categorical or self._embedding)
+            and (self._numeric or len(self._categories) > MOST_CATEGORIES)
+        )
+
+    def add_numbers(self, values: Floats) -> None:
+        """Take in the numbers of a batch, (n, 1), that has nothing else in this column."""
+        self._moments.add(values)
 
     def kind(self, *, impute: bool) -> Kind:
         """Decide, or complain."""
@@ -109,7 +126,11 @@ class Survey:
             place = first_bad(column, self._read)
             self._odd = batch.row(place), column[place]
             return
-        with np.errstate(over="ignore", invalid="ignore"):
+        large = np.abs(values).max(axis=1) >= LARGEST
+        if large.any():
+            place = int(large.argmax())
+            self._large = self._large or (batch.row(place), column[place])
+        else:
             self._moments.add(values[~np.isnan(values[:, 0])])
 
     def _add_categories(self, batch: Batch, column: Column) -> None:
@@ -122,11 +143,10 @@ class Survey:
     def _as_numeric(self) -> Numeric:
         if self._odd:
             raise bad_cell(self.file, self.name, *self._odd, self._allowed, _SKIP)
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean, deviation = self._moments.mean, self._moments.std
-        if not (np.isfinite(mean) & np.isfinite(deviation)).all():
+        if self._large:
             allowed = f"numbers below {LARGEST:g} in size"
-            raise invalid(f"column {self.name!r}", self.file, allowed, "larger ones", "Skip or rescale it.")
+            raise bad_cell(self.file, self.name, *self._large, allowed, _SKIP)
+        mean, deviation = self._moments.mean, self._moments.std
         vector = bool(self._length)
         return Numeric(
             self.name, tuple(mean.tolist()), tuple(deviation.tolist()), vector, bool(self._missing)

@@ -1,44 +1,73 @@
-"""Comma-separated values; cells stay text, since 007 is a number in one column and a name in another."""
+"""Comma-separated values; cells stay text, since 007 is a number in one column and a name in another.
+
+The standard library reads them here, row by row: polars fills rows that are too short with nulls, without a
+word and whatever its options, and has no batched CSV reader that all of its versions share.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from qufur.errors import invalid
 from qufur.tables.batch import Batch
-from qufur.tables.cells import clean_texts
-from qufur.tables.formats.text_lines import lines, no_rows, unreadable
-from qufur.tables.sources.csv import even, reader
+from qufur.tables.formats.base import TableFile, check_names, no_rows, unreadable
+from qufur.tables.formats.text_lines import lines
+from qufur.tables.text_cells import TextColumns, cells_at
 
 LONGEST_TEXT = 2**27
 """Characters: a cell may hold a book, but after a quote that never closes no more than this is read."""
 
 
-def csv_batches(path: Path, size: int) -> Iterator[Batch]:
-    """Yield the rows below the header line; blank lines are skipped."""
-    records = _records(path)
-    names = [name.strip() for name in next(records, [])]
-    _check_names(names, path)
-    first = 1
-    while rows := list(islice(records, size)):
-        columns = map(clean_texts, zip(*rows, strict=True))
-        yield Batch(dict(zip(names, columns, strict=True)), first, path.name)
-        first += len(rows)
-    if first == 1:
-        raise no_rows(path)
+class CsvFile(TableFile):
+    """A UTF-8 file with a header line; blank lines are skipped, rows are numbered from 1."""
+
+    format = "CSV"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        records = self._records()
+        self.columns = [name.strip() for name in next(records, [])]
+        check_names(self.columns, path)
+        if next(records, None) is None:
+            raise no_rows(path)
+
+    def count(self) -> int:
+        """Walk through the file once."""
+        return sum(1 for _ in self._records()) - 1
+
+    def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        """Read `size` rows at a time."""
+        names = list(columns or self.columns)
+        records = map(cells_at([self.columns.index(name) for name in names]), self._records())
+        next(records)
+        first = 1
+        while rows := list(islice(records, size)):
+            yield Batch(TextColumns(rows, names), first, self.path.name)
+            first += len(rows)
+
+    def _records(self) -> Iterator[list[str]]:
+        try:
+            yield from _even(reader(lines(self.path)), self.path)
+        except csv.Error as error:
+            raise unreadable(self.path, self.format, error) from None
 
 
-def _records(path: Path) -> Iterator[list[str]]:
-    try:
-        yield from even(reader(lines(path), LONGEST_TEXT), path)
-    except csv.Error as error:
-        raise unreadable(path, "CSV", error) from None
+def reader(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Read records with cells of up to so many characters."""
+    csv.field_size_limit(LONGEST_TEXT)  # of all readers, so every one says it
+    return csv.reader(lines)
 
 
-def _check_names(names: list[str], path: Path) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise invalid("columns", path.name, "of different names", f"{twice!r} more than once")
+def _even(records: Iterable[list[str]], path: Path) -> Iterator[list[str]]:
+    """Yield the records that are not blank, and complain at one that is not as wide as the header."""
+    width = 0
+    for row, cells in enumerate(filter(None, records)):
+        width = width or len(cells)
+        if len(cells) != width:
+            remedy = "Check its commas and quotes."
+            allowed = f"{width} fields wide like the header"
+            raise invalid(f"row {row}", path.name, allowed, f"{len(cells)} fields", remedy)
+        yield cells

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,23 +11,41 @@ from typing import Any
 from qufur.errors import invalid
 from qufur.tables.batch import Batch
 from qufur.tables.cells import clean
-from qufur.tables.formats.text_lines import lines, no_rows
+from qufur.tables.formats.base import TableFile, no_rows
+from qufur.tables.formats.text_lines import lines
 
 
-def json_batches(path: Path, size: int) -> Iterator[Batch]:
-    """Yield the objects as rows, a key that one lacks as a missing cell; blank lines are skipped.
+class JsonLines(TableFile):
+    """One object per line, a key that one lacks is a missing cell; blank lines are skipped.
 
-    The file is read twice, first for its keys: all batches have the same columns, wherever a key occurs.
+    The file is read through when it is opened: all batches have the same columns, wherever a key occurs.
     """
-    names: dict[str, None] = {}
-    for row in _rows(path):
-        names.update(dict.fromkeys(row))
-    if not names:
-        raise no_rows(path)
-    rows, first = _rows(path), 1
-    while part := list(islice(rows, size)):
-        yield Batch({name: [clean(row.get(name)) for row in part] for name in names}, first, path.name)
-        first += len(part)
+
+    format = "JSON"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        names: dict[str, None] = {}
+        self._count = 0
+        for row in _rows(path):
+            names.update(dict.fromkeys(row))
+            self._count += 1
+        if not names:
+            raise no_rows(path)
+        self.columns = list(names)
+
+    def count(self) -> int:
+        """Return how many rows there were."""
+        return self._count
+
+    def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        """Read `size` rows at a time."""
+        names = columns or self.columns
+        rows, first = _rows(self.path), 1
+        while part := list(islice(rows, size)):
+            cells = {name: [clean(row.get(name)) for row in part] for name in names}
+            yield Batch(cells, first, self.path.name)
+            first += len(part)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

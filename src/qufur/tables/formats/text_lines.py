@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from qufur.errors import invalid
+from qufur.tables.formats.base import unreadable
 
 
 def lines(path: Path) -> Iterator[str]:
@@ -21,17 +22,6 @@ def lines(path: Path) -> Iterator[str]:
         raise invalid("text", path.name, "UTF-8", f"other bytes in line {_first_odd(path)}", remedy) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise unreadable(path, "gzip", error) from None
-
-
-def unreadable(path: Path, format: str, error: BaseException) -> ValueError:
-    """Build the error for a file that is not what its ending says, in one line whatever the reader said."""
-    reason = str(error).partition("\n")[0] or type(error).__name__
-    return invalid("content", path.name, f"a readable {format} file", f"an error ({reason})")
-
-
-def no_rows(path: Path) -> ValueError:
-    """Build the error for a file without rows."""
-    return invalid("content", path.name, "at least one row", "none")
 
 
 def _open(path: Path, mode: str, **options: Any) -> IO[Any]:

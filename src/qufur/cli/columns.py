@@ -1,0 +1,54 @@
+"""What a person says of the columns of a table, and what becomes of them: the same in every command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from qufur.cli.loop import Rows
+from qufur.errors import invalid
+from qufur.tables import Encoding
+from qufur.tables.embeddings import BERT
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The options of a command, as they were given."""
+
+    skip: Sequence[str] | None = None
+    categorical: Sequence[str] | None = None
+    embedding: str | None = None
+    text: str | None = None
+    text_model: str | None = None
+    impute: bool = False
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The options by name, None where one was not given."""
+        return {f"--{name.replace('_', '-')}": value or None for name, value in asdict(self).items()}
+
+    def check(self, command: str) -> None:
+        """Complain about options that do not go together, before a long table is looked at."""
+        if self.text_model is not None and self.text is None:
+            raise invalid("--text-model", command, "left out without --text", repr(self.text_model))
+
+    def rows(self, data: Path, *, quiet: bool) -> Rows:
+        """Return the rows of a table that is looked at for the first time."""
+        return Rows(data, None if quiet else "Looking at columns", text=self.text is not None)
+
+    def encoding(
+        self, rows: Rows, *, target: str | None, domain: str | None = None, id: str | None = None
+    ) -> Encoding:
+        """Return what becomes of the columns of a table, without those that are no inputs."""
+        return Encoding.of(
+            rows,
+            skip=[*(self.skip or ()), *rows.file.aside(target, domain)],
+            id=id,
+            categorical=self.categorical or (),
+            embedding=self.embedding,
+            text=self.text,
+            text_model=self.text_model or BERT,
+            impute=self.impute,
+        )

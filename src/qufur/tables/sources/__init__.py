@@ -1,1 +1,0 @@
-"""Readers of numeric columns in flat memory, for streams."""

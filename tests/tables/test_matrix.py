@@ -1,0 +1,169 @@
+"""Every command takes every table, makes the same inputs of it, or refuses it with the same words."""
+
+import gzip
+import json
+import math
+from importlib import import_module
+
+import numpy as np
+import pytest
+from tests.cli.test_cli import qufur
+from tests.letters import let_letters_be_counted
+from tests.tables.test_tables import save
+
+from qufur.workbook import Workbook
+
+RNG = np.random.default_rng(3)
+N = 24
+WIND, RAIN, DELAY = (RNG.normal(size=N).round(3).tolist() for _ in range(3))
+SKY = RNG.choice(["fog", "clear"], N).tolist()
+FORMATS = ["csv", "csv.gz", "jsonl", "parquet", "npy", "npz"]
+KINDS = {  # columns beside the labels, options, inputs
+    "numbers": ({"x0": WIND, "x1": RAIN}, [], 2),
+    "missing numbers": ({"x0": [None, *WIND[1:]], "x1": RAIN}, ["--impute"], 3),
+    "codes": ({"x0": RNG.permutation([1, 2, 3] * (N // 3)).tolist()}, ["--categorical", "x0"], 3),
+    "categories": ({"wind": WIND, "sky": SKY}, [], 3),
+    "missing categories": ({"wind": WIND, "sky": [None, *SKY[1:]]}, ["--impute"], 4),
+    "truths": ({"wind": WIND, "late": [sky == "fog" for sky in SKY]}, [], 3),
+    "text": (
+        {"wind": WIND, "note": [f"{sky} {wind}" for sky, wind in zip(SKY, WIND, strict=True)]},
+        ["--text", "note", "--text-model", "letters-gf"],
+        3,
+    ),
+    "embeddings": ({"wind": WIND, "X": RNG.normal(size=(N, 2)).tolist()}, ["--embedding", "X"], 3),
+    "skipped": ({"wind": WIND, "day": [f"day {j}" for j in range(N)]}, ["--skip", "day"], 1),
+}
+NUMBERS = {"numbers", "missing numbers", "codes"}
+CASES = [(ending, kind) for ending in FORMATS for kind in KINDS if ending != "npy" or kind in NUMBERS]
+
+
+def saved(folder, table, ending, target="delay"):
+    """Write a table with a column of labels, and return its path and what that column is called."""
+    folder.mkdir(exist_ok=True)
+    if ending != "npy":
+        return save(folder, table | {target: DELAY}, ending), target
+    columns = [[math.nan if cell is None else cell for cell in column] for column in (*table.values(), DELAY)]
+    np.save(folder / "table.npy", np.array(columns).T)
+    return folder / "table.npy", f"x{len(table)}"
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """Return a function that runs a command, and returns its exit code with its JSON or its error."""
+    let_letters_be_counted(monkeypatch)
+    run_module, plan_module = (import_module(f"qufur.cli.{name}") for name in ("run", "plan"))
+    for module in (run_module, plan_module):  # figures take long, and are drawn elsewhere
+        monkeypatch.setattr(module, "_write", lambda *_: [])
+    monkeypatch.setattr(run_module, "budget_grid", lambda *_: ({}, {}))
+    places = {"run": ["--out", tmp_path / "out"], "plan": ["--out", tmp_path / "out", "--seeds", 1]}
+
+    def run(name, *arguments):
+        extra = places.get(name, ["--state", tmp_path / "s.qufur"])
+        code = qufur(monkeypatch, name, *arguments, *extra, "--json", *(["--seeds", 1] * (name == "run")))
+        text = capsys.readouterr()
+        assert (code == 0) == (not text.err), text.err
+        return code, text.err if code else json.loads(text.out)
+
+    return run
+
+
+def start(out):
+    return ["--budget", 5, "--label-range", -3, 3, "-o", out]
+
+
+@pytest.mark.parametrize(("ending", "kind"), CASES)
+def test_every_command_takes_every_table(command, tmp_path, ending, kind):
+    columns, options, dim = KINDS[kind]
+    data, target = saved(tmp_path / "data", columns, ending)
+    labelled = ["--target", target, *options]
+    shown = f"table.{ending}: {N} examples, {dim} features"
+    code, ran = command("run", data, *labelled)
+    assert (code, ran["stream"]) == (0, shown)
+    code, planned = command("plan", data, *labelled, "--budget", 5)
+    assert (code, planned["stream"]) == (0, shown)
+    out = tmp_path / "out.csv"
+    code, asked = command("ask", data, *labelled, *start(out))
+    assert (code, asked["rows"]) == (0, N)
+    book = Workbook.load(tmp_path / "s.qufur")
+    assert book.encoding.dim == dim
+    told = {"row": list(book.learner.outstanding), target: DELAY[: asked["wanted"]]}
+    if ending != "npy":  # whose columns have no names
+        (tmp_path / "labels").mkdir()
+        code, learned = command("tell", save(tmp_path / "labels", told, ending))
+        assert (code, learned["new"]) == (0, asked["wanted"])
+    assert command("predict", data, "-o", tmp_path / "predicted.csv") == (0, {"rows": N, "notes": []})
+
+
+BAD = {  # columns, options, the beginning of the error
+    "blank": ({"x0": WIND, "x1": [*RAIN[:6], None, *RAIN[7:]]}, [], "column 'x1' of {file} must be without"),
+    "too large": ({"x0": [*WIND[1:], 1e60]}, [], "column 'x0' of {file} must be numbers below 1e+50 in size"),
+    "infinite": ({"x0": [*WIND[1:], math.inf]}, ["--impute"], "column 'x0' of {file} must be finite numbers"),
+    "only blanks": ({"x0": [None] * N, "x1": RAIN}, ["--impute"], "column 'x0' of {file} must be of some"),
+    "unknown": ({"x0": WIND}, ["--skip", "x9"], "column 'x9' of {file} must be one of 'x0', "),
+    "said twice": ({"x0": WIND}, ["--skip", "x0", "--categorical", "x0"], "column 'x0' of Encoding must be"),
+    "nothing left": ({"x0": WIND}, ["--skip", "x0"], "columns of Encoding must be at least one that is not"),
+    "many": (
+        {"day": [f"day {j}" for j in range(N)]},
+        [],
+        "column 'day' of {file} must be numbers, or at",
+    ),
+    "no lists": ({"sky": SKY}, ["--embedding", "sky"], "column 'sky' of {file} must be lists of finite"),
+}
+# Among text, inf is a category like any other; a key that no object has is no column.
+IN = {"infinite": ["parquet", "npy", "npz"], "only blanks": ["csv", "csv.gz", "parquet", "npy", "npz"]}
+IN |= {bad: [ending for ending in FORMATS if ending != "npy"] for bad in ("many", "no lists")}
+REFUSED = [(ending, bad) for bad in BAD for ending in IN.get(bad, FORMATS)]
+
+
+def refused(command, tmp_path, data, target, options):
+    """Return the error of all commands."""
+    errors = {
+        command("run", data, "--target", target, *options),
+        command("plan", data, "--target", target, *options, "--budget", 5),
+        command("ask", data, "--target", target, *options, *start(tmp_path / "out.csv")),
+    }
+    assert not (tmp_path / "s.qufur").exists()
+    ((code, error),) = errors
+    assert (code, error.count("\n")) == (2, 1)
+    return error
+
+
+@pytest.mark.parametrize(("ending", "bad"), REFUSED)
+def test_every_command_refuses_with_the_same_words(command, monkeypatch, tmp_path, ending, bad):
+    monkeypatch.setattr("qufur.tables.survey.MOST_CATEGORIES", N - 1)
+    columns, options, message = BAD[bad]
+    data, target = saved(tmp_path / "data", columns, ending)
+    error = refused(command, tmp_path, data, target, options)
+    assert error.startswith(f"qufur: {message.format(file=data.name)}")
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize(("content", "message"), [(b"", "at least one row"), (b"\xff\xfe,\n{", "")])
+def test_every_command_refuses_damaged_files_with_the_same_words(command, tmp_path, ending, content, message):
+    data = tmp_path / f"table.{ending}"
+    data.write_bytes(gzip.compress(content) if content and ending.endswith("gz") else content)
+    assert message in refused(command, tmp_path, data, "delay", [])
+    gone = tmp_path / f"gone.{ending}"
+    assert "must be an existing file" in refused(command, tmp_path, gone, "delay", [])
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "npz"])
+def test_later_tables_are_refused_with_the_same_words(command, tmp_path, ending):
+    data, _ = saved(tmp_path / "data", {"wind": WIND, "sky": SKY}, ending)
+    assert command("ask", data, "--target", "delay", *start(tmp_path / "out.csv"))[0] == 0
+    later, _ = saved(tmp_path / "later", {"wind": [None, *WIND[1:]], "sky": SKY}, ending)
+    errors = {command(name, later, "-o", tmp_path / "more.csv", "--force") for name in ("ask", "predict")}
+    ((code, error),) = errors
+    assert (code, error.count("\n")) == (2, 1)
+    assert f"column 'wind' of table.{ending} must be finite numbers, got an empty cell in row 1." in error
+
+
+def test_the_same_numbers_whatever_the_format(command, tmp_path):
+    """What a run finds does not depend on where its table was."""
+    columns, options, _ = KINDS["categories"]
+    found = []
+    for ending in ("csv", "csv.gz", "jsonl", "parquet", "npz"):
+        data, target = saved(tmp_path / ending, columns, ending)
+        found.append(command("run", data, "--target", target, *options)[1]["runs"])
+    assert all(runs == found[0] for runs in found)
+    assert found[0]
