@@ -86,7 +86,7 @@ def test_few_labels_far_from_zero(mean):
     X, y = regression(mean=mean)
     model = QuFURRegressor(budget=20, random_state=3).fit(X, y)
     assert model.n_queries_ == 20
-    assert model.score_one(X, y) > 0.95
+    assert model.score(X, y) > 0.95
 
 
 def test_fit_of_the_regressor_is_a_run():

@@ -19,7 +19,7 @@ class DeferredRows:
     count
         How many rows wait.
 
-    >>> matrix, waiting = np.zeros((2, 2), order="F"), DeferredRows(room=2, dim=2, sign=1.0)
+    >>> matrix, deferred = np.zeros((2, 2), order="F"), DeferredRows(room=2, dim=2, sign=1.0)
     >>> deferred.add_one(np.array([1.0, 2.0]), matrix)
     >>> deferred.count, matrix.sum().item()
     (1, 0.0)
