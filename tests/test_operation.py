@@ -2,10 +2,12 @@
 
 import contextlib
 import copy
+import multiprocessing
 import pickle
 import signal
 import sys
 import threading
+import warnings
 from unittest import mock
 
 import numpy as np
@@ -187,6 +189,26 @@ def test_an_interrupt_waits_until_all_is_done(model, rule):
         learner.ask(X[0])
     twin.ask(X[0])
     assert state(learner) == state(twin)
+
+
+def test_a_handler_that_was_taken_away_stays_away():
+    learner = Learner(Ridge(3), QuFUR(8.0))
+    learner.ask(X[0])
+    handler = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    learner.ask(X[1])
+    assert signal.signal(signal.SIGUSR1, handler) == signal.SIG_IGN
+
+
+def test_a_process_that_is_forked_in_a_thread_holds_signals_too():
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=test_an_interrupt_waits_until_all_is_done, args=(Ridge(3), QuFUR(4.0)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        thread = threading.Thread(target=child.start)
+        thread.start()
+        thread.join()
+    child.join(60)
+    assert child.exitcode == 0
 
 
 def stop_twice():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 
@@ -28,7 +29,7 @@ from qufur.estimates.query import Query
 from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model
-from qufur.models.lookahead import NO_ARRIVALS, Arrivals, check_finite
+from qufur.models.lookahead import NO_ARRIVALS, Arrivals, beyond_numbers
 from qufur.operation import Operation
 from qufur.rules.base import Rule
 
@@ -110,7 +111,8 @@ class Learner:
         model, state, spending = self.model, self.state, self.spending
         spent, left = spending.spent, spending.left
         prediction, uncertainty = state.predict_next(row, square)
-        check_finite(prediction, uncertainty)
+        if not math.isfinite(prediction + uncertainty):
+            raise beyond_numbers(prediction, uncertainty)
         query, probability, charge = spending.decide_one(uncertainty, self.rng, domains)
         self.dim = len(row)
         self.next_id = self.next_id + 1 if name == self.next_id else beyond([name], self.next_id)

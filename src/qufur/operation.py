@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import _signal  # what `signal` wraps: without enums, and ten times as fast
+import os
 import signal
-import threading
 from collections.abc import Callable
+from threading import get_ident, main_thread
 from types import FrameType, TracebackType
 from typing import Any
 
 from qufur.errors import InvalidError, invalid
 
-_NAMES = "INT", "TERM", "ALRM", "HUP", "USR1", "USR2", "VTALRM", "PROF", "BREAK"
-SIGNALS = [getattr(signal, f"SIG{name}") for name in _NAMES if hasattr(signal, f"SIG{name}")]
-"""Signals whose handlers are known to raise exceptions."""
+_NAMES = "SIGINT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGBREAK"
+SIGNALS = [int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name)]
+"""Signals whose handlers are known to raise exceptions: of Ctrl-C, of time limits, of schedulers."""
+_main_thread = main_thread().ident
+
+
+def _note_main_thread() -> None:
+    global _main_thread  # noqa: PLW0603  (a fork makes its thread the main one)
+    _main_thread = get_ident()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_main_thread)
 
 
 class Operation:
@@ -47,22 +58,28 @@ class Operation:
         try:
             if self._at_work.setdefault("operation", mine) is not mine:
                 raise self._refusal()
-            if threading.get_ident() == threading.main_thread().ident:  # no other is ever interrupted
-                self._hold_signals()
+            if get_ident() == _main_thread:  # no other is ever interrupted
+                catch, self._handlers = self._catch, {}
+                for number in SIGNALS:
+                    handler = _signal.getsignal(number)
+                    if callable(handler):
+                        self._handlers[number] = handler
+                        _signal.signal(number, catch)
         except BaseException:
             if self._at_work.get("operation") is mine:
+                self._caught = {}
+                self._restore()
                 self._at_work.clear()
             raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        main = threading.get_ident() == threading.main_thread().ident
         if kind is None or issubclass(kind, InvalidError):
             self._at_work.clear()
         else:
             self._broken = True
-        if main:
+        if get_ident() == _main_thread:
             self._let_signals_go()
 
     def check_idle(self) -> None:
@@ -70,28 +87,19 @@ class Operation:
         if self._at_work:
             raise self._refusal()
 
-    def _hold_signals(self) -> None:
-        """Take the place of the handlers."""
-        self._handlers = {n: handler for n in SIGNALS if callable(handler := _signal.getsignal(n))}
-        try:
-            for number in self._handlers:
-                _signal.signal(number, self._catch)
-        except BaseException:  # one that is still in its place
-            self._caught = {}
-            self._restore()
-            raise
-
     def _let_signals_go(self) -> None:
         """Put the handlers back, and call those whose signals have come."""
         try:
-            self._restore()
+            for number, handler in self._handlers.items():
+                _signal.signal(number, handler)
         except BaseException:  # one that is back already
+            self._caught = {}
             self._restore()
             raise
-        finally:
+        if self._caught:
             caught, self._caught = self._caught, {}
-        for number, frame in caught.items():
-            self._handlers[number](number, frame)
+            for number, frame in caught.items():
+                self._handlers[number](number, frame)
 
     def _restore(self) -> None:
         for number, handler in self._handlers.items():

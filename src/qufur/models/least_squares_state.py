@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     from qufur.models.least_squares import LeastSquares
 
 
-class Solve(NamedTuple):
-    """What was computed of the last input: q and M⁻¹x, and its id once its label is asked for."""
-
-    variance: float
-    solved: Floats
-    id: Id | None = None
+Solve = tuple[float, Floats, Id | None]
+"""What was computed of the last input: q and M⁻¹x, and its id once its label is asked for."""
 
 
 class LeastSquaresState(State):
@@ -85,9 +81,10 @@ class LeastSquaresState(State):
         if self.unabsorbed:
             self._absorb_pending()
         row = model.feature_one(x)
-        self.queried.prepare_for(square + len(row) - len(x))  # an intercept adds a 1
-        variance, solved = self.queried.posterior_one(row)
-        self._last_solve = None if solved is None else Solve(variance, solved)
+        queried = self.queried
+        queried.prepare_for(square + len(row) - len(x))  # an intercept adds a 1
+        variance, solved = queried.posterior_one(row)
+        self._last_solve = None if solved is None else (variance, solved, None)
         return model.unscaled(self.labelled.score_one(row)), model.uncertainty_of(variance)
 
     def look_ahead(self, X: Floats) -> Lookahead:
@@ -101,15 +98,15 @@ class LeastSquaresState(State):
         self.await_labels(ids, self.model.features(X))
         self.unabsorbed.extend(ids)
         if self._last_solve is not None:
-            self._last_solve = self._last_solve._replace(id=ids[0])
+            self._last_solve = *self._last_solve[:2], ids[0]
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""
         last, self._last_solve = self._last_solve, None
-        at_hand = last is not None and self.unabsorbed == list(ids) == [last.id]
+        at_hand = last is not None and self.unabsorbed == list(ids) == [last[2]]
         if last is not None and at_hand and self.labelled is self._queried:
             y = self.model.scaled(labels.item())
-            cast(Gram, self.labelled).absorb_one(self.pending[ids[0]], last.solved, last.variance, y)
+            cast(Gram, self.labelled).absorb_one(self.pending[ids[0]], last[1], last[0], y)
         else:
             self.labelled.add(*self.rows_and_labels(ids, labels))
         if self._has_own_queries:

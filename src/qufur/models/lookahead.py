@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
-from qufur.errors import invalid
+from qufur.errors import InvalidError, invalid
 from qufur.models.base import Id, State
 
 
@@ -35,11 +35,10 @@ class Arrivals:
 NO_ARRIVALS = Arrivals((), np.empty(0), np.empty(0, dtype=np.int64))
 
 
-def check_finite(prediction: float, uncertainty: float) -> None:
-    """Refuse an input that is beyond what the model can compute with, before anything has changed."""
-    if not math.isfinite(prediction + uncertainty):
-        received = f"a prediction of {prediction} and an uncertainty of {uncertainty}"
-        raise invalid("x", "Learner", "such that they are finite", received, "Scale the inputs.")
+def beyond_numbers(prediction: float, uncertainty: float) -> InvalidError:
+    """Build the complaint about an input that the model cannot compute with."""
+    received = f"a prediction of {prediction} and an uncertainty of {uncertainty}"
+    return invalid("x", "Learner", "such that they are finite", received, "Scale the inputs.")
 
 
 class Terms(Protocol):
@@ -121,7 +120,8 @@ class OneRow(Lookahead):
         self._state = state
         self._X = X
         self._prediction, uncertainty = state.predict_next(X[0], float(X[0].dot(X[0])))
-        check_finite(self._prediction, uncertainty)
+        if not math.isfinite(self._prediction + uncertainty):
+            raise beyond_numbers(self._prediction, uncertainty)
         self.uncertainty = np.array([uncertainty])
 
     def __len__(self) -> int:
