@@ -389,3 +389,14 @@ def test_refusals_about_classes():
 
 def test_seeds():
     assert seed_of(np.int64(3), "x") == 3
+
+
+def test_the_former_name_of_the_adapters_works():
+    from qufur.faces.river import QuFURRegressor as of_river
+    from qufur.faces.skactiveml import StreamQuFUR
+    from qufur.faces.sklearn import QuFURRegressor as of_sklearn
+
+    assert of_sklearn is QuFURRegressor
+    assert (
+        of_river.__module__ == StreamQuFUR.__module__.replace("skactiveml", "river") == "qufur.adapters.river"
+    )
