@@ -113,7 +113,7 @@ class Learner:
         prediction, uncertainty = state.predict_next(row, square)
         if not math.isfinite(prediction + uncertainty):
             raise beyond_numbers(prediction, uncertainty)
-        query, probability, charge = spending.decide_one(uncertainty, self.rng, domains)
+        query, probability, charge, _ = spending.decide_one(uncertainty, self.rng, domains)
         self.dim = len(row)
         self.next_id = self.next_id + 1 if name == self.next_id else beyond([name], self.next_id)
         if query:

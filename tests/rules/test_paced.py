@@ -80,7 +80,7 @@ def test_what_is_retracted_was_never_bought(steps, rate, more, seed):
     for name, n, size in steps:
         if name == "ask":
             for _ in range(n):
-                query, _, charge = spending.decide_one(size, rng, None)
+                query, _, charge, _ = spending.decide_one(size, rng, None)
                 if query:
                     outstanding.append((seen, charge))
                     kept.add(seen)

@@ -56,6 +56,14 @@ class Spending:
         return 0
 
     @property
+    def floor(self) -> float:
+        """The least probability of any example while labels are left, as the rule stands now.
+
+        It is 0 where no single coin decides.
+        """
+        return self.rule.floor if self.rule.random and len(self.caps) == 1 else 0.0
+
+    @property
     def labels_left(self) -> Floats:
         """How many labels each copy may buy until the rule changes."""
         return np.asarray(self.caps - self.charged)
@@ -84,26 +92,28 @@ class Spending:
 
     def decide_one(
         self, uncertainty: float, rng: np.random.Generator, domain: Ints | None
-    ) -> tuple[bool, float, Charge]:
+    ) -> tuple[bool, float, Charge, bool]:
         """Decide one example: the same as an offer of one, and faster if there is a single copy.
 
-        Returns whether it is queried, with which probability, and who pays.
+        Returns whether it is queried, with which probability, who pays, and whether it is `at_random`.
         """
         place = self.place
         if not self.rule.single:
             offer, row = self.offer(1, rng, domain), np.array([uncertainty])
             if uncertainty > offer.lowest_threshold[0]:
                 offer.buy(0, uncertainty)
-            return bool(offer.query[0]), offer.close(row).item(), Charge(offer.charges[:, 0], place)
+            probability, charge = offer.close(row).item(), Charge(offer.charges[:, 0], place)
+            return bool(offer.query[0]), probability, charge, bool(offer.at_random.any())
         coin: Any = rng.random() if self.rule.random else LARGEST_COIN
         left, probability = self.left, 0.0
         if left is None or left > 0:
             probability = float(self.probability(uncertainty, domain))  # type: ignore[arg-type]
             if uncertainty > self.thresholds(coin, domain):
+                at_random = coin < self.floor
                 self.record(1, 1, [uncertainty])
-                return True, probability, Charge(PAID, place)
+                return True, probability, Charge(PAID, place), at_random
         self.record(0, 0, [uncertainty])
-        return False, probability, NOTHING
+        return False, probability, NOTHING, False
 
     def record(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         """Take note of examples that were decided: what each copy paid for, and their uncertainties."""
@@ -141,6 +151,7 @@ class BlockOffer:
     def __init__(self, spending: Spending, coins: Floats, domain: Ints | None) -> None:
         self._spending = spending
         self._domain = domain
+        self._coins, self._floor = coins, spending.floor
         self.spent, self.left, self._place = spending.spent, spending.left, spending.place
         self.thresholds = spending.thresholds(coins, domain)
         self.charges = np.zeros(coins.shape, dtype=bool)
@@ -155,6 +166,15 @@ class BlockOffer:
     def query(self) -> Bools:
         """Which examples are queried."""
         return self.charges[0] if len(self.charges) == 1 else np.asarray(self.charges.any(axis=0))
+
+    @property
+    def at_random(self) -> Bools:
+        """For each query, whether its coin lay below the floor: it was bought whatever its Δ is.
+
+        While labels are left, each example is among these with the probability of the floor, by the same coin
+        that decides about it. They are a sample of the stream that no Δ has chosen.
+        """
+        return np.asarray(self._coins[0, self.query] < self._floor)
 
     @property
     def labels_left(self) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number, set_fields
 from qufur.rules.base import Domains, Rule, as_budget
+from qufur.rules.spending import Spending
 from qufur.rules.thresholds import ALWAYS, NEVER
 
 
@@ -46,6 +47,9 @@ class Uniform(Rule):
     def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         return np.where(coins < self.rate, ALWAYS, NEVER)
 
+    def start(self) -> Spending:
+        return AtOneRate(self)
+
     @property
     def share(self) -> float:
         return self.rate
@@ -57,3 +61,13 @@ class Uniform(Rule):
     @classmethod
     def examples(cls, horizon: int) -> Sequence[Uniform]:
         return [cls(0.3), cls(0.5, budget=max(1, horizon // 10))]
+
+
+class AtOneRate(Spending):
+    """Spending all of whose labels are a sample at random."""
+
+    rule: Uniform
+
+    @property
+    def floor(self) -> float:
+        return self.rule.rate
