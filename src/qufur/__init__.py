@@ -14,7 +14,7 @@ from qufur.trace import Totals, Trace
 
 if TYPE_CHECKING:
     from qufur import hypotheses, planning, streams, theory
-    from qufur.models import ConfidenceSet, Converged, FisherSoftmax, KernelRidge, PaperAdam, Softmax
+    from qufur.models import ConfidenceSet, Converged, Experts, FisherSoftmax, KernelRidge, PaperAdam, Refit, Softmax
     from qufur.planning import Forecast, Part, Plan, Spread, plan
 else:
     # The others come when they are named: `import qufur` loads what a learner needs.
@@ -22,7 +22,16 @@ else:
         __name__,
         {
             **dict.fromkeys(
-                ["ConfidenceSet", "Converged", "FisherSoftmax", "KernelRidge", "PaperAdam", "Softmax"],
+                [
+                    "ConfidenceSet",
+                    "Converged",
+                    "Experts",
+                    "FisherSoftmax",
+                    "KernelRidge",
+                    "PaperAdam",
+                    "Refit",
+                    "Softmax",
+                ],
                 "qufur.models",
             ),
             **dict.fromkeys(["Forecast", "Part", "Plan", "Spread", "plan"], "qufur.planning"),
@@ -38,6 +47,7 @@ __all__ = [
     "ConfidenceSet",
     "Converged",
     "DomainOracle",
+    "Experts",
     "FisherSoftmax",
     "FixedBudget",
     "Forecast",
@@ -50,6 +60,7 @@ __all__ = [
     "Part",
     "Plan",
     "QuFUR",
+    "Refit",
     "Report",
     "Ridge",
     "Softmax",

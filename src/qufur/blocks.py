@@ -41,6 +41,11 @@ class Block:
         return [charge for offer in self.offers for charge in offer.paid()]
 
     @property
+    def at_random(self) -> Bools:
+        """For each query, whether its coin lay below the rule's floor."""
+        return np.asarray(_chained([offer.at_random for offer in self.offers]))
+
+    @property
     def spent(self) -> Ints:
         """Labels bought before each row."""
         return np.asarray(_chained([offer.spent + _earlier(offer.query) for offer in self.offers]))

@@ -18,3 +18,11 @@ def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: 
 def missing_extra(package: str, extra: str, purpose: str) -> ImportError:
     """Build the `ImportError` for an optional dependency that is not installed."""
     return ImportError(f"{purpose} needs {package}: install it with  pip install 'qufur[{extra}]'")
+
+
+class FailedFitWarning(UserWarning):
+    """An estimator could not be fitted; the learner goes on without it for a while."""
+
+
+class OutlierWarning(UserWarning):
+    """A label lies so far outside the range of the others that it may be a mistake."""

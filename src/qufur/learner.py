@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +14,7 @@ from numpy.typing import ArrayLike
 from qufur import snapshot
 from qufur.answer import Answer, Answers, answer
 from qufur.arrays import (
+    Bools,
     Floats,
     Ints,
     as_input_one,
@@ -28,7 +31,7 @@ from qufur.estimates.ledger import Ledger
 from qufur.estimates.query import Query
 from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
-from qufur.models.base import Id, Model
+from qufur.models.base import Id, Model, Purchases
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, beyond_numbers
 from qufur.operation import Operation
 from qufur.rules.base import Rule
@@ -113,16 +116,20 @@ class Learner:
         prediction, uncertainty = state.predict_next(row, square)
         if not math.isfinite(prediction + uncertainty):
             raise beyond_numbers(prediction, uncertainty)
-        query, probability, charge, _ = spending.decide_one(uncertainty, self.rng, domains)
+        query, probability, charge, at_random = spending.decide_one(uncertainty, self.rng, domains)
+        largest_loss = state.largest_loss_one(prediction)
         self.dim = len(row)
         self.next_id = self.next_id + 1 if name == self.next_id else beyond([name], self.next_id)
         if query:
-            self.queries[name] = Query(prediction, probability, charge)
+            self.queries[name] = Query(prediction, probability, largest_loss, charge)
+            if model.weighs_purchases:
+                self._note_purchases([name], np.array([probability]), [0], np.array([at_random]))
             state.query([name], row[None])
         state.advance(1)
-        self.ledger.record_one(prediction, uncertainty, probability, query)
+        self.ledger.record_one(uncertainty, probability, query, largest_loss)
         case = model, model.size_one(row, square), spent, left
-        return answer((name, prediction, uncertainty, probability, query), case)
+        shown = model.decode_prediction_one(prediction)
+        return answer((name, shown, uncertainty, probability, query), case)
 
     def ask_many(
         self, X: ArrayLike, *, ids: Sequence[Id] | None = None, domain: ArrayLike | None = None
@@ -151,18 +158,18 @@ class Learner:
             predictions.append(prediction)
             size.update(block.effort)
             start += len(block)
-        prediction = np.concatenate(predictions)
+        prediction = self.model.decode_predictions(np.concatenate(predictions))
         return Answers(names, prediction, model=self.model, size=sizes, **columns(blocks))
 
     def tell(self, id: Id, label: float) -> None:
         """Give the label of an outstanding query."""
         with self._operation:
-            self._tell([id], as_label_one(label, "Learner"))
+            self._tell([id], as_label_one(self.model.encode_labels(label), "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
         """Give the labels of several outstanding queries at once."""
         with self._operation:
-            y = as_labels(labels, len(ids), "Learner")
+            y = as_labels(self.model.encode_labels(labels), len(ids), "Learner")
             if len(ids):
                 self._tell(ids, y)
 
@@ -190,7 +197,7 @@ class Learner:
         """Learn from labels that were free: they cost no budget and no coin."""
         with self._operation:
             rows = as_inputs(X, self.dim, "Learner")
-            labels = as_labels(y, len(rows), "Learner")
+            labels = as_labels(self.model.encode_labels(y), len(rows), "Learner")
             self.model.check_labels(labels)
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
@@ -198,7 +205,7 @@ class Learner:
     def predict(self, X: ArrayLike) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
         self._operation.check_idle()
-        return self.state.predict(as_inputs(X, self.dim, "Learner"))
+        return self.model.decode_predictions(self.state.predict(as_inputs(X, self.dim, "Learner")))
 
     def uncertainty(self, X: ArrayLike) -> Floats:
         """Return Δ for each row, given every query so far."""
@@ -253,12 +260,22 @@ class Learner:
         snapshot.save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Learner:
+    def load(
+        cls, path: str | os.PathLike[str], *, estimators: Mapping[str, Any] = MappingProxyType({})
+    ) -> Learner:
         """Read a learner back; it goes on bit for bit as if it had not stopped.
 
         Files that `save` did not write, or that changed since, are refused with a `ValueError`.
+
+        Parameters
+        ----------
+        path
+            What `save` wrote.
+        estimators
+            By the names of their classes, estimators of `Experts` or `Refit` that are not scikit-learn's own:
+            a file can name those and not bring them.
         """
-        return snapshot.load(cls, path)
+        return snapshot.load(cls, path, estimators)
 
     def block_size(self, fixed: int | None = None) -> BlockSize:
         """Return how far to look ahead; more than 1 needs a Δ that labels cannot change or queries raise."""
@@ -300,9 +317,14 @@ class Learner:
         return block, self._finish(block, exchange(block))
 
     def _finish(self, block: Block, arrivals: Arrivals) -> Floats:
+        if self.model.weighs_purchases:
+            self._note_purchases(block.queried, block.probability, block.query, block.at_random)
         prediction = block.look.finish(block.queried, arrivals)
-        self.ledger.record(prediction, block.uncertainty, block.probability, block.query)
-        asked = prediction[block.query], block.probability[block.query]
+        largest_loss = block.look.largest_loss
+        if largest_loss is None:
+            largest_loss = self.model.largest_loss(prediction)
+        self.ledger.record(block.uncertainty, block.probability, block.query, largest_loss)
+        asked = prediction[block.query], block.probability[block.query], largest_loss[block.query]
         if arrivals.ids is block.queried:  # all is paid for and answered
             self.ledger.answer(*asked, arrivals.labels)
         else:
@@ -310,3 +332,10 @@ class Learner:
             self.queries.update(zip(block.queried, queries, strict=True))
             self.ledger.tell([self.queries.pop(id) for id in arrivals.ids], arrivals.labels)
         return prediction
+
+    def _note_purchases(
+        self, ids: Sequence[Id], probability: Floats, queried: Bools | Sequence[int], at_random: Bools
+    ) -> None:
+        """Say on what terms labels are bought; `probability` is that of all examples, bought or not."""
+        mean = self.ledger.mean_probability(probability)
+        self.state.note_purchases(ids, Purchases(probability[queried], mean[queried], at_random))

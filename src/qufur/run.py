@@ -82,7 +82,7 @@ def run(
 def _checked(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
     """Refuse what a stream should not have sent, before the learner meets any of it."""
     X = as_inputs(chunk.X, dim, "the stream")
-    y = as_labels(chunk.y, len(X), "the stream")
+    y = as_labels(learner.model.encode_labels(chunk.y), len(X), "the stream")
     learner.model.check_labels(y)
     return replace(chunk, X=X, y=y)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from qufur.storage.forms import check_form, check_kept, check_value
 if TYPE_CHECKING:
     from qufur.learner import Learner
 
-VERSION = 1
+VERSION = 2
 RENAMED = {"ConfidenceSet": {"delta": "failure_probability"}}
 """Arguments of models that files of older versions call otherwise, and what they are called now."""
 GENERATORS = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
@@ -34,17 +36,18 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     if name not in GENERATORS:
         remedy = "Use another generator to save the learner."
         raise invalid("seed", "Learner.save", f"a generator over one of {sorted(GENERATORS)}", name, remedy)
-    container.write(path, encode(learner), lambda content: decode(type(learner), content))
+    given = learner.model.estimators()
+    container.write(path, encode(learner), lambda content: decode(type(learner), content, given))
 
 
-def load(kind: type[Learner], path: str | os.PathLike[str]) -> Learner:
+def load(kind: type[Learner], path: str | os.PathLike[str], estimators: Mapping[str, Any]) -> Learner:
     """Read a learner back; what is not the file of a learner is refused."""
     content = container.read(path)
     version: Any = content[0].get("version")
     if is_whole(version) and version > VERSION:
         raise refused(path, f"is of version {version}, after {VERSION}", "Update qufur to read it.")
     try:
-        return decode(kind, content)
+        return decode(kind, content, estimators)
     except Exception as error:  # content from elsewhere can be wrong in any way
         remedy = "Load another file, or see that all of the learner's classes are imported."
         raise refused(path, f"holds no such learner ({reason(error)})", remedy) from None
@@ -79,8 +82,10 @@ def encode(learner: Learner) -> Content:
     return header, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
 
-def decode(kind: type[Learner], content: Content) -> Learner:
-    """Return the learner that `encode` described."""
+def decode(
+    kind: type[Learner], content: Content, estimators: Mapping[str, Any] = MappingProxyType({})
+) -> Learner:
+    """Return the learner that `encode` described; `estimators` are those that a file can only name."""
     import qufur.models.listed  # noqa: F401  (a file may be of any model)
 
     header, tensors = content
@@ -89,10 +94,15 @@ def decode(kind: type[Learner], content: Content) -> Learner:
     tensors = {name: array for name, array in tensors.items() if not name.endswith(".busy")}
     places = header.get("places", [-1] * len(header["ids"]))
     header = {**header, "places": places, "model": _renamed(header["model"])}
-    content = header, tensors
-    if not is_whole(header["version"]) or header["version"] != VERSION:
+    if not is_whole(header["version"]) or header["version"] not in (1, VERSION):
         raise invalid("version", "the file", str(VERSION), repr(header["version"]))
-    model, rule = _build(header["model"], Model), _build(header["rule"], Rule)
+    kind_of_model, description = _parsed(header["model"], Model)
+    model = kind_of_model.from_description(description, estimators)
+    kind_of_rule, description = _parsed(header["rule"], Rule)
+    rule = kind_of_rule(**description)
+    if header["version"] == 1:
+        header, tensors = _upgraded(header, tensors, model)
+    content = header, tensors
     learner = kind(model, rule, seed=_generator(header["rng"]))
     check_form(content, encode(learner))
     learner.state.restore(header["state"], under("state.", tensors))
@@ -103,12 +113,27 @@ def decode(kind: type[Learner], content: Content) -> Learner:
     charges = map(Charge, tensors["charges"], header["places"])
     columns = header["ids"], tensors["ledger.open"].tolist(), charges
     learner.queries = {
-        id: Query(prediction, probability, charge)
-        for id, (prediction, probability), charge in zip(*columns, strict=True)
+        id: Query(*decision, charge) for id, decision, charge in zip(*columns, strict=True)
     }
     _check_agreement(learner)
     check_kept(content, encode(learner))
     return learner
+
+
+def _upgraded(header: dict[str, Any], tensors: dict[str, Any], model: Model) -> Content:
+    """Return what a file of version 1 says, in the form of version 2: largest losses for predictions.
+
+    It does not have the sum of the probabilities, which the number of labels bought is about equal to.
+    """
+    own = {"begun": True, "probability": float(header["spending"]["spent"])}
+    header = {**header, "version": VERSION, "ledger": header["ledger"] | own}
+    tensors = dict(tensors)
+    for name in ("ledger.passed", "ledger.seen"):
+        first, *others = tensors[name].T
+        tensors[name] = np.column_stack([model.largest_loss(first), *others])
+    largest = model.largest_loss(tensors["ledger.open"][:, 0])
+    tensors["ledger.open"] = np.column_stack([tensors["ledger.open"], largest])
+    return header, tensors
 
 
 def _check_agreement(learner: Learner) -> None:
@@ -131,10 +156,13 @@ def _renamed(description: dict[str, Any]) -> dict[str, Any]:
     return {names.get(field, field): value for field, value in description.items()}
 
 
-def _build(description: dict[str, Any], base: type[Any]) -> Any:
-    """Make a model or rule of any class that is defined by now; a file cannot bring in code of its own."""
+def _parsed(description: dict[str, Any], base: type[Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the class of a model or rule, any that is defined by now, and the arguments of it.
+
+    A file cannot bring in code of its own.
+    """
     kind = class_named(description["type"], base, base.__name__.lower(), "Learner.load")
-    return kind(**{field: value for field, value in description.items() if field != "type"})
+    return kind, {field: value for field, value in description.items() if field != "type"}
 
 
 def _plain(value: Any) -> Any:

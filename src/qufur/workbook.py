@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -36,13 +35,12 @@ class Told:
     replaced: int
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A label that came, and what is needed to replace it.
 
     Attributes
     ----------
-    label, prediction, probability
+    label, prediction, probability, largest_loss
         In the user's units; the others are those of the decision.
     row
         The input as the model takes it.
@@ -51,6 +49,7 @@ class Record:
     label: float
     prediction: float
     probability: float
+    largest_loss: float
     row: Floats
 
 
@@ -163,7 +162,7 @@ class Workbook:
     def _learn(self, labels: dict[Id, float]) -> None:
         queries, rows = self.learner.queries, self.learner.state.pending
         records = {
-            name: Record(label, queries[name].prediction, queries[name].probability, rows[name])
+            name: Record(label, *queries[name][:3], rows[name])
             for name, label in labels.items()
         }
         self.learner.tell_many(list(labels), np.array(list(labels.values())))
@@ -173,14 +172,13 @@ class Workbook:
         """Learn all labels anew: what a wrong one left behind may be larger than the right ones."""
         records = list(self.told.values())
         told = {
-            name: dataclasses.replace(record, label=labels.get(name, record.label))
+            name: record._replace(label=labels.get(name, record.label))
             for name, record in self.told.items()
         }
         new = np.array([record.label for record in told.values()])
         cast(LeastSquaresState, self.learner.state).relearn(np.array([record.row for record in records]), new)
-        decided = np.array([[record.prediction, record.probability, record.label] for record in records])
-        prediction, probability, old = decided.T
-        self.learner.ledger.correct(prediction, probability, old, new)
+        old, *decided = np.array([record[:4] for record in records]).T
+        self.learner.ledger.correct(*decided, old, new)
         self.told = told
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -195,9 +193,9 @@ class Workbook:
             "tables": self.tables,
         }
         records = self.told.values()
-        columns = [[record.label, record.prediction, record.probability] for record in records]
+        columns = [record[:4] for record in records]
         tensors |= {
-            "workbook.numbers": np.array(columns, dtype=np.float64).reshape(-1, 3),
+            "workbook.numbers": np.array(columns, dtype=np.float64).reshape(-1, 4),
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
             "workbook.asked": self.asked.digests,
         }
@@ -221,10 +219,9 @@ class Workbook:
         columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
         asked = tensors.pop("workbook.asked", None)
         learner = snapshot.decode(Learner, (header["learner"], tensors))
-        records = [
-            Record(label, prediction, probability, row)
-            for (label, prediction, probability), row in zip(columns.tolist(), rows, strict=True)
-        ]
+        if columns.shape[1:] == (3,):  # files of before leave out the largest losses
+            columns = np.column_stack([columns, learner.model.largest_loss(columns[:, 1])])
+        records = [Record(*numbers, row) for numbers, row in zip(columns.tolist(), rows, strict=True)]
         told = dict(zip(own["told"], records, strict=True))
         encoding = Encoding.from_state(own["encoding"])
         # Files without it are of before; what has a label or waits for one is known all the same.

@@ -94,5 +94,5 @@ def test_a_single_loss_is_that_of_many_to_the_bit(model):
     predictions, labels = (model.example_labels(row) for row in numbers)
     many = model.loss(predictions, labels), model.largest_loss(predictions)
     pairs = zip(predictions.tolist(), labels.tolist(), strict=True)
-    single = [model.loss_one(prediction, label) for prediction, label in pairs]
+    single = [(model.loss_one(p, label), model.largest_loss_one(p)) for p, label in pairs]
     np.testing.assert_array_equal(np.array(single).T, many)

@@ -70,13 +70,13 @@ def test_the_digest_covers_values_names_types_shapes_and_bytes():
 
 
 def test_a_newer_version(forged):
-    message = forged(lambda header, _: header.update(version=2, model="of a kind not thought of yet"))
-    assert message == "is of version 2, after 1. Update qufur to read it."
+    message = forged(lambda header, _: header.update(version=3, model="of a kind not thought of yet"))
+    assert message == "is of version 3, after 2. Update qufur to read it."
 
 
 @pytest.mark.parametrize("version", [0, None, "1", 1.5, [1]])
 def test_a_version_that_never_was(forged, version):
-    assert "version of the file must be 1" in forged(lambda header, _: header.update(version=version))
+    assert "version of the file must be 2" in forged(lambda header, _: header.update(version=version))
 
 
 PARTS = ("version", "model", "rule", "dim", "state", "rng", "spending", "ledger", "next_id", "ids")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from qufur.models.base import Model
 ROWS = 1024
 """Examples that are taken in together, or when somebody asks for the estimate: one by one would be dear."""
 
-_NUMBERS = ("examples", "answered", "retracted", "beyond", "uncertainty", "loss_seen")
+_NUMBERS = ("examples", "answered", "retracted", "beyond", "uncertainty", "loss_seen", "probability")
 
 
 class Ledger:
@@ -30,84 +31,113 @@ class Ledger:
         How many examples were decided, and how many queries were answered or taken back.
     beyond
         Labels so far outside the label range that their loss counts as the largest one in range.
-    uncertainty, loss_seen
-        Sums: of Δ over all examples, and of the losses that were seen.
+    uncertainty, probability, loss_seen
+        Sums: of Δ and of the probabilities over all examples, and of the losses that were seen.
     shifts
         The signal of new domains.
     """
 
     def __init__(self, model: Model, typical_probability: float) -> None:
         self._model = model
-        self._estimate = LossEstimate(model.loss_scale, typical_probability=typical_probability)
+        self._typical_probability = typical_probability
+        self._estimate: LossEstimate | None = None
         self.examples = self.answered = self.retracted = self.beyond = 0
-        self.uncertainty = self.loss_seen = 0.0
+        self.uncertainty = self.loss_seen = self.probability = 0.0
         self.shifts = ShiftSignal()
         self._passed = Buffer(2)
         self._seen = Buffer(3)
+        if model.loss_scale is not None:
+            self._begin(model.loss_scale)
 
-    def record(self, prediction: Floats, uncertainty: Floats, probability: Floats, query: Bools) -> None:
+    def _begin(self, loss_scale: float) -> None:
+        self._estimate = LossEstimate(loss_scale, typical_probability=self._typical_probability)
+
+    def mean_probability(self, probability: Floats) -> Floats:
+        """Return the mean probability of all examples, up to each of some that are recorded next."""
+        # Summed one by one, so that it does not depend on blocks.
+        sums = np.add.accumulate(np.append(self.probability, probability))[1:]
+        return np.asarray(sums / np.arange(self.examples + 1, self.examples + 1 + len(sums)))
+
+    def record(self, uncertainty: Floats, probability: Floats, query: Bools, largest_loss: Floats) -> None:
         """Take note of examples that were decided, in the order of the stream."""
         self.examples += len(query)
         self.uncertainty += float(uncertainty.sum())
+        self.probability = float(np.add.accumulate(np.append(self.probability, probability))[-1])
         self.shifts.update(uncertainty.item() if len(uncertainty) == 1 else uncertainty)
+        if self._estimate is None and largest_loss.any():
+            self._begin(float(largest_loss[largest_loss > 0][0]))
         passed = ~query
-        for rows in self._passed.write(prediction[passed], probability[passed]):
+        for rows in self._passed.write(largest_loss[passed], probability[passed]):
             self._take_in_passed(self._estimate, rows)
 
-    def record_one(self, prediction: float, uncertainty: float, probability: float, query: bool) -> None:
+    def record_one(self, uncertainty: float, probability: float, query: bool, largest_loss: float) -> None:
         """Take note of one example, as `record` does of many."""
         self.examples += 1
         self.uncertainty += uncertainty
+        self.probability += probability
         self.shifts.update(uncertainty)
-        if not query and self._passed.write_one((prediction, probability)):
+        if self._estimate is None and largest_loss > 0:
+            self._begin(largest_loss)
+        if not query and self._passed.write_one((largest_loss, probability)):
             self._take_in_passed(self._estimate, self._passed.taken())
 
-    def answer(self, prediction: Floats, probability: Floats, labels: Floats) -> None:
+    def answer(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> None:
         """Take note of labels, by what was said when they were asked for."""
         if len(labels) == 1:
-            self.answer_one(prediction.item(), probability.item(), labels.item())
+            self.answer_one(prediction.item(), probability.item(), largest_loss.item(), labels.item())
             return
-        loss, most = self._model.loss(prediction, labels), self._model.largest_loss(prediction)
+        loss = self._model.loss(prediction, labels)
         self.answered += len(labels)
-        self.beyond += int((loss > most).sum())
+        self.beyond += int((loss > np.where(largest_loss > 0, largest_loss, np.inf)).sum())
         self.loss_seen += float(loss.sum())
-        for rows in self._seen.write(prediction, probability, np.minimum(loss, most)):
+        for rows in self._seen.write(largest_loss, probability, np.minimum(loss, largest_loss)):
             self._take_in_seen(self._estimate, rows)
 
-    def answer_one(self, prediction: float, probability: float, label: float) -> None:
+    def answer_one(self, prediction: float, probability: float, largest_loss: float, label: float) -> None:
         """Take note of one label, as `answer` does of many."""
-        loss, most = self._model.loss_one(prediction, label)
+        loss = self._model.loss_one(prediction, label)
         self.answered += 1
-        self.beyond += loss > most
+        self.beyond += 0 < largest_loss < loss
         self.loss_seen += loss
-        if self._seen.write_one((prediction, probability, loss if loss < most else most)):
+        if self._seen.write_one((largest_loss, probability, min(loss, largest_loss))):
             self._take_in_seen(self._estimate, self._seen.taken())
 
     def tell(self, queries: Sequence[Query], labels: Floats) -> None:
         """Take note of the labels of outstanding queries."""
         if len(queries) == 1:
-            self.answer_one(queries[0].prediction, queries[0].probability, labels.item())
+            self.answer_one(*queries[0][:3], labels.item())
         elif queries:
-            prediction, probability = decisions(queries).T
-            self.answer(prediction, probability, labels)
+            self.answer(*decisions(queries).T, labels)
 
-    def correct(self, prediction: Floats, probability: Floats, old: Floats, new: Floats) -> None:
+    def correct(
+        self, prediction: Floats, probability: Floats, largest_loss: Floats, old: Floats, new: Floats
+    ) -> None:
         """Take note that the labels of all answered queries were others; sums of losses are taken anew."""
-        most = self._model.largest_loss(prediction)
         before, after = (self._model.loss(prediction, labels) for labels in (old, new))
-        self.beyond, self.loss_seen = int((after > most).sum()), float(after.sum())
-        rows = old != new
+        known = largest_loss > 0
+        self.beyond, self.loss_seen = int((after > largest_loss)[known].sum()), float(after.sum())
+        rows = (old != new) & known
+        if self._estimate is None or not rows.any():
+            return
+        most = largest_loss[rows]
         # These are bounded whatever the labels were: nothing large is added and taken off again.
-        wrong, right = (np.minimum(loss, most)[rows] for loss in (before, after))
-        self._estimate.replace(probability[rows], wrong, right, most[rows])
+        wrong, right = (np.minimum(loss[rows], most) for loss in (before, after))
+        self._estimate.replace(probability[rows], wrong, right, most)
 
     def retract(self, query: Query) -> None:
         """Take note that a label will never come."""
         self.retracted += 1
-        self._estimate.forgo([query.probability], self._model.largest_loss(np.array([query.prediction])))
+        if self._estimate is None:
+            pass
+        elif query.largest_loss > 0:
+            self._estimate.forgo([query.probability], [query.largest_loss])
+        else:
+            self._estimate.passed(np.zeros(1), np.zeros(1))
 
-    def estimate(self) -> LossEstimate:
-        """Return the estimate of the loss, the latest examples included."""
+    def estimate(self) -> LossEstimate | None:
+        """Return the estimate of the loss, the latest examples included; None while labels have no range."""
+        if self._estimate is None:
+            return None
         estimate = LossEstimate.from_state(self._estimate.state())
         self._take_in_passed(estimate, self._passed.rows)
         self._take_in_seen(estimate, self._seen.rows)
@@ -115,30 +145,42 @@ class Ledger:
 
     def interval(self, outstanding: Collection[Query]) -> tuple[float, float]:
         """Return the ends of the estimate's interval; what is outstanding may turn out to be anything."""
-        prediction, probability = decisions(outstanding).T
-        return self.estimate().interval(probability, self._model.largest_loss(prediction))
+        estimate = self.estimate()
+        if estimate is None:
+            return 0.0, math.inf
+        _, probability, largest_loss = decisions([query for query in outstanding if query.largest_loss > 0]).T
+        return estimate.interval(probability, largest_loss)
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as values for JSON and named arrays."""
         values = {name: getattr(self, name) for name in _NUMBERS}
-        parts = {"estimate": self._estimate.state(), "shifts": self.shifts.state()}
+        # Before the range of labels is known, an estimate of no matter which scale stands for none.
+        estimate = self._estimate or LossEstimate(1.0, typical_probability=self._typical_probability)
+        parts = {"estimate": estimate.state(), "shifts": self.shifts.state()}
+        parts["begun"] = self._estimate is not None
         return values | parts, {"passed": self._passed.rows, "seen": self._seen.rows}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over what `save` returned."""
         for name in _NUMBERS:
             setattr(self, name, values[name])
-        self._estimate = LossEstimate.from_state(values["estimate"])
+        self._estimate = LossEstimate.from_state(values["estimate"]) if values["begun"] else None
         self.shifts = ShiftSignal.from_state(values["shifts"])
         self._passed.rows, self._seen.rows = arrays["passed"], arrays["seen"]
 
-    def _take_in_passed(self, estimate: LossEstimate, rows: Floats) -> None:
-        prediction, probability = rows.T
-        estimate.passed(probability, self._model.largest_loss(prediction))
+    def _take_in_passed(self, estimate: LossEstimate | None, rows: Floats) -> None:
+        """Take in examples; what had no bound had no chance either, as far as the estimate goes."""
+        if estimate is not None:
+            largest_loss, probability = rows.T
+            estimate.passed(np.where(largest_loss > 0, probability, 0.0), largest_loss)
 
-    def _take_in_seen(self, estimate: LossEstimate, rows: Floats) -> None:
-        prediction, probability, loss = rows.T
-        estimate.saw(probability, loss, self._model.largest_loss(prediction))
+    def _take_in_seen(self, estimate: LossEstimate | None, rows: Floats) -> None:
+        if estimate is not None:
+            known = rows[:, 0] > 0
+            largest_loss, probability, loss = rows[known].T
+            estimate.saw(probability, loss, largest_loss)
+            if not known.all():
+                estimate.passed(np.zeros(len(rows) - len(loss)), np.zeros(len(rows) - len(loss)))
 
 
 class Buffer:

@@ -21,20 +21,23 @@ class Query(NamedTuple):
     ----------
     prediction, probability
         Those of the decision, whenever the label comes.
+    largest_loss
+        The largest that the loss may turn out to be, as far as was known then; 0 if it was not.
     charge
         Who paid for it, to be refunded if the label never comes.
     """
 
     prediction: float
     probability: float
+    largest_loss: float
     charge: Charge
 
 
 def decisions(queries: Iterable[Query]) -> Floats:
-    """Return prediction and probability of each query, as rows.
+    """Return prediction, probability and largest loss of each query, as rows.
 
     >>> from qufur.rules.spending import NOTHING
-    >>> decisions([Query(0.5, 0.25, NOTHING)])
-    array([[0.5 , 0.25]])
+    >>> decisions([Query(0.5, 0.25, 2.25, NOTHING)])
+    array([[0.5 , 0.25, 2.25]])
     """
-    return np.array([query[:2] for query in queries], dtype=np.float64).reshape(-1, 2)
+    return np.array([query[:3] for query in queries], dtype=np.float64).reshape(-1, 3)

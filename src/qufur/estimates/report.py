@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from qufur.learner import Learner
 
 COPIES = 5
+CONFIDENCE = 0.95
 SHOWN = 8
 """New domains that are shown, of many the last."""
 
@@ -103,10 +104,10 @@ def report(learner: Learner, X: Floats | None) -> Report:
         ledger.retracted,
         learner.left,
         getattr(learner.rule, "horizon", None),
-        min(max(estimate.value, low), high) if answered else math.nan,
+        min(max(estimate.value, low), high) if estimate is not None and answered else math.nan,
         (low, high),
-        estimate.confidence,
-        estimate.covered,
+        CONFIDENCE if estimate is None else estimate.confidence,
+        0.0 if estimate is None else estimate.covered,
         ledger.loss_seen / answered if answered else math.nan,
         ledger.beyond,
         ledger.uncertainty,
@@ -148,7 +149,9 @@ def _labels(found: Report) -> Iterator[str]:
 
 def _loss(found: Report) -> Iterator[str]:
     if not found.covered > 0:
-        yield "unknown: no example had a chance to be labelled"
+        unbounded = found.interval[1] == math.inf
+        why = "labels have no range yet" if unbounded else "no example had a chance to be labelled"
+        yield f"unknown: {why}"
         return
     known = not math.isnan(found.loss)
     value = _number(found.loss) if known else "unknown until a label comes"

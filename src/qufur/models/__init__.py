@@ -8,6 +8,7 @@ from qufur.registry import lazily
 
 if TYPE_CHECKING:
     from qufur.models.confidence_set import ConfidenceSet
+    from qufur.models.experts import Experts, Refit
     from qufur.models.kernel_ridge import KernelRidge
     from qufur.models.listed import MODELS
     from qufur.models.softmax import FisherSoftmax, Softmax
@@ -19,10 +20,12 @@ else:
         {
             "ConfidenceSet": "qufur.models.confidence_set",
             "Converged": "qufur.models.training.converged",
+            "Experts": "qufur.models.experts",
             "FisherSoftmax": "qufur.models.softmax",
             "KernelRidge": "qufur.models.kernel_ridge",
             "MODELS": "qufur.models.listed",
             "PaperAdam": "qufur.models.training.adam",
+            "Refit": "qufur.models.experts",
             "Softmax": "qufur.models.softmax",
         },
     )
@@ -31,10 +34,12 @@ __all__ = [
     "MODELS",
     "ConfidenceSet",
     "Converged",
+    "Experts",
     "FisherSoftmax",
     "KernelRidge",
     "Model",
     "PaperAdam",
+    "Refit",
     "Ridge",
     "Softmax",
 ]

@@ -5,18 +5,34 @@ from __future__ import annotations
 import copy
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Bools, Floats
 from qufur.models.diagnostics.fit import Fit
 
 if TYPE_CHECKING:
     from qufur.models.lookahead import Lookahead
 
 Id = int | str
+
+
+class Purchases(NamedTuple):
+    """On what terms some labels were bought.
+
+    Attributes
+    ----------
+    probability, mean_probability
+        p of each, and the mean of p over all examples up to it.
+    at_random
+        Whether its coin lay below the rule's floor: those labels are a uniform sample of the stream.
+    """
+
+    probability: Floats
+    mean_probability: Floats
+    at_random: Bools
 
 
 class Model(ABC):
@@ -30,6 +46,8 @@ class Model(ABC):
     """Whether the state takes the same memory however much was learned, outstanding queries aside."""
     any_norm: ClassVar[bool]
     """Whether numbers stay right when the norms of inputs differ by many orders of magnitude."""
+    weighs_purchases: ClassVar[bool] = False
+    """Whether it matters on what terms a label was bought."""
     dim: int | None
     """Number of input columns, or None where the first input decides."""
 
@@ -41,19 +59,22 @@ class Model(ABC):
     def loss(self, prediction: Floats, label: Floats) -> Floats:
         """Return the loss of each prediction, in the user's units."""
 
+    def loss_one(self, prediction: float, label: float) -> float:
+        """Return the loss of one prediction."""
+        return float(self.loss(np.array([prediction]), np.array([label]))[0])
+
     @property
     @abstractmethod
-    def loss_scale(self) -> float:
-        """The largest loss of a prediction in range, for a label in range."""
+    def loss_scale(self) -> float | None:
+        """The largest loss of a prediction in range, for a label in range; None where the range is learned."""
 
     def largest_loss(self, prediction: Floats) -> Floats:
         """Return the largest loss that each prediction may turn out to have, for labels in range."""
         return np.full(len(prediction), self.loss_scale)
 
-    def loss_one(self, prediction: float, label: float) -> tuple[float, float]:
-        """Return the loss of one prediction, and the largest that it might have turned out to have."""
-        row = np.array([prediction])
-        return self.loss(row, np.array([label])).item(), self.largest_loss(row).item()
+    def largest_loss_one(self, prediction: float) -> float:
+        """Return the largest loss that one prediction may turn out to have."""
+        return float(self.largest_loss(np.array([prediction]))[0])
 
     def sizes(self, X: Floats) -> Floats | None:
         """Return ‖x‖² of each row as Δ sees it, or None where Δ does not compare with that."""
@@ -94,6 +115,27 @@ class Model(ABC):
         return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
 
     @classmethod
+    def from_description(cls, description: dict[str, Any], estimators: Mapping[str, Any]) -> Model:
+        """Return the model that was described; `estimators` are those that a file can only name."""
+        return cls(**description)
+
+    def estimators(self) -> dict[str, Any]:
+        """Return the estimators that a file can only name, by the names of their classes."""
+        return {}
+
+    def encode_labels(self, labels: Any) -> Any:
+        """Return labels as numbers; those that have none are refused."""
+        return labels
+
+    def decode_predictions(self, predictions: Floats) -> Any:
+        """Return predictions as the user knows them: numbers, or the classes that were named."""
+        return predictions
+
+    def decode_prediction_one(self, prediction: float) -> Any:
+        """Return one prediction as the user knows it."""
+        return prediction
+
+    @classmethod
     @abstractmethod
     def examples(cls, dim: int) -> Sequence[Model]:
         """Return small instances for inputs of dimension `dim`, for the contract checks."""
@@ -108,6 +150,7 @@ class State(ABC):
         Inputs whose label was asked for and has not come, by id.
     """
 
+    model: Model
     pending: dict[Id, Floats]
 
     @abstractmethod
@@ -129,6 +172,10 @@ class State(ABC):
         """
         return self.predict(x[None]).item(), self.uncertainty(x[None]).item()
 
+    def largest_loss_one(self, prediction: float) -> float:
+        """Return the largest loss that it may turn out to have, as far as is known; 0 where it is not."""
+        return self.model.largest_loss_one(prediction)
+
     @property
     def first_block_size(self) -> int:
         """Over how many inputs it pays to look ahead at first."""
@@ -137,6 +184,12 @@ class State(ABC):
     @abstractmethod
     def look_ahead(self, X: Floats) -> Lookahead:
         """Look ahead over the rows of X, or over as many of the first as can be taken together."""
+
+    def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:  # noqa: B027
+        """Note on what terms labels are bought that `query`, or a look-ahead as it finishes, is told of next.
+
+        Only models that weigh purchases are told.
+        """
 
     @abstractmethod
     def query(self, ids: Sequence[Id], X: Floats) -> None:

@@ -2,9 +2,10 @@
 
 from qufur.models.base import Model
 from qufur.models.confidence_set import ConfidenceSet
+from qufur.models.experts import Experts, Refit
 from qufur.models.kernel_ridge import KernelRidge
 from qufur.models.ridge import Ridge
 from qufur.models.softmax import FisherSoftmax, Softmax
 from qufur.models.training import adam, converged  # noqa: F401  (files name these too)
 
-MODELS: tuple[type[Model], ...] = (Ridge, KernelRidge, ConfidenceSet, Softmax, FisherSoftmax)
+MODELS: tuple[type[Model], ...] = (Ridge, KernelRidge, ConfidenceSet, Softmax, FisherSoftmax, Experts, Refit)

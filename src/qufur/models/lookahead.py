@@ -92,10 +92,14 @@ class Lookahead(ABC):
         Δ of each row that was decided, given the block's queries before it.
     queried
         The rows that are queried, of those decided.
+    largest_loss
+        Where the range of labels is learned: the largest loss that each row may turn out to have, as far as
+        was known when it came, 0 if it was not; there once the block is finished.
     """
 
     uncertainty: Floats
     queried: Ints = np.empty(0, dtype=np.int64)
+    largest_loss: Floats | None = None
 
     @abstractmethod
     def __len__(self) -> int:

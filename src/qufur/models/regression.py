@@ -33,7 +33,7 @@ class Regression(Model):
         set_fields(
             self,
             clip=as_flag(self.clip, "clip", owner),
-            label_range=_as_range(self.label_range, owner),
+            label_range=as_range(self.label_range, owner),
         )
 
     def scaled(self, labels: Numbers) -> Numbers:
@@ -64,10 +64,14 @@ class Regression(Model):
         low, high = self.label_range
         return np.maximum(abs(prediction - low), abs(high - prediction)) ** 2
 
-    def loss_one(self, prediction: float, label: float) -> tuple[float, float]:
+    def loss_one(self, prediction: float, label: float) -> float:
+        error = prediction - label
+        return error * error
+
+    def largest_loss_one(self, prediction: float) -> float:
         low, high = self.label_range
-        error, most = prediction - label, max(abs(prediction - low), abs(high - prediction))
-        return error * error, most * most
+        most = max(abs(prediction - low), abs(high - prediction))
+        return most * most
 
 
 def as_flag(value: Any, parameter: str, owner: str) -> bool:
@@ -77,7 +81,8 @@ def as_flag(value: Any, parameter: str, owner: str) -> bool:
     return bool(value)
 
 
-def _as_range(value: Any, owner: str) -> tuple[float, float]:
+def as_range(value: Any, owner: str) -> tuple[float, float]:
+    """Return a lowest and a highest label, or complain."""
     try:
         low, high = (float(end) for end in value)
     except (TypeError, ValueError, OverflowError):

@@ -50,3 +50,15 @@ class Moments:
         """The deviation of every column, that of a population (divisor n)."""
         deviation: Floats = np.sqrt(self._squares / self.count)
         return deviation
+
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        """Return what `restored` goes on from, beside the count."""
+        return self._origin, self._mean, self._squares
+
+    @classmethod
+    def restored(cls, count: int, arrays: Floats) -> Moments:
+        """Return the moments of so many rows, from their `arrays`."""
+        moments = cls()
+        moments.count = count
+        moments._origin, moments._mean, moments._squares = (row.copy() for row in arrays)
+        return moments

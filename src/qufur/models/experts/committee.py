@@ -1,0 +1,177 @@
+"""Several models, one prediction: what `Experts` and `Refit` have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats, as_count, is_whole, set_fields
+from qufur.errors import invalid
+from qufur.models.base import Model
+from qufur.models.experts.estimators import describe, revive
+from qufur.models.experts.label_range import LabelRange
+from qufur.models.experts.panel import Panel
+from qufur.models.experts.state import CommitteeState
+from qufur.models.regression import as_range
+
+LEAST_PROBABILITY = 1e-3
+"""Of a class, in what one expert says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Committee(Model):
+    """A model of experts that are fitted anew as labels come; `Experts` describes the parameters."""
+
+    label_free = True
+    monotone = True
+    bounded = False
+    any_norm = True
+    weighs_purchases = True
+
+    label_range: tuple[float, float] | None = None
+    classes: Sequence[Any] | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        label_range = None if self.label_range is None else as_range(self.label_range, owner)
+        if not is_whole(self.seed) or self.seed < 0:
+            raise invalid("seed", owner, "an integer of at least 0", repr(self.seed))
+        set_fields(
+            self,
+            dim=None if self.dim is None else as_count(self.dim, "dim", owner),
+            label_range=label_range,
+            classes=_as_classes(self.classes, owner),
+            seed=int(self.seed),
+        )
+        if label_range is not None and self.classes is not None:
+            raise invalid("label_range", owner, "left out where there are classes", repr(label_range))
+
+    @abstractmethod
+    def panel(self, dim: int) -> Panel:
+        """Return the experts before any label."""
+
+    @abstractmethod
+    def prior(self) -> Floats:
+        """Return the weights of the experts before any label; they sum up to 1."""
+
+    def start(self) -> CommitteeState:
+        return CommitteeState(self)
+
+    @property
+    def order_free(self) -> bool:
+        return False
+
+    # Outputs: a number, or a probability for each class
+
+    @property
+    def output_count(self) -> int:
+        """How many numbers an expert says: one, or one for each class."""
+        return 1 if self.classes is None else len(self.classes)
+
+    def first_output(self) -> Floats:
+        """Return what is said before the first label: the middle of a given range, or 0."""
+        if self.classes is not None:
+            return np.full(self.output_count, 1 / self.output_count)
+        return np.array([0.0 if self.label_range is None else sum(self.label_range) / 2])
+
+    def targets(self, y: Floats) -> Floats:
+        """Return labels as what experts are fitted to: numbers, or 1 for the class and 0 for the others."""
+        if self.classes is None:
+            return y[:, None]
+        return np.asarray(y[:, None] == np.arange(self.output_count), dtype=np.float64)
+
+    def bounded_outputs(self, said: Floats, labels: LabelRange) -> Floats:
+        """Keep what experts say within the range of labels, or make it probabilities."""
+        if self.classes is None:
+            return labels.clip(said)
+        some = np.maximum(said, LEAST_PROBABILITY)
+        return np.asarray(some / some.sum(axis=-1, keepdims=True))
+
+    def predictions(self, outputs: Floats) -> Floats:
+        """Return the number, or the most probable class."""
+        return np.asarray(outputs[:, 0] if self.classes is None else outputs.argmax(axis=1), dtype=np.float64)
+
+    # Losses
+
+    def expert_losses(self, said: Floats, label: float, labels: LabelRange) -> Floats:
+        """Return by which loss each expert is judged, in units that do not depend on those of the labels."""
+        if self.classes is not None:
+            return np.asarray(-np.log(said[:, int(label)]))
+        unit = labels.width / 2
+        return (said[:, 0] - label) ** 2 / unit**2 if unit else np.zeros(len(said))
+
+    def loss(self, prediction: Floats, label: Floats) -> Floats:
+        """Return the squared loss; with classes, 1 where the class is wrong."""
+        if self.classes is None:
+            return (prediction - label) ** 2
+        return np.asarray(prediction != label, dtype=np.float64)
+
+    @property
+    def loss_scale(self) -> float | None:
+        """The largest loss, where a range is given or there are classes."""
+        if self.classes is not None:
+            return 1.0
+        return None if self.label_range is None else (self.label_range[1] - self.label_range[0]) ** 2
+
+    def largest_loss_within(self, prediction: Floats, labels: LabelRange) -> Floats:
+        """Return the largest loss that each may turn out to have; 0 where nobody knows."""
+        return labels.largest_loss(prediction) if self.classes is None else np.ones(len(prediction))
+
+    # Labels and files
+
+    def estimators(self) -> dict[str, Any]:
+        mine = (part for part in fields(self) for part in _listed(getattr(self, part.name)))
+        return {type(part).__name__: part for part in mine if hasattr(part, "get_params")}
+
+    def encode_labels(self, labels: Any) -> Any:
+        """Return the numbers of classes; labels that are numbers stay as they are."""
+        if self.classes is None:
+            return labels
+        values = [labels] if isinstance(labels, str) else np.asarray(labels).ravel().tolist()
+        number_of = {value: number for number, value in enumerate(self.classes)}
+        unknown = [value for value in values if value not in number_of]
+        if unknown:
+            classes = ", ".join(map(repr, self.classes[:8])) + ", …" * (len(self.classes) > 8)
+            raise invalid("label", type(self).__name__, f"one of {classes}", repr(unknown[0]))
+        return np.array([number_of[value] for value in values], dtype=np.float64)
+
+    def decode_predictions(self, predictions: Floats) -> Any:
+        if self.classes is None:
+            return predictions
+        return np.array(self.classes)[predictions.astype(np.int64)]
+
+    def decode_prediction_one(self, prediction: float) -> Any:
+        return prediction if self.classes is None else self.classes[int(prediction)]
+
+    def example_labels(self, numbers: Floats) -> Floats:
+        """Cut the numbers at multiples of 1/4 into classes, if there are classes."""
+        if self.classes is None:
+            return numbers
+        return np.clip(np.floor(4 * numbers + self.output_count / 2), 0, self.output_count - 1)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the arguments that make the model; estimators by name and parameters."""
+        return {part.name: describe(getattr(self, part.name)) for part in fields(self)}
+
+    @classmethod
+    def from_description(cls, description: dict[str, Any], estimators: Mapping[str, Any]) -> Committee:
+        return cls(**{name: revive(value, estimators) for name, value in description.items()})
+
+
+def _as_classes(classes: Any, owner: str) -> tuple[Any, ...] | None:
+    if classes is None:
+        return None
+    values = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
+    plain = all(isinstance(value, str | int | float) for value in values)
+    if len(values) < 2 or not plain or len(set(values)) < len(values):
+        raise invalid("classes", owner, "at least two different strings or numbers", repr(classes))
+    return values
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, tuple) else (value,)
