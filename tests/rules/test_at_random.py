@@ -86,7 +86,7 @@ def test_without_a_floor_there_are_none(rule):
 
 @pytest.mark.parametrize("kind", [FixedBudget, Greedy], ids=lambda kind: kind.__name__)
 def test_a_floor_needs_a_single_coin(kind):
-    floored = type(kind.__name__, (kind,), {"floor": 0.5})
+    floored = type("Floored", (kind,), {"floor": 0.5})
     assert isinstance(floored.examples(20)[0], Rule)
     assert floored.examples(20)[0].start().floor == 0
 
