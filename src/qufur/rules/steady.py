@@ -13,7 +13,7 @@ from qufur.rules.bucket import MOST_TOKENS
 from qufur.rules.spending import Spending
 from qufur.rules.steady_spending import AtRate, WithFront
 
-BURST = 10.0
+BURST = 10
 
 
 @dataclass(frozen=True)
