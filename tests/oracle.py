@@ -23,7 +23,7 @@ class Oracle:
         self.paid = [0] * copies(rule)
         self.spent = 0
         self.asked = 0
-        self.pace = None if type(rule).__name__ != "Paced" else Pace(rule)
+        self.pace = {"Paced": Pace, "Steady": Steadiness}.get(type(rule).__name__, lambda rule: None)(rule)
 
     @property
     def outstanding(self):
@@ -32,7 +32,7 @@ class Oracle:
     @property
     def left(self):
         if self.pace and self.rule.horizon is None:
-            return math.floor(self.pace.tokens)
+            return self.pace.left(self.spent)
         return None if self.rule.budget is None else self.rule.budget - self.spent
 
     def ask(self, x, id=None, domain=None):
@@ -61,7 +61,7 @@ class Oracle:
         for i in self.payers.pop(id):
             self.paid[i] -= 1
         if self.pace:
-            self.pace.bought.remove(self.places[id])
+            self.pace.bought.discard(self.places[id])
 
     def learn(self, X, y):
         for x, label in zip(X, y, strict=True):
@@ -122,7 +122,7 @@ class Oracle:
         rule, kind = self.rule, type(self.rule).__name__
         if kind == "FixedBudget":
             return self.decide_copies(delta)
-        if kind == "Paced":
+        if self.pace:
             p = self.pace.probability(delta) if self.pace.may_buy(self.spent) else 0.0
             return p, [0] if self.rng.random() < p else []
         active = rule.budget is None or self.paid[0] < rule.budget
@@ -258,6 +258,9 @@ class Pace:
         self.positions = []
         self.alpha = self.next_alpha(0)
 
+    def left(self, spent):
+        return math.floor(self.tokens)
+
     def may_buy(self, spent):
         return self.tokens >= 1 if self.rule.horizon is None else spent < self.rule.budget
 
@@ -287,12 +290,7 @@ class Pace:
             self.alpha = self.next_alpha(spent)
 
     def next_position(self):
-        """1, 2, 4, 8, 16, 32 and every 32nd from there; where the end is known, the last 32 one by one."""
-        t, T = self.position, self.rule.horizon
-        usual = t + max(1, min(t, 32))
-        if T is None or t >= T:
-            return usual
-        return min(usual, T - 32) if t < T - 32 else t + 1
+        return position_after(self.position, self.rule.horizon, 32)
 
     def next_alpha(self, spent):
         if self.rule.horizon is None:
@@ -317,6 +315,61 @@ class Pace:
         for t, delta in enumerate(self.deltas):
             level += (1 if t == 0 else max(4 / (t + 4), 1 / (max(T - t, 0) / 2 + 1))) * (delta**2 - level)
         return level
+
+
+class Steadiness:
+    """What `Steady` knows: all uncertainties so far, and r and their mean as of the last of its positions."""
+
+    def __init__(self, rule):
+        self.rule, self.deltas, self.bought = rule, [], set()
+        self.set_at(0, 0)
+
+    def set_at(self, position, spent):
+        self.position, self.mean = position, 0.0
+        for t, delta in enumerate(self.deltas, 1):
+            weight = max(1 / t, 0.01)
+            self.mean = (1 - weight) * self.mean + weight * delta
+        self.rate = self.next_rate(spent)
+
+    def next_position(self):
+        longest = 32
+        if self.rule.horizon is None:
+            longest = max(1, int(self.rule.burst / (4 * self.rule.budget)))
+        return position_after(self.position, self.rule.horizon, min(32, longest))
+
+    def next_rate(self, spent):
+        B, T, t = self.rule.budget, self.rule.horizon, self.position
+        if T is None:
+            ahead = self.rule.burst / B
+            return min(4 * B, (B * (t + ahead) - spent) / ahead)
+        examples = max(T - t, 1)
+        if B - spent > examples - (self.next_position() - t):
+            return math.inf
+        return (B - spent) / examples * (1 + 3 * math.exp(-8 * spent / B))
+
+    def left(self, spent):
+        return math.floor(self.rule.budget * self.position + self.rule.burst) - spent
+
+    def may_buy(self, spent):
+        return self.left(spent) >= 1 if self.rule.horizon is None else spent < self.rule.budget
+
+    def probability(self, delta):
+        if self.rate == math.inf or self.mean < 1e-150:
+            return min(1.0, self.rate)
+        return min(1.0, self.rate * (0.5 + 0.5 * delta / self.mean))
+
+    def note(self, delta, bought, spent):
+        self.deltas.append(delta)
+        if len(self.deltas) == self.next_position():
+            self.set_at(len(self.deltas), spent)
+
+
+def position_after(t, horizon, longest):
+    """1, 2, 4, 8, 16, 32 and every 32nd from there; where the end is known, the last 32 one by one."""
+    usual = t + max(1, min(t, longest))
+    if horizon is None or t >= horizon:
+        return usual
+    return min(usual, horizon - 32) if t < horizon - 32 else t + 1
 
 
 def copies(rule):

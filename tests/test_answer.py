@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import DotProduct
 
-from qufur import Answer, ConfidenceSet, KernelRidge, Learner, Paced, QuFUR, Ridge, Softmax, Uniform
+from qufur import Answer, ConfidenceSet, KernelRidge, Learner, Paced, QuFUR, Ridge, Softmax, Steady, Uniform
 from qufur.hypotheses import LinearBall
 
 
@@ -40,7 +40,17 @@ def test_without_a_budget_and_without_a_size():
     assert line == "asked: uncertainty 4, probability 1; 0 labels bought"
 
 
-@pytest.mark.parametrize("rule", [QuFUR(0.3, budget=20), QuFUR(0.3), Paced(30, 100), Paced(0.1, burst=8.0)])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        QuFUR(0.3, budget=20),
+        QuFUR(0.3),
+        Paced(30, 100),
+        Paced(0.1, burst=8.0),
+        Steady(30, 100),
+        Steady(0.2, burst=3),
+    ],
+)
 def test_a_batch_says_the_same_as_single_questions(rule):
     X = np.random.default_rng(0).normal(size=(100, 3))
     single, batch = Learner(Ridge(3, norm_bound=2.0), rule), Learner(Ridge(3, norm_bound=2.0), rule)

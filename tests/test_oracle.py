@@ -18,6 +18,7 @@ from qufur import (
     QuFUR,
     Ridge,
     Softmax,
+    Steady,
     Threshold,
     Uniform,
 )
@@ -78,6 +79,8 @@ rules = st.one_of(
             floor=st.floats(0, 0.9 * rate),
         )
     ),
+    st.builds(Steady, st.integers(1, 40), st.integers(1, 80)),
+    st.builds(Steady, st.floats(0.01, 1), burst=st.floats(1, 20)),
     st.integers(1, 12).flatmap(
         lambda T: st.builds(FixedBudget, st.integers(oracle.copies(_Horizon(T)), 60), st.just(T))
     ),

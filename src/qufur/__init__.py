@@ -8,7 +8,7 @@ from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.online_to_batch import Mixture, online_to_batch
 from qufur.registry import lazily
-from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Threshold, Uniform
+from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Steady, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Totals, Trace
 
@@ -65,6 +65,7 @@ __all__ = [
     "Ridge",
     "Softmax",
     "Spread",
+    "Steady",
     "Threshold",
     "Totals",
     "Trace",

@@ -5,6 +5,7 @@ import pytest
 
 from qufur import Learner, QuFUR, Ridge, Threshold, Uniform, run, streams
 from qufur.planning.search import matching_parameter
+from qufur.rules import RULES
 from qufur.rules.from_budget import labels_of
 from qufur.sweep.at_budgets import budget_grid
 
@@ -36,7 +37,7 @@ def test_a_budget_beyond_reach_ends():
 
 def test_grid_of_all_rules():
     grid, left_out = budget_grid(STREAM, lambda stream: MODEL, [0.05, 0.2])
-    assert set(grid) == {"QuFUR", "Paced", "FixedBudget", "Uniform", "Greedy", "Threshold", "DomainOracle"}
+    assert set(grid) == {kind.__name__ for kind in RULES}
     assert grid["FixedBudget"][1] == [0.2]
     assert "at least 26" in left_out["FixedBudget"]
     for rule_of, shares in grid.values():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from qufur import Learner, Paced, QuFUR, Ridge, run, streams
 from qufur.rules.bucket import Bucket
 from qufur.rules.paced import Remainder
-from qufur.rules.paced_spending import STRETCH
+from qufur.rules.stretches import STRETCH
 
 
 def play(rule, uncertainty, rng, cuts=()):

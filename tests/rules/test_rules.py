@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
+from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Steady, Threshold, Uniform, run
 from qufur.rules import RULES, Rule
 from qufur.rules.domain_oracle import domain_rates
 from qufur.rules.thresholds import LARGEST_COIN, bisected
@@ -100,6 +100,8 @@ def test_purchases_at_once_are_booked_as_one_by_one(rule):
     [
         (QuFUR(3.0), 1),
         (QuFUR(30.0, budget=2), 1),
+        (Steady(5, 20), 1),
+        (Steady(0.4, burst=1), 1),
         (Uniform(0.5), 1),
         (Uniform(1.0, budget=1), 1),
         (DomainOracle(durations=[20], dims=[2], budget=2), 1),

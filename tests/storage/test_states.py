@@ -23,6 +23,7 @@ from qufur import (
     QuFUR,
     Ridge,
     Softmax,
+    Steady,
     Threshold,
     Uniform,
 )
@@ -39,6 +40,8 @@ KINDS = {
     "ridge-forgetting-paced": (Ridge(3, half_life=20), Paced(20, 60)),
     "ridge-huge-inputs-greedy": (Ridge(3, clip=False, cap=False), Greedy(25)),
     "kernel-ridge-paced-rate": (KernelRidge(RBF(0.7), regularization=0.1), Paced(0.2, burst=12)),
+    "ridge-steady": (Ridge(3), Steady(20, 60)),
+    "ridge-steady-rate": (Ridge(3), Steady(0.3, burst=4)),
     "finite-threshold": (ConfidenceSet(FiniteLinear(np.eye(3)), radius=0.2), Threshold(0.01)),
     "linear-ball-uniform": (ConfidenceSet(LinearBall(3), horizon=60), Uniform(0.5)),
     "softmax-domain-oracle": (Softmax(3, 3), DomainOracle(durations=[30, 30], dims=[2, 3], budget=20)),

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 LOOKS: dict[str, dict[str, str]] = {
     "QuFUR": {"color": "#0072B2", "marker": "o"},
     "Paced": {"color": "#D55E00", "marker": "P"},
+    "Steady": {"color": "#000000", "marker": "h"},
     "Uniform": {"color": "#E69F00", "marker": "s"},
     "Greedy": {"color": "#009E73", "marker": "^"},
     "Threshold": {"color": "#CC79A7", "marker": "D"},
     "FixedBudget": {"color": "#56B4E9", "marker": "v"},
     "DomainOracle": {"color": "#555555", "marker": "x"},
 }
-SPARE_COLORS = ("#000000", "#7B3294", "#8C510A", "#B2182B")
-SPARE_MARKERS = ("*", "<", ">", "h", "p")
+SPARE_COLORS = ("#7B3294", "#8C510A", "#B2182B")
+SPARE_MARKERS = ("*", "<", ">", "p")
 
 
 def looks_of(rules: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -6,9 +6,30 @@ from qufur.rules.fixed_budget import FixedBudget
 from qufur.rules.greedy import Greedy
 from qufur.rules.paced import Paced
 from qufur.rules.qufur import QuFUR
+from qufur.rules.steady import Steady
 from qufur.rules.threshold import Threshold
 from qufur.rules.uniform import Uniform
 
-RULES: tuple[type[Rule], ...] = (QuFUR, Paced, FixedBudget, Uniform, Greedy, Threshold, DomainOracle)
+RULES: tuple[type[Rule], ...] = (
+    QuFUR,
+    Paced,
+    Steady,
+    FixedBudget,
+    Uniform,
+    Greedy,
+    Threshold,
+    DomainOracle,
+)
 
-__all__ = ["RULES", "DomainOracle", "FixedBudget", "Greedy", "Paced", "QuFUR", "Rule", "Threshold", "Uniform"]
+__all__ = [
+    "RULES",
+    "DomainOracle",
+    "FixedBudget",
+    "Greedy",
+    "Paced",
+    "QuFUR",
+    "Rule",
+    "Steady",
+    "Threshold",
+    "Uniform",
+]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, as_count
+from qufur.arrays import Floats, Ints, as_count, as_number, is_whole
 from qufur.errors import invalid
 from qufur.rules.spending import Spending
 from qufur.rules.thresholds import bisected
@@ -25,7 +25,7 @@ class Rule(ABC):
     A rule is a description without state: a frozen dataclass whose `probability` is the whole rule. Most
     rules are a single *copy*; one that runs several side by side (`FixedBudget`) gives a row of probabilities
     for each, and a label is bought when at least one copy that has budget left wants it. A rule that changes
-    as the stream goes on (`Paced`) starts a `Spending` of its own.
+    as the stream goes on (`Paced`, `Steady`) starts a `Spending` of its own.
 
     `probability` must not fall as the uncertainty rises: the exact block look-ahead rests on it.
     """
@@ -96,6 +96,18 @@ def as_budget(budget: Any, owner: str) -> int | None:
         return None
     remedy = "It counts labels; a share of the stream is share * horizon."
     return as_count(budget, "budget", owner, remedy=remedy)
+
+
+def as_budget_or_rate(budget: Any, horizon: Any, owner: str) -> tuple[int | float, int | None]:
+    """Return a budget, a whole number that goes with a horizon, or a rate in (0, 1] that goes without."""
+    if horizon is not None:
+        horizon = as_count(horizon, "horizon", owner)
+        remedy = "It counts labels; a rate goes without a horizon."
+        return as_count(budget, "budget", owner, remedy=remedy), horizon
+    if is_whole(budget):
+        remedy = "Say how many examples will come, or give a rate such as 0.05; that of all is 1.0."
+        raise invalid("horizon", owner, "given with a budget", "None", remedy)
+    return as_number(budget, "rate", owner, low=0, high=1), None
 
 
 def as_floor(floor: Any, owner: str, share: float) -> float:

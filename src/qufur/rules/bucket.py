@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.rules.paced_spending import STRETCH, Pacing
+from qufur.rules.paced_spending import Pacing
 from qufur.rules.spending import Charge
+from qufur.rules.stretches import STRETCH
 
 if TYPE_CHECKING:
     from qufur.rules.paced import Paced

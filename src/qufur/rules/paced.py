@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from qufur.arrays import Floats, Ints, as_count, as_number, is_whole, set_fields
+from qufur.arrays import Floats, Ints, as_number, set_fields
 from qufur.errors import invalid
-from qufur.rules.base import Domains, Rule, as_floor
+from qufur.rules.base import Domains, Rule, as_budget_or_rate, as_floor
 from qufur.rules.bucket import MOST_TOKENS, Bucket
-from qufur.rules.paced_spending import STRETCH, Pacing
+from qufur.rules.paced_spending import Pacing
 from qufur.rules.spending import Spending
+from qufur.rules.stretches import STRETCH
 
 
 @dataclass(frozen=True)
@@ -56,30 +57,17 @@ class Paced(Rule):
     floor: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.horizon is None:
-            self._set_rate()
-        else:
-            self._set_budget()
+        budget, horizon = as_budget_or_rate(self.budget, self.horizon, "Paced")
+        set_fields(self, budget=budget, horizon=horizon)
+        if self.burst is not None:
+            set_fields(self, burst=self._checked_burst())
         set_fields(self, floor=as_floor(self.floor, "Paced", self.share))
 
-    def _set_budget(self) -> None:
-        remedy = "It counts labels; a rate goes without a horizon."
-        set_fields(
-            self,
-            horizon=as_count(self.horizon, "horizon", "Paced"),
-            budget=as_count(self.budget, "budget", "Paced", remedy=remedy),
-        )
-        if self.burst is not None:
+    def _checked_burst(self) -> float:
+        if self.horizon is not None:
             raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
-
-    def _set_rate(self) -> None:
-        if is_whole(self.budget):
-            remedy = "Say how many examples will come, or give a rate such as 0.05; that of all is 1.0."
-            raise invalid("horizon", "Paced", "given with a budget", "None", remedy)
-        set_fields(self, budget=as_number(self.budget, "rate", "Paced", low=0, high=1))
-        if self.burst is not None:
-            least = STRETCH * self.budget + 1
-            set_fields(self, burst=as_number(self.burst, "burst", "Paced", low=least, high=MOST_TOKENS))
+        least = STRETCH * self.budget + 1
+        return as_number(self.burst, "burst", "Paced", low=least, high=MOST_TOKENS)
 
     @property
     def share(self) -> float:
@@ -109,18 +97,12 @@ class Remainder(Pacing):
     """The pace of a known horizon; `level` is the running level of Δ²."""
 
     power = 1.5
+    horizon: int
 
     def __init__(self, rule: Paced) -> None:
-        self.total, self.horizon = rule.budget, rule.horizon or 1
+        self.total = rule.budget
         self.level = 0.0
-        super().__init__(rule)
-
-    def length(self) -> int:
-        """End a stretch where the last 32 examples begin; those go one by one, so that all is spent."""
-        last = self.horizon - STRETCH
-        if self.seen < last:
-            return min(super().length(), last - self.seen)
-        return 1 if self.seen < self.horizon else STRETCH
+        super().__init__(rule, rule.horizon)
 
     def take_in(self, uncertainty: Sequence[float]) -> None:
         """Follow the level with weights of 4/(t + 4), and of 2/(examples left + 2) towards the end."""

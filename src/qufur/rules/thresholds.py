@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Floats, Numbers
 
 ALWAYS, NEVER = -1.0, math.inf
 LARGEST_COIN = math.nextafter(1.0, 0.0)
@@ -24,6 +24,17 @@ def reached(coins: Floats, alpha: float, power: float, floor: float) -> Floats:
         return np.where(coins < floor, ALWAYS, NEVER)
     threshold = (coins if power == 1.0 else coins ** (1 / power)) / alpha
     return np.where(coins < floor, ALWAYS, threshold) if floor else threshold
+
+
+def reached_by_line(coins: Numbers, base: float, slope: float) -> Numbers:
+    """Return the Δ above which each coin lies below base + slope·Δ.
+
+    >>> reached_by_line(np.array([0.1, 0.5]), base=0.25, slope=0.5)
+    array([-1. ,  0.5])
+    """
+    if isinstance(coins, float):  # NumPy takes long over a single one
+        return ALWAYS if coins < base else (coins - base) / slope if slope else NEVER
+    return np.where(coins < base, ALWAYS, (coins - base) / slope if slope else NEVER)
 
 
 def bisected(probability: Callable[[Floats], Floats], coins: Floats) -> Floats:

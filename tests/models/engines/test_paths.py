@@ -30,6 +30,7 @@ from qufur import (
     Paced,
     QuFUR,
     Ridge,
+    Steady,
     Threshold,
     Uniform,
     run,
@@ -166,6 +167,8 @@ def rules_for(horizon):
             st.none() | st.floats(1.01, 30),
             st.floats(0, 0.9),
         ),
+        st.builds(Steady, st.integers(1, horizon), st.just(horizon)),
+        st.builds(Steady, st.floats(0.02, 0.9), burst=st.floats(1, 30)),
         st.builds(Uniform, st.floats(0.05, 1), budget=budgets),
         st.builds(Greedy, st.integers(1, horizon)),
         # With duplicates Δ often lies on one of the first levels, up to rounding: there is a slack for it.
