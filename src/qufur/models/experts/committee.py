@@ -30,6 +30,7 @@ class Committee(Model):
     monotone = True
     bounded = False
     any_norm = True
+    scales_inputs = True
     weighs_purchases = True
 
     label_range: tuple[float, float] | None = None

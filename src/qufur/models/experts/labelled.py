@@ -91,4 +91,6 @@ class Sample(NamedTuple):
         """Return min(20, (p̄/p)^κ), and half of it for every `half_life` labels that came since."""
         p, mean = self.terms[:, :2].T
         age = np.arange(len(p))[::-1]
-        return np.asarray(np.minimum(HEAVIEST, (mean / p) ** importance) * 0.5 ** (age / half_life))
+        # The last bits of p may depend on blocks, and trees turn them into other splits.
+        heavy = np.round(np.minimum(HEAVIEST, (mean / p) ** importance), 6)
+        return np.asarray(heavy * 0.5 ** (age / half_life))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -11,10 +11,13 @@ from scipy.linalg import solve
 
 from qufur.arrays import Floats
 from qufur.models.experts.labelled import Sample
+from qufur.models.experts.member import Member, described
+
+HUBER_STEPS = 3
 
 
 class RidgeExpert(NamedTuple):
-    """One ridge regression.
+    """One ridge regression with a free intercept.
 
     Attributes
     ----------
@@ -24,55 +27,50 @@ class RidgeExpert(NamedTuple):
         Whether it learns from the uniform sample alone.
     regularization
         λ, for inputs whose squares sum up to about 1; ∞ is the mean of the labels.
+    robust
+        Whether rows far from the fit count less.
     """
 
     importance: float
     half_life: float
     at_random: bool
     regularization: float
+    robust: bool = False
 
 
-def fit(experts: Sequence[RidgeExpert], features: Floats, targets: Floats, sample: Sample) -> Floats:
-    """Return the coefficients of all experts, of shape (features + 1, experts, targets), the intercepts last.
+class RidgeFamily(Member):
+    """Ridge regressions on the same features.
 
-    Intercepts are free. Experts without a row have none but the mean of all targets.
+    Parameters
+    ----------
+    experts
+        In groups of equal weights, which are fitted together.
+    features
+        What they see of scaled inputs.
+    kind
+        What they are called in reports.
     """
-    count, width = features.shape
-    coefficients = np.zeros((width + 1, len(experts), targets.shape[1]))
-    coefficients[-1] = targets.mean(axis=0)
-    place = 0
-    for (importance, half_life, at_random), group in groupby(experts, key=lambda expert: expert[:3]):
-        penalties = [expert.regularization for expert in group]
-        weights = sample.weights(importance, half_life)
-        if at_random:
-            weights = np.where(sample.at_random, weights, 0.0)
-        part = slice(place, place + len(penalties))
-        place += len(penalties)
-        if weights.any():
-            coefficients[:, part] = _fit(penalties, features, targets, weights)
-    return coefficients
 
+    def __init__(
+        self, experts: Sequence[RidgeExpert], features: Callable[[Floats], Floats], kind: str
+    ) -> None:
+        self._experts = experts
+        self._features = features
+        self.names = [_name(expert, kind) for expert in experts]
 
-def _fit(penalties: Sequence[float], features: Floats, targets: Floats, weights: Floats) -> Floats:
-    """Return the coefficients for each λ with one set of weights."""
-    kept = weights > 0
-    root = np.sqrt(weights[kept])[:, None]
-    center, mean = (np.average(part[kept], axis=0, weights=weights[kept]) for part in (features, targets))
-    A, B = (features[kept] - center) * root, (targets[kept] - mean) * root
-    few = len(A) < A.shape[1]  # then a matrix of the rows is smaller than one of the columns
-    gram = A @ A.T if few else A.T @ A
-    right = B if few else A.T @ B
-    found = np.zeros((features.shape[1] + 1, len(penalties), targets.shape[1]))
-    for place, penalty in enumerate(penalties):
-        if penalty < np.inf:
-            solved = solve(gram + penalty * np.eye(len(gram)), right, assume_a="pos", check_finite=False)
-            found[:-1, place] = A.T @ solved if few else solved
-        found[-1, place] = mean - center @ found[:-1, place]
-    return found
+    def rest(self, output: Floats) -> None:
+        self._coefficients = np.empty((0, len(self.names), len(output)))
+        self._intercepts = np.tile(output, (len(self.names), 1))
 
+    def fit(self, sample: Sample, Z: Floats, targets: Floats) -> None:
+        features = self._features(Z)
+        fitted = [
+            _fit(group, features, targets, sample)
+            for _, group in groupby(self._experts, key=lambda expert: expert[:3] + expert[4:])
+        ]
+        self._coefficients, self._intercepts = (np.concatenate(parts, axis=-2) for parts in zip(*fitted))
 
-def predict(coefficients: Floats, features: Floats) -> Floats:
-    """Return the predictions, of shape (rows, experts, targets)."""
-    width, *shape = coefficients.shape
-    flat = coefficients.reshape(width, -1)
-    return (features @ flat[:-1] + flat[-1]).reshape(len(features), *shape)
+    def predict(self, X: Floats, Z: Floats) -> Floats:
+        if not len(self._coefficients):
+            return np.tile(self._intercepts, (len(Z), 1, 1))
+        return np.asarray(np.tensordot(self._features(Z), self._coefficients, 1) + self._intercepts)
