@@ -61,10 +61,11 @@ def decide(
     look: Lookahead, names: Sequence[Id], spending: Spending, rng: np.random.Generator, domain: Ints | None
 ) -> Block:
     """Decide the inputs of a look-ahead, in as many offers as the rule changes in between."""
-    offers, probability, start, count, effort = [], [], 0, len(look), Effort(0, 0, 0)
-    while start < count:
-        here = None if domain is None else domain[start:count]
-        offer = spending.offer(count - start, rng, here)
+    offers, probability, start, effort = [], [], 0, Effort(0, 0, 0)
+    while start < len(look):
+        count = look.rows_at_once or len(look) - start
+        here = None if domain is None else domain[start : start + count]
+        offer = spending.offer(count, rng, here)
         effort += look.decide(offer)
         stop = start + len(offer)
         probability.append(offer.close(look.uncertainty[start:stop]))

@@ -32,7 +32,7 @@ from qufur.estimates.query import Query
 from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model, Purchases
-from qufur.models.lookahead import NO_ARRIVALS, Arrivals, beyond_numbers
+from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, beyond_numbers
 from qufur.operation import Operation
 from qufur.rules.base import Rule
 
@@ -153,7 +153,9 @@ class Learner:
         while start < len(rows):
             part = slice(start, start + size.value)
             here = None if domains is None else domains[part]
-            block, prediction = self._play(rows[part], names[part], here, lambda block: NO_ARRIVALS)
+            look = self.state.look_ahead_unlabelled(rows[part])
+            block = self._decide(look, rows.shape[1], names[part], here)
+            prediction = self._finish(block, NO_ARRIVALS)
             blocks.append(block)
             predictions.append(prediction)
             size.update(block.effort)
@@ -278,10 +280,8 @@ class Learner:
         return snapshot.load(cls, path, estimators)
 
     def block_size(self, fixed: int | None = None) -> BlockSize:
-        """Return how far to look ahead; more than 1 needs a Δ that labels cannot change or queries raise."""
-        return BlockSize(
-            self.state.first_block_size, fixed if self.model.label_free and self.model.monotone else 1
-        )
+        """Return how far to look ahead at most; how far that can go is the state's affair."""
+        return BlockSize(self.state.first_block_size, fixed)
 
     def play(
         self, X: Floats, domain: Ints | None, exchange: Callable[[Block], Arrivals]
@@ -303,18 +303,16 @@ class Learner:
             The block, and its predictions as labels arrive.
         """
         with self._operation:
-            return self._play(X, None, domain, exchange)
+            self.rule.check_domain(domain)
+            look = self.state.look_ahead(X)
+            block = self._decide(look, X.shape[1], range(self.next_id, self.next_id + len(look)), domain)
+            return block, self._finish(block, exchange(block))
 
-    def _play(
-        self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None, exchange: Callable[[Block], Arrivals]
-    ) -> tuple[Block, Floats]:
-        self.rule.check_domain(domain)
-        look = self.state.look_ahead(X)
-        self.dim = X.shape[1]
-        names = range(self.next_id, self.next_id + len(look)) if ids is None else ids[: len(look)]
+    def _decide(self, look: Lookahead, dim: int, names: Sequence[Id], domain: Ints | None) -> Block:
+        self.dim = dim
         block = decide(look, names, self.spending, self.rng, domain)
-        self.next_id = beyond(names, self.next_id)
-        return block, self._finish(block, exchange(block))
+        self.next_id = beyond(names[: len(block)], self.next_id)
+        return block
 
     def _finish(self, block: Block, arrivals: Arrivals) -> Floats:
         if self.model.weighs_purchases:

@@ -187,6 +187,10 @@ class State(ABC):
     def look_ahead(self, X: Floats) -> Lookahead:
         """Look ahead over the rows of X, or over as many of the first as can be taken together."""
 
+    def look_ahead_unlabelled(self, X: Floats) -> Lookahead:
+        """Look ahead over rows during which no label comes; for most models that makes no difference."""
+        return self.look_ahead(X)
+
     def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:  # noqa: B027
         """Note on what terms labels are bought that `query`, or a look-ahead as it finishes, is told of next.
 

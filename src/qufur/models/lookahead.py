@@ -92,6 +92,8 @@ class Lookahead(ABC):
         Δ of each row that was decided, given the block's queries before it.
     queried
         The rows that are queried, of those decided.
+    rows_at_once
+        How many rows may be decided before it is looked again how many there are; None is all.
     largest_loss
         Where the range of labels is learned: the largest loss that each row may turn out to have, as far as
         was known when it came, 0 if it was not; there once the block is finished.
@@ -99,11 +101,12 @@ class Lookahead(ABC):
 
     uncertainty: Floats
     queried: Ints = np.empty(0, dtype=np.int64)
+    rows_at_once: int | None = None
     largest_loss: Floats | None = None
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many rows were taken together."""
+        """How many rows were taken together; deciding some may end the block there."""
 
     @abstractmethod
     def decide(self, terms: Terms) -> Effort:

@@ -1,47 +1,38 @@
-"""Exponential weights with fixed share: experts that did well count, and the best one may change."""
+"""How much each expert counts, from what each said when an example came and the label that came after."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
 from qufur.arrays import Floats, check_shapes
 
-RATE = 2.0
-SHARE = 0.01
 HEAVIEST = 5.0
-"""The most examples that one loss stands for."""
+"""The most examples that one label stands for."""
 
 
-class Aggregation:
-    """Weights of experts, from the losses of what each said when an example came.
-
-    After a loss a weight is multiplied by exp(−η·loss); a small share of the whole is then handed out anew,
-    as it was at first, so that an expert that was bad can come back.
+class Aggregation(ABC):
+    """Weights of experts.
 
     Parameters
     ----------
     prior
-        The weights before any loss; they sum up to 1.
-
-    Examples
-    --------
-    >>> aggregation = Aggregation(np.array([0.5, 0.5]))
-    >>> aggregation.update(np.array([0.0, 1.0]), 1.0)
-    >>> aggregation.weights.round(3)
-    array([0.877, 0.123])
+        The weights before any label; they sum up to 1.
     """
 
     def __init__(self, prior: Floats) -> None:
         self.prior = prior
         self.weights = prior.copy()
 
-    def update(self, losses: Floats, importance: float) -> None:
-        """Take in the losses of all experts on one example, which stands for p̄/p of them."""
-        rate = RATE * min(HEAVIEST, importance)
-        weights = self.weights * np.exp(-rate * (losses - losses.min()))
-        self.weights = (1 - SHARE) * weights / weights.sum() + SHARE * self.prior
+    @abstractmethod
+    def combine(self, said: Floats) -> Floats:
+        """Return one output for each row of what experts say, (rows, experts, outputs)."""
+
+    @abstractmethod
+    def update(self, said: Floats, label: float, importance: float) -> None:
+        """Take in what all experts said of one example, which stands for p̄/p of them, and its label."""
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything as named arrays."""
@@ -51,3 +42,72 @@ class Aggregation:
         """Take over what `arrays` returned."""
         check_shapes(arrays, {"weights": "e"}, e=len(self.prior))
         self.weights = arrays["weights"]
+
+
+class PolynomialWeights(Aggregation):
+    """ML-Poly on the gradients of the squared loss (Gaillard, Stoltz and van Erven 2014), discounted.
+
+    An expert's regret r is how much the loss would fall, at first, if it counted more. Weights go with the sum
+    of r where that is above 0, over the sum of r²: there is no learning rate, and units do not matter. Both
+    sums forget, as the best expert may change.
+
+    Examples
+    --------
+    >>> weights = PolynomialWeights(np.array([0.5, 0.5]))
+    >>> weights.update(np.array([[1.0], [3.0]]), 1.0, 1.0)
+    >>> weights.weights
+    array([1., 0.])
+    """
+
+    discount = 0.99
+
+    def __init__(self, prior: Floats) -> None:
+        super().__init__(prior)
+        self._regret, self._squares = np.zeros(len(prior)), np.zeros(len(prior))
+        self._largest = 0.0
+
+    def combine(self, said: Floats) -> Floats:
+        return np.asarray(np.einsum("e,reo->ro", self.weights, said))
+
+    def update(self, said: Floats, label: float, importance: float) -> None:
+        mixed = float(self.weights @ said[:, 0])
+        regret = 2 * min(HEAVIEST, importance) * (mixed - label) * (mixed - said[:, 0])
+        self._regret = self.discount * self._regret + regret
+        self._squares = self.discount**2 * self._squares + regret**2
+        self._largest = max(self._largest, float((regret**2).max()))
+        if self._largest:
+            found = self.prior * np.maximum(self._regret, 0.0) / (self._largest + self._squares)
+            total = found.sum()
+            self.weights = found / total if total > 0 else self.prior.copy()
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        sums = np.array([self._regret, self._squares])
+        return super().arrays() | {"sums": sums, "largest": np.array([self._largest])}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        super().restore(arrays)
+        check_shapes(arrays, {"sums": (2, "e"), "largest": (1,)}, e=len(self.prior))
+        self._regret, self._squares = arrays["sums"]
+        self._largest = arrays["largest"].item()
+
+
+class ExponentialWeights(Aggregation):
+    """Exponential weights on the log loss with fixed share, for probabilities of classes.
+
+    After a label a weight is multiplied by exp(−η·loss), and a small share of the whole is handed out anew, as
+    it was at first: an expert that was bad can come back. Probabilities are pooled by their logarithms.
+    """
+
+    rate, share, least = 0.5, 0.01, 0.003
+    largest_loss = -np.log(0.01)
+
+    def combine(self, said: Floats) -> Floats:
+        logs = np.einsum("e,reo->ro", self.weights, np.log(np.maximum(said, self.least)))
+        powers = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def update(self, said: Floats, label: float, importance: float) -> None:
+        losses = np.minimum(-np.log(said[:, int(label)]), self.largest_loss)
+        rate = self.rate * min(HEAVIEST, importance)
+        weights = self.weights * np.exp(-rate * (losses - losses.min()))
+        self.weights = (1 - self.share) * weights / weights.sum() + self.share * self.prior

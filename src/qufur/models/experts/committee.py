@@ -12,13 +12,14 @@ import numpy as np
 from qufur.arrays import Floats, as_count, is_whole, set_fields
 from qufur.errors import invalid
 from qufur.models.base import Model
+from qufur.models.experts.aggregation import Aggregation, ExponentialWeights, PolynomialWeights
 from qufur.models.experts.estimators import describe, revive
 from qufur.models.experts.label_range import LabelRange
 from qufur.models.experts.panel import Panel
 from qufur.models.experts.state import CommitteeState
 from qufur.models.regression import as_range
 
-LEAST_PROBABILITY = 1e-3
+LEAST_PROBABILITY = 0.003
 """Of a class, in what one expert says."""
 
 
@@ -26,7 +27,6 @@ LEAST_PROBABILITY = 1e-3
 class Committee(Model):
     """A model of experts that are fitted anew as labels come; `Experts` describes the parameters."""
 
-    label_free = True
     monotone = True
     bounded = False
     any_norm = True
@@ -57,8 +57,18 @@ class Committee(Model):
         """Return the experts before any label."""
 
     @abstractmethod
-    def prior(self) -> Floats:
+    def prior(self, panel: Panel) -> Floats:
         """Return the weights of the experts before any label; they sum up to 1."""
+
+    def aggregation(self, panel: Panel) -> Aggregation:
+        """Return how the experts are combined, before any label."""
+        kind = PolynomialWeights if self.classes is None else ExponentialWeights
+        return kind(self.prior(panel))
+
+    @property
+    def label_free(self) -> bool:  # type: ignore[override]
+        """Whether Δ says how new an input is; for classes it says how doubtful, which labels change."""
+        return self.classes is None
 
     def start(self) -> CommitteeState:
         return CommitteeState(self)
@@ -98,13 +108,6 @@ class Committee(Model):
         return np.asarray(outputs[:, 0] if self.classes is None else outputs.argmax(axis=1), dtype=np.float64)
 
     # Losses
-
-    def expert_losses(self, said: Floats, label: float, labels: LabelRange) -> Floats:
-        """Return by which loss each expert is judged, in units that do not depend on those of the labels."""
-        if self.classes is not None:
-            return np.asarray(-np.log(said[:, int(label)]))
-        unit = labels.width / 2
-        return (said[:, 0] - label) ** 2 / unit**2 if unit else np.zeros(len(said))
 
     def loss(self, prediction: Floats, label: Floats) -> Floats:
         """Return the squared loss; with classes, 1 where the class is wrong."""

@@ -4,41 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from qufur.arrays import Floats, set_fields
+from qufur.models.experts.class_ridge import ClassRidge
 from qufur.models.experts.committee import Committee
 from qufur.models.experts.estimator_expert import EstimatorExpert
-from qufur.models.experts.panel import Family, Panel
+from qufur.models.experts.member import Member
+from qufur.models.experts.panel import Panel
+from qufur.models.experts.random_features import RandomFeatures
 from qufur.models.experts.refit import Refit, check_estimator
-from qufur.models.experts.ridge_family import RidgeExpert
+from qufur.models.experts.ridge_family import RidgeExpert, RidgeFamily
 
-
-def _ridges(penalties: Sequence[float], weightings: Sequence[tuple[float, float]]) -> list[RidgeExpert]:
-    return [RidgeExpert(*how, False, penalty) for how, penalty in product(weightings, penalties)]
-
-
-LINEAR = Family(
-    [
-        *_ridges([0.01, 0.1, 1.0], [(0.0, inf), (1.0, inf), (0.5, 300.0), (0.5, 80.0)]),
-        RidgeExpert(1.0, inf, False, inf),
-        RidgeExpert(0.0, inf, True, 0.1),
-        RidgeExpert(0.0, inf, True, 1.0),
-    ]
+LINEAR = (
+    RidgeExpert(0.5, inf, False, 0.1),
+    RidgeExpert(0.5, inf, False, 1.0),
+    RidgeExpert(0.5, inf, False, 10.0),
+    RidgeExpert(1.0, 300, False, 1.0),
+    RidgeExpert(0.5, 80, False, 0.1),
+    RidgeExpert(0.5, 80, False, 1.0),
+    RidgeExpert(0.0, inf, True, 1.0),
+    RidgeExpert(1.0, inf, False, inf),
+    RidgeExpert(1.0, 20, False, inf),
+    RidgeExpert(0.5, inf, False, 0.1, robust=True),
 )
-CURVED = Family(_ridges([0.01, 0.1], [(0.5, inf), (0.5, 300.0)]), bandwidth=0.7, features=300)
-FAMILIES = (LINEAR, CURVED)
+WIDE = (
+    RidgeExpert(0.5, inf, False, 0.01),
+    RidgeExpert(0.5, inf, False, 0.1),
+    RidgeExpert(0.5, 80, False, 0.1),
+)
+NARROW = (RidgeExpert(0.5, inf, False, 0.1),)
+FEATURES = 300
+DISTANCE = 2**0.5
+"""How far two scaled inputs are apart, about."""
+TREES = 60
+MOST_COLUMNS = 100
+"""Beyond it boosting takes too long, and trees look at some of the columns only."""
 ESTIMATOR_PRIOR = 5.0
-"""An estimator counts as much as so many ridge regressions before any label."""
+"""An estimator for numbers counts as much as so many ridge regressions before any label."""
 
 
 @dataclass(frozen=True)
 class Experts(Committee):
     """Predict with the weighted mean of many experts, on inputs and labels as they come.
+
+    The experts are ridge regressions that differ in λ, in how they weigh labels and in what they forget, on
+    the inputs and on random features of them; tree ensembles; a constant; and one that learns from the labels
+    bought at random alone. For classes: least squares and logistic regressions instead. Each is judged by what
+    it said of examples before their labels came.
+
+    Inputs are scaled inside, by all inputs so far. For numbers Δ is that of a linear model: how new an input
+    is. For classes it is 1.02 less the difference of the two largest probabilities.
 
     Parameters
     ----------
@@ -51,7 +70,7 @@ class Experts(Committee):
     also
         Further experts: scikit-learn estimators, or `Refit`s of them.
     seed
-        For random features and for estimators without a `random_state`.
+        For random features, and for estimators without a `random_state`.
 
     Examples
     --------
@@ -73,23 +92,85 @@ class Experts(Committee):
         set_fields(self, also=also)
 
     def panel(self, dim: int) -> Panel:
-        experts = [EstimatorExpert(*expert, self.seed) for expert in self._estimators()]
-        return Panel(FAMILIES, experts, dim=dim, start=self.first_output(), seed=self.seed)
+        quick, slow = self._for_numbers(dim) if self.classes is None else self._for_classes(dim)
+        slow = [*slow, *(EstimatorExpert(estimator, seed=self.seed) for estimator in self.also)]
+        return Panel(quick, slow, self.first_output())
 
-    def prior(self) -> Floats:
-        ridges = sum(len(family.experts) for family in FAMILIES)
-        weights = np.array([1.0] * ridges + [ESTIMATOR_PRIOR] * len(self._estimators()))
+    def _for_numbers(self, dim: int) -> tuple[Sequence[Member], Sequence[Member]]:
+        from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+
+        from qufur.models.experts.residual_trees import ResidualTrees
+
+        rng = np.random.default_rng(self.seed)
+        wide, narrow = (RandomFeatures(dim, FEATURES, width * DISTANCE, rng) for width in (1.0, 0.5))
+        quick = [
+            RidgeFamily(LINEAR, _as_they_are, "linear"),
+            RidgeFamily(WIDE, wide, "random features,"),
+            RidgeFamily(NARROW, narrow, "narrow random features,"),
+        ]
+        if dim > MOST_COLUMNS:
+            trees = ExtraTreesRegressor(TREES, max_features="sqrt")
+            return quick, [EstimatorExpert(trees, fewest=5, seed=self.seed)]
+        boosted = HistGradientBoostingRegressor(early_stopping=False)
+        return quick, [
+            EstimatorExpert(ExtraTreesRegressor(TREES), fewest=5, seed=self.seed),
+            EstimatorExpert(ResidualTrees(TREES), fewest=10, seed=self.seed),
+            EstimatorExpert(boosted, fewest=50, seed=self.seed),
+        ]
+
+    def _for_classes(self, dim: int) -> tuple[Sequence[Member], Sequence[Member]]:
+        from sklearn.dummy import DummyClassifier
+        from sklearn.ensemble import ExtraTreesClassifier
+        from sklearn.linear_model import LogisticRegression
+
+        quick = [
+            ClassRidge(None, 0.0, inf),
+            ClassRidge(None, 0.0, 80),
+            ClassRidge(1.0, 0.0, inf),
+            ClassRidge(0.7, 1.0, inf),
+            ClassRidge(0.5, 0.0, inf),
+            ClassRidge(0.7, 0.0, 100),
+        ]
+        logistic = [
+            EstimatorExpert(
+                LogisticRegression(C=strength, max_iter=60, tol=1e-3),
+                importance,
+                half_life=half_life,
+                scaled=True,
+                seed=self.seed,
+            )
+            for strength, importance, half_life in ((1.0, 0.0, inf), (0.05, 0.0, inf), (0.3, 1.0, 80))
+        ]
+        trees = EstimatorExpert(ExtraTreesClassifier(TREES), 0.0, seed=self.seed)
+        frequencies = EstimatorExpert(DummyClassifier(), 0.0)
+        return quick, [frequencies, *logistic, trees, *self._boosted_classes(dim)]
+
+    def _boosted_classes(self, dim: int) -> Sequence[Member]:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        if dim * self.output_count > 10 * MOST_COLUMNS:
+            return []
+        two = self.output_count == 2
+        boosted = HistGradientBoostingClassifier(
+            max_iter=50 if two else 20,
+            learning_rate=0.15 if two else 0.25,
+            max_leaf_nodes=16 if two else 8,
+            min_samples_leaf=10 if two else 5,
+            max_features=min(1.0, 30 / dim),
+            early_stopping=False,
+        )
+        return [EstimatorExpert(boosted, 0.0, fewest=50, seed=self.seed)]
+
+    def prior(self, panel: Panel) -> Floats:
+        each = ESTIMATOR_PRIOR if self.classes is None else 1.0
+        quick = sum(len(member.names) for member in panel.quick)
+        weights = np.array([1.0] * quick + [each] * len(panel.slow))
         return weights / weights.sum()
-
-    def _estimators(self) -> list[tuple[Any, float, int]]:
-        """Return each estimator, its κ, and the fewest labels to fit it to."""
-        from sklearn import ensemble
-
-        kind = "Regressor" if self.classes is None else "Classifier"
-        trees = getattr(ensemble, f"ExtraTrees{kind}")(n_estimators=60)
-        boosted = getattr(ensemble, f"HistGradientBoosting{kind}")(max_iter=100, early_stopping=False)
-        return [(trees, 0.5, 20), (boosted, 0.5, 50), *((estimator, 0.5, 1) for estimator in self.also)]
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Experts]:
-        return [cls(dim), cls(label_range=(-2, 2), seed=3), cls(classes=[0, 1, 2])]
+        return [cls(dim), cls(classes=[0, 1, 2], seed=3)]
+
+
+def _as_they_are(Z: Floats) -> Floats:
+    return Z

@@ -15,43 +15,36 @@ if TYPE_CHECKING:
     from qufur.models.experts.state import CommitteeState
 
 
+DOUBT_AT_LEAST = 0.02
+
+
 class CommitteeLookahead(Lookahead):
-    """A block within one scaling: M at its start decides, experts are fitted anew inside it where due."""
+    """A block within one scaling: predictions follow the labels, and experts are fitted anew where due."""
 
     largest_loss: Floats
 
-    def __init__(self, state: CommitteeState, X: Floats) -> None:
+    def __init__(self, state: CommitteeState, X: Floats, Z: Floats) -> None:
         self._state = state
-        Z = state.novelty.scaling.transform(X)
-        self._look = state.novelty.look_ahead(Z)
-        self._X, self._Z = X[: len(self._look)], Z[: len(self._look)]
+        self._X, self._Z = X, Z
         self._consulted = slice(0, 0)
         self._said = np.empty(0)
-        self.largest_loss = np.empty(len(self._X))
 
     def __len__(self) -> int:
         return len(self._X)
 
-    def decide(self, terms: Terms) -> Effort:
-        """Let the linear learner decide."""
-        effort = self._look.decide(terms)
-        self.uncertainty, self.queried = self._look.uncertainty, self._look.queried
-        return effort
-
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive."""
-        told = Arrivals(ids, np.zeros(len(ids)), self.queried + 1) if len(ids) else NO_ARRIVALS
-        self._look.finish(ids, told)
         state, predictions = self._state, np.empty(len(self._X))
+        self.largest_loss = np.empty(len(self._X))
         for rows, labels in _stretches(arrivals, len(self._X)):
             said = self._consult(rows, arrivals.before[labels.start :])
-            predictions[rows] = state.model.predictions(state.combine(said))
+            predictions[rows] = state.model.predictions(state.aggregation.combine(said))
             self.largest_loss[rows] = state.model.largest_loss_within(predictions[rows], state.labels)
             first, last = np.searchsorted(self.queried, (rows.start, rows.stop))
             asked = self.queried[first:last]
             state.await_labels(ids[first:last], self._X[asked], said[asked - rows.start])
             state.label(arrivals.ids[labels], arrivals.labels[labels])
-        state.novelty.scaling.take_in(self._X)
+        state.scaling.take_in(self._X)
         return predictions
 
     def _consult(self, rows: slice, before: Floats) -> Floats:
@@ -67,6 +60,68 @@ class CommitteeLookahead(Lookahead):
             self._said = state.panel.predict(self._X[self._consulted], self._Z[self._consulted])
         start = self._consulted.start
         return state.model.bounded_outputs(self._said[rows.start - start : rows.stop - start], state.labels)
+
+
+
+class NoveltyLookahead(CommitteeLookahead):
+    """Δ is how new an input is: M at the start of the block decides all of it."""
+
+    def __init__(self, state: CommitteeState, X: Floats) -> None:
+        Z = state.scaling.transform(X)
+        self._look = state.novelty.look_ahead(Z)
+        super().__init__(state, X[: len(self._look)], Z[: len(self._look)])
+
+    def decide(self, terms: Terms) -> Effort:
+        """Let the linear learner decide."""
+        effort = self._look.decide(terms)
+        self.uncertainty, self.queried = self._look.uncertainty, self._look.queried
+        return effort
+
+    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+        """Return the predictions as labels arrive; the linear learner is told 0 for all of them."""
+        told = Arrivals(ids, np.zeros(len(ids)), self.queried + 1) if len(ids) else NO_ARRIVALS
+        self._look.finish(ids, told)
+        return super().finish(ids, arrivals)
+
+
+class DoubtLookahead(CommitteeLookahead):
+    """Δ is how doubtful a class is, which every label may change."""
+
+    def __init__(self, state: CommitteeState, X: Floats, *, ends_with_query: bool) -> None:
+        super().__init__(state, X, state.scaling.transform(X))
+        self._ends_with_query = ends_with_query
+        self.rows_at_once = 1 if ends_with_query else None
+        self._consulted = slice(0, len(X))
+        self._said = state.panel.predict(self._X, self._Z)
+        outputs = state.aggregation.combine(state.model.bounded_outputs(self._said, state.labels))
+        self.uncertainty = doubt(outputs)
+        self._decided = 0
+
+    def decide(self, terms: Terms) -> Effort:
+        """Buy the labels that are wanted; nothing that is bought changes Δ before its label comes."""
+        rows, queried = range(len(terms.lowest_threshold)), []
+        lowest = terms.lowest_threshold.tolist()
+        for row, delta in zip(rows, self.uncertainty[self._decided :].tolist(), strict=False):
+            if delta > lowest[row]:
+                queried.append(self._decided + row)
+                if terms.buy(row, delta):
+                    lowest = terms.lowest_threshold.tolist()
+        self._decided += len(rows)
+        self.queried = np.concatenate([self.queried, np.array(queried, dtype=np.int64)])
+        if queried and self._ends_with_query:
+            self._X, self._Z = self._X[: self._decided], self._Z[: self._decided]
+            self.uncertainty = self.uncertainty[: self._decided]
+        return Effort(len(rows), len(queried), len(queried))
+
+
+def doubt(probabilities: Floats) -> Floats:
+    """Return 1.02 less the difference of the two largest probabilities of each row.
+
+    >>> doubt(np.array([[0.5, 0.5], [1.0, 0.0]]))
+    array([1.02, 0.02])
+    """
+    second, first = np.partition(probabilities, -2, axis=1)[:, -2:].T
+    return np.asarray(1 + DOUBT_AT_LEAST - (first - second))
 
 
 def _stretches(arrivals: Arrivals, count: int) -> Iterator[tuple[slice, slice]]:

@@ -49,10 +49,9 @@ class Refit(Committee):
         check_estimator(self.estimator, "Refit", classifies=self.classes is not None)
 
     def panel(self, dim: int) -> Panel:
-        expert = EstimatorExpert(self.estimator, 0.5, 1, self.seed)
-        return Panel((), [expert], dim=dim, start=self.first_output(), seed=self.seed)
+        return Panel((), [EstimatorExpert(self.estimator, seed=self.seed)], self.first_output())
 
-    def prior(self) -> Floats:
+    def prior(self, panel: Panel) -> Floats:
         return np.ones(1)
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -68,9 +68,64 @@ class RidgeFamily(Member):
             _fit(group, features, targets, sample)
             for _, group in groupby(self._experts, key=lambda expert: expert[:3] + expert[4:])
         ]
-        self._coefficients, self._intercepts = (np.concatenate(parts, axis=-2) for parts in zip(*fitted))
+        self._coefficients, self._intercepts = (np.concatenate(parts, axis=-2) for parts in zip(*fitted, strict=True))
 
     def predict(self, X: Floats, Z: Floats) -> Floats:
         if not len(self._coefficients):
             return np.tile(self._intercepts, (len(Z), 1, 1))
         return np.asarray(np.tensordot(self._features(Z), self._coefficients, 1) + self._intercepts)
+
+
+def _fit(
+    group: Iterable[RidgeExpert], features: Floats, targets: Floats, sample: Sample
+) -> tuple[Floats, Floats]:
+    """Fit experts of equal weights; return coefficients (features, experts, targets) and intercepts."""
+    experts = list(group)
+    weights = sample.weights(experts[0].importance, experts[0].half_life)
+    if experts[0].at_random:
+        weights = np.where(sample.at_random, weights, 0.0)
+    if not weights.any():  # of the uniform sample there is none yet
+        weights = np.ones(len(targets))
+    penalties = [expert.regularization for expert in experts]
+    fitted = solve_ridge(features, targets, weights, penalties)
+    for _ in range(HUBER_STEPS if experts[0].robust else 0):
+        coefficients, intercepts = fitted
+        error = np.abs(features @ coefficients[:, 0] + intercepts[0] - targets).max(axis=1)
+        near = 2 * np.median(error[weights > 0])
+        if not near:
+            break
+        fitted = solve_ridge(features, targets, weights * near / np.maximum(error, near), penalties)
+    return fitted
+
+
+def solve_ridge(
+    features: Floats, targets: Floats, weights: Floats, penalties: Sequence[float]
+) -> tuple[Floats, Floats]:
+    """Return weighted ridge regressions with free intercepts, one for each λ.
+
+    λ is outside the weights: labels that are forgotten leave it alone.
+
+    >>> coefficients, intercepts = solve_ridge(np.eye(2), np.array([[1.0], [3.0]]), np.ones(2), [1.0, np.inf])
+    >>> coefficients[:, :, 0].T.round(3), intercepts[:, 0].round(3)
+    (array([[-0.5,  0.5],
+           [ 0. ,  0. ]]), array([2., 2.]))
+    """
+    kept = weights > 0
+    w = weights[kept]
+    center, mean = (np.average(part[kept], axis=0, weights=w) for part in (features, targets))
+    root = np.sqrt(w)[:, None]
+    A, B = (features[kept] - center) * root, (targets[kept] - mean) * root
+    few = len(A) < A.shape[1]  # then the matrix of the rows is smaller than that of the columns
+    gram, right = (A @ A.T, B) if few else (A.T @ A, A.T @ B)
+    coefficients = np.zeros((A.shape[1], len(penalties), targets.shape[1]))
+    for place, penalty in enumerate(penalties):
+        if penalty < np.inf:
+            solved = solve(gram + penalty * np.eye(len(gram)), right, assume_a="pos", check_finite=False)
+            coefficients[:, place] = A.T @ solved if few else solved
+    return coefficients, mean - np.tensordot(center, coefficients, 1)
+
+
+def _name(expert: RidgeExpert, kind: str) -> str:
+    constant = expert.regularization == np.inf
+    what = "constant" if constant else f"{'robust ' * expert.robust}{kind} λ={expert.regularization:g}"
+    return described(what, expert.importance, expert.half_life, expert.at_random)

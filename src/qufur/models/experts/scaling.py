@@ -47,6 +47,11 @@ class Scaling:
         self._moments = Moments()
         self._part: list[Floats] = []
 
+    @property
+    def dim(self) -> int:
+        """Number of columns; 0 before the first input."""
+        return len(self.mean)
+
     def ahead(self, X: Floats) -> int:
         """Return how many of the next rows come before the scaling must be set anew; 0 is right now."""
         count = min(len(X), self.next_position - self.seen - 1)
@@ -107,11 +112,12 @@ class Scaling:
         arrays["range"] = np.array([self._lowest, self._highest]) if self.seen else np.empty((0, 0))
         return {"seen": self.seen, "next_position": self.next_position, "summed": moments.count}, arrays
 
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> None:
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over what `save` returned."""
         self.seen, self.next_position = values["seen"], values["next_position"]
         if not self.seen:
             return
+        dim = len(arrays["mean"])
         axes = dict.fromkeys(("mean", "deviation", "lowest", "highest"), "d")
         check_shapes(arrays, {**axes, "part": "nd", "range": (2, "d")}, d=dim)
         for name in axes:

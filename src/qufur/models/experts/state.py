@@ -8,20 +8,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qufur.arrays import Floats, check_shapes, under
+from qufur.errors import invalid
 from qufur.models.base import Id, Purchases, State
 from qufur.models.experts.aggregation import Aggregation
 from qufur.models.experts.label_range import LabelRange
 from qufur.models.experts.labelled import FREE, Labelled, Terms
-from qufur.models.experts.lookahead import CommitteeLookahead
+from qufur.models.experts.lookahead import DoubtLookahead, NoveltyLookahead, doubt
 from qufur.models.experts.novelty import Novelty
 from qufur.models.experts.panel import Panel
+from qufur.models.experts.scaling import Scaling
 from qufur.models.lookahead import Lookahead
 
 if TYPE_CHECKING:
     from qufur.models.experts.committee import Committee
 
-GROWTH, ESTIMATOR_GROWTH = 0.1, 0.15
-"""Experts are fitted anew when there are so many more labels, as a share; and with every new scaling."""
+GROWTH = {"quick": 0.1, "slow": 0.15}
+"""Experts are fitted anew when there are so many more labels, as a share."""
+FEWEST_NEW = {"quick": 1, "slow": 3}
+"""But not for fewer labels than these."""
+STALE = 0.05
+"""When the scaling is set anew, slow experts are fitted as well if there are so many more labels."""
 
 
 class Said(NamedTuple):
@@ -34,28 +40,38 @@ class Said(NamedTuple):
 class CommitteeState(State):
     """Labelled rows, experts that are fitted to them now and then, and the weights of the experts.
 
+    What was fitted is not saved but fitted again, from the same rows.
+
     Attributes
     ----------
     labelled
         The rows whose labels came.
     said
         What was said of each pending query.
+    scaling
+        Of inputs, learned from all of them.
     novelty
-        Δ and the scaling, which know inputs alone.
-    fitted, estimators_fitted
-        To how many of the labelled rows the experts are fitted.
+        Δ of inputs, for models of numbers.
+    labels
+        The range of the labels.
+    fitted
+        To how many of the labelled rows quick and slow experts are fitted.
     """
+
+    model: Committee
 
     def __init__(self, model: Committee) -> None:
         self.model = model
         self.pending: dict[Id, Floats] = {}
         self.said: dict[Id, Said] = {}
         self.labelled = Labelled()
-        self.novelty = Novelty(self._queried_rows)
+        self.scaling = Scaling()
+        self.novelty = Novelty(self.scaling, self._queried_rows)
         self.labels = LabelRange(model.label_range)
-        self.aggregation = Aggregation(model.prior())
-        self.fitted = self.estimators_fitted = 0
+        self.fitted = {"quick": 0, "slow": 0}
+        self._fits_are_due = False
         self._panel: Panel | None = None
+        self._aggregation: Aggregation | None = None
         self._terms: dict[Id, Terms] = {}
         self._last: tuple[Floats, Floats] | None = None
 
@@ -63,8 +79,19 @@ class CommitteeState(State):
     def panel(self) -> Panel:
         """The experts, which are there from the first input on."""
         if self._panel is None:
-            self._panel = self.model.panel(self.novelty.dim)
+            self._panel = self.model.panel(self.scaling.dim)
+        if self._fits_are_due:  # after a file was read
+            self._fits_are_due = False
+            for speed, count in self.fitted.items():
+                self._fit(speed, count)
         return self._panel
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """The weights of the experts, which are there from the first input on."""
+        if self._aggregation is None:
+            self._aggregation = self.model.aggregation(self.panel)
+        return self._aggregation
 
     # What it says
 
@@ -73,26 +100,24 @@ class CommitteeState(State):
         return self.model.predictions(self.outputs(X))
 
     def outputs(self, X: Floats) -> Floats:
-        """Return the weighted mean of what the experts say: a number, or a probability for each class."""
-        if not self.novelty.dim:
+        """Return what the experts say together: a number, or a probability for each class."""
+        if not self.scaling.dim:
             return np.tile(self.model.first_output(), (len(X), 1))
-        return self.combine(self._consult(X, self.novelty.scaling.transform(X)))
-
-    def combine(self, said: Floats) -> Floats:
-        """Return the weighted mean of what the experts say."""
-        return np.asarray(np.einsum("e,reo->ro", self.aggregation.weights, said))
+        return self.aggregation.combine(self._consult(X, self.scaling.transform(X)))
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
-        return self.novelty.uncertainty(X)
+        return self.novelty.uncertainty(X) if self.model.label_free else doubt(self.outputs(X))
 
     def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
         """Return the prediction and Δ of the one input that is next in the stream."""
-        self._prepare(x[None])
-        z = self.novelty.scaling.transform(x[None])
+        self.prepare(x[None])
+        z = self.scaling.transform(x[None])
         said = self._consult(x[None], z)
         self._last = x.copy(), said[0]
-        return self.model.predictions(self.combine(said)).item(), self.novelty.uncertainty_next(z[0])
+        output = self.aggregation.combine(said)
+        new = self.novelty.uncertainty_next(z[0]) if self.model.label_free else doubt(output).item()
+        return self.model.predictions(output).item(), new
 
     def largest_loss_one(self, prediction: float) -> float:
         """Return the largest loss that it may turn out to have, as far as is known; 0 where it is not."""
@@ -101,8 +126,30 @@ class CommitteeState(State):
     # What happens to it
 
     def look_ahead(self, X: Floats) -> Lookahead:
-        """Look ahead over the rows of X up to where the scaling is set anew."""
-        return CommitteeLookahead(self, X[: self._prepare(X)])
+        """Look ahead over the rows of X up to where the scaling is set anew.
+
+        Where labels matter to Δ, a row that is queried is the last one, and so is any while labels are to come.
+        """
+        if self.model.label_free:
+            return NoveltyLookahead(self, X[: self.prepare(X)])
+        rows = 1 if self.pending else len(X)
+        return DoubtLookahead(self, X[: min(rows, self.prepare(X))], ends_with_query=True)
+
+    def look_ahead_unlabelled(self, X: Floats) -> Lookahead:
+        """Look ahead over rows during which no label comes."""
+        if self.model.label_free:
+            return self.look_ahead(X)
+        return DoubtLookahead(self, X[: self.prepare(X)], ends_with_query=False)
+
+    def prepare(self, X: Floats) -> int:
+        """Set the scaling anew if it is time to; return how many rows come before it is time again."""
+        if not self.scaling.ahead(X):
+            self.scaling.renew(X[0])
+            self.novelty.outdate()
+            self._fit("quick")
+            if self.fitted["slow"] * (1 + STALE) < len(self.labelled):
+                self._fit("slow")
+        return max(1, self.scaling.ahead(X))
 
     def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:
         """Note on what terms labels were bought that are queried next."""
@@ -111,11 +158,12 @@ class CommitteeState(State):
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for."""
-        self._prepare(X)
-        Z = self.novelty.scaling.transform(X)
-        known = self._last is not None and np.array_equal(self._last[0][None], X)
-        said = self._last[1][None] if self._last is not None and known else self._consult(X, Z)
-        self.novelty.add(Z)
+        self.prepare(X)
+        Z, last = self.scaling.transform(X), self._last
+        known = last is not None and np.array_equal(last[0][None], X)
+        said = last[1][None] if last is not None and known else self._consult(X, Z)
+        if self.model.label_free:
+            self.novelty.add(Z)
         self.await_labels(ids, X, said)
 
     def await_labels(self, ids: Sequence[Id], X: Floats, said: Floats) -> None:
@@ -128,11 +176,10 @@ class CommitteeState(State):
         """Learn the labels of pending queries, in this order."""
         for id, label in zip(ids, labels.tolist(), strict=True):
             predictions, terms = self.said.pop(id)
+            self.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
             self.labels.take_in(np.array([label]))
-            losses = self.model.expert_losses(predictions, label, self.labels)
-            self.aggregation.update(losses, terms.mean_probability / terms.probability)
             self.labelled.add(self.pending.pop(id), label, terms)
-            self._fit_if_due()
+            self._fit_what_is_due()
 
     def retract(self, id: Id) -> None:
         """Forget a pending query."""
@@ -144,125 +191,104 @@ class CommitteeState(State):
         self._last = None
         start = 0
         while start < len(X):
-            part = X[start : start + self._prepare(X[start:])]
-            self.novelty.add(self.novelty.scaling.transform(part))
-            self.novelty.scaling.take_in(part)
+            part = X[start : start + self.prepare(X[start:])]
+            if self.model.label_free:
+                self.novelty.add(self.scaling.transform(part))
+            self.scaling.take_in(part)
             for row, label in zip(part, labels[start:].tolist(), strict=False):
                 self.labelled.add(row.copy(), label, FREE)
             start += len(part)
         self.labels.take_in(labels)
-        self._fit_if_due()
+        self._fit_what_is_due()
 
     def relearn(self, rows: Floats, labels: Floats) -> None:
         """Let the labelled rows have had other labels."""
-        self.labelled.relabel(labels)
+        self.labelled.relabel(labels.tolist())
         self.labels = LabelRange(self.model.label_range)
         self.labels.take_in(labels)
-        self.fit_ridges()
-        self.fit_estimators()
+        for speed in self.fitted:
+            self._fit(speed)
 
     def advance(self, count: int) -> None:
         """Take note of the one input that was next; look-aheads do so themselves."""
         if self._last is not None:
-            self.novelty.scaling.take_in(self._last[0][None])
+            self.scaling.take_in(self._last[0][None])
             self._last = None
-
-    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """Return the state as JSON values and named arrays; estimators are fitted again instead."""
-        values, arrays = self.novelty.save()
-        low, high = self.labels.low, self.labels.high
-        values |= {
-            "pending": list(self.pending),
-            "fitted": self.fitted,
-            "estimators_fitted": self.estimators_fitted,
-            "range": [low, high] if low <= high and self.model.label_range is None else [],
-        }
-        said = [predictions for predictions, _ in self.said.values()]
-        parts = {
-            "labelled": self.labelled.arrays(),
-            "panel": {} if self._panel is None else self._panel.arrays(),
-            "aggregation": self.aggregation.arrays(),
-            "pending": {
-                "X": np.array(list(self.pending.values())).reshape(len(said), -1 if said else 0),
-                "said": np.array(said).reshape(len(said), -1 if said else 0),
-                "terms": np.array([terms for _, terms in self.said.values()], dtype=np.float64).reshape(-1, 3),
-            },
-        }
-        flat = {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
-        return values, {f"novelty.{name}": array for name, array in arrays.items()} | flat
-
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Take over a state that `save` returned."""
-        dim = len(arrays["novelty.mean"])
-        self.novelty.restore(values, under("novelty.", arrays), dim)
-        self.labelled.restore(under("labelled.", arrays), dim)
-        self.aggregation.restore(under("aggregation.", arrays))
-        if values["range"]:
-            self.labels.low, self.labels.high = values["range"]
-        self._restore_pending(values["pending"], under("pending.", arrays), dim)
-        self.fitted = values["fitted"]
-        coefficients = under("panel.", arrays)
-        if coefficients:
-            self.panel.restore(coefficients)
-        if values["estimators_fitted"]:
-            self.fit_estimators(values["estimators_fitted"])
-
-    def _restore_pending(
-        self, ids: Sequence[Id], arrays: dict[str, np.ndarray[Any, Any]], dim: int
-    ) -> None:
-        if ids:
-            shape = len(self.model.prior()), self.model.output_count
-            check_shapes(arrays, {"X": "nd", "said": "nw", "terms": ("n", 3)}, d=dim, w=shape[0] * shape[1])
-            said = arrays["said"].reshape(-1, *shape)
-            self.pending = dict(zip(ids, arrays["X"], strict=True))
-            terms = [Terms(p, mean, bool(at_random)) for p, mean, at_random in arrays["terms"].tolist()]
-            self.said = dict(zip(ids, map(Said, said, terms), strict=True))
 
     # Fitting
 
     def next_fit(self) -> int:
-        """Return at how many labels some expert is fitted next."""
-        due = [_due(self.fitted, GROWTH)]
-        if self.panel.estimators:
-            due.append(_due(self.estimators_fitted, ESTIMATOR_GROWTH))
-        return min(due)
+        """Return at how many labels some experts are fitted next."""
+        return min(self._due(speed) for speed in self.fitted)
 
-    def fit_ridges(self) -> None:
-        """Fit the ridge regressions to all labelled rows."""
-        sample = self.labelled.first()
-        self.fitted = len(sample.y)
-        if self.fitted:
-            self.panel.fit_ridges(self.novelty.scaling.transform(sample.X), self.model.targets(sample.y), sample)
+    def _due(self, speed: str) -> int:
+        count = self.fitted[speed]
+        return count + max(FEWEST_NEW[speed], int(GROWTH[speed] * count))
 
-    def fit_estimators(self, count: int | None = None) -> None:
-        """Fit the estimators to the first so many labelled rows, by default all."""
-        sample = self.labelled.first(count)
-        self.estimators_fitted = len(sample.y)
-        if self.estimators_fitted:
-            self.panel.fit_estimators(sample, self.model.targets(sample.y))
+    def _fit_what_is_due(self) -> None:
+        for speed in self.fitted:
+            if len(self.labelled) >= self._due(speed):
+                self._fit(speed)
 
-    def _fit_if_due(self) -> None:
-        count = len(self.labelled)
-        if count >= _due(self.fitted, GROWTH):
-            self.fit_ridges()
-        if count >= _due(self.estimators_fitted, ESTIMATOR_GROWTH):
-            self.fit_estimators()
+    def _fit(self, speed: str, count: int | None = None) -> None:
+        """Fit quick or slow experts to the first so many labelled rows, by default all."""
+        panel, sample = self.panel, self.labelled.first(count)
+        self.fitted[speed] = len(sample.y)
+        if len(sample.y):
+            members = panel.quick if speed == "quick" else panel.slow
+            panel.fit(members, sample, self.scaling.transform(sample.X), self.model.targets(sample.y))
 
     def _consult(self, X: Floats, Z: Floats) -> Floats:
         return self.model.bounded_outputs(self.panel.predict(X, Z), self.labels)
 
-    def _prepare(self, X: Floats) -> int:
-        """Set the scaling anew if it is time to; return how many rows come before it is time again."""
-        if not self.novelty.scaling.ahead(X):
-            self.novelty.renew(X[0])
-            self.fit_ridges()
-            if self.estimators_fitted < len(self.labelled):
-                self.fit_estimators()
-        return max(1, self.novelty.scaling.ahead(X))
-
     def _queried_rows(self) -> list[Floats]:
         return [*self.labelled.rows(), *self.pending.values()]
 
+    # Files
 
-def _due(fitted: int, growth: float) -> int:
-    return fitted + max(1, int(growth * fitted))
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return the state as JSON values and named arrays."""
+        values, scaling = self.scaling.save()
+        low, high = self.labels.low, self.labels.high
+        learned = self.model.label_range is None and low <= high
+        values |= {"pending": list(self.pending), "range": [low, high] if learned else []}
+        values |= {f"fitted_{speed}": count for speed, count in self.fitted.items()}
+        said, terms = zip(*self.said.values(), strict=True) if self.said else ((), ())
+        parts = {
+            "labelled": self.labelled.arrays(),
+            "scaling": scaling,
+            "novelty": self.novelty.arrays(),
+            "aggregation": {} if self._aggregation is None else self._aggregation.arrays(),
+            "pending": {
+                "X": np.array(list(self.pending.values())).reshape(len(said), -1 if said else 0),
+                "said": np.array(said).reshape(len(said), -1 if said else 0),
+                "terms": np.array(terms, dtype=np.float64).reshape(-1, 3),
+            },
+        }
+        return values, {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Take over a state that `save` returned."""
+        self.scaling.restore(values, under("scaling.", arrays))
+        dim = self.scaling.dim
+        self.novelty.restore(under("novelty.", arrays))
+        self.labelled.restore(under("labelled.", arrays), dim)
+        if values["range"]:
+            self.labels.low, self.labels.high = values["range"]
+        self.fitted = {speed: values[f"fitted_{speed}"] for speed in self.fitted}
+        if max(self.fitted.values()) > len(self.labelled):
+            raise invalid("fitted", "a saved state", "at most the labels that it has", self.fitted)
+        weights = under("aggregation.", arrays)
+        if weights:
+            self.aggregation.restore(weights)
+        self._restore_pending(values["pending"], under("pending.", arrays), dim)
+        self._fits_are_due = True
+
+    def _restore_pending(self, ids: Sequence[Id], arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> None:
+        if not ids:
+            return
+        shape = len(self.aggregation.prior), self.model.output_count
+        check_shapes(arrays, {"X": "nd", "said": "nw", "terms": ("n", 3)}, d=dim, w=shape[0] * shape[1])
+        terms = [Terms(p, mean, bool(at_random)) for p, mean, at_random in arrays["terms"].tolist()]
+        self.pending = dict(zip(ids, arrays["X"], strict=True))
+        self.said = dict(zip(ids, map(Said, arrays["said"].reshape(-1, *shape), terms), strict=True))
