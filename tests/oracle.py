@@ -329,7 +329,7 @@ class Steadiness:
         for t, delta in enumerate(self.deltas, 1):
             weight = max(1 / t, 0.01)
             self.mean = (1 - weight) * self.mean + weight * delta
-        self.rate = self.next_rate(spent)
+        self.rate = self.next_rate(spent) if position else math.inf
 
     def next_position(self):
         longest = 32

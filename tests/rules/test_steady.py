@@ -210,3 +210,11 @@ def test_both_kinds_start_their_own_spending():
     assert isinstance(Steady(0.1).start(), AtRate)
     assert (Steady(0.1).limit, Steady(10, 100).limit) == (None, 10)
     assert (Steady(0.1).share, Steady(10, 100).share, Steady(200, 100).share) == (0.1, 0.1, 1.0)
+
+
+@pytest.mark.parametrize("rule", [Steady(5, 1000), Steady(0.01)], ids=repr)
+def test_the_first_example_is_bought_for_sure(rule):
+    learner = Learner(Ridge(2), rule)
+    first, second = (learner.ask([1.0, 0.0]) for _ in range(2))
+    assert (first.query, first.probability) == (True, 1.0)
+    assert second.probability < 0.1

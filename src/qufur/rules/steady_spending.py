@@ -51,7 +51,7 @@ class SteadySpending(Stretches):
         """Return r for the stretch that begins; ∞ where every label is bought."""
 
     def set_anew(self) -> None:
-        rate = self.next_rate()
+        rate = self.next_rate() if self.seen else math.inf  # a model without a label says nothing
         if self.mean < SMALLEST_MEAN or rate == math.inf:
             self.base, self.slope = min(1.0, rate), 0.0
         else:

@@ -59,7 +59,7 @@ class PolynomialWeights(Aggregation):
     array([1., 0.])
     """
 
-    discount = 0.99
+    discount = 0.995
 
     def __init__(self, prior: Floats) -> None:
         super().__init__(prior)

@@ -27,23 +27,26 @@ class ClassRidge(Member):
     bandwidth
         None sees the scaled inputs; a number sees a Gaussian kernel, so many times as wide as the median
         distance, through its values at some of the labelled rows (Nyström).
-    importance, half_life
-        How labels are weighted: (p̄/p)^κ, and half of it for every so many labels that came since.
+    half_life
+        Labels count half for every so many that came since.
+    at_random
+        Whether it learns from the uniform sample alone.
     """
 
-    def __init__(self, bandwidth: float | None, importance: float, half_life: float) -> None:
-        self._importance, self._half_life = importance, half_life
+    def __init__(self, bandwidth: float | None, half_life: float, *, at_random: bool = False) -> None:
+        self._half_life, self._at_random = half_life, at_random
         self._bandwidth = bandwidth
         kind = "linear" if bandwidth is None else f"kernel of width {bandwidth:g}"
-        self.names = [described(kind, importance, half_life)]
+        self.names = [described(kind, 0.0, half_life, at_random)]
 
     def rest(self, output: Floats) -> None:
         self._output: Floats | None = output
 
     def fit(self, sample: Sample, Z: Floats, targets: Floats) -> None:
+        kept = sample.at_random if self._at_random and sample.at_random.any() else slice(None)
+        Z, targets, weights = Z[kept], targets[kept], sample.weights(0.0, self._half_life)[kept]
         self._output = None
         self._landmarks = None if self._bandwidth is None else Landmarks(Z, self._bandwidth)
-        weights = sample.weights(self._importance, self._half_life)
         self._center, self._mean, self._coefficients, left_out = leave_one_out(
             self._features(Z), targets, weights
         )

@@ -28,8 +28,6 @@ LINEAR = (
     RidgeExpert(0.5, 80, False, 1.0),
     RidgeExpert(0.0, inf, True, 1.0),
     RidgeExpert(1.0, inf, False, inf),
-    RidgeExpert(1.0, 20, False, inf),
-    RidgeExpert(0.5, inf, False, 0.1, robust=True),
 )
 WIDE = (
     RidgeExpert(0.5, inf, False, 0.01),
@@ -124,26 +122,16 @@ class Experts(Committee):
         from sklearn.linear_model import LogisticRegression
 
         quick = [
-            ClassRidge(None, 0.0, inf),
-            ClassRidge(None, 0.0, 80),
-            ClassRidge(1.0, 0.0, inf),
-            ClassRidge(0.7, 1.0, inf),
-            ClassRidge(0.5, 0.0, inf),
-            ClassRidge(0.7, 0.0, 100),
+            ClassRidge(None, inf),
+            ClassRidge(1.0, inf),
+            ClassRidge(0.5, inf),
+            ClassRidge(0.7, 100),
+            ClassRidge(0.7, inf, at_random=True),
         ]
-        logistic = [
-            EstimatorExpert(
-                LogisticRegression(C=strength, max_iter=60, tol=1e-3),
-                importance,
-                half_life=half_life,
-                scaled=True,
-                seed=self.seed,
-            )
-            for strength, importance, half_life in ((1.0, 0.0, inf), (0.05, 0.0, inf), (0.3, 1.0, 80))
-        ]
-        trees = EstimatorExpert(ExtraTreesClassifier(TREES), 0.0, seed=self.seed)
         frequencies = EstimatorExpert(DummyClassifier(), 0.0)
-        return quick, [frequencies, *logistic, trees, *self._boosted_classes(dim)]
+        logistic = EstimatorExpert(LogisticRegression(max_iter=60, tol=1e-3), 0.0, scaled=True)
+        trees = EstimatorExpert(ExtraTreesClassifier(TREES), 0.0, seed=self.seed)
+        return quick, [frequencies, logistic, trees, *self._boosted_classes(dim)]
 
     def _boosted_classes(self, dim: int) -> Sequence[Member]:
         from sklearn.ensemble import HistGradientBoostingClassifier

@@ -13,8 +13,6 @@ from qufur.arrays import Floats
 from qufur.models.experts.labelled import Sample
 from qufur.models.experts.member import Member, described
 
-HUBER_STEPS = 3
-
 
 class RidgeExpert(NamedTuple):
     """One ridge regression with a free intercept.
@@ -27,15 +25,12 @@ class RidgeExpert(NamedTuple):
         Whether it learns from the uniform sample alone.
     regularization
         λ, for inputs whose squares sum up to about 1; ∞ is the mean of the labels.
-    robust
-        Whether rows far from the fit count less.
     """
 
     importance: float
     half_life: float
     at_random: bool
     regularization: float
-    robust: bool = False
 
 
 class RidgeFamily(Member):
@@ -66,7 +61,7 @@ class RidgeFamily(Member):
         features = self._features(Z)
         fitted = [
             _fit(group, features, targets, sample)
-            for _, group in groupby(self._experts, key=lambda expert: expert[:3] + expert[4:])
+            for _, group in groupby(self._experts, key=lambda expert: expert[:3])
         ]
         self._coefficients, self._intercepts = (np.concatenate(parts, axis=-2) for parts in zip(*fitted, strict=True))
 
@@ -87,15 +82,7 @@ def _fit(
     if not weights.any():  # of the uniform sample there is none yet
         weights = np.ones(len(targets))
     penalties = [expert.regularization for expert in experts]
-    fitted = solve_ridge(features, targets, weights, penalties)
-    for _ in range(HUBER_STEPS if experts[0].robust else 0):
-        coefficients, intercepts = fitted
-        error = np.abs(features @ coefficients[:, 0] + intercepts[0] - targets).max(axis=1)
-        near = 2 * np.median(error[weights > 0])
-        if not near:
-            break
-        fitted = solve_ridge(features, targets, weights * near / np.maximum(error, near), penalties)
-    return fitted
+    return solve_ridge(features, targets, weights, penalties)
 
 
 def solve_ridge(
@@ -127,5 +114,5 @@ def solve_ridge(
 
 def _name(expert: RidgeExpert, kind: str) -> str:
     constant = expert.regularization == np.inf
-    what = "constant" if constant else f"{'robust ' * expert.robust}{kind} λ={expert.regularization:g}"
+    what = "constant" if constant else f"{kind} λ={expert.regularization:g}"
     return described(what, expert.importance, expert.half_life, expert.at_random)
