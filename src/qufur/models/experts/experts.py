@@ -38,7 +38,7 @@ NARROW = (RidgeExpert(0.5, inf, False, 0.1),)
 FEATURES = 300
 DISTANCE = 2**0.5
 """How far two scaled inputs are apart, about."""
-TREES = 60
+TREES = 50
 MOST_COLUMNS = 100
 """Beyond it boosting takes too long, and trees look at some of the columns only."""
 ESTIMATOR_PRIOR = 5.0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import ExtraTreesRegressor
 
 from qufur.arrays import Floats
+from qufur.models.experts.forest import Forest
 from qufur.models.experts.ridge_family import solve_ridge
 
 
@@ -35,13 +34,13 @@ class ResidualTrees(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.coefficients_, self.intercept_ = coefficients[:, 0, 0], intercepts[0, 0]
         more = 0.1 * np.ptp(y)
         self.range_ = y.min() - more, y.max() + more
-        trees: Any = ExtraTreesRegressor(self.n_estimators, random_state=self.random_state)
-        self.trees_ = trees.fit(X, y - self._linear(X), sample_weight=weights)
+        trees = ExtraTreesRegressor(self.n_estimators, random_state=self.random_state)
+        self.forest_ = Forest(trees.fit(X, y - self._linear(X), sample_weight=weights))
         return self
 
     def predict(self, X: Floats) -> Floats:
         """Return the sum of both."""
-        return np.asarray(self._linear(X) + self.trees_.predict(X))
+        return np.asarray(self._linear(X) + self.forest_(X)[:, 0])
 
     def _linear(self, X: Floats) -> Floats:
         scores = (X - self.mean_) / self.unit_ @ self.coefficients_ + self.intercept_

@@ -1,0 +1,70 @@
+"""The trees of a scikit-learn forest, walked down together: fast for single rows, on which that takes long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import Floats
+
+
+FEW = 200
+"""Rows beyond which scikit-learn is faster."""
+
+
+class Forest:
+    """The mean of what the trees of a fitted forest say.
+
+    Parameters
+    ----------
+    fitted
+        A forest of scikit-learn, of regression or classification trees.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import ExtraTreesRegressor
+    >>> X = np.arange(12.0).reshape(6, 2)
+    >>> fitted = ExtraTreesRegressor(5, random_state=0).fit(X, X[:, 0])
+    >>> np.allclose(Forest(fitted)(X)[:, 0], fitted.predict(X))
+    True
+    """
+
+    def __init__(self, fitted: Any) -> None:
+        self._fitted = fitted
+        trees = [estimator.tree_ for estimator in fitted.estimators_]
+        self._roots = np.cumsum([0] + [tree.node_count for tree in trees[:-1]])
+        self._feature = np.concatenate([tree.feature for tree in trees])
+        self._threshold = np.concatenate([tree.threshold for tree in trees])
+        children = [
+            np.column_stack([tree.children_left, tree.children_right]) + root
+            for tree, root in zip(trees, self._roots, strict=True)
+        ]
+        self._children = np.concatenate(children)
+        leaves = self._feature < 0
+        self._children[leaves] = np.arange(len(leaves))[leaves, None]
+        self._feature[leaves] = 0
+        self._values = np.concatenate([tree.value[:, 0] for tree in trees])
+        self._depth = max(tree.max_depth for tree in trees)
+
+    @classmethod
+    def of(cls, fitted: Any) -> Forest | None:
+        """Return the forest that a fitted estimator is, if it is one."""
+        from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        kinds = ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+        return cls(fitted) if type(fitted) in kinds else None
+
+    def __call__(self, X: Floats) -> Floats:
+        """Return the means, of shape (rows, outputs)."""
+        if len(X) > FEW:
+            own = getattr(self._fitted, "predict_proba", self._fitted.predict)
+            return np.asarray(own(X)).reshape(len(X), -1)
+        rows = X.astype(np.float32)  # trees compare numbers of this precision
+        place = np.arange(len(rows))[:, None]
+        node = np.broadcast_to(self._roots, (len(rows), len(self._roots)))
+        for _ in range(self._depth):
+            right = rows[place, self._feature[node]] > self._threshold[node]
+            node = self._children[node, right.astype(np.intp)]
+        return np.asarray(self._values[node].mean(axis=1))
