@@ -15,12 +15,12 @@ from qufur import (
     QuFUR,
     Ridge,
     Threshold,
-    Totals,
     Trace,
     Uniform,
     run,
     streams,
 )
+from qufur.trace import Totals
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)) / 2

@@ -3,19 +3,27 @@
 from typing import TYPE_CHECKING
 
 from qufur.answer import Answer, Answers
-from qufur.estimates.report import Report
 from qufur.learner import Learner
 from qufur.models import Ridge
-from qufur.online_to_batch import Mixture, online_to_batch
+from qufur.online_to_batch import online_to_batch
 from qufur.registry import lazily
 from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Steady, Threshold, Uniform
 from qufur.run import run
-from qufur.trace import Totals, Trace
+from qufur.trace import Trace
 
 if TYPE_CHECKING:
     from qufur import hypotheses, planning, streams, theory
-    from qufur.models import ConfidenceSet, Converged, Experts, FisherSoftmax, KernelRidge, PaperAdam, Refit, Softmax
-    from qufur.planning import Forecast, Part, Plan, Spread, plan
+    from qufur.models import (
+        ConfidenceSet,
+        Converged,
+        Experts,
+        FisherSoftmax,
+        KernelRidge,
+        PaperAdam,
+        Refit,
+        Softmax,
+    )
+    from qufur.planning import plan
 else:
     # The others come when they are named: `import qufur` loads what a learner needs.
     __getattr__ = lazily(
@@ -34,7 +42,7 @@ else:
                 ],
                 "qufur.models",
             ),
-            **dict.fromkeys(["Forecast", "Part", "Plan", "Spread", "plan"], "qufur.planning"),
+            "plan": "qufur.planning",
             **{name: f"qufur.{name}" for name in ("hypotheses", "planning", "streams", "theory")},
         },
     )
@@ -50,24 +58,17 @@ __all__ = [
     "Experts",
     "FisherSoftmax",
     "FixedBudget",
-    "Forecast",
     "Greedy",
     "KernelRidge",
     "Learner",
-    "Mixture",
     "Paced",
     "PaperAdam",
-    "Part",
-    "Plan",
     "QuFUR",
     "Refit",
-    "Report",
     "Ridge",
     "Softmax",
-    "Spread",
     "Steady",
     "Threshold",
-    "Totals",
     "Trace",
     "Uniform",
     "hypotheses",

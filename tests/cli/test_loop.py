@@ -433,7 +433,7 @@ def test_files_of_another_kind_are_refused(work, tmp_path):
 
 def test_files_of_earlier_versions_go_on(work, tmp_path):
     """The file was saved before there were text columns, and before ids that were asked about were kept."""
-    file = Path(__file__).parents[1] / "storage" / "states" / "workbooks" / "1.qufur.gz"
+    file = Path(__file__).parents[1] / "storage" / "workbooks" / "0-before-texts.qufur.gz"
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
     assert "17 of 40 examples, 9 outstanding; 3 left" in work("status")[1]
     june, head = tmp_path / "june.csv", "flight,wind,sky,note"

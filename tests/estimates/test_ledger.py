@@ -96,3 +96,10 @@ def test_a_single_loss_is_that_of_many_to_the_bit(model):
     pairs = zip(predictions.tolist(), labels.tolist(), strict=True)
     single = [(model.loss_one(p, label), model.largest_loss_one(p)) for p, label in pairs]
     np.testing.assert_array_equal(np.array(single).T, many)
+
+
+def test_a_loss_at_its_bound_is_not_beyond_it():
+    ledger = Learner(Ridge(1), QuFUR(1.0)).ledger
+    ledger.answer_one(0.0, 0.5, 1.0)
+    ledger.answer(np.zeros(3), np.full(3, 0.5), np.array([1.0, -1.0, 1.5]))
+    assert (ledger.answered, ledger.beyond) == (4, 1)

@@ -10,12 +10,12 @@ from qufur import (
     QuFUR,
     Ridge,
     Softmax,
-    Spread,
     hypotheses,
     plan,
     run,
     streams,
 )
+from qufur.planning import Spread
 from qufur.planning.simulated import Drawn
 
 HiddenDomains = streams.HiddenDomains

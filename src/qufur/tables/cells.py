@@ -42,8 +42,8 @@ def clean(cell: Any) -> Any:
 def category(cell: str | float) -> str:
     """Return the name of a cell as a category; 2, 2.0 and the text 2.0 are one, so are true and True.
 
-    >>> [category(cell) for cell in (2, 2.0, "2.0", 0.5, "True", "007")]
-    ['2', '2', '2', '0.5', 'true', '007']
+    >>> [category(cell) for cell in (2, 2.0, "2.0", 0.5, "True", "007", "v2.0")]
+    ['2', '2', '2', '0.5', 'true', '007', 'v2.0']
     """
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() else str(cell)

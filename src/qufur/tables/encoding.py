@@ -11,13 +11,10 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, spread
-from qufur.tables.categorical import Categorical
+from qufur.tables.columns import Categorical, Kind, Numeric, Text, kind_from_state, kind_state
 from qufur.tables.embeddings import BERT
-from qufur.tables.kinds import Kind, kind_from_state, kind_state
-from qufur.tables.numeric import Numeric
 from qufur.tables.plain import numbers_in_text
 from qufur.tables.survey import Survey, TextSurvey
-from qufur.tables.text import Text
 from qufur.tables.text_vectors import vectors_of
 
 

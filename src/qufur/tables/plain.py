@@ -22,7 +22,7 @@ def plain_numbers(batch: Batch, names: Sequence[str]) -> Floats:
     values = numbers_in_text(batch, names)
     if values is not None:
         return values
-    values = np.empty((len(batch), len(names)))
+    values = np.empty((len(batch), len(names)), order="F")  # column by column, as they are written
     for j, name in enumerate(names):
         values[:, j] = _numbers(batch.column(name))
     odd = ~(np.abs(values) < LARGEST)

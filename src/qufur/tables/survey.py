@@ -10,7 +10,6 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, Column, bad_cell, shown
-from qufur.tables.categorical import Categorical
 from qufur.tables.cells import (
     category,
     first_bad,
@@ -22,10 +21,8 @@ from qufur.tables.cells import (
     numbers,
     vectors,
 )
-from qufur.tables.kinds import Kind
+from qufur.tables.columns import Categorical, Kind, Numeric, Text
 from qufur.tables.moments import Moments
-from qufur.tables.numeric import Numeric
-from qufur.tables.text import Text
 from qufur.tables.text_vectors import text_vectors
 
 MOST_CATEGORIES = 100

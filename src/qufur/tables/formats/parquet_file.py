@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,7 +75,7 @@ def _numbers(series: pl.Series) -> NDArray[Any] | None:
 
     dtype = series.dtype
     if dtype.is_float() or dtype.is_decimal():
-        return series.cast(pl.Float64).fill_null(math.nan).to_numpy()
+        return series.cast(pl.Float64).to_numpy()  # what is null is NaN there
     return series.to_numpy() if dtype.is_integer() and not series.null_count() else None
 
 

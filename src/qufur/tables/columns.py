@@ -1,0 +1,174 @@
+"""What a column can be: numbers, lists of numbers, categories or text; and how that is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qufur.arrays import LARGEST, Bools, Floats, Ints
+from qufur.tables.batch import FILL, Batch, Column
+from qufur.tables.cells import category, first_bad, first_other, listed, numbers, vectors
+from qufur.tables.text_vectors import text_vectors
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number per cell, or a list of them, as (number − mean) / deviation; a constant one is 0 for good.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    mean, deviation
+        Of the first table, one per number in a cell.
+    vector
+        Whether cells are lists.
+    blanks
+        Whether an indicator of missing cells is added.
+    """
+
+    name: str
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    vector: bool = False
+    blanks: bool = False
+    kind: ClassVar[str] = "numeric"
+
+    @property
+    def names(self) -> list[str]:
+        """One per column of x."""
+        own = [f"{self.name}[{j}]" for j in range(len(self.mean))] if self.vector else [self.name]
+        return [*own, f"{self.name} missing"] if self.blanks else own
+
+    @property
+    def allowed(self) -> str:
+        """What a cell may be."""
+        return f"lists of {len(self.mean)} finite numbers" if self.vector else "finite numbers"
+
+    def encode(self, batch: Batch, impute: bool) -> Floats:
+        """Return the columns of x; with `impute` a missing cell is the mean."""
+        column = batch.column(self.name)
+        values = self._read(column)
+        if values is None:
+            place = first_bad(column, self._read)
+            raise batch.refuse(self.name, place, self.allowed, "Correct the cell or drop the row.")
+        missing: Bools = np.isnan(values[:, 0])
+        if missing.any() and not impute:
+            raise batch.refuse(self.name, int(missing.argmax()), self.allowed, FILL)
+        scaled = self._scaled(values, missing, batch)
+        return np.column_stack([scaled, missing]) if self.blanks else scaled
+
+    @property
+    def _read(self) -> Callable[[Column], Floats | None]:
+        return (lambda column: vectors(column, len(self.mean))) if self.vector else numbers
+
+    def _scaled(self, values: Floats, missing: Bools, batch: Batch) -> Floats:
+        deviation = np.array(self.deviation)
+        scaled = np.zeros_like(values)
+        with np.errstate(over="ignore"):
+            np.divide(values - np.array(self.mean), deviation, out=scaled, where=deviation > 0)
+        scaled[missing] = 0.0
+        odd = ~(np.abs(scaled) < LARGEST).all(axis=1)
+        if odd.any():
+            allowed = "numbers not too large to be scaled"
+            raise batch.refuse(self.name, int(odd.argmax()), allowed, "Correct the cell or drop the row.")
+        return scaled
+
+
+@dataclass(frozen=True)
+class Text(Numeric):
+    """A text per cell, as the vector that a language model makes of it; its numbers are scaled like others.
+
+    Parameters
+    ----------
+    model
+        The name of the model, or its folder. The vectors of every table come from the same; it is not
+        fetched again.
+    """
+
+    model: str = field(kw_only=True)
+    kind: ClassVar[str] = "text"
+
+    @property
+    def allowed(self) -> str:
+        return "text"
+
+    @property
+    def _read(self) -> Callable[[Column], Floats | None]:
+        return partial(text_vectors, model=self.model, length=len(self.mean))
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A category per cell, one-hot; one that the first table did not have is all zeros.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    categories
+        Of the first table, sorted.
+    blanks
+        Whether missing cells are a category of their own.
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    blanks: bool = False
+    kind: ClassVar[str] = "categorical"
+
+    @property
+    def names(self) -> list[str]:
+        """One per column of x."""
+        own = [f"{self.name}={category}" for category in self.categories]
+        return [*own, f"{self.name} missing"] if self.blanks else own
+
+    def encode(self, batch: Batch, impute: bool) -> Floats:
+        """Return the columns of x."""
+        codes = self._codes(batch, impute)
+        onehot = np.zeros((len(codes), len(self.categories) + self.blanks))
+        known = np.flatnonzero(codes >= 0)
+        onehot[known, codes[known]] = 1.0
+        return onehot
+
+    def new(self, batch: Batch) -> set[str]:
+        """Return the categories that the first table did not have; the batch is known to be in order."""
+        cells = set(listed(batch.column(self.name))) - {None}
+        return {category(cell) for cell in cells} - set(self.categories)
+
+    def _codes(self, batch: Batch, impute: bool) -> Ints:
+        column = batch.column(self.name)
+        other = first_other(column)
+        if other is not None:
+            raise batch.refuse(self.name, other, "text or numbers", "Correct the cell or drop the row.")
+        cells = listed(column)
+        if None in cells and not impute:
+            raise batch.refuse(self.name, cells.index(None), "a category in every row", FILL)
+        place = {name: code for code, name in enumerate(self.categories)}
+        missing = len(self.categories) if self.blanks else -1
+        codes = {cell: missing if cell is None else place.get(category(cell), -1) for cell in set(cells)}
+        return np.fromiter(map(codes.__getitem__, cells), np.int64, len(cells))
+
+
+Kind = Numeric | Categorical | Text
+KINDS: dict[str, type[Kind]] = {kind.kind: kind for kind in (Numeric, Categorical, Text)}
+
+
+def kind_state(kind: Kind) -> dict[str, Any]:
+    """Return a kind as JSON values."""
+    fields = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in asdict(kind).items()
+    }
+    return {"kind": kind.kind, **fields}
+
+
+def kind_from_state(state: dict[str, Any]) -> Kind:
+    """Return the kind of which `kind_state` came."""
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in state.items()
+    }
+    return KINDS[fields.pop("kind")](**fields)

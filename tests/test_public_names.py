@@ -1,0 +1,54 @@
+"""What the top of the package offers is what users construct or call, and no more."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import qufur
+from qufur.models import MODELS
+from qufur.rules import RULES
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.py")]
+IMPORTED = re.compile(r"^from qufur import (?P<names>\([^)]*\)|.*)$", re.M)
+WHY = {
+    "models and rules, which a learner is made of": {kind.__name__ for kind in (*MODELS, *RULES)},
+    "how a softmax is trained": {"Converged", "PaperAdam"},
+    "does the work": {"Learner", "online_to_batch", "plan", "run"},
+    "made or opened in a loop of one's own": {"Answer", "Answers", "Trace"},
+    "packages whose contents users construct or call": {"hypotheses", "planning", "streams", "theory"},
+}
+FOR_CONTRIBUTORS = {"checks"}
+
+
+def test_every_public_name_has_a_reason():
+    assert sorted(qufur.__all__) == sorted(name for names in WHY.values() for name in names)
+
+
+def test_every_public_name_is_there():
+    assert all(hasattr(qufur, name) for name in qufur.__all__)
+
+
+def test_pages_import_public_names_only():
+    lists = [found["names"] for page in PAGES for found in IMPORTED.finditer(page.read_text())]
+    names = {name for names in lists for name in re.findall(r"\w+", names)}
+    assert names > {"Learner", "Ridge", "QuFUR"}
+    assert names - FOR_CONTRIBUTORS <= set(qufur.__all__)
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    {
+        "estimates.report": ["Report"],
+        "online_to_batch": ["Mixture"],
+        "planning": ["Forecast", "Part", "Plan", "Spread"],
+        "trace": ["Totals"],
+        "models": ["MODELS", "Model"],
+        "rules": ["RULES", "Rule"],
+    }.items(),
+)
+def test_what_is_handed_back_or_derived_from_is_in_its_module(module, names):
+    home = importlib.import_module(f"qufur.{module}")
+    assert all(hasattr(home, name) and not hasattr(qufur, name) for name in names)
