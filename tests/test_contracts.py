@@ -9,6 +9,8 @@ import pytest
 from qufur import Learner, QuFUR, Ridge, checks
 from qufur.rules.spending import Spending
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 @pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(("model", "rule"), list(checks.combinations()), ids=repr)

@@ -11,6 +11,8 @@ from tests.same import same, same_content
 from qufur import Answer, Answers, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, checks
 from qufur.snapshot import encode
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.clip(X @ [0.5, -0.3, 0.2], -1, 1)
 

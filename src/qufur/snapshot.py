@@ -125,7 +125,7 @@ def _upgraded(header: dict[str, Any], tensors: dict[str, Any], model: Model) -> 
 
     It does not have the sum of the probabilities, which the number of labels bought is about equal to.
     """
-    own = {"begun": True, "probability": float(header["spending"]["spent"])}
+    own = {"begun": 1, "probability": float(header["spending"]["spent"])}
     header = {**header, "version": VERSION, "ledger": header["ledger"] | own}
     tensors = dict(tensors)
     for name in ("ledger.passed", "ledger.seen"):

@@ -100,6 +100,6 @@ def test_a_single_loss_is_that_of_many_to_the_bit(model):
 
 def test_a_loss_at_its_bound_is_not_beyond_it():
     ledger = Learner(Ridge(1), QuFUR(1.0)).ledger
-    ledger.answer_one(0.0, 0.5, 1.0)
-    ledger.answer(np.zeros(3), np.full(3, 0.5), np.array([1.0, -1.0, 1.5]))
+    ledger.answer_one(0.0, 0.5, 1.0, 1.0)
+    ledger.answer(np.zeros(3), np.full(3, 0.5), np.ones(3), np.array([1.0, -1.0, 1.5]))
     assert (ledger.answered, ledger.beyond) == (4, 1)

@@ -13,6 +13,8 @@ from qufur.estimates.random_baseline import summed_uncertainty
 from qufur.hypotheses import LinearBall
 from qufur.snapshot import encode
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 STREAM = streams.Arrays.of(streams.HiddenDomains([600, 600], [6, 3], noise=0.2, seed=1))
 
 

@@ -157,7 +157,7 @@ class Ledger:
         # Before the range of labels is known, an estimate of no matter which scale stands for none.
         estimate = self._estimate or LossEstimate(1.0, typical_probability=self._typical_probability)
         parts = {"estimate": estimate.state(), "shifts": self.shifts.state()}
-        parts["begun"] = self._estimate is not None
+        parts["begun"] = int(self._estimate is not None)
         return values | parts, {"passed": self._passed.rows, "seen": self._seen.rows}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:

@@ -46,6 +46,8 @@ class Model(ABC):
     """Whether the state takes the same memory however much was learned, outstanding queries aside."""
     any_norm: ClassVar[bool]
     """Whether numbers stay right when the norms of inputs differ by many orders of magnitude."""
+    quick: ClassVar[bool] = True
+    """Whether it takes no time to speak of to try it with every instance of every rule."""
     scales_inputs: ClassVar[bool] = False
     """Whether Δ is measured in units that are learned from all inputs, those without a label included."""
     weighs_purchases: ClassVar[bool] = False

@@ -14,6 +14,7 @@ SHARPNESSES = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 USUAL_SHARPNESS, FEWEST = 3.0, 8
 LEAST = 0.003
 LANDMARKS = 250
+TINY = 1e-12
 
 
 class ClassRidge(Member):
@@ -93,18 +94,22 @@ def leave_one_out(features: Floats, targets: Floats, weights: Floats) -> tuple[F
     few = len(A) < A.shape[1]
     values, vectors = eigh(A @ A.T if few else A.T @ A, check_finite=False)
     values = np.maximum(values, 0.0)
-    basis = vectors * np.sqrt(values) if few else A @ vectors
+    # The columns of `basis` are orthogonal; what lies outside of them, no λ can fit.
+    basis = vectors if few else A @ (vectors / np.sqrt(np.maximum(values, TINY)))
     moved = basis.T @ B
+    outside, rest = 1 - (basis**2).sum(axis=1) - weights / total, B - basis @ moved
     best = np.inf, 0.0, targets
     for penalty in PENALTIES:
-        leverage = np.minimum(basis**2 @ (1 / (values + penalty)) + weights / total, 0.999)
-        residual = (B - basis @ (moved / (values + penalty)[:, None])) / root / (1 - leverage)[:, None]
+        left = penalty / (values + penalty)
+        # 1 − h itself, not h: with more columns than rows h is near 1, and all that counts is in 1 − h.
+        free = np.maximum(outside + basis**2 @ left, TINY)
+        residual = (rest + basis @ (left[:, None] * moved)) / root / free[:, None]
         error = float((weights[:, None] * residual**2).sum())
         if error < best[0]:
             best = error, penalty, residual
     _, penalty, residual = best
     inverse = 1 / (values + penalty)[:, None]
-    coefficients = A.T @ (vectors @ (vectors.T @ B * inverse)) if few else vectors @ (moved * inverse)
+    coefficients = A.T @ (vectors @ (moved * inverse)) if few else vectors @ (vectors.T @ (A.T @ B) * inverse)
     return center, mean, coefficients, targets - residual
 
 

@@ -23,13 +23,14 @@ LEAST_PROBABILITY = 0.003
 """Of a class, in what one expert says."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Committee(Model):
     """A model of experts that are fitted anew as labels come; `Experts` describes the parameters."""
 
     monotone = True
     bounded = False
     any_norm = True
+    quick = False
     scales_inputs = True
     weighs_purchases = True
 
@@ -51,6 +52,13 @@ class Committee(Model):
         )
         if label_range is not None and self.classes is not None:
             raise invalid("label_range", owner, "left out where there are classes", repr(label_range))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what describes them: estimators know no equality."""
+        return type(self) is type(other) and self.describe() == other.describe()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(repr(self.describe()))
 
     @abstractmethod
     def panel(self, dim: int) -> Panel:

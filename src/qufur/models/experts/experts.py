@@ -45,7 +45,7 @@ ESTIMATOR_PRIOR = 5.0
 """An estimator for numbers counts as much as so many ridge regressions before any label."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Experts(Committee):
     """Predict with the weighted mean of many experts, on inputs and labels as they come.
 

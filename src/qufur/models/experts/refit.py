@@ -15,7 +15,7 @@ from qufur.models.experts.estimator_expert import EstimatorExpert
 from qufur.models.experts.panel import Panel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Refit(Committee):
     """A scikit-learn regressor or classifier that is fitted anew now and then.
 

@@ -1,0 +1,187 @@
+"""Each kind of expert against scikit-learn, or against leaving rows out one by one."""
+
+import warnings
+from math import inf
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import Ridge as SklearnRidge
+
+from qufur.errors import FailedFitWarning
+from qufur.models.experts.class_ridge import PENALTIES, ClassRidge, leave_one_out
+from qufur.models.experts.estimator_expert import EstimatorExpert
+from qufur.models.experts.forest import FEW, Forest
+from qufur.models.experts.labelled import FREE, Labelled, Terms
+from qufur.models.experts.random_features import RandomFeatures
+from qufur.models.experts.residual_trees import ResidualTrees
+from qufur.models.experts.ridge_family import RidgeExpert, RidgeFamily
+
+
+def sample(count=40, dim=5, seed=0):
+    rng = np.random.default_rng(seed)
+    labelled = Labelled()
+    for x in rng.normal(size=(count, dim)):
+        terms = Terms(rng.uniform(0.01, 1), 0.3, bool(rng.random() < 0.5))
+        labelled.add(x, float(x[0] - 2 * x[1] + 0.1 * rng.normal() + 7), terms)
+    return labelled.first()
+
+
+def weights_by_hand(rows, importance, half_life):
+    count = len(rows.y)
+    return np.array(
+        [
+            min(20, (mean / p) ** importance) * 0.5 ** ((count - 1 - place) / half_life)
+            for place, (p, mean, _) in enumerate(rows.terms.tolist())
+        ]
+    )
+
+
+def test_weights_of_labels():
+    rows = sample()
+    for importance, half_life in ((0.0, inf), (0.5, 80), (1.0, 5)):
+        expected = weights_by_hand(rows, importance, half_life)
+        np.testing.assert_allclose(rows.weights(importance, half_life), expected, rtol=1e-5)
+    assert FREE == Terms(1.0, 1.0, False)
+
+
+@pytest.mark.parametrize("dim", [5, 60], ids=["more rows", "more columns"])
+def test_ridge_experts_are_weighted_ridge_regressions(dim):
+    rows = sample(dim=dim)
+    kinds = [(0.5, inf, False, 0.1), (0.5, inf, False, 10.0), (1.0, 30, False, 1.0), (0.0, inf, True, 1.0)]
+    family = RidgeFamily([RidgeExpert(*kind) for kind in kinds], lambda Z: Z, "linear")
+    family.rest(np.zeros(1))
+    family.fit(rows, rows.X, rows.y[:, None])
+    found = family.predict(rows.X, rows.X)[:, :, 0]
+    for place, (importance, half_life, at_random, penalty) in enumerate(kinds):
+        weights = rows.weights(importance, half_life) * (rows.at_random if at_random else 1)
+        theirs = SklearnRidge(penalty).fit(rows.X, rows.y, sample_weight=weights)
+        np.testing.assert_allclose(found[:, place], theirs.predict(rows.X), rtol=1e-8)
+
+
+def test_an_infinite_penalty_is_the_weighted_mean_and_no_label_is_what_was_said_first():
+    rows = sample()
+    family = RidgeFamily([RidgeExpert(1.0, inf, False, inf)], lambda Z: Z, "linear")
+    family.rest(np.array([3.5]))
+    assert (family.predict(rows.X, rows.X) == 3.5).all()
+    family.fit(rows, rows.X, rows.y[:, None])
+    np.testing.assert_allclose(family.predict(rows.X, rows.X)[:, 0, 0], np.average(rows.y, weights=rows.weights(1.0, inf)))
+    assert family.names == ["constant, weights κ=1"]
+
+
+def test_random_features_have_the_products_of_a_gaussian_kernel():
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    found = RandomFeatures(3, 200_000, 1.5, np.random.default_rng(1))(X)
+    expected = np.exp(-((X[:, None] - X) ** 2).sum(axis=-1) / (2 * 1.5**2))
+    np.testing.assert_allclose(found @ found.T, expected, atol=0.01)  # 4 deviations of the mean of 2·10⁵
+
+
+def one_hot(rows, classes=3):
+    return np.eye(classes)[np.digitize(rows.y, [6, 8])]
+
+
+@pytest.mark.parametrize("dim", [5, 60], ids=["more rows", "more columns"])
+def test_leaving_one_out_is_what_it_says(dim):
+    rows = sample(30, dim)
+    targets, weights = one_hot(rows), rows.weights(0.5, inf)
+    _, _, _, scores = leave_one_out(rows.X, targets, weights)
+    errors = []
+    for penalty in PENALTIES:
+        left = np.array([_without(place, rows.X, targets, weights, penalty) for place in range(30)])
+        errors.append((weights @ (targets - left) ** 2).sum())
+        if errors[-1] == min(errors):
+            best = left
+    np.testing.assert_allclose(scores, best, rtol=1e-6, atol=1e-6)
+
+
+def _without(place, X, targets, weights, penalty):
+    """Return the scores of a row from the others; the center, which the row is part of, is not moved."""
+    center, mean = np.average(X, axis=0, weights=weights), np.average(targets, axis=0, weights=weights)
+    kept = np.arange(len(X)) != place
+    # The intercept as one more column, without a penalty, is what centring stands for.
+    A = np.column_stack([X - center, np.ones(len(X))])
+    P = np.diag([penalty] * X.shape[1] + [0.0])
+    W = np.diag(weights * kept)
+    solved = np.linalg.solve(A.T @ W @ A + P, A.T @ W @ (targets - mean))
+    return A[place] @ solved + mean
+
+
+@pytest.mark.parametrize("bandwidth", [None, 0.7])
+def test_class_ridge_finds_classes_and_says_probabilities(bandwidth):
+    rows, member = sample(200, 2), ClassRidge(bandwidth, inf)
+    targets = np.eye(2)[(rows.y > 7).astype(int)]
+    member.rest(np.full(2, 1 / 2))
+    assert (member.predict(rows.X, rows.X) == 1 / 2).all()
+    member.fit(rows, rows.X, targets)
+    found = member.predict(rows.X, rows.X)[:, 0]
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert (found.argmax(axis=1) == targets.argmax(axis=1)).mean() > 0.95
+
+
+def test_class_ridge_on_the_uniform_sample_sees_nothing_else():
+    rows, member = sample(), ClassRidge(None, inf, at_random=True)
+    member.fit(rows, rows.X, one_hot(rows))
+    only = ClassRidge(None, inf)
+    kept = rows._replace(X=rows.X[rows.at_random], y=rows.y[rows.at_random], terms=rows.terms[rows.at_random])
+    only.fit(kept, kept.X, one_hot(kept))
+    np.testing.assert_allclose(member.predict(rows.X, rows.X), only.predict(rows.X, rows.X))
+
+
+@pytest.mark.parametrize("count", [1, FEW, FEW + 1])
+def test_a_forest_says_what_scikit_learn_does(count):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
+    for kind in (ExtraTreesRegressor, RandomForestRegressor, ExtraTreesClassifier):
+        fitted = kind(7, random_state=1).fit(X, y)
+        theirs = getattr(fitted, "predict_proba", fitted.predict)(X[:count])
+        np.testing.assert_allclose(Forest(fitted)(X[:count]), theirs.reshape(count, -1), rtol=1e-12)
+    assert Forest.of(LinearRegression().fit(X, y)) is None
+
+
+def test_residual_trees_go_on_beyond_the_rows_they_saw():
+    X = np.linspace(0, 1, 50)[:, None]
+    fitted = ResidualTrees(10, random_state=0).fit(X, 3 * X[:, 0], np.ones(50))
+    assert ExtraTreesRegressor(10, random_state=0).fit(X, 3 * X[:, 0]).predict([[1.05]]) <= 3.0
+    assert 3.0 < fitted.predict(np.array([[1.05]]))[0] <= 3.3
+
+
+class Fails(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("no such luck\nand more")
+
+
+class SaysNan(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), np.nan)
+
+
+@pytest.mark.parametrize(("estimator", "reason"), [(Fails(), "no such luck"), (SaysNan(), "not finite")])
+def test_an_estimator_that_fails_is_named_and_rests(estimator, reason):
+    rows, member = sample(), EstimatorExpert(estimator)
+    member.rest(np.zeros(1))
+    with pytest.warns(FailedFitWarning, match=f"{type(estimator).__name__} could not be fitted to 40 labels .*{reason}.*rests"):
+        member.fit(rows, rows.X, rows.y[:, None])
+    np.testing.assert_allclose(member.predict(rows.X, rows.X), rows.y.mean())
+
+
+def test_an_estimator_is_given_weights_and_a_seed_where_it_takes_them():
+    rows = sample()
+    member = EstimatorExpert(ExtraTreesRegressor(3), 1.0, half_life=10, seed=5)
+    member.fit(rows, rows.X, rows.y[:, None])
+    theirs = ExtraTreesRegressor(3, random_state=5).fit(rows.X, rows.y, sample_weight=rows.weights(1.0, 10))
+    np.testing.assert_allclose(member.predict(rows.X, rows.X)[:, 0, 0], theirs.predict(rows.X))
+
+
+def test_one_class_is_said_as_a_frequency_and_a_class_that_is_not_there_has_none():
+    rows, member = sample(), EstimatorExpert(LogisticRegression())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        member.fit(rows, rows.X, np.eye(3)[np.ones(40, dtype=int)])
+    assert (member.predict(rows.X, rows.X)[:, 0] == [0, 1, 0]).all()
+    member.fit(rows, rows.X, np.eye(3)[(rows.y > 7) * 2])
+    assert (member.predict(rows.X, rows.X)[:, 0, 1] == 0).all()
