@@ -117,7 +117,8 @@ class Learner:
         if not math.isfinite(prediction + uncertainty):
             raise beyond_numbers(prediction, uncertainty)
         query, probability, charge, at_random = spending.decide_one(uncertainty, self.rng, domains)
-        largest_loss = state.largest_loss_one(prediction)
+        known = model.loss_scale is not None
+        largest_loss = (model if known else state).largest_loss_one(prediction)
         self.dim = len(row)
         self.next_id = self.next_id + 1 if name == self.next_id else beyond([name], self.next_id)
         if query:
@@ -204,8 +205,8 @@ class Learner:
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
 
-    def predict(self, X: ArrayLike) -> Floats:
-        """Return the prediction for each row, from the labelled data alone."""
+    def predict(self, X: ArrayLike) -> Any:
+        """Return the prediction for each row, from the labelled data alone: a number, or a class."""
         self._operation.check_idle()
         return self.model.decode_predictions(self.state.predict(as_inputs(X, self.dim, "Learner")))
 

@@ -113,7 +113,8 @@ def decode(
     charges = map(Charge, tensors["charges"], header["places"])
     columns = header["ids"], tensors["ledger.open"].tolist(), charges
     learner.queries = {
-        id: Query(*decision, charge) for id, decision, charge in zip(*columns, strict=True)
+        id: Query(prediction, probability, largest_loss, charge)
+        for id, (prediction, probability, largest_loss), charge in zip(*columns, strict=True)
     }
     _check_agreement(learner)
     check_kept(content, encode(learner))

@@ -161,10 +161,7 @@ class Workbook:
 
     def _learn(self, labels: dict[Id, float]) -> None:
         queries, rows = self.learner.queries, self.learner.state.pending
-        records = {
-            name: Record(label, *queries[name][:3], rows[name])
-            for name, label in labels.items()
-        }
+        records = {name: Record(label, *queries[name][:3], rows[name]) for name, label in labels.items()}
         self.learner.tell_many(list(labels), np.array(list(labels.values())))
         self.told |= records
 
@@ -172,13 +169,12 @@ class Workbook:
         """Learn all labels anew: what a wrong one left behind may be larger than the right ones."""
         records = list(self.told.values())
         told = {
-            name: record._replace(label=labels.get(name, record.label))
-            for name, record in self.told.items()
+            name: record._replace(label=labels.get(name, record.label)) for name, record in self.told.items()
         }
         new = np.array([record.label for record in told.values()])
         cast(LeastSquaresState, self.learner.state).relearn(np.array([record.row for record in records]), new)
-        old, *decided = np.array([record[:4] for record in records]).T
-        self.learner.ledger.correct(*decided, old, new)
+        old, prediction, probability, largest_loss = np.array([record[:4] for record in records]).T
+        self.learner.ledger.correct(prediction, probability, largest_loss, old, new)
         self.told = told
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -221,7 +217,12 @@ class Workbook:
         learner = snapshot.decode(Learner, (header["learner"], tensors))
         if columns.shape[1:] == (3,):  # files of before leave out the largest losses
             columns = np.column_stack([columns, learner.model.largest_loss(columns[:, 1])])
-        records = [Record(*numbers, row) for numbers, row in zip(columns.tolist(), rows, strict=True)]
+        records = [
+            Record(label, prediction, probability, largest_loss, row)
+            for (label, prediction, probability, largest_loss), row in zip(
+                columns.tolist(), rows, strict=True
+            )
+        ]
         told = dict(zip(own["told"], records, strict=True))
         encoding = Encoding.from_state(own["encoding"])
         # Files without it are of before; what has a label or waits for one is known all the same.

@@ -118,7 +118,7 @@ class QuFURRegressor(_Queries, base.Regressor):
 
     def predict_one(self, x: Features) -> float:
         """Return the prediction; it changes nothing."""
-        return self.learner.predict(self._dicts.row(x)).item()
+        return float(self.learner.predict(self._dicts.row(x))[0])
 
 
 class QuFURClassifier(_Queries, base.Classifier):

@@ -107,7 +107,8 @@ class Ledger:
         if len(queries) == 1:
             self.answer_one(*queries[0][:3], labels.item())
         elif queries:
-            self.answer(*decisions(queries).T, labels)
+            prediction, probability, largest_loss = decisions(queries).T
+            self.answer(prediction, probability, largest_loss, labels)
 
     def correct(
         self, prediction: Floats, probability: Floats, largest_loss: Floats, old: Floats, new: Floats
@@ -156,8 +157,8 @@ class Ledger:
         values = {name: getattr(self, name) for name in _NUMBERS}
         # Before the range of labels is known, an estimate of no matter which scale stands for none.
         estimate = self._estimate or LossEstimate(1.0, typical_probability=self._typical_probability)
-        parts = {"estimate": estimate.state(), "shifts": self.shifts.state()}
-        parts["begun"] = int(self._estimate is not None)
+        begun = int(self._estimate is not None)
+        parts = {"estimate": estimate.state(), "shifts": self.shifts.state(), "begun": begun}
         return values | parts, {"passed": self._passed.rows, "seen": self._seen.rows}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:

@@ -70,7 +70,7 @@ class Model(ABC):
     @property
     @abstractmethod
     def loss_scale(self) -> float | None:
-        """The largest loss of a prediction in range, for a label in range; None where the range is learned."""
+        """The largest loss of a prediction in range, for a label in range; None where that is learned."""
 
     def largest_loss(self, prediction: Floats) -> Floats:
         """Return the largest loss that each prediction may turn out to have, for labels in range."""
@@ -154,7 +154,6 @@ class State(ABC):
         Inputs whose label was asked for and has not come, by id.
     """
 
-    model: Model
     pending: dict[Id, Floats]
 
     @abstractmethod
@@ -177,8 +176,11 @@ class State(ABC):
         return self.predict(x[None]).item(), self.uncertainty(x[None]).item()
 
     def largest_loss_one(self, prediction: float) -> float:
-        """Return the largest loss that it may turn out to have, as far as is known; 0 where it is not."""
-        return self.model.largest_loss_one(prediction)
+        """Return the largest loss that it may turn out to have, where the range of labels is learned.
+
+        It is 0 while that is not known.
+        """
+        return 0.0
 
     @property
     def first_block_size(self) -> int:

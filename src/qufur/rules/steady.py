@@ -21,8 +21,8 @@ class Steady(Rule):
     """Spend a budget evenly, half of it at random: no drift and no wrong model can do much harm.
 
     The probability is min(1, r(½ + ½Δ/Δ̄)), with Δ̄ the running mean of Δ. So about half of the labels are a
-    uniform sample, and Δ chooses the others within the pace r, which is set anew at fixed positions. The first
-    example is bought for sure: before its first label a model knows nothing of the labels' size.
+    uniform sample, and Δ chooses the others within the pace r, which is set anew at fixed positions. The
+    first example is bought for sure: before its first label a model knows nothing of the labels' size.
 
     With a budget B and a horizon T, r = (labels left / examples left)(1 + 3e^(−8n/B)), n being bought: first
     faster, so that a model is there soon, then evenly. The whole budget is spent, and never exceeded; beyond

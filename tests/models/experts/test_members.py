@@ -44,7 +44,7 @@ def test_weights_of_labels():
     for importance, half_life in ((0.0, inf), (0.5, 80), (1.0, 5)):
         expected = weights_by_hand(rows, importance, half_life)
         np.testing.assert_allclose(rows.weights(importance, half_life), expected, rtol=1e-5)
-    assert FREE == Terms(1.0, 1.0, False)
+    assert Terms(1.0, 1.0, False) == FREE
 
 
 @pytest.mark.parametrize("dim", [5, 60], ids=["more rows", "more columns"])
@@ -67,7 +67,9 @@ def test_an_infinite_penalty_is_the_weighted_mean_and_no_label_is_what_was_said_
     family.rest(np.array([3.5]))
     assert (family.predict(rows.X, rows.X) == 3.5).all()
     family.fit(rows, rows.X, rows.y[:, None])
-    np.testing.assert_allclose(family.predict(rows.X, rows.X)[:, 0, 0], np.average(rows.y, weights=rows.weights(1.0, inf)))
+    np.testing.assert_allclose(
+        family.predict(rows.X, rows.X)[:, 0, 0], np.average(rows.y, weights=rows.weights(1.0, inf))
+    )
     assert family.names == ["constant, weights κ=1"]
 
 
@@ -164,7 +166,10 @@ class SaysNan(RegressorMixin, BaseEstimator):
 def test_an_estimator_that_fails_is_named_and_rests(estimator, reason):
     rows, member = sample(), EstimatorExpert(estimator)
     member.rest(np.zeros(1))
-    with pytest.warns(FailedFitWarning, match=f"{type(estimator).__name__} could not be fitted to 40 labels .*{reason}.*rests"):
+    with pytest.warns(
+        FailedFitWarning,
+        match=f"{type(estimator).__name__} could not be fitted to 40 labels .*{reason}.*rests",
+    ):
         member.fit(rows, rows.X, rows.y[:, None])
     np.testing.assert_allclose(member.predict(rows.X, rows.X), rows.y.mean())
 

@@ -24,7 +24,30 @@ def play(X, cuts=()):
 
 def test_it_is_set_anew_at_fixed_positions():
     X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
-    assert play(X)[1] == [1, 2, 4, 8, 16, 32, 36, 40, 45, 50, 56, 63, 70, 78, 87, 97, 109, 122, 137, 154, 173, 194]
+    assert play(X)[1] == [
+        1,
+        2,
+        4,
+        8,
+        16,
+        32,
+        36,
+        40,
+        45,
+        50,
+        56,
+        63,
+        70,
+        78,
+        87,
+        97,
+        109,
+        122,
+        137,
+        154,
+        173,
+        194,
+    ]
 
 
 def test_mean_and_deviation_are_those_of_all_rows_up_to_the_last_position():
@@ -56,7 +79,8 @@ def test_a_column_stays_out_until_it_varies():
 def test_it_is_set_anew_before_what_is_far_out():
     X = np.random.default_rng(3).uniform(-1, 1, (100, 2))
     X[53, 1] = 1e6
-    assert 54 in play(X)[1] and 54 not in play(X[:53])[1]
+    assert 54 in play(X)[1]
+    assert 54 not in play(np.delete(X, 53, axis=0))[1]
     assert 76 not in play(np.vstack([X[:75], X[53], X[76:]]))[1]  # as far as what was there already
 
 

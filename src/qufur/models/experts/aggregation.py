@@ -47,9 +47,9 @@ class Aggregation(ABC):
 class PolynomialWeights(Aggregation):
     """ML-Poly on the gradients of the squared loss (Gaillard, Stoltz and van Erven 2014), discounted.
 
-    An expert's regret r is how much the loss would fall, at first, if it counted more. Weights go with the sum
-    of r where that is above 0, over the sum of r²: there is no learning rate, and units do not matter. Both
-    sums forget, as the best expert may change.
+    An expert's regret r is how much the loss would fall, at first, if it counted more. Weights go with the
+    sum of r where that is above 0, over the sum of r²: there is no learning rate, and units do not matter.
+    Both sums forget, as the best expert may change.
 
     Examples
     --------
@@ -94,8 +94,8 @@ class PolynomialWeights(Aggregation):
 class ExponentialWeights(Aggregation):
     """Exponential weights on the log loss with fixed share, for probabilities of classes.
 
-    After a label a weight is multiplied by exp(−η·loss), and a small share of the whole is handed out anew, as
-    it was at first: an expert that was bad can come back. Probabilities are pooled by their logarithms.
+    After a label a weight is multiplied by exp(−η·loss), and a small share of the whole is handed out anew,
+    as it was at first: an expert that was bad can come back. Probabilities are pooled by their logarithms.
     """
 
     rate, share, least = 0.5, 0.01, 0.003

@@ -64,7 +64,7 @@ class ClassRidge(Member):
 
 
 class Landmarks:
-    """A Gaussian kernel through its values at some rows, whitened so that products are those of the kernel."""
+    """A Gaussian kernel through its values at some rows, whitened so that products are its values."""
 
     def __init__(self, Z: Floats, bandwidth: float) -> None:
         few = len(Z) <= LANDMARKS
@@ -82,11 +82,13 @@ class Landmarks:
 
     def _squares(self, Z: Floats) -> Floats:
         own, theirs = (np.einsum("ij,ij->i", rows, rows) for rows in (Z, self._rows))
-        return np.maximum(own[:, None] + theirs - 2 * Z @ self._rows.T, 0.0)
+        return np.asarray(np.maximum(own[:, None] + theirs - 2 * Z @ self._rows.T, 0.0))
 
 
-def leave_one_out(features: Floats, targets: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the center, the mean, the coefficients of the best λ, and the scores that leave out their row."""
+def leave_one_out(
+    features: Floats, targets: Floats, weights: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return center, mean, the coefficients of the best λ, and scores that leave out their own row."""
     total = weights.sum()
     center, mean = weights @ features / total, weights @ targets / total
     root = np.sqrt(weights)[:, None]

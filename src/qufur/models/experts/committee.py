@@ -55,7 +55,7 @@ class Committee(Model):
 
     def __eq__(self, other: object) -> bool:
         """Compare what describes them: estimators know no equality."""
-        return type(self) is type(other) and self.describe() == other.describe()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.describe() == other.describe()
 
     def __hash__(self) -> int:
         return hash(repr(self.describe()))

@@ -70,12 +70,12 @@ class EstimatorExpert(Member):
             self._fitted = self._try_to_fit(sample, y)
             self._forest = Forest.of(self._fitted)
             if not np.isfinite(self._outputs(sample.X[:1])).all():
-                raise ValueError("its predictions are not finite")  # noqa: TRY301
+                raise ValueError("its predictions are not finite")
         except Exception as error:  # whatever somebody else's code may raise
             self._fitted = self._forest = None
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            text = f"{self.names[0]} could not be fitted to {len(y)} labels ({reason}); it rests until the next fit."
-            warnings.warn(text, FailedFitWarning, stacklevel=2)
+            failed = f"{self.names[0]} could not be fitted to {len(y)} labels ({reason})"
+            warnings.warn(f"{failed}; it rests until the next fit.", FailedFitWarning, stacklevel=2)
 
     def predict(self, X: Floats, Z: Floats) -> Floats:
         if self._fitted is None or not len(X):

@@ -20,6 +20,7 @@ from qufur.models.experts.refit import Refit, check_estimator
 from qufur.models.experts.ridge_family import RidgeExpert, RidgeFamily
 
 LINEAR = (
+    RidgeExpert(0.5, inf, False, 0.01),
     RidgeExpert(0.5, inf, False, 0.1),
     RidgeExpert(0.5, inf, False, 1.0),
     RidgeExpert(0.5, inf, False, 10.0),
@@ -50,9 +51,9 @@ class Experts(Committee):
     """Predict with the weighted mean of many experts, on inputs and labels as they come.
 
     The experts are ridge regressions that differ in λ, in how they weigh labels and in what they forget, on
-    the inputs and on random features of them; tree ensembles; a constant; and one that learns from the labels
-    bought at random alone. For classes: least squares and logistic regressions instead. Each is judged by what
-    it said of examples before their labels came.
+    the inputs and on random features of them; tree ensembles; a constant; and one that learns from the
+    labels bought at random alone. For classes: least squares and logistic regression instead. Each is judged
+    by what it said of examples before their labels came.
 
     Inputs are scaled inside, by all inputs so far. For numbers Δ is that of a linear model: how new an input
     is. For classes it is 1.02 less the difference of the two largest probabilities.
@@ -153,7 +154,7 @@ class Experts(Committee):
         each = ESTIMATOR_PRIOR if self.classes is None else 1.0
         quick = sum(len(member.names) for member in panel.quick)
         weights = np.array([1.0] * quick + [each] * len(panel.slow))
-        return weights / weights.sum()
+        return np.asarray(weights / weights.sum())
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Experts]:

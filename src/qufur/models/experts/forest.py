@@ -1,4 +1,4 @@
-"""The trees of a scikit-learn forest, walked down together: fast for single rows, on which that takes long."""
+"""The trees of a scikit-learn forest, walked down together: for single rows that is much faster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats
-
 
 FEW = 200
 """Rows beyond which scikit-learn is faster."""
@@ -50,10 +49,14 @@ class Forest:
     @classmethod
     def of(cls, fitted: Any) -> Forest | None:
         """Return the forest that a fitted estimator is, if it is one."""
-        from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+        from sklearn import ensemble
 
-        kinds = ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+        kinds = (
+            ensemble.ExtraTreesClassifier,
+            ensemble.ExtraTreesRegressor,
+            ensemble.RandomForestClassifier,
+            ensemble.RandomForestRegressor,
+        )
         return cls(fitted) if type(fitted) in kinds else None
 
     def __call__(self, X: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from qufur.arrays import Floats
 
 WIDENED = 0.1
-"""Predictions go beyond a learned range by this share of its width, on each side."""
+"""Predictions go beyond a learned range by this share of its width, and by 1/√n more after n labels."""
 
 
 class LabelRange:
@@ -19,13 +19,14 @@ class LabelRange:
     >>> seen.clip(np.array([7.0])), seen.middle
     (array([7.]), 0.0)
     >>> seen.take_in(np.array([10.0, 20.0]))
-    >>> seen.clip(np.array([0.0, 15.0])), seen.largest_loss(np.array([15.0]))
-    (array([ 9., 15.]), array([100.]))
+    >>> seen.clip(np.array([0.0, 15.0])).round(2), seen.largest_loss(np.array([15.0]))
+    (array([ 1.93, 15.  ]), array([100.]))
     """
 
     def __init__(self, given: tuple[float, float] | None) -> None:
         self.given = given
         self.low, self.high = (math.inf, -math.inf) if given is None else given
+        self.count = 0
 
     @property
     def width(self) -> float:
@@ -39,6 +40,7 @@ class LabelRange:
 
     def take_in(self, labels: Floats) -> None:
         """Let labels widen a range that is learned."""
+        self.count += len(labels)
         if self.given is None and len(labels):
             self.low, self.high = min(self.low, float(labels.min())), max(self.high, float(labels.max()))
 
@@ -46,7 +48,7 @@ class LabelRange:
         """Keep predictions within the range, somewhat widened if it is learned."""
         if self.low > self.high:
             return predictions
-        more = WIDENED * self.width if self.given is None else 0.0
+        more = self.width * (WIDENED + self.count**-0.5) if self.given is None else 0.0
         return np.asarray(np.clip(predictions, self.low - more, self.high + more))
 
     def largest_loss(self, predictions: Floats) -> Floats:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Floats, Ints
 from qufur.models.base import Id
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Effort, Lookahead, Terms
 
@@ -47,7 +48,7 @@ class CommitteeLookahead(Lookahead):
         state.scaling.take_in(self._X)
         return predictions
 
-    def _consult(self, rows: slice, before: Floats) -> Floats:
+    def _consult(self, rows: slice, before: Ints) -> Floats:
         """Return what the experts say about some rows; `before` says where labels are still to come.
 
         They are asked about all rows up to the next fit at once.
@@ -60,7 +61,6 @@ class CommitteeLookahead(Lookahead):
             self._said = state.panel.predict(self._X[self._consulted], self._Z[self._consulted])
         start = self._consulted.start
         return state.model.bounded_outputs(self._said[rows.start - start : rows.stop - start], state.labels)
-
 
 
 class NoveltyLookahead(CommitteeLookahead):
@@ -128,7 +128,7 @@ def _stretches(arrivals: Arrivals, count: int) -> Iterator[tuple[slice, slice]]:
     """Yield rows that are predicted alike, and the labels that arrive after them."""
     edges = [*np.flatnonzero(np.diff(arrivals.before, prepend=-1)).tolist(), len(arrivals.before)]
     start = 0
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges):
         stop = int(arrivals.before[first])
         yield slice(start, stop), slice(first, last)
         start = stop

@@ -40,7 +40,7 @@ class Member(ABC):
 
     @abstractmethod
     def predict(self, X: Floats, Z: Floats) -> Floats:
-        """Return what each expert says about rows, given as they came and scaled: (rows, experts, outputs)."""
+        """Return what experts say of rows, given as they came and scaled: (rows, experts, outputs)."""
 
 
 def described(kind: str, importance: float, half_life: float, at_random: bool = False) -> str:

@@ -69,6 +69,6 @@ def check_estimator(estimator: Any, owner: str, *, classifies: bool) -> None:
 
     fits = hasattr(estimator, "get_params") and not isinstance(estimator, type)
     if not fits or not (is_classifier(estimator) if classifies else is_regressor(estimator)):
-        kind = "a classifier, as there are classes" if classifies else "a regressor; classes=[...] is for classes"
+        wanted = "a classifier, as there are classes", "a regressor; classes=[...] is for classes"
         received = getattr(estimator, "__name__", type(estimator).__name__)
-        raise invalid("estimator", owner, f"a scikit-learn estimator, {kind}", received)
+        raise invalid("estimator", owner, f"a scikit-learn estimator, {wanted[not classifies]}", received)

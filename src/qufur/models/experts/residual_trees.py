@@ -12,7 +12,7 @@ from qufur.models.experts.ridge_family import solve_ridge
 
 
 class ResidualTrees(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Ridge regression on scaled columns, clipped to the labels' range and a tenth, and trees on its residuals.
+    """Ridge regression on scaled columns, clipped to the labels' range and a tenth, and trees on the rest.
 
     Parameters
     ----------

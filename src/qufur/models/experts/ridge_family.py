@@ -1,4 +1,4 @@
-"""Ridge regressions that differ in λ, importance weights and half-life: fitted together, predicted at once."""
+"""Ridge regressions that differ in λ, importance weights and half-life: fitted and predicted together."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ class RidgeFamily(Member):
             _fit(group, features, targets, sample)
             for _, group in groupby(self._experts, key=lambda expert: expert[:3])
         ]
-        self._coefficients, self._intercepts = (np.concatenate(parts, axis=-2) for parts in zip(*fitted, strict=True))
+        coefficients, intercepts = zip(*fitted, strict=True)
+        self._coefficients = np.concatenate(coefficients, axis=1)
+        self._intercepts = np.concatenate(intercepts)
 
     def predict(self, X: Floats, Z: Floats) -> Floats:
         if not len(self._coefficients):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, check_shapes
+from qufur.arrays import Bools, Floats, check_shapes
 from qufur.tables.moments import Moments
 
 FARTHEST = 8.0
@@ -44,6 +44,7 @@ class Scaling:
         self.seen = 0
         self.next_position = 1
         self.mean = self.deviation = self.lowest = self.highest = np.empty(0)
+        self._lowest = self._highest = np.empty(0)
         self._moments = Moments()
         self._part: list[Floats] = []
 
@@ -58,9 +59,9 @@ class Scaling:
         if count < 1:
             return 0
         rows = X[:count]
-        far = np.abs(rows - self.mean) > FARTHEST * self.deviation
-        new = far & ((rows < self.lowest) | (rows > self.highest))
-        places = new.any(axis=1).nonzero()[0]
+        far: Bools = np.abs(rows - self.mean) > FARTHEST * self.deviation
+        new: Bools = far & ((rows < self.lowest) | (rows > self.highest))
+        places = np.flatnonzero(new.any(axis=1))
         return int(places[0]) if len(places) else count
 
     def renew(self, x: Floats) -> None:
@@ -92,7 +93,7 @@ class Scaling:
             del self._part[:PART]
 
     def transform(self, X: Floats) -> Floats:
-        """Return the rows in deviations from the mean, divided by the root of the number of columns that vary.
+        """Return the rows in deviations from the mean, over the root of the number of columns that vary.
 
         Their squares then sum up to about 1.
         """
@@ -100,7 +101,7 @@ class Scaling:
         unit = self.deviation * max(1.0, float(np.count_nonzero(varying))) ** 0.5
         most = FARTHEST * self.deviation
         near = np.clip(X - self.mean, -most, most)
-        return np.divide(near, unit, out=np.zeros(X.shape), where=varying)
+        return np.asarray(np.divide(near, unit, out=np.zeros(X.shape), where=varying))
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as JSON values and named arrays."""

@@ -128,7 +128,7 @@ class CommitteeState(State):
     def look_ahead(self, X: Floats) -> Lookahead:
         """Look ahead over the rows of X up to where the scaling is set anew.
 
-        Where labels matter to Δ, a row that is queried is the last one, and so is any while labels are to come.
+        Where labels matter to Δ, a row that is queried is the last one, and so is any while one is awaited.
         """
         if self.model.label_free:
             return NoveltyLookahead(self, X[: self.prepare(X)])
@@ -199,7 +199,11 @@ class CommitteeState(State):
                 self.labelled.add(row.copy(), label, FREE)
             start += len(part)
         self.labels.take_in(labels)
-        self._fit_what_is_due()
+        if len(X) > 1:  # what comes together is learned at once
+            for speed in self.fitted:
+                self._fit(speed)
+        else:
+            self._fit_what_is_due()
 
     def relearn(self, rows: Floats, labels: Floats) -> None:
         """Let the labelled rows have had other labels."""
@@ -275,6 +279,7 @@ class CommitteeState(State):
         self.labelled.restore(under("labelled.", arrays), dim)
         if values["range"]:
             self.labels.low, self.labels.high = values["range"]
+        self.labels.count = len(self.labelled)
         self.fitted = {speed: values[f"fitted_{speed}"] for speed in self.fitted}
         if max(self.fitted.values()) > len(self.labelled):
             raise invalid("fitted", "a saved state", "at most the labels that it has", self.fitted)

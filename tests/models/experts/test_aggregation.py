@@ -1,0 +1,78 @@
+"""Weights of experts, against the formulas written out number by number."""
+
+import math
+
+import numpy as np
+import pytest
+
+from qufur.models.experts.aggregation import ExponentialWeights, PolynomialWeights
+
+
+def test_polynomial_weights_by_hand():
+    rng = np.random.default_rng(0)
+    prior = [0.5, 0.3, 0.2]
+    weights, v, R, V, E = PolynomialWeights(np.array(prior)), prior, [0.0] * 3, [0.0] * 3, 0.0
+    for _ in range(60):
+        f, y, importance = rng.normal(size=3).tolist(), rng.normal(), rng.uniform(0, 8)
+        m = sum(a * b for a, b in zip(v, f, strict=True))
+        r = [min(5, importance) * 2 * (m - y) * (m - each) for each in f]
+        R, V = (
+            [0.995 * a + b for a, b in zip(R, r, strict=True)],
+            [0.995**2 * a + b * b for a, b in zip(V, r, strict=True)],
+        )
+        E = max(E, *(b * b for b in r))
+        raw = [p * max(a, 0) / (E + b) for p, a, b in zip(prior, R, V, strict=True)]
+        v = [each / sum(raw) for each in raw] if sum(raw) else prior
+        weights.update(np.array(f)[:, None], y, importance)
+        np.testing.assert_allclose(weights.weights, v, rtol=1e-9)
+    np.testing.assert_allclose(
+        weights.combine(np.array([[[1.0], [2.0], [3.0]]]))[0, 0], v[0] + 2 * v[1] + 3 * v[2]
+    )
+
+
+def test_units_do_not_matter_to_polynomial_weights():
+    rng = np.random.default_rng(1)
+    said, labels = rng.normal(size=(40, 3, 1)), rng.normal(size=40)
+    one, other = (PolynomialWeights(np.full(3, 1 / 3)) for _ in range(2))
+    for f, y in zip(said, labels, strict=True):
+        one.update(f, y, 1.0)
+        other.update(1e6 * f + 5e7, 1e6 * y + 5e7, 1.0)
+    np.testing.assert_allclose(one.weights, other.weights, rtol=1e-5)
+
+
+def test_experts_that_all_agree_keep_their_weights():
+    weights = PolynomialWeights(np.array([0.9, 0.1]))
+    weights.update(np.array([[2.0], [2.0]]), 5.0, 1.0)
+    assert weights.weights.tolist() == [0.9, 0.1]
+
+
+def test_exponential_weights_by_hand():
+    rng = np.random.default_rng(2)
+    prior = [0.7, 0.3]
+    weights, v = ExponentialWeights(np.array(prior)), prior
+    for _ in range(50):
+        said, label = rng.dirichlet([0.3, 0.3, 0.3], size=2), int(rng.integers(3))
+        importance = rng.uniform(0, 8)
+        losses = [min(-math.log(max(p[label], 1e-300)), -math.log(0.01)) for p in said.tolist()]
+        raw = [w * math.exp(-0.5 * min(5, importance) * loss) for w, loss in zip(v, losses, strict=True)]
+        v = [0.99 * each / sum(raw) + 0.01 * p for each, p in zip(raw, prior, strict=True)]
+        weights.update(said, label, importance)
+        np.testing.assert_allclose(weights.weights, v, rtol=1e-9)
+    said = np.array([[[0.9, 0.1], [0.2, 0.8]]])
+    powers = [0.9 ** v[0] * 0.2 ** v[1], 0.1 ** v[0] * 0.8 ** v[1]]
+    np.testing.assert_allclose(weights.combine(said)[0], np.array(powers) / sum(powers))
+
+
+@pytest.mark.parametrize("kind", [PolynomialWeights, ExponentialWeights])
+def test_they_go_on_after_a_file_to_the_bit(kind):
+    rng = np.random.default_rng(3)
+    said = rng.dirichlet([1, 1], size=(20, 4))
+    weights = kind(np.full(4, 0.25))
+    for f in said[:10]:
+        weights.update(f, 1.0, 2.0)
+    again = kind(np.full(4, 0.25))
+    again.restore({name: array.copy() for name, array in weights.arrays().items()})
+    for f in said[10:]:
+        weights.update(f, 0.0, 1.0)
+        again.update(f, 0.0, 1.0)
+    np.testing.assert_array_equal(weights.weights, again.weights)

@@ -1,0 +1,238 @@
+"""Committees as a user meets them, and against slow ones written out from their description."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.refusals import refusal
+
+from qufur import Experts, Learner, QuFUR, Refit, Steady, Uniform, run
+from qufur.errors import FailedFitWarning
+from qufur.models.experts.novelty import REGULARIZATION
+from qufur.streams import Arrays
+
+pytestmark = pytest.mark.usefixtures("few_trees")
+
+
+def table(count=150, seed=0):
+    """Return columns of different units, of which one hardly varies at first, and labels from 5 to 1000."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(count, 4)) * [1, 1e3, 1e-3, 0] + [0, 1e6, 5, 2]
+    X[count // 2 :, 3] = rng.integers(0, 2, count - count // 2)
+    y = 500 + 100 * X[:, 0] + 0.1 * (X[:, 1] - 1e6) + 50 * X[:, 3] + 5 * rng.normal(size=count)
+    return X, np.clip(y, 5, 1000)
+
+
+def positions(X):
+    """Return after how many rows the scaling is set anew, as the documentation says."""
+    found, place = [], 1
+    while place <= len(X):
+        found.append(place)
+        place = 2 * place if place < 32 else place + place // 8
+    deviation, mean, low, high, out = None, None, None, None, []
+    for t in range(1, len(X) + 1):
+        if deviation is not None:
+            far = abs(X[t - 1] - mean) > 8 * deviation
+            far &= (X[t - 1] < low) | (X[t - 1] > high)
+        if t in found or far.any():
+            out.append(t)
+            seen = X[:t]
+            mean, deviation, low, high = seen.mean(0), seen.std(0), seen.min(0), seen.max(0)
+            deviation = np.where(high > low, deviation, 0)
+    return out
+
+
+def scaled(X, seen):
+    deviation = seen.std(axis=0)
+    varying = seen.max(axis=0) > seen.min(axis=0)
+    unit = np.where(varying, deviation, np.inf)
+    return np.clip((X - seen.mean(axis=0)) / unit, -8, 8) / np.sqrt(max(1, varying.sum()))
+
+
+def test_uncertainty_is_that_of_all_queried_rows_in_the_present_scaling():
+    X, y = table()
+    learner, asked, at = Learner(Experts(), QuFUR(0.3)), [], positions(X)
+    for t, x in enumerate(X):
+        seen = X[: max(place for place in at if place <= t + 1)]
+        answer = learner.ask(x)
+        rows = np.array([*asked, x]).reshape(-1, 4)
+        Z = np.column_stack(
+            [
+                scaled(rows, seen),
+                np.full(len(rows), learner.state.novelty.inputs.model.feature_one(np.zeros(4))[-1]),
+            ]
+        )
+        M = REGULARIZATION * np.eye(5) + Z[:-1].T @ Z[:-1]
+        assert answer.uncertainty == pytest.approx(min(1, Z[-1] @ np.linalg.solve(M, Z[-1])), rel=1e-6)
+        if answer.query:
+            asked.append(x)
+            if t % 3:
+                learner.tell(answer.id, y[t])
+    assert 20 < len(asked) < 120
+
+
+def test_refits_are_made_when_they_are_due_and_at_no_other_time():
+    X, y = table()
+    learner, rows, fitted, at = Learner(Refit(LinearRegression()), Uniform(0.4), seed=1), [], 0, positions(X)
+    model = None
+    for t, x in enumerate(X):
+        if t + 1 in at and len(rows) > 1.05 * fitted:
+            fitted, model = len(rows), fit(learner, rows, X, y)
+        expected = 0.0
+        if rows:
+            low, high = y[rows].min(), y[rows].max()
+            said = y[rows[0]] if model is None else model.predict(x[None])[0]
+            more = (0.1 + len(rows) ** -0.5) * (high - low)
+            expected = np.clip(said, low - more, high + more)
+        answer = learner.ask(x)
+        if model is not None or not rows:
+            assert answer.prediction == pytest.approx(expected, rel=1e-6)
+        if answer.query:
+            learner.tell(answer.id, y[t])
+            rows.append(t)
+            if len(rows) >= fitted + max(3, int(0.15 * fitted)):
+                fitted, model = len(rows), fit(learner, rows, X, y)
+
+
+def fit(learner, rows, X, y):
+    weights = learner.state.labelled.first().weights(0.5, np.inf)
+    return LinearRegression().fit(X[rows], y[rows], sample_weight=weights)
+
+
+def test_three_lines_on_raw_data():
+    X, y = table(400)
+    raw = run(Learner(Experts(), Steady(60, 400)), Arrays(X, y))
+    told = Learner(Experts(label_range=(5, 1000)), Steady(60, 400))
+    best = run(told, Arrays((X - X.mean(axis=0)) / X.std(axis=0), y))
+    assert raw.queries == best.queries == 60
+    assert raw.loss[60:].mean() < 1.05 * best.loss[60:].mean() < 0.2 * y.var()
+
+
+def test_units_and_offsets_of_inputs_do_not_matter_to_decisions():
+    X, y = table()
+    one, other = (
+        run(Learner(Experts(), Steady(40, 150)), Arrays(rows, y))
+        for rows in (X, X * [1024, 2**-7, 8, 2] + [3, 0, 1, 0])
+    )
+    np.testing.assert_array_equal(one.query, other.query)
+    np.testing.assert_allclose(one.uncertainty, other.uncertainty, rtol=1e-6)
+
+
+def test_units_of_labels_do_not_matter():
+    X, y = table()
+    one, other = (run(Learner(Experts(), Uniform(0.3)), Arrays(X, labels)) for labels in (y, 1000 * y + 1e6))
+    # Before the first label nothing is known, and 0 is said.
+    later = one.query.argmax() + 1
+    np.testing.assert_allclose(other.prediction[later:], 1000 * one.prediction[later:] + 1e6, rtol=1e-4)
+
+
+def test_classes_may_have_names():
+    X, y = table()
+    names = np.where(y > 500, "high", "low")
+    learner = Learner(Experts(classes=["low", "high"]), Uniform(0.5))
+    for x, name in zip(X, names, strict=True):
+        answer = learner.ask(x)
+        assert answer.prediction in ("low", "high")
+        if answer.query:
+            learner.tell(answer.id, str(name))
+    learner.learn(X[:5], names[:5])
+    assert (learner.predict(X) == names).mean() > 0.9
+    assert "low" in refusal(lambda: learner.learn(X[:1], ["middle"]))
+
+
+def test_one_class_only_and_constant_labels_are_no_trouble():
+    X, _ = table(60)
+    learner = Learner(Experts(classes=[0, 1]), Uniform(1.0))
+    for x in X:
+        learner.tell(learner.ask(x).id, 1)
+    assert (learner.predict(X) == 1).all()
+    learner = Learner(Experts(), Uniform(1.0))
+    for x in X:
+        learner.tell(learner.ask(x).id, 7.5)
+    np.testing.assert_allclose(learner.predict(X), 7.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Experts(0), "dim of Experts must be an integer of at least 1"),
+        (lambda: Experts(label_range=(1, 1)), "label_range of Experts must be two finite numbers"),
+        (lambda: Experts(classes=["a"]), "classes of Experts must be at least two different"),
+        (lambda: Experts(classes=["a", "a"]), "classes of Experts must be at least two different"),
+        (lambda: Experts(classes=[0, 1], label_range=(0, 1)), "label_range of Experts must be left out"),
+        (lambda: Experts(also=[LogisticRegression()]), "a regressor; classes=[...] is for classes"),
+        (lambda: Experts(classes=[0, 1], also=[LinearRegression()]), "a classifier, as there are classes"),
+        (lambda: Refit(LinearRegression), "estimator of Refit must be a scikit-learn estimator"),
+        (lambda: Refit(3), "estimator of Refit must be a scikit-learn estimator"),
+        (lambda: Experts(seed=-1), "seed of Experts must be an integer of at least 0"),
+    ],
+)
+def test_what_is_refused(make, message):
+    assert message in refusal(make)
+
+
+class Unlucky(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("no such luck")
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_a_failing_estimator_does_no_harm():
+    X, y = table()
+    learner = Learner(Experts(also=[Unlucky()]), Uniform(0.3))
+    with pytest.warns(FailedFitWarning, match="Unlucky could not be fitted"):
+        loss = run(learner, Arrays(X, y)).loss
+    assert loss[-50:].mean() < 0.3 * y.var()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Experts(also=[make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=3))]),
+        Refit(DecisionTreeClassifier(max_depth=2), classes=["low", "high"]),
+    ],
+    ids=["experts", "refit"],
+)
+def test_estimators_are_saved_by_name_and_fitted_again(tmp_path, model):
+    X, y = table(60)
+    labels = y if model.classes is None else np.where(y > 500, "high", "low")
+    learner = Learner(model, Uniform(0.5))
+    for x, label in zip(X, labels.tolist(), strict=True):
+        answer = learner.ask(x)
+        if answer.query:
+            learner.tell(answer.id, label)
+    learner.save(tmp_path / "learner.qufur")
+    again = Learner.load(tmp_path / "learner.qufur")
+    assert again.model == model
+    np.testing.assert_array_equal(again.predict(X), learner.predict(X))
+    assert b"DecisionTree" in (tmp_path / "learner.qufur").read_bytes()
+
+
+class Own(DummyRegressor):
+    pass
+
+
+def test_an_estimator_of_ones_own_is_handed_in(tmp_path):
+    learner = Learner(Refit(Own(strategy="median")), Uniform(1.0))
+    learner.learn(np.eye(3), [1.0, 2.0, 9.0])
+    learner.save(tmp_path / "learner.qufur")
+    assert "estimators={'Own': Own(...)}" in refusal(lambda: Learner.load(tmp_path / "learner.qufur"))
+    again = Learner.load(tmp_path / "learner.qufur", estimators={"Own": Own(strategy="median")})
+    assert again.predict(np.eye(3)).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_labels_at_random_are_those_whose_coin_lay_below_the_floor():
+    X, y = table(400)
+    learner = Learner(Experts(), Steady(100, 400), seed=4)
+    run(learner, Arrays(X, y))
+    sample = learner.state.labelled.first()
+    assert 30 < sample.at_random.sum() < 75  # about half of 100
+    p, mean, _ = sample.terms.T
+    assert (p > 0).all()
+    assert (abs(mean[50:] - 0.25) < 0.15).all()
