@@ -49,7 +49,7 @@ class LabelRange:
         if self.low > self.high:
             return predictions
         more = self.width * (WIDENED + self.count**-0.5) if self.given is None else 0.0
-        return np.asarray(np.clip(predictions, self.low - more, self.high + more))
+        return np.minimum(np.maximum(predictions, self.low - more), self.high + more)
 
     def largest_loss(self, predictions: Floats) -> Floats:
         """Return the largest squared loss that each may have: 0 where nobody knows.

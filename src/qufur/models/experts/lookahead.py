@@ -24,9 +24,9 @@ class CommitteeLookahead(Lookahead):
 
     largest_loss: Floats
 
-    def __init__(self, state: CommitteeState, X: Floats, Z: Floats) -> None:
+    def __init__(self, state: CommitteeState, X: Floats) -> None:
         self._state = state
-        self._X, self._Z = X, Z
+        self._X = X
         self._consulted = slice(0, 0)
         self._said = np.empty(0)
 
@@ -58,7 +58,7 @@ class CommitteeLookahead(Lookahead):
             due = state.next_fit() - len(state.labelled) - 1
             stop = int(before[due]) if due < len(before) else len(self._X)
             self._consulted = slice(rows.start, max(stop, rows.stop))
-            self._said = state.panel.predict(self._X[self._consulted], self._Z[self._consulted])
+            self._said = state.ask_experts(self._X[self._consulted])
         start = self._consulted.start
         return state.model.bounded_outputs(self._said[rows.start - start : rows.stop - start], state.labels)
 
@@ -67,9 +67,8 @@ class NoveltyLookahead(CommitteeLookahead):
     """Δ is how new an input is: M at the start of the block decides all of it."""
 
     def __init__(self, state: CommitteeState, X: Floats) -> None:
-        Z = state.scaling.transform(X)
-        self._look = state.novelty.look_ahead(Z)
-        super().__init__(state, X[: len(self._look)], Z[: len(self._look)])
+        self._look = state.novelty.look_ahead(state.scaling.units.transform(X))
+        super().__init__(state, X[: len(self._look)])
 
     def decide(self, terms: Terms) -> Effort:
         """Let the linear learner decide."""
@@ -88,11 +87,11 @@ class DoubtLookahead(CommitteeLookahead):
     """Δ is how doubtful a class is, which every label may change."""
 
     def __init__(self, state: CommitteeState, X: Floats, *, ends_with_query: bool) -> None:
-        super().__init__(state, X, state.scaling.transform(X))
+        super().__init__(state, X)
         self._ends_with_query = ends_with_query
         self.rows_at_once = 1 if ends_with_query else None
         self._consulted = slice(0, len(X))
-        self._said = state.panel.predict(self._X, self._Z)
+        self._said = state.ask_experts(X)
         outputs = state.aggregation.combine(state.model.bounded_outputs(self._said, state.labels))
         self.uncertainty = doubt(outputs)
         self._decided = 0
@@ -109,7 +108,7 @@ class DoubtLookahead(CommitteeLookahead):
         self._decided += len(rows)
         self.queried = np.concatenate([self.queried, np.array(queried, dtype=np.int64)])
         if queried and self._ends_with_query:
-            self._X, self._Z = self._X[: self._decided], self._Z[: self._decided]
+            self._X = self._X[: self._decided]
             self.uncertainty = self.uncertainty[: self._decided]
         return Effort(len(rows), len(queried), len(queried))
 

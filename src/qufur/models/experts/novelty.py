@@ -51,7 +51,7 @@ class Novelty:
         if not self._scaling.dim:
             return np.ones(len(X))
         inputs = self._built() if self._inputs is None else self._inputs
-        return inputs.uncertainty(self._scaling.transform(X))
+        return inputs.uncertainty(self._scaling.units.transform(X))
 
     def uncertainty_next(self, z: Floats) -> float:
         """Return Δ of one scaled input, the next in the stream."""
@@ -81,5 +81,5 @@ class Novelty:
     def _built(self) -> LeastSquaresState:
         inputs, rows = self._empty(), self._rows()
         if len(rows):
-            inputs.learn(self._scaling.transform(np.array(rows)), np.zeros(len(rows)))
+            inputs.learn(self._scaling.units.transform(np.array(rows)), np.zeros(len(rows)))
         return inputs

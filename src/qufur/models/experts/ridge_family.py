@@ -54,7 +54,7 @@ class RidgeFamily(Member):
         self.names = [_name(expert, kind) for expert in experts]
 
     def rest(self, output: Floats) -> None:
-        self._coefficients = np.empty((0, len(self.names), len(output)))
+        self._coefficients = np.empty((0, 0))
         self._intercepts = np.tile(output, (len(self.names), 1))
 
     def fit(self, sample: Sample, Z: Floats, targets: Floats) -> None:
@@ -64,13 +64,14 @@ class RidgeFamily(Member):
             for _, group in groupby(self._experts, key=lambda expert: expert[:3])
         ]
         coefficients, intercepts = zip(*fitted, strict=True)
-        self._coefficients = np.concatenate(coefficients, axis=1)
         self._intercepts = np.concatenate(intercepts)
+        self._coefficients = np.concatenate(coefficients, axis=1).reshape(len(coefficients[0]), -1)
 
     def predict(self, X: Floats, Z: Floats) -> Floats:
         if not len(self._coefficients):
             return np.tile(self._intercepts, (len(Z), 1, 1))
-        return np.asarray(np.tensordot(self._features(Z), self._coefficients, 1) + self._intercepts)
+        scores = self._features(Z) @ self._coefficients
+        return scores.reshape(len(Z), *self._intercepts.shape) + self._intercepts
 
 
 def _fit(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, check_shapes
+from qufur.arrays import Axes, Bools, Floats, check_shapes
 from qufur.tables.moments import Moments
 
 FARTHEST = 8.0
@@ -16,6 +16,35 @@ PART = 64
 """Rows that are summed up together, wherever blocks end: then no bit depends on blocks."""
 EMBEDDING_COLUMNS, EMBEDDING_RATIO = 32, 10.0
 """So many columns, none of which deviates more than this times their median, share one unit."""
+
+
+class Units:
+    """Offset and unit of every column.
+
+    Parameters
+    ----------
+    mean, deviation
+        Of every column; one that has not varied has deviation 0.
+    """
+
+    def __init__(self, mean: Floats, deviation: Floats) -> None:
+        self.mean, self.deviation = mean, deviation
+        varying = deviation > 0
+        self._highest = FARTHEST * deviation
+        self._lowest = 0.0 - self._highest
+        root = max(1.0, float(np.count_nonzero(varying))) ** 0.5
+        self._inverse = np.divide(1 / root, deviation, out=np.zeros(len(deviation)), where=varying)
+
+    def transform(self, X: Floats) -> Floats:
+        """Return rows in deviations from the mean, over the root of the number of columns that vary.
+
+        Their squares then sum up to about 1. Columns that have not varied are 0.
+        """
+        near = X - self.mean
+        np.minimum(near, self._highest, out=near)
+        np.maximum(near, self._lowest, out=near)
+        near *= self._inverse
+        return near
 
 
 class Scaling:
@@ -35,7 +64,7 @@ class Scaling:
     ...     if not scaling.ahead(x[None]):
     ...         scaling.renew(x)
     ...     scaling.take_in(x[None])
-    >>> scaling.transform(rows)
+    >>> scaling.units.transform(rows)
     array([[-1.,  0.],
            [ 1.,  0.]])
     """
@@ -43,74 +72,69 @@ class Scaling:
     def __init__(self) -> None:
         self.seen = 0
         self.next_position = 1
-        self.mean = self.deviation = self.lowest = self.highest = np.empty(0)
-        self._lowest = self._highest = np.empty(0)
+        self.units = Units(np.empty(0), np.empty(0))
+        self._expected = self._range = np.empty((2, 0))
         self._moments = Moments()
         self._part: list[Floats] = []
 
     @property
     def dim(self) -> int:
         """Number of columns; 0 before the first input."""
-        return len(self.mean)
+        return len(self.units.mean)
 
     def ahead(self, X: Floats) -> int:
         """Return how many of the next rows come before the scaling must be set anew; 0 is right now."""
         count = min(len(X), self.next_position - self.seen - 1)
         if count < 1:
             return 0
-        rows = X[:count]
-        far: Bools = np.abs(rows - self.mean) > FARTHEST * self.deviation
-        new: Bools = far & ((rows < self.lowest) | (rows > self.highest))
-        places = np.flatnonzero(new.any(axis=1))
-        return int(places[0]) if len(places) else count
+        low, high = self._expected
+        new: Bools = (X[:count] < low) | (X[:count] > high)
+        return int(new.any(axis=1).argmax()) if new.any() else count
 
     def renew(self, x: Floats) -> None:
         """Set the scaling anew; x is the next input."""
         moments = copy.deepcopy(self._moments)
         rows = np.array([*self._part, x])
         moments.add(rows)
-        lowest, highest = rows.min(axis=0), rows.max(axis=0)
-        if self.seen:
-            lowest, highest = np.minimum(lowest, self._lowest), np.maximum(highest, self._highest)
-        self.mean, self.lowest, self.highest = moments.mean, lowest, highest
-        self.deviation = _shared(np.where(highest > lowest, moments.std, 0.0))
+        lowest, highest = self._widened(rows)
+        deviation = np.where(highest > lowest, moments.std, 0.0)
+        self._set(moments.mean, deviation, lowest, highest)
         if self.seen + 1 >= self.next_position:
             place = self.next_position
             self.next_position = 2 * place if place < 32 else place + place // 8
 
     def take_in(self, X: Floats) -> None:
         """Take note of rows."""
-        if not len(X):
-            return
-        lowest, highest = X.min(axis=0), X.max(axis=0)
-        if self.seen:
-            lowest, highest = np.minimum(lowest, self._lowest), np.maximum(highest, self._highest)
-        self._lowest, self._highest = lowest, highest
         self.seen += len(X)
         self._part.extend(X.copy())
         while len(self._part) >= PART:
-            self._moments.add(np.array(self._part[:PART]))
+            rows = np.array(self._part[:PART])
+            self._range = self._widened(rows)
+            self._moments.add(rows)
             del self._part[:PART]
 
-    def transform(self, X: Floats) -> Floats:
-        """Return the rows in deviations from the mean, over the root of the number of columns that vary.
+    def _widened(self, X: Floats) -> Floats:
+        """Return the lowest and the highest value of every column, those of some rows included."""
+        ends = np.array([X.min(axis=0), X.max(axis=0)])
+        if not self._moments.count:
+            return ends
+        return np.array([np.minimum(ends[0], self._range[0]), np.maximum(ends[1], self._range[1])])
 
-        Their squares then sum up to about 1.
-        """
-        varying = self.deviation > 0
-        unit = self.deviation * max(1.0, float(np.count_nonzero(varying))) ** 0.5
-        most = FARTHEST * self.deviation
-        near = np.clip(X - self.mean, -most, most)
-        return np.asarray(np.divide(near, unit, out=np.zeros(X.shape), where=varying))
+    def _set(self, mean: Floats, deviation: Floats, lowest: Floats, highest: Floats) -> None:
+        far = FARTHEST * deviation
+        self._expected = np.array([np.minimum(lowest, mean - far), np.maximum(highest, mean + far)])
+        self.units = Units(mean, _shared(deviation))
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as JSON values and named arrays."""
-        moments = self._moments
-        names = ("mean", "deviation", "lowest", "highest")
-        arrays = {name: getattr(self, name) for name in names}
-        arrays["moments"] = np.array(moments.arrays()) if moments.count else np.empty((0, 0))
-        arrays["part"] = np.array(self._part).reshape(len(self._part), len(self.mean))
-        arrays["range"] = np.array([self._lowest, self._highest]) if self.seen else np.empty((0, 0))
+        moments, dim = self._moments, self.dim
+        arrays = {
+            "units": np.array([self.units.mean, self.units.deviation]),
+            "expected": self._expected,
+            "range": self._range if moments.count else np.empty((0, dim)),
+            "moments": np.array(moments.arrays()) if moments.count else np.empty((0, dim)),
+            "part": np.array(self._part).reshape(len(self._part), dim),
+        }
         return {"seen": self.seen, "next_position": self.next_position, "summed": moments.count}, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -118,14 +142,12 @@ class Scaling:
         self.seen, self.next_position = values["seen"], values["next_position"]
         if not self.seen:
             return
-        dim = len(arrays["mean"])
-        axes = dict.fromkeys(("mean", "deviation", "lowest", "highest"), "d")
-        check_shapes(arrays, {**axes, "part": "nd", "range": (2, "d")}, d=dim)
-        for name in axes:
-            setattr(self, name, arrays[name])
-        self._part, (self._lowest, self._highest) = list(arrays["part"]), arrays["range"]
-        if values["summed"]:
-            check_shapes(arrays, {"moments": (3, "d")}, d=dim)
+        some = bool(values["summed"])
+        axes: Axes = {"units": (2, "d"), "expected": (2, "d"), "part": "nd"}
+        check_shapes(arrays, axes | {"moments": (3 * some, "d"), "range": (2 * some, "d")})
+        self.units = Units(*arrays["units"])
+        self._expected, self._range, self._part = arrays["expected"], arrays["range"], list(arrays["part"])
+        if some:
             self._moments = Moments.restored(values["summed"], arrays["moments"])
 
 

@@ -16,7 +16,7 @@ from qufur.models.experts.labelled import FREE, Labelled, Terms
 from qufur.models.experts.lookahead import DoubtLookahead, NoveltyLookahead, doubt
 from qufur.models.experts.novelty import Novelty
 from qufur.models.experts.panel import Panel
-from qufur.models.experts.scaling import Scaling
+from qufur.models.experts.scaling import Scaling, Units
 from qufur.models.lookahead import Lookahead
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class CommitteeState(State):
         self.labels = LabelRange(model.label_range)
         self.fitted = {"quick": 0, "slow": 0}
         self._fits_are_due = False
+        self._fit_units = self.scaling.units
         self._panel: Panel | None = None
         self._aggregation: Aggregation | None = None
         self._terms: dict[Id, Terms] = {}
@@ -80,6 +81,8 @@ class CommitteeState(State):
         """The experts, which are there from the first input on."""
         if self._panel is None:
             self._panel = self.model.panel(self.scaling.dim)
+            if not self._fit_units.mean.size:
+                self._fit_units = self.scaling.units
         if self._fits_are_due:  # after a file was read
             self._fits_are_due = False
             for speed, count in self.fitted.items():
@@ -103,7 +106,11 @@ class CommitteeState(State):
         """Return what the experts say together: a number, or a probability for each class."""
         if not self.scaling.dim:
             return np.tile(self.model.first_output(), (len(X), 1))
-        return self.aggregation.combine(self._consult(X, self.scaling.transform(X)))
+        return self.aggregation.combine(self._consult(X))
+
+    def ask_experts(self, X: Floats) -> Floats:
+        """Return what each expert says about each row, within no bounds."""
+        return self.panel.predict(X, self._fit_units.transform(X))
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
@@ -112,12 +119,14 @@ class CommitteeState(State):
     def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
         """Return the prediction and Δ of the one input that is next in the stream."""
         self.prepare(x[None])
-        z = self.scaling.transform(x[None])
-        said = self._consult(x[None], z)
+        said = self._consult(x[None])
         self._last = x.copy(), said[0]
         output = self.aggregation.combine(said)
-        new = self.novelty.uncertainty_next(z[0]) if self.model.label_free else doubt(output).item()
-        return self.model.predictions(output).item(), new
+        if self.model.label_free:
+            delta = self.novelty.uncertainty_next(self.scaling.units.transform(x))
+        else:
+            delta = doubt(output).item()
+        return self.model.predictions(output).item(), delta
 
     def largest_loss_one(self, prediction: float) -> float:
         """Return the largest loss that it may turn out to have, as far as is known; 0 where it is not."""
@@ -143,12 +152,13 @@ class CommitteeState(State):
 
     def prepare(self, X: Floats) -> int:
         """Set the scaling anew if it is time to; return how many rows come before it is time again."""
-        if not self.scaling.ahead(X):
-            self.scaling.renew(X[0])
-            self.novelty.outdate()
-            self._fit("quick")
-            if self.fitted["slow"] * (1 + STALE) < len(self.labelled):
-                self._fit("slow")
+        ahead = self.scaling.ahead(X)
+        if ahead:
+            return ahead
+        self.scaling.renew(X[0])
+        self.novelty.outdate()
+        if self.fitted["slow"] * (1 + STALE) < len(self.labelled):
+            self._fit("slow")
         return max(1, self.scaling.ahead(X))
 
     def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:
@@ -159,11 +169,11 @@ class CommitteeState(State):
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for."""
         self.prepare(X)
-        Z, last = self.scaling.transform(X), self._last
+        last = self._last
         known = last is not None and np.array_equal(last[0][None], X)
-        said = last[1][None] if last is not None and known else self._consult(X, Z)
+        said = last[1][None] if last is not None and known else self._consult(X)
         if self.model.label_free:
-            self.novelty.add(Z)
+            self.novelty.add(self.scaling.units.transform(X))
         self.await_labels(ids, X, said)
 
     def await_labels(self, ids: Sequence[Id], X: Floats, said: Floats) -> None:
@@ -193,7 +203,7 @@ class CommitteeState(State):
         while start < len(X):
             part = X[start : start + self.prepare(X[start:])]
             if self.model.label_free:
-                self.novelty.add(self.scaling.transform(part))
+                self.novelty.add(self.scaling.units.transform(part))
             self.scaling.take_in(part)
             for row, label in zip(part, labels[start:].tolist(), strict=False):
                 self.labelled.add(row.copy(), label, FREE)
@@ -238,12 +248,14 @@ class CommitteeState(State):
         """Fit quick or slow experts to the first so many labelled rows, by default all."""
         panel, sample = self.panel, self.labelled.first(count)
         self.fitted[speed] = len(sample.y)
+        if speed == "quick" and count is None:
+            self._fit_units = self.scaling.units
         if len(sample.y):
             members = panel.quick if speed == "quick" else panel.slow
-            panel.fit(members, sample, self.scaling.transform(sample.X), self.model.targets(sample.y))
+            panel.fit(members, sample, self._fit_units.transform(sample.X), self.model.targets(sample.y))
 
-    def _consult(self, X: Floats, Z: Floats) -> Floats:
-        return self.model.bounded_outputs(self.panel.predict(X, Z), self.labels)
+    def _consult(self, X: Floats) -> Floats:
+        return self.model.bounded_outputs(self.ask_experts(X), self.labels)
 
     def _queried_rows(self) -> list[Floats]:
         return [*self.labelled.rows(), *self.pending.values()]
@@ -262,6 +274,7 @@ class CommitteeState(State):
             "labelled": self.labelled.arrays(),
             "scaling": scaling,
             "novelty": self.novelty.arrays(),
+            "fitted": {"units": np.array([self._fit_units.mean, self._fit_units.deviation])},
             "aggregation": {} if self._aggregation is None else self._aggregation.arrays(),
             "pending": {
                 "X": np.array(list(self.pending.values())).reshape(len(said), -1 if said else 0),
@@ -283,6 +296,9 @@ class CommitteeState(State):
         self.fitted = {speed: values[f"fitted_{speed}"] for speed in self.fitted}
         if max(self.fitted.values()) > len(self.labelled):
             raise invalid("fitted", "a saved state", "at most the labels that it has", self.fitted)
+        if dim:
+            check_shapes(arrays, {"fitted.units": (2, "d")}, d=dim)
+            self._fit_units = Units(*arrays["fitted.units"])
         weights = under("aggregation.", arrays)
         if weights:
             self.aggregation.restore(weights)
