@@ -89,6 +89,8 @@ class Oracle:
 
     def matrix(self, rows):
         M = self.penalty * np.eye(self.model.dim + self.model.intercept)
+        if self.model.intercept:
+            M[-1, -1] *= self.model.intercept_penalty
         if rows:
             X = np.array([row for row, _ in rows])
             M += X.T @ (np.array([[self.weight(place)] for _, place in rows]) * X)

@@ -38,6 +38,7 @@ ridges = st.builds(
     cap=st.booleans(),
     clip=st.booleans(),
     intercept=st.booleans(),
+    intercept_penalty=st.sampled_from([1e-6, 1e-3, 1.0]),
     label_range=st.sampled_from([(-1.0, 1.0), (1, 5), (-300.0, -100.0)]),
     half_life=st.none() | st.integers(1, 100),
 )
