@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, as_count, as_number, set_fields
+from qufur.errors import invalid
 from qufur.models.forgetting_state import ForgettingState
 from qufur.models.gram.gram import Gram
 from qufur.models.least_squares import LeastSquares
 from qufur.models.least_squares_state import LeastSquaresState
 from qufur.models.regression import as_flag
+from qufur.models.weighted_state import WeightedState
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,10 @@ class Ridge(LeastSquares):
     half_life
         An integer of at least 1: after so many examples of the stream a label, and the query for it, count
         half; for a θ* that moves. None never forgets. `ForgettingState` says how.
+    importance
+        κ in [0, 1]: in the fit a label weighs min(20, (p̄/p)^κ), with p the probability that it was bought
+        with and p̄ the mean of p over the examples up to it. Bought labels then stand for the stream as a
+        whole, which pays where no θ fits all of it. Δ has no weights. 0 weighs all alike.
 
     Examples
     --------
@@ -66,6 +72,7 @@ class Ridge(LeastSquares):
     intercept: bool = field(default=False, kw_only=True)
     intercept_penalty: float = field(default=1e-6, kw_only=True)
     half_life: int | None = field(default=None, kw_only=True)
+    importance: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,7 +87,11 @@ class Ridge(LeastSquares):
                 self.intercept_penalty, "intercept_penalty", "Ridge", low=1e-12, high=1.0
             ),
             half_life=half_life,
+            importance=_as_importance(self.importance),
         )
+        if self.importance and self.forgets:
+            received = f"{self.importance:g} beside half_life={half_life}"
+            raise invalid("importance", "Ridge", "0 in a model that forgets", received, "Leave one out.")
 
     @property
     def forgets(self) -> bool:
@@ -91,6 +102,11 @@ class Ridge(LeastSquares):
     def constant(self) -> float:
         """What is appended to every input, if there is an intercept."""
         return 1.0 / math.sqrt(self.intercept_penalty) if self.intercept else 1.0
+
+    @property
+    def weighs_purchases(self) -> bool:  # type: ignore[override]
+        """Whether labels weigh by the probability that they were bought with."""
+        return self.importance > 0
 
     def features(self, X: Floats) -> Floats:
         """Return the rows with the constant appended, if there is an intercept."""
@@ -113,6 +129,8 @@ class Ridge(LeastSquares):
         return Gram.restored(arrays, self.dim + self.intercept, self.constant)
 
     def start(self) -> LeastSquaresState:
+        if self.importance:
+            return WeightedState(self, self.importance)
         return LeastSquaresState(self) if self.half_life is None else ForgettingState(self, self.half_life)
 
     @classmethod
@@ -123,4 +141,11 @@ class Ridge(LeastSquares):
             cls(dim, intercept=True, label_range=(1, 5), norm_bound=3.0),
             cls(dim, intercept=True, intercept_penalty=1.0, norm_bound=3.0),
             cls(dim, regularization=0.2, half_life=100),
+            cls(dim, regularization=0.2, importance=0.7),
         ]
+
+
+def _as_importance(value: Any) -> float:
+    if not (isinstance(value, int | float | np.number) and 0 <= value <= 1) or isinstance(value, bool):
+        raise invalid("importance", "Ridge", "a number from 0 to 1", repr(value))
+    return float(value)

@@ -109,6 +109,7 @@ class Form:
     intercept: bool = False
     intercept_penalty: float = 1.0
     forgets: bool = False
+    importance: float = 0.0
     examples: int = 50
 
 
@@ -125,6 +126,7 @@ FORMS = {
     "kernel": Form({"KernelGram"} | ENGINES, (1, 40), kernel=True),
     "forgetting": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), forgets=True),
     "intercept": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), intercept=True),
+    "importance": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), importance=0.8),
     "free intercept": Form(
         {"InverseGram", "FactorGram"} | ENGINES | IN_LOOPS,
         (1, 20),
@@ -228,6 +230,7 @@ def problems(draw, form, in_batches):
         intercept=intercept,
         intercept_penalty=form.intercept_penalty,
         half_life=half_life,
+        importance=form.importance,
         **options,
     )
     if form.kernel:
