@@ -34,10 +34,11 @@ def solution(X, y, weights, probes, penalty):
 
 @pytest.mark.parametrize("importance", [0.3, 1.0])
 @pytest.mark.parametrize("delay", [0, 9, 1000])
-def test_predictions_are_those_of_weighted_least_squares(importance, delay):
+@pytest.mark.parametrize("block", [1, 40])
+def test_predictions_are_those_of_weighted_least_squares(importance, delay, block):
     stream, model = stream_of(), Ridge(4, regularization=0.3, clip=False, importance=importance)
-    trace = run(learner := Learner(model, RULE), stream, delay=delay)
-    plain = run(Learner(Ridge(4, regularization=0.3, clip=False), RULE), stream, delay=delay)
+    trace = run(learner := Learner(model, RULE), stream, delay=delay, block=block)
+    plain = run(Learner(Ridge(4, regularization=0.3, clip=False), RULE), stream, delay=delay, block=block)
     weights, q = weights_of(trace.probability, importance), trace.query
     assert weights[q].max() > 1.5
     assert weights[q].min() < 0.9

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,6 @@ class Ridge(LeastSquares):
 
 
 def _as_importance(value: Any) -> float:
-    if not (isinstance(value, int | float | np.number) and 0 <= value <= 1) or isinstance(value, bool):
+    if not (isinstance(value, Real) and 0 <= value <= 1) or isinstance(value, bool):
         raise invalid("importance", "Ridge", "a number from 0 to 1", repr(value))
     return float(value)
