@@ -17,6 +17,9 @@ class Oracle:
     def __init__(self, model, rule, rng):
         self.model, self.rule, self.rng = model, rule, rng
         self.labelled = []  # (features, label in [-1, 1], place in the stream)
+        self.chances = []  # of all examples
+        self.importance = {}  # id -> weight
+        self.weights_of_labels = []
         self.pending = {}  # id -> features
         self.places = {}  # id -> place
         self.payers = {}  # id -> the copies that paid
@@ -39,6 +42,10 @@ class Oracle:
         prediction, delta = self.prediction(x), self.uncertainty(x)
         probability, payers = self.decide(delta, domain)
         id = self.asked if id is None else id
+        self.chances.append(probability)
+        if payers and getattr(self.model, "importance", 0):
+            mean = sum(self.chances) / len(self.chances)
+            self.importance[id] = min(20.0, (mean / probability) ** self.model.importance)
         self.asked += 1
         if payers:
             self.pending[id] = self.features(x)
@@ -53,6 +60,7 @@ class Oracle:
 
     def tell(self, id, label):
         self.labelled.append((self.pending.pop(id), self.scaled(label), self.places[id]))
+        self.weights_of_labels.append(self.importance.get(id, 1.0))
         del self.payers[id]
 
     def retract(self, id):
@@ -66,6 +74,7 @@ class Oracle:
     def learn(self, X, y):
         for x, label in zip(X, y, strict=True):
             self.labelled.append((self.features(x), self.scaled(label), self.asked))
+            self.weights_of_labels.append(1.0)
 
     def weight(self, place):
         """Return 2^(−age/half_life), with the age counted in whole steps from the start of the stream."""
@@ -89,15 +98,19 @@ class Oracle:
 
     def matrix(self, rows):
         M = self.penalty * np.eye(self.model.dim + self.model.intercept)
+        if self.model.intercept:
+            M[-1, -1] *= self.model.intercept_penalty
         if rows:
             X = np.array([row for row, _ in rows])
             M += X.T @ (np.array([[self.weight(place)] for _, place in rows]) * X)
         return M
 
     def prediction(self, x):
-        rows = [(row, place) for row, _, place in self.labelled]
+        labelled = zip(self.labelled, np.sqrt(self.weights_of_labels), strict=True)
+        labelled = [(root * row, root * label, place) for (row, label, place), root in labelled]
+        rows = [(row, place) for row, _, place in labelled]
         moment = np.zeros(self.model.dim + self.model.intercept)
-        for row, label, place in self.labelled:
+        for row, label, place in labelled:
             moment += self.weight(place) * label * row
         return self.in_range(float(np.linalg.solve(self.matrix(rows), moment) @ self.features(x)))
 

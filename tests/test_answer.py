@@ -75,7 +75,9 @@ def test_what_is_new_is_the_part_that_no_query_explains(model):
     learner = Learner(model, Uniform(1.0))
     learner.ask_many(X[:5])
     rows = np.column_stack([X, np.ones(6)]) if getattr(model, "intercept", False) else X
-    M = 0.2 * np.eye(rows.shape[1]) + rows[:5].T @ rows[:5]
+    penalties = np.full(rows.shape[1], 0.2)
+    penalties[width:] *= 1e-6
+    M = np.diag(penalties) + rows[:5].T @ rows[:5]
     expected = 0.2 * rows[5] @ np.linalg.solve(M, rows[5]) / (rows[5] @ rows[5])
     assert share(learner, X[5]) == pytest.approx(expected)
 

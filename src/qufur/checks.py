@@ -17,6 +17,7 @@ import numpy as np
 from qufur.arrays import Floats
 from qufur.learner import Learner
 from qufur.models import MODELS, Model
+from qufur.models.base import Purchases
 from qufur.rules import RULES, Rule
 from qufur.run import run
 from qufur.snapshot import encode
@@ -265,8 +266,18 @@ def _played(model: Model, rule: Rule, stream: Arrays, **options: Any) -> tuple[L
 
 
 def _taught(model: Model, rule: Rule, stream: Arrays, rows: list[int]) -> Learner:
-    """Return a learner that got these labels for free: all at once, or each in its place if that matters."""
+    """Return a learner that got these labels all at once, or each in its place if that matters.
+
+    They are free, but for a model to which it matters on what terms they were bought.
+    """
     learner = Learner(model, rule)
+    if model.weighs_purchases and model.order_free:
+        p = _played(model, rule, stream)[1].probability
+        mean = np.cumsum(p) / np.arange(1, HORIZON + 1)
+        learner.state.note_purchases(rows, Purchases(p[rows], mean[rows], np.zeros(len(rows), dtype=bool)))
+        learner.state.query(rows, stream.X[rows])
+        learner.state.label(rows, stream.y[rows])
+        return learner
     if not model.forgets:
         learner.learn(stream.X[rows], stream.y[rows])
         return learner

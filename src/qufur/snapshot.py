@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 VERSION = 2
 RENAMED = {"ConfidenceSet": {"delta": "failure_probability"}}
 """Arguments of models that files of older versions call otherwise, and what they are called now."""
+FORMER: dict[str, dict[str, Any]] = {"Ridge": {"intercept_penalty": 1.0}}
+"""What it means that a file leaves out an argument of a model which there was not when it was written."""
 GENERATORS = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 
 
@@ -93,7 +95,7 @@ def decode(
     # a place before the stream keeps what they cost.
     tensors = {name: array for name, array in tensors.items() if not name.endswith(".busy")}
     places = header.get("places", [-1] * len(header["ids"]))
-    header = {**header, "places": places, "model": _renamed(header["model"])}
+    header = {**header, "places": places, "model": _up_to_date(header["model"])}
     if not is_whole(header["version"]) or header["version"] not in (1, VERSION):
         raise invalid("version", "the file", str(VERSION), repr(header["version"]))
     kind_of_model, description = _parsed(header["model"], Model)
@@ -152,9 +154,9 @@ def _describe(part: Any, base: type[Any], arguments: dict[str, Any]) -> dict[str
     return {"type": name, **_plain(arguments)}
 
 
-def _renamed(description: dict[str, Any]) -> dict[str, Any]:
-    names = RENAMED.get(str(description["type"]), {})
-    return {names.get(field, field): value for field, value in description.items()}
+def _up_to_date(description: dict[str, Any]) -> dict[str, Any]:
+    names, former = (changes.get(str(description["type"]), {}) for changes in (RENAMED, FORMER))
+    return former | {names.get(field, field): value for field, value in description.items()}
 
 
 def _parsed(description: dict[str, Any], base: type[Any]) -> tuple[Any, dict[str, Any]]:

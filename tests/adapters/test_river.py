@@ -56,7 +56,8 @@ def test_regressor_is_the_learner_fed_with_vectors(intercept, label_range):
     X, y = rows(150)
     options = {"regularization": 0.5, "intercept": intercept}
     model = QuFURRegressor(alpha=2.0, label_range=label_range, seed=3, **options)
-    ridge = Ridge(4, clip=label_range is not None, label_range=label_range or (-1, 1), **options)
+    own = {"clip": label_range is not None, "label_range": label_range or (-1, 1), "intercept_penalty": 1.0}
+    ridge = Ridge(4, **own, **options)
     learner = Learner(ridge, QuFUR(2.0), seed=3)
     late = []
     for x, label in zip(X, y, strict=True):
@@ -94,7 +95,7 @@ def test_classifier_is_the_learner_fed_with_vectors():
 
 
 def test_a_rate_is_paced_by_default():
-    model, learner = QuFURRegressor(), Learner(Ridge(4, intercept=True), Paced(0.05))
+    model, learner = QuFURRegressor(), Learner(Ridge(4, intercept=True, intercept_penalty=1.0), Paced(0.05))
     X, _ = rows(1000)
     assert [model.query_one(as_dict(x)) for x in X] == learner.ask_many(X).query.tolist()
     assert model.learner.spent <= 0.05 * 1000 + 1000 * 0.05 + 32

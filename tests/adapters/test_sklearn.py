@@ -93,7 +93,8 @@ def test_fit_of_the_regressor_is_a_run():
     X, y = regression()
     ours = QuFURRegressor(budget=40, floor=0.02, label_range=(900, 1100), regularization=0.5, random_state=4)
     ours.fit(X, y)
-    model = Ridge(DIM, intercept=True, label_range=(900, 1100), regularization=0.5)
+    options = {"label_range": (900, 1100), "regularization": 0.5}
+    model = Ridge(DIM, intercept=True, intercept_penalty=1.0, **options)
     learner, Z = Learner(model, Paced(40, T, floor=0.02), seed=4), StandardScaler().fit_transform(X)
     trace = run(learner, streams.Arrays(Z, y))
     assert np.array_equal(ours.queried_, np.flatnonzero(trace.query))

@@ -76,7 +76,8 @@ def test_intercept_is_a_constant_feature():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
     with_ones = np.column_stack([X, np.ones(20)])
-    one, other = learned(Ridge(3, intercept=True), X, y), learned(Ridge(4), with_ones, y)
+    one = learned(Ridge(3, intercept=True, intercept_penalty=1.0), X, y)
+    other = learned(Ridge(4), with_ones, y)
     np.testing.assert_array_equal(one.predict(X), other.predict(with_ones))
     np.testing.assert_array_equal(one.uncertainty(X), other.uncertainty(with_ones))
     assert one.uncertainty(np.zeros((1, 3))) > 0

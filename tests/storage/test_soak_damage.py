@@ -20,6 +20,7 @@ KINDS = [
     (KernelRidge(RBF(0.5)), FixedBudget(40, 30)),
     (FisherSoftmax(2, 2), Uniform(0.5)),
     (Ridge(2, half_life=20), Uniform(0.5, budget=6)),
+    (Ridge(2, importance=0.5), Uniform(0.5, budget=6)),
 ]
 
 

@@ -37,6 +37,7 @@ ANSWERS = FOLDER / "answers.json"
 KINDS = {
     "ridge-qufur": (Ridge(3), QuFUR(2.0, power=0.5, budget=30)),
     "ridge-fixed-budget": (Ridge(3, intercept=True, label_range=(1, 5)), FixedBudget(60, 60)),
+    "ridge-importance-qufur": (Ridge(3, importance=0.7), QuFUR(2.0, floor=0.1)),
     "ridge-forgetting-paced": (Ridge(3, half_life=20), Paced(20, 60)),
     "ridge-huge-inputs-greedy": (Ridge(3, clip=False, cap=False), Greedy(25)),
     "kernel-ridge-paced-rate": (KernelRidge(RBF(0.7), regularization=0.1), Paced(0.2, burst=12)),

@@ -184,8 +184,7 @@ class LeastSquaresState(State):
         if values.get("stale"):
             self._queried = None
         if self.model.dim is not None and len(arrays["pending"]):
-            row = self.model.features(np.zeros((1, self.model.dim)))
-            check_shapes(arrays, {"pending": "nd"}, d=row.size)
+            check_shapes(arrays, {"pending": "nd"}, d=self.pending_width)
         self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self.unabsorbed = list(values["fresh"])
         if not self.pending.keys() >= set(self.unabsorbed):
@@ -198,6 +197,11 @@ class LeastSquaresState(State):
     def rows_and_labels(self, ids: Sequence[Id], labels: Floats) -> tuple[Floats, Floats]:
         """Return pending inputs and their labels, as they enter M and Σ x y."""
         return self.rows_of(ids), self.model.scaled(labels)
+
+    @property
+    def pending_width(self) -> int:
+        """How many numbers a pending row has, where the model says how many an input has."""
+        return self.model.features(np.zeros((1, cast(int, self.model.dim)))).size
 
     @property
     def _has_own_queries(self) -> bool:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, set_fields
+from qufur.arrays import Floats, as_count, as_number, set_fields
+from qufur.errors import invalid
 from qufur.models.forgetting_state import ForgettingState
 from qufur.models.gram.gram import Gram
 from qufur.models.least_squares import LeastSquares
 from qufur.models.least_squares_state import LeastSquaresState
 from qufur.models.regression import as_flag
+from qufur.models.weighted_state import WeightedState
 
 
 @dataclass(frozen=True)
@@ -39,12 +44,20 @@ class Ridge(LeastSquares):
     clip
         Whether predictions are clipped to `label_range`.
     intercept
-        Whether a constant 1 is appended to every input; it is regularised like the rest.
+        Whether a constant is added to ⟨θ, x⟩, a coordinate of θ of its own.
+    intercept_penalty
+        In (1e-12, 1]: the penalty of the intercept, relative to λ. The default leaves it all but free, so
+        that labels may lie anywhere in their range; 1 holds it down like the rest. A constant
+        1/√intercept_penalty is appended to every input, and M stays λI + Σ x xᵀ.
     label_range
         The user's (lowest, highest) label, mapped to [−1, 1] inside. Noise may carry labels beyond it.
     half_life
         An integer of at least 1: after so many examples of the stream a label, and the query for it, count
         half; for a θ* that moves. None never forgets. `ForgettingState` says how.
+    importance
+        κ in [0, 1]: in the fit a label weighs min(20, (p̄/p)^κ), with p the probability that it was bought
+        with and p̄ the mean of p over the examples up to it. Bought labels then stand for the stream as a
+        whole, which pays where no θ fits all of it. Δ has no weights. 0 weighs all alike.
 
     Examples
     --------
@@ -58,7 +71,9 @@ class Ridge(LeastSquares):
 
     dim: int
     intercept: bool = field(default=False, kw_only=True)
+    intercept_penalty: float = field(default=1e-6, kw_only=True)
     half_life: int | None = field(default=None, kw_only=True)
+    importance: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,34 +84,54 @@ class Ridge(LeastSquares):
             self,
             dim=as_count(self.dim, "dim", "Ridge"),
             intercept=as_flag(self.intercept, "intercept", "Ridge"),
+            intercept_penalty=as_number(
+                self.intercept_penalty, "intercept_penalty", "Ridge", low=1e-12, high=1.0
+            ),
             half_life=half_life,
+            importance=_as_importance(self.importance),
         )
+        if self.importance and self.forgets:
+            received = f"{self.importance:g} beside half_life={half_life}"
+            raise invalid("importance", "Ridge", "0 in a model that forgets", received, "Leave one out.")
 
     @property
     def forgets(self) -> bool:
         """Whether there is a half-life."""
         return self.half_life is not None
 
+    @cached_property
+    def constant(self) -> float:
+        """What is appended to every input, if there is an intercept."""
+        return 1.0 / math.sqrt(self.intercept_penalty) if self.intercept else 1.0
+
+    @property
+    def weighs_purchases(self) -> bool:  # type: ignore[override]
+        """Whether labels weigh by the probability that they were bought with."""
+        return self.importance > 0
+
     def features(self, X: Floats) -> Floats:
         """Return the rows with the constant appended, if there is an intercept."""
-        return np.column_stack([X, np.ones(len(X))]) if self.intercept else X
+        return np.column_stack([X, np.full(len(X), self.constant)]) if self.intercept else X
 
     def feature_one(self, x: Floats) -> Floats:
-        return np.append(x, 1.0) if self.intercept else x
+        return np.append(x, self.constant) if self.intercept else x
 
     def sizes(self, X: Floats) -> Floats:
+        # The intercept counts as 1: by its prior, it would be all that an input has in common with others.
         return np.asarray(np.einsum("ij,ij->i", X, X) + self.intercept)
 
     def size_one(self, x: Floats, square: float) -> float:
         return square + self.intercept
 
     def posterior(self) -> Gram:
-        return Gram(self.dim + self.intercept, self.penalty)
+        return Gram(self.dim + self.intercept, self.penalty, self.constant)
 
     def restored(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Gram:
-        return Gram.restored(arrays, self.dim + self.intercept)
+        return Gram.restored(arrays, self.dim + self.intercept, self.constant)
 
     def start(self) -> LeastSquaresState:
+        if self.importance:
+            return WeightedState(self, self.importance)
         return LeastSquaresState(self) if self.half_life is None else ForgettingState(self, self.half_life)
 
     @classmethod
@@ -105,5 +140,13 @@ class Ridge(LeastSquares):
             cls(dim),
             cls(dim, regularization=0.1, cap=False, clip=False, noise=2.0),
             cls(dim, intercept=True, label_range=(1, 5), norm_bound=3.0),
+            cls(dim, intercept=True, intercept_penalty=1.0, norm_bound=3.0),
             cls(dim, regularization=0.2, half_life=100),
+            cls(dim, regularization=0.2, importance=0.7),
         ]
+
+
+def _as_importance(value: Any) -> float:
+    if not (isinstance(value, Real) and 0 <= value <= 1) or isinstance(value, bool):
+        raise invalid("importance", "Ridge", "a number from 0 to 1", repr(value))
+    return float(value)

@@ -61,7 +61,7 @@ class Drawn(Stream):
         noise = np.random.default_rng([self._seed, 1])
         middle, half = _centre(self._model)
         for chunk in self._stream.chunks(size):
-            truth = middle + half * (self._model.features(chunk.X) @ self._theta)
+            truth = middle + half * (with_constant(chunk.X, self._model) @ self._theta)
             yield replace(chunk, y=truth + self._noise * noise.standard_normal(len(chunk)), truth=truth)
 
 
@@ -75,8 +75,13 @@ def draw_parameters(model: Ridge, stream: Stream, norm: float, seeds: Sequence[i
     theta *= norm / np.linalg.norm(theta, axis=1, keepdims=True)
     largest = np.ones(len(seeds))
     for chunk in stream.chunks(rows_at_once(stream.dim)):
-        largest = np.maximum(largest, np.abs(model.features(chunk.X) @ theta.T).max(axis=0))
+        largest = np.maximum(largest, np.abs(with_constant(chunk.X, model) @ theta.T).max(axis=0))
     return np.asarray(theta / largest[:, None])
+
+
+def with_constant(X: Floats, model: Ridge) -> Floats:
+    """Return inputs with a 1 appended, if there is an intercept: whatever its penalty, it is drawn alike."""
+    return np.column_stack([X, np.ones(len(X))]) if model.intercept else X
 
 
 def fitting_noise(model: Ridge, theta: Floats) -> float:

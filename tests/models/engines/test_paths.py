@@ -107,7 +107,9 @@ class Form:
     digits: float = 1e-9
     kernel: bool = False
     intercept: bool = False
+    intercept_penalty: float = 1.0
     forgets: bool = False
+    importance: float = 0.0
     examples: int = 50
 
 
@@ -124,6 +126,16 @@ FORMS = {
     "kernel": Form({"KernelGram"} | ENGINES, (1, 40), kernel=True),
     "forgetting": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), forgets=True),
     "intercept": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), intercept=True),
+    "importance": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), importance=0.8),
+    "free intercept": Form(
+        {"InverseGram", "FactorGram"} | ENGINES | IN_LOOPS,
+        (1, 20),
+        (130,),
+        digits=1e-7,
+        intercept=True,
+        intercept_penalty=1e-6,
+        examples=30,
+    ),
 }
 
 
@@ -213,7 +225,14 @@ def problems(draw, form, in_batches):
     }
     intercept = form.intercept or (form.kernel and draw(st.booleans()))
     half_life = draw(st.integers(1, 600)) if form.forgets else None
-    model = linear = Ridge(dim, intercept=intercept, half_life=half_life, **options)
+    model = linear = Ridge(
+        dim,
+        intercept=intercept,
+        intercept_penalty=form.intercept_penalty,
+        half_life=half_life,
+        importance=form.importance,
+        **options,
+    )
     if form.kernel:
         model = KernelRidge(DotProduct(sigma_0=float(intercept)), dim=dim, **options)
     stream = stream_of(dim, horizon, form.magnitude, model.label_range, draw(st.integers(0, 2**32)))

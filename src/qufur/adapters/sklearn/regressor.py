@@ -138,6 +138,7 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             self.n_features_in_,
             regularization=self.regularization,
             intercept=self.intercept,
+            intercept_penalty=1.0,  # predictions are freed from it altogether, for labels anywhere
             clip=self.label_range is not None,
             label_range=(-1.0, 1.0) if self.label_range is None else self.label_range,
         )

@@ -44,13 +44,14 @@ class Innovations:
         "innovations.counters": (3,),
     }
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, constant: float = 1.0) -> None:
         self.count = self.squares = 0.0
         self.tests = MisfitTests()
         self._labels = np.zeros((4, self.collected_at_once))  # e, √(1 + q), y, drift
         self._rows = np.zeros((self.rows_at_once, dim))
         self._pull = np.zeros(dim)  # Σ e x over the stretch before these rows
         self._filled = 0
+        self._constant = constant
 
     def note(self, labels: Absorbed) -> None:
         """Take note of labels and their errors."""
@@ -86,7 +87,7 @@ class Innovations:
 
     def copy(self) -> Innovations:
         """Return an independent copy."""
-        return self.restored({name: array.copy() for name, array in self.arrays().items()})
+        return self.restored({name: array.copy() for name, array in self.arrays().items()}, self._constant)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything remembered."""
@@ -101,9 +102,10 @@ class Innovations:
         }
 
     @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> Innovations:
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> Innovations:
         """Return what `arrays` described."""
         innovations = object.__new__(cls)
+        innovations._constant = constant
         innovations._labels, innovations._rows = arrays["innovations.labels"], arrays["innovations.rows"]
         innovations._pull = arrays["innovations.pull"]
         innovations.count, innovations.squares, filled = arrays["innovations.counters"].tolist()
@@ -147,6 +149,8 @@ class Innovations:
         X = _bounded(rows).reshape(-1, MisfitTests.stretch, len(self._pull))
         pulls = _bounded(labels[0]).reshape(len(X), 1, -1) @ X
         before = np.concatenate([self._pull[None], pulls[:-1, 0]])
+        if self._constant > 1:  # it counts as 1, or errors would hang together through it alone
+            before[:, -1] /= self._constant**2
         labels[3] = (X @ before[:, :, None]).ravel()
         return np.asarray(pulls[-1, 0])
 

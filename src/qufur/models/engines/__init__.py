@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from qufur.arrays import Floats
 from qufur.models.engines.base import BlockEngine
 from qufur.models.engines.compiled import CompiledEngine
@@ -23,7 +21,7 @@ ENGINES: tuple[type[BlockEngine], ...] = (CompiledEngine, CovarianceEngine)
 def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
     """Return what decides these inputs, or as many of the first as can be taken together."""
     posterior, rows = state.queried, state.model.features(X)
-    posterior.prepare_for(float(np.vdot(rows, rows)))
+    posterior.prepare(rows)
     if len(X) == 1:
         return OneRow(state, X)
     engine = next(engine for engine in ENGINES if engine.suits(posterior, rows))

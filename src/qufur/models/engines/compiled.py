@@ -79,8 +79,9 @@ class CompiledEngine(BlockEngine):
         if len(X) < cls.fewest_rows or not cls.fits(posterior):
             return False
         # No variance is above ‖x‖² times the norm of M⁻¹.
-        most = cls.largest_variance / cast(Gram, posterior).norm_of_inverse
-        return float(np.vdot(X, X)) <= most or float(np.einsum("ij,ij->i", X, X).max()) <= most
+        gram = cast(Gram, posterior)
+        most = cls.largest_variance / gram.norm_of_inverse
+        return gram.squares(X) <= most or gram.largest_square(X) <= most
 
     def decide(self, terms: Terms) -> Effort:
         """Decide rows in one go; none costs more than the others."""

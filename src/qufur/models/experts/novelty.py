@@ -15,6 +15,7 @@ from qufur.models.ridge import Ridge
 
 REGULARIZATION = 0.3
 """λ, for inputs whose squares sum up to about 1."""
+INTERCEPT_PENALTY = 0.01
 
 
 class Novelty:
@@ -76,7 +77,13 @@ class Novelty:
             self._inputs.restore({"pending": [], "fresh": [], "stale": False}, arrays)
 
     def _empty(self) -> LeastSquaresState:
-        return Ridge(self._scaling.dim, regularization=REGULARIZATION, intercept=True).start()
+        model = Ridge(
+            self._scaling.dim,
+            regularization=REGULARIZATION,
+            intercept=True,
+            intercept_penalty=INTERCEPT_PENALTY,
+        )
+        return model.start()
 
     def _built(self) -> LeastSquaresState:
         inputs, rows = self._empty(), self._rows()

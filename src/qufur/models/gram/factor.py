@@ -23,9 +23,10 @@ class FactorGram:
 
     axes: ClassVar[Axes] = {"R": "dd", "z": "d"}
 
-    def __init__(self, R: Floats, z: Floats) -> None:
+    def __init__(self, R: Floats, z: Floats, constant: float = 1.0) -> None:
         self.R = np.asfortranarray(R)
         self.z = z
+        self.constant = constant
 
     @property
     def coef(self) -> Floats:
@@ -74,6 +75,12 @@ class FactorGram:
         U, s, _ = np.linalg.svd(np.triu(self.R))
         return s**2, (s * (self.z @ U)) ** 2
 
+    def without_constant(self) -> tuple[FactorGram, float]:
+        """Return least squares of what the constant leaves of rows and labels, and its part of Σ y²."""
+        Q, R = np.linalg.qr(np.roll(np.triu(self.R), 1, axis=1))
+        z = self.z @ Q
+        return FactorGram(R[1:, 1:], z[1:]), float(z[0] ** 2)
+
     def rotate_in(self, X: Floats, y: Floats) -> None:
         """Add rows that need no preparation."""
         if len(X):
@@ -97,16 +104,16 @@ class FactorGram:
 
     def copy(self) -> FactorGram:
         """Return an independent copy."""
-        return FactorGram(self.R.copy(order="F"), self.z.copy())
+        return FactorGram(self.R.copy(order="F"), self.z.copy(), self.constant)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything the state consists of."""
         return {"R": self.R, "z": self.z}
 
     @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> FactorGram:
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> FactorGram:
         """Return what `arrays` described."""
-        return cls(arrays["R"], arrays["z"])
+        return cls(arrays["R"], arrays["z"], constant)
 
     def _half_solve(self, X: Floats) -> Floats:
         return np.asarray(blas.dtrsm(1.0, self.R, X.T, trans_a=1))

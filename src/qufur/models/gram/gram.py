@@ -13,7 +13,7 @@ from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.innovations import Innovations
 from qufur.models.diagnostics.misfit import MisfitTests, usual_errors
 from qufur.models.gram.factor import FactorGram
-from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.inverse import InverseGram, squares_of
 from qufur.models.gram.low_rank import LowRankGram
 from qufur.models.gram.posterior import View
 from qufur.models.gram.update import Absorbed, Update, cholesky_of_sum
@@ -28,15 +28,18 @@ class Gram:
     (`InverseGram`), and from the moment that costs too many digits through a factor (`FactorGram`).
     Cost per step O(d²), or O(kd) with k < d/2 rows; memory O(d²).
 
+    Rows that end in a large constant, for an intercept with a weak penalty, start through a factor if that
+    costs too many digits, and go back to the inverse once the intercept is known.
+
     >>> gram = Gram(2, regularization=1.0)
     >>> gram.add(np.array([[1.0, 0.0]]), np.array([1.0]))
     >>> gram.variance(np.eye(2)), gram.coef
     (array([0.5, 1. ]), array([0.5, 0. ]))
     """
 
-    def __init__(self, dim: int, regularization: float) -> None:
-        self.form: Form = LowRankGram(dim, regularization)
-        self.innovations = Innovations(dim)
+    def __init__(self, dim: int, regularization: float, constant: float = 1.0) -> None:
+        self.form: Form = LowRankGram(dim, regularization, constant)
+        self.innovations = Innovations(dim, constant)
 
     @property
     def coef(self) -> Floats:
@@ -78,18 +81,36 @@ class Gram:
 
     def prepare(self, X: Floats) -> None:
         """Change to the safe form if absorbing X would make the present one inaccurate."""
-        self.prepare_for(float(np.vdot(X, X)))
+        self.prepare_for(self.squares(X))
 
     def prepare_for(self, squares: float) -> None:
-        """Change to the safe form if absorbing rows of such a Σ‖x‖² would make the present one inaccurate."""
-        if not isinstance(self.form, FactorGram) and self.form.risk(squares) > self.form.worst_condition:
-            self.form = self.form.factored()
+        """Change to the safe form if absorbing rows of such `squares` would make this one inaccurate."""
+        if not isinstance(self.form, FactorGram) and self._is_risky(self.form, squares):
+            if isinstance(self.form, LowRankGram) and self.form.constant > 1:
+                self.form = self.form.inverted()
+                self.prepare_for(squares)
+            else:
+                self.form = self.form.factored()
+
+    def _is_risky(self, form: LowRankGram | InverseGram, squares: float) -> bool:
+        return form.risk(squares) > form.worst_condition
+
+    def squares(self, X: Floats) -> float:
+        """Return Σ‖x‖² of one row or several; their constant, if they have one, counts as 1."""
+        return squares_of(X, self.form.constant)
+
+    def largest_square(self, X: Floats) -> float:
+        """Return the largest ‖x‖² of some rows, counted so."""
+        squares = np.einsum("ij,ij->i", X, X)
+        if self.form.constant > 1:
+            squares -= (1 - self.form.constant**-2) * X[:, -1] ** 2
+        return float(squares.max())
 
     @property
     def norm_of_inverse(self) -> float:
-        """A bound on the norm of M⁻¹, unless `sequential_only`."""
+        """A bound on the norm of M⁻¹, by a constant 1, unless `sequential_only`."""
         if isinstance(self.form, LowRankGram):
-            return 1.0 / self.form.regularization
+            return self.form.constant**2 / self.form.regularization
         return cast(InverseGram, self.form).trace_of_inverse
 
     @property
@@ -123,11 +144,21 @@ class Gram:
         """Add rows that were looked ahead to; return how far each label was off."""
         if not len(rows):
             return np.empty(0)
-        innovation, innovation_scale = self.form.absorb(rows, np.zeros(len(rows)) if y is None else y)
+        form = self.form
+        known = form.R[-1, -1] ** 2 if isinstance(form, FactorGram) and form.constant > 1 else math.inf
+        innovation, innovation_scale = form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if y is not None:
             self.innovations.note(Absorbed(rows.X, y, innovation, innovation_scale))
+        if isinstance(form, FactorGram) and form.R[-1, -1] ** 2 > 4 * known:
+            self._invert_if_safe(form)
         self._invert_if_full()
         return innovation
+
+    def _invert_if_safe(self, factor: FactorGram) -> None:
+        """Go back to the inverse, O(d³), when much was learned of the constant: that is not often."""
+        form = InverseGram.of_factor(factor)
+        if not 10 * form.risk(0.0) > form.worst_condition:
+            self.form = form
 
     def absorb_one(self, x: Floats, solved: Floats, variance: float, y: float | None) -> None:
         """Add one row that was met, as `absorb` does, and faster."""
@@ -162,9 +193,12 @@ class Gram:
 
     def evidence(self, regularization: float) -> Evidence:
         """Return what the labels say about noise and λ; `regularization` is the λ in M."""
-        values, energies = self.form.spectrum()
-        labels = self.innovations
-        return Evidence.of(labels.count, labels.squares, values - regularization, energies)
+        form, labels, taken = self.form, self.innovations, 0.0
+        if form.constant > 1:  # a prior that says nothing about the intercept says nothing about λ
+            factor = form if isinstance(form, FactorGram) else form.factored()
+            form, taken = factor.without_constant()
+        values, energies = form.spectrum()
+        return Evidence.of(labels.count, labels.squares - taken, values - regularization, energies)
 
     def tested(self) -> MisfitTests:
         """Return the tests of the labels' errors."""
@@ -184,7 +218,7 @@ class Gram:
         return self.form.arrays() | self.innovations.arrays()
 
     @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> Gram:
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], dim: int, constant: float = 1.0) -> Gram:
         """Return what `arrays` described, for rows of length `dim`."""
         # Files of older versions do without these.
         early = usual_errors(*arrays["innovations.tests"][:2])
@@ -192,7 +226,7 @@ class Gram:
         marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
         check_shapes(arrays, kind.axes | Innovations.axes, d=dim)
-        return cls._with(kind.restored(arrays), Innovations.restored(arrays))
+        return cls._with(kind.restored(arrays, constant), Innovations.restored(arrays, constant))
 
     @classmethod
     def _with(cls, form: Form, innovations: Innovations) -> Gram:

@@ -24,6 +24,9 @@ class InverseGram:
     together. Where M⁻¹ is large, so do the rows z whose z zᵀ single rows take off it: while some of them are
     late, Zᵀ(Zx) is taken off M⁻¹x instead. Both matrices lose their meaning when M is ill-conditioned, which
     `risk` estimates from above; `factored` is then the way out.
+
+    The size of a column has no part in that: what is computed here is the same in other units. So where rows
+    end in a large `constant`, squares and norms are those by a constant 1.
     """
 
     worst_condition = 1e6
@@ -41,23 +44,30 @@ class InverseGram:
         "counters": (2,),
     }
 
-    def __init__(self, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> None:
+    def __init__(
+        self, gram: Floats, inverse: Floats, moment: Floats, coef: Floats, constant: float = 1.0
+    ) -> None:
         self.gram, self._inverse = np.asfortranarray(gram), np.asfortranarray(inverse)
         self.moment, self.coef = moment, coef
         self.since_refresh = 0
         dim = len(coef)
         self._recent = DeferredRows(max(64, min(2 * dim, self.most_waiting // dim)), dim, sign=1.0)
         self._late = DeferredRows(self.late_at_once if dim > self.largest_prompt_dim else 1, dim, sign=-1.0)
-        self._squares = float(np.trace(self.gram))
+        self.constant = constant
+        self._squares = self._trace_of_gram()
         self._spread = math.inf
 
+    def take_in(self, X: Floats) -> None:
+        """Let rows that are in M⁻¹ enter M as well."""
+        self._squares += squares_of(X, self.constant)
+        self._recent.add(X, self.gram)
+
     @classmethod
-    def with_rows(cls, X: Floats, gram: Floats, inverse: Floats, moment: Floats, coef: Floats) -> InverseGram:
-        """Return M whose rows X are in M⁻¹, and have yet to enter `gram`."""
-        form = cls(gram, inverse, moment, coef)
-        form._squares += float(np.vdot(X, X))
-        form._recent.add(X, form.gram)
-        return form
+    def of_factor(cls, factor: FactorGram) -> InverseGram:
+        """Return the same matrix through its inverse."""
+        R = np.triu(factor.R)
+        inverse, _ = blas.dpotri(factor.R)
+        return cls(R.T @ R, inverse, R.T @ factor.z, factor.coef, factor.constant)
 
     @property
     def recent(self) -> Floats:
@@ -75,11 +85,12 @@ class InverseGram:
         # taken.
         squares += self._squares
         if squares * self._spread > self.worst_condition:
-            self._spread = self.trace_of_inverse / len(self.coef)
+            self._spread = self._spread_of_inverse()
         if squares * self._spread > self.worst_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
             self._recent.enter(self.gram)
-            sums = blas.dlantr("1", self.gram) + blas.dlantr("I", self.gram)
+            gram = self._gram_by_one()
+            sums = blas.dlantr("1", gram) + blas.dlantr("I", gram)
             return float(min(squares, sums + squares - self._squares)) * self._spread
         return squares * self._spread
 
@@ -87,7 +98,8 @@ class InverseGram:
     def trace_of_inverse(self) -> float:
         """The trace of M⁻¹, which is no less than its norm."""
         late = self._late.rows
-        return float(np.trace(self._inverse) - np.vdot(late, late))
+        trace = float(np.trace(self._inverse) - np.vdot(late, late))
+        return trace if self.constant == 1 else trace + (self.constant**2 - 1) * self._variance_of_last()
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
@@ -145,7 +157,7 @@ class InverseGram:
             self._late.enter(self._inverse)
         self.moment += y * x
         self._recent.add_one(x, self.gram)
-        self._count(1, blas.ddot(x, x))
+        self._count(1, blas.ddot(x, x) if self.constant == 1 else squares_of(x, self.constant))
         return innovation
 
     def take_over(self, X: Floats, y: Floats, inverse: Floats, coef: Floats) -> None:
@@ -165,20 +177,21 @@ class InverseGram:
         for array in (self.gram, self.moment):
             shrink(array, factor)
         self.gram.flat[:: len(self.coef) + 1] += (1 - factor) * regularization
-        self._squares, self._spread = float(np.trace(self.gram)), math.inf  # M⁻¹ has risen
-        self._refresh()
+        self._squares, self._spread = self._trace_of_gram(), math.inf  # M⁻¹ has risen
+        self.refresh()
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where the inverse is not."""
         R, _ = blas.dpotrf(self.gram)
-        form = FactorGram(R, np.zeros_like(self.coef))
+        form = FactorGram(R, np.zeros_like(self.coef), self.constant)
         form.rotate_in(self.recent, np.zeros(len(self.recent)))
         form.z = blas.dtrsv(form.R, self.moment, trans=1)
         return form
 
     def copy(self) -> InverseGram:
         """Return an independent copy."""
-        return self.restored({name: array.copy(order="K") for name, array in self.arrays().items()})
+        arrays = {name: array.copy(order="K") for name, array in self.arrays().items()}
+        return self.restored(arrays, self.constant)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything the state consists of."""
@@ -193,9 +206,10 @@ class InverseGram:
         }
 
     @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> InverseGram:
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> InverseGram:
         """Return what `arrays` described."""
-        form = cls(*(arrays[name] for name in ("gram", "inverse", "moment", "coef")))
+        gram, inverse, moment, coef = (arrays[name] for name in ("gram", "inverse", "moment", "coef"))
+        form = cls(gram, inverse, moment, coef, constant)
         form._recent.add(arrays["recent"], form.gram)
         form._late.add(arrays["late"], form._inverse)
         since_refresh, form._squares = arrays["counters"].tolist()
@@ -210,18 +224,51 @@ class InverseGram:
     def _note(self, X: Floats, y: Floats) -> None:
         self.moment += y @ X
         self._recent.add(X, self.gram)
-        self._count(len(X), float(np.vdot(X, X)))
+        self._count(len(X), squares_of(X, self.constant))
 
     def _count(self, rows: int, squares: float) -> None:
         self._squares += squares
         self.since_refresh += rows
         if self.since_refresh >= max(256, 16 * len(self.coef)):
-            self._refresh()
+            self.refresh()
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Compute M⁻¹ and θ̂ anew from M."""
         self._recent.enter(self.gram)
         R, _ = blas.dpotrf(self.gram)
         self._inverse, _ = blas.dpotri(R, overwrite_c=1)
         self._late.clear()
         self.coef = blas.dsymv(1.0, self._inverse, self.moment)
         self.since_refresh = 0
+
+    def _trace_of_gram(self) -> float:
+        trace = float(np.trace(self.gram))
+        return trace if self.constant == 1 else trace - (1 - self.constant**-2) * float(self.gram[-1, -1])
+
+    def _spread_of_inverse(self) -> float:
+        spread = self.trace_of_inverse / len(self.coef)
+        return spread if self.constant == 1 else max(spread, self.constant**2 * self._variance_of_last())
+
+    def _variance_of_last(self) -> float:
+        last = self._late.rows[:, -1]
+        return float(self._inverse[-1, -1] - last @ last)
+
+    def _gram_by_one(self) -> Floats:
+        if self.constant == 1:
+            return self.gram
+        gram = self.gram.copy(order="F")
+        gram[:, -1] /= self.constant
+        gram[-1, -1] /= self.constant
+        return gram
+
+
+def squares_of(X: Floats, constant: float) -> float:
+    """Return Σ‖x‖² of rows that end in a constant, which counts as 1.
+
+    >>> squares_of(np.array([[2.0, 10.0], [3.0, 10.0]]), 10.0)
+    15.0
+    """
+    if constant == 1:
+        return float(np.vdot(X, X))
+    rest, last = X[..., :-1], X[..., -1] / constant
+    return float(np.vdot(rest, rest) + np.vdot(last, last))

@@ -20,15 +20,16 @@ class LowRankGram:
 
     This is the dual form of ridge regression: with L the Cholesky factor of XXᵀ + λI, B = L⁻¹X. A row's
     variance costs 2kd flops, so while k < d/2 it beats every form that touches all of M⁻¹, and a little
-    longer, as changing the form has its price.
+    longer, as changing the form has its price. `constant` is the last number of every row, or 1.
     """
 
     worst_condition = 1e8
     negligible = 1e-20
     axes: ClassVar[Axes] = {"rows": "kd", "basis": "kd", "moment": "d", "coef": "d", "regularization": (1,)}
 
-    def __init__(self, dim: int, regularization: float) -> None:
+    def __init__(self, dim: int, regularization: float, constant: float = 1.0) -> None:
         self.regularization = regularization
+        self.constant = constant
         self.moment = np.zeros(dim)
         self.coef = np.zeros(dim)
         self._rows = np.empty((0, dim))
@@ -57,8 +58,8 @@ class LowRankGram:
         return math.ceil(0.6 * len(self.coef))
 
     def risk(self, squares: float) -> float:
-        """Return a bound on the condition number of M with rows of such a Σ‖x‖² in it."""
-        return 1.0 + (self._squares + squares) / self.regularization
+        """Return a bound on the condition number of M with rows of such a Σ‖x‖², by a constant 1, in it."""
+        return 1.0 + (self._squares + squares * self.constant**2) / self.regularization
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
@@ -130,18 +131,23 @@ class LowRankGram:
         gram.flat[:: len(gram) + 1] *= self.regularization
         scale = 1 / self.regularization
         blas.dsyrk(-scale, self.basis.T, beta=scale, c=inverse, overwrite_c=1)
-        return InverseGram.with_rows(self.rows, gram, inverse, self.moment, self.coef)
+        form = InverseGram(gram, inverse, self.moment, self.coef, self.constant)
+        form.take_in(self.rows)
+        if self.constant > 1:  # where M⁻¹ was that large, what is left of it is a difference
+            form.refresh()
+        return form
 
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where this form is not."""
-        form = FactorGram(np.sqrt(self.regularization) * np.eye(len(self.coef)), np.zeros_like(self.coef))
+        R = np.sqrt(self.regularization) * np.eye(len(self.coef))
+        form = FactorGram(R, np.zeros_like(self.coef), self.constant)
         form.rotate_in(self.rows, np.zeros(self._count))
         form.z = blas.dtrsv(form.R, self.moment, trans=1)
         return form
 
     def copy(self) -> LowRankGram:
         """Return an independent copy."""
-        return self.restored({name: array.copy() for name, array in self.arrays().items()})
+        return self.restored({name: array.copy() for name, array in self.arrays().items()}, self.constant)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything the state consists of."""
@@ -154,9 +160,9 @@ class LowRankGram:
         }
 
     @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]]) -> LowRankGram:
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> LowRankGram:
         """Return what `arrays` described."""
-        form = cls(len(arrays["coef"]), float(arrays["regularization"][0]))
+        form = cls(len(arrays["coef"]), float(arrays["regularization"][0]), constant)
         form._rows, form._basis = arrays["rows"], arrays["basis"]
         form.moment, form.coef = arrays["moment"], arrays["coef"]
         form._count, form._squares = len(form._rows), float(np.vdot(form._rows, form._rows))
