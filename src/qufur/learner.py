@@ -207,6 +207,18 @@ class Learner:
         self._operation.check_idle()
         return self.model.decode_predictions(self.state.predict(as_inputs(X, self.dim, "Learner")))
 
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Return the probability of each class for each row, in the order of the model's classes.
+
+        Models without classes refuse.
+
+        >>> from qufur import Softmax, Uniform
+        >>> Learner(Softmax(2, 4), Uniform(0.5)).predict_proba([[1.0, 0.0]])
+        array([[0.25, 0.25, 0.25, 0.25]])
+        """
+        self._operation.check_idle()
+        return self.state.probabilities(as_inputs(X, self.dim, "Learner"))
+
     def uncertainty(self, X: ArrayLike) -> Floats:
         """Return Δ for each row, given every query so far."""
         self._operation.check_idle()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from qufur.arrays import Bools, Floats
+from qufur.errors import invalid
 from qufur.models.diagnostics.fit import Fit
 
 if TYPE_CHECKING:
@@ -156,6 +157,12 @@ class State(ABC):
     @abstractmethod
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
+
+    def probabilities(self, X: Floats) -> Floats:
+        """Return the probability of each class, for each row; models without classes refuse."""
+        allowed = "one with classes, such as Softmax or Experts(classes=[...])"
+        remedy = "predict(X) has its predictions."
+        raise invalid("model", "Learner.predict_proba", allowed, type(self.model).__name__, remedy)
 
     def predictor(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on predicting as the state does now."""

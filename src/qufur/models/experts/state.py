@@ -78,6 +78,10 @@ class CommitteeState(State):
             return np.tile(self.model.first_output(), (len(X), 1))
         return self.combine(self._consult(X, self.novelty.scaling.transform(X)))
 
+    def probabilities(self, X: Floats) -> Floats:
+        """Return the probability of each class, for each row."""
+        return super().probabilities(X) if self.model.classes is None else self.outputs(X)
+
     def combine(self, said: Floats) -> Floats:
         """Return the weighted mean of what the experts say."""
         return np.asarray(np.einsum("e,reo->ro", self.aggregation.weights, said))
