@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from qufur.answer import Answer, Answers
+from qufur.errors import OutlierWarning
 from qufur.estimates.report import Report
 from qufur.learner import Learner
 from qufur.models import Ridge
@@ -55,6 +56,7 @@ __all__ = [
     "KernelRidge",
     "Learner",
     "Mixture",
+    "OutlierWarning",
     "Paced",
     "PaperAdam",
     "Part",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +26,7 @@ from qufur.arrays import (
     is_whole,
 )
 from qufur.blocks import Block, BlockSize, columns, decide
-from qufur.errors import invalid
+from qufur.errors import OutlierWarning, invalid
 from qufur.estimates import report
 from qufur.estimates.ledger import Ledger
 from qufur.estimates.query import Query
@@ -33,6 +34,7 @@ from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model, Purchases
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, beyond_numbers
+from qufur.models.outliers import Outlier, first_outlier
 from qufur.operation import Operation
 from qufur.rules.base import Rule
 
@@ -162,7 +164,11 @@ class Learner:
         return Answers(names, prediction, model=self.model, size=sizes, **columns(blocks))
 
     def tell(self, id: Id, label: float) -> None:
-        """Give the label of an outstanding query."""
+        """Give the label of an outstanding query.
+
+        One that lies more than ten times the label range outside it may be a mistake: it is learned with an
+        `OutlierWarning`. A range that is learned has to rest on 20 labels for that.
+        """
         with self._operation:
             self._tell([id], as_label_one(self.model.encode_labels(label), "Learner"))
 
@@ -176,6 +182,7 @@ class Learner:
     def _tell(self, ids: Sequence[Id], labels: Floats) -> None:
         check_outstanding(ids, self.queries)
         self.model.check_labels(labels)
+        self._warn_of(self._outlier(ids, labels), level=4)
         self.state.label(ids, labels)
         self.ledger.tell([self.queries.pop(id) for id in ids], labels)
 
@@ -199,6 +206,7 @@ class Learner:
             rows = as_inputs(X, self.dim, "Learner")
             labels = as_labels(self.model.encode_labels(y), len(rows), "Learner")
             self.model.check_labels(labels)
+            self._warn_of(self._outlier(range(len(rows)), labels))
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
 
@@ -314,8 +322,18 @@ class Learner:
         tuple
             The block, and its predictions as labels arrive.
         """
+        odd: list[Outlier | None] = []
+
+        def noted(block: Block) -> Arrivals:
+            arrivals = exchange(block)
+            odd.append(self._outlier(arrivals.ids, arrivals.labels))
+            return arrivals
+
         with self._operation:
-            return self._play(X, None, domain, exchange)
+            played = self._play(X, None, domain, noted)
+        # Not in the middle of a block: where warnings are errors, the learner is to be found after it.
+        self._warn_of(odd[0])
+        return played
 
     def _play(
         self, X: Floats, ids: Sequence[Id] | None, domain: Ints | None, exchange: Callable[[Block], Arrivals]
@@ -344,6 +362,15 @@ class Learner:
             self.queries.update(zip(block.queried, queries, strict=True))
             self.ledger.tell([self.queries.pop(id) for id in arrivals.ids], arrivals.labels)
         return prediction
+
+    def _outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
+        known = self.state.known_range()
+        return None if known is None else first_outlier(known, names, labels)
+
+    def _warn_of(self, outlier: Outlier | None, level: int = 3) -> None:
+        """Warn of a label; `level` frames up is who brought it."""
+        if outlier is not None:
+            warnings.warn(str(outlier), OutlierWarning, stacklevel=level)
 
     def _note_purchases(
         self, ids: Sequence[Id], probability: Floats, queried: Bools | Sequence[int], at_random: Bools

@@ -13,6 +13,7 @@ import numpy as np
 from qufur.arrays import Bools, Floats
 from qufur.errors import invalid
 from qufur.models.diagnostics.fit import Fit
+from qufur.models.outliers import KnownRange
 
 if TYPE_CHECKING:
     from qufur.models.lookahead import Lookahead
@@ -68,6 +69,11 @@ class Model(ABC):
     @abstractmethod
     def loss_scale(self) -> float | None:
         """The largest loss of a prediction in range, for a label in range; None where the range is learned."""
+
+    @property
+    def given_range(self) -> tuple[float, float] | None:
+        """The lowest and the highest label, where they were given."""
+        return None
 
     def largest_loss(self, prediction: Floats) -> Floats:
         """Return the largest loss that each prediction may turn out to have, for labels in range."""
@@ -182,6 +188,11 @@ class State(ABC):
     def largest_loss_one(self, prediction: float) -> float:
         """Return the largest loss that it may turn out to have, as far as is known; 0 where it is not."""
         return self.model.largest_loss_one(prediction)
+
+    def known_range(self) -> KnownRange | None:
+        """Return the range of labels as far as it is known; None where labels have none."""
+        given = self.model.given_range
+        return None if given is None else KnownRange(*given)
 
     @property
     def first_block_size(self) -> int:

@@ -118,6 +118,10 @@ class Committee(Model):
             return 1.0
         return None if self.label_range is None else (self.label_range[1] - self.label_range[0]) ** 2
 
+    @property
+    def given_range(self) -> tuple[float, float] | None:
+        return self.label_range
+
     def largest_loss_within(self, prediction: Floats, labels: LabelRange) -> Floats:
         """Return the largest loss that each may turn out to have; 0 where nobody knows."""
         return labels.largest_loss(prediction) if self.classes is None else np.ones(len(prediction))

@@ -16,6 +16,7 @@ from qufur.models.experts.lookahead import CommitteeLookahead
 from qufur.models.experts.novelty import Novelty
 from qufur.models.experts.panel import Panel
 from qufur.models.lookahead import Lookahead
+from qufur.models.outliers import KnownRange
 
 if TYPE_CHECKING:
     from qufur.models.experts.committee import Committee
@@ -101,6 +102,12 @@ class CommitteeState(State):
     def largest_loss_one(self, prediction: float) -> float:
         """Return the largest loss that it may turn out to have, as far as is known; 0 where it is not."""
         return float(self.model.largest_loss_within(np.array([prediction]), self.labels)[0])
+
+    def known_range(self) -> KnownRange | None:
+        """Return the range of labels: given, or that of the labels so far; None for classes."""
+        if self.model.classes is not None or self.labels.given is not None:
+            return super().known_range()
+        return KnownRange(self.labels.low, self.labels.high, len(self.labelled))
 
     # What happens to it
 
