@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ from qufur.arrays import (
 )
 from qufur.blocks import Block, BlockSize, columns, decide
 from qufur.errors import OutlierWarning, invalid
-from qufur.estimates import report
+from qufur.estimates import intervals, report
 from qufur.estimates.ledger import Ledger
 from qufur.estimates.query import Query
 from qufur.estimates.report import Report
@@ -210,10 +210,43 @@ class Learner:
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
 
-    def predict(self, X: ArrayLike) -> Floats:
-        """Return the prediction for each row, from the labelled data alone."""
+    @overload
+    def predict(self, X: ArrayLike, interval: None = None) -> Floats: ...
+
+    @overload
+    def predict(self, X: ArrayLike, interval: float) -> tuple[Floats, Floats, Floats]: ...
+
+    def predict(self, X: ArrayLike, interval: float | None = None) -> Floats | tuple[Floats, Floats, Floats]:
+        """Return the prediction for each row, from the labelled data alone.
+
+        Parameters
+        ----------
+        X
+            The inputs.
+        interval
+            The share of labels that are to lie in intervals about the predictions, such as 0.9. Then
+            predictions, lower and upper ends are returned. The ends come from the errors of the labels that
+            were bought; `qufur.estimates.intervals` has what is guaranteed, and under which assumption.
+            Where labels are too few they are ±∞, or the ends of the label range if that is given.
+
+        Examples
+        --------
+        >>> from qufur import Ridge, Uniform, run, streams
+        >>> stream = streams.HiddenDomains([1000], [3], noise=0.1, seed=1)
+        >>> learner = Learner(Ridge(3), Uniform(0.2))
+        >>> learner.predict(np.eye(3)[:1], interval=0.9)
+        (array([0.]), array([-1.]), array([1.]))
+        >>> trace = run(learner, stream)
+        >>> prediction, low, high = learner.predict(np.eye(3)[:1], interval=0.9)
+        >>> (high - low).round(2)
+        array([0.41])
+        """
         self._operation.check_idle()
-        return self.model.decode_predictions(self.state.predict(as_inputs(X, self.dim, "Learner")))
+        prediction = self.state.predict(as_inputs(X, self.dim, "Learner"))
+        if interval is None:
+            return cast(Floats, self.model.decode_predictions(prediction))
+        intervals.check_level(self.model, interval)
+        return prediction, *intervals.ends(prediction, self.ledger.likely_error(interval), self.model)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the probability of each class for each row, in the order of the model's classes.

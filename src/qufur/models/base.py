@@ -71,6 +71,11 @@ class Model(ABC):
         """The largest loss of a prediction in range, for a label in range; None where the range is learned."""
 
     @property
+    def classifies(self) -> bool:
+        """Whether labels are classes."""
+        return getattr(self, "classes", None) is not None
+
+    @property
     def given_range(self) -> tuple[float, float] | None:
         """The lowest and the highest label, where they were given."""
         return None
