@@ -16,6 +16,7 @@ from qufur.models.diagnostics.fit import Fit
 from qufur.models.outliers import KnownRange
 
 if TYPE_CHECKING:
+    from qufur.models.diagnostics.standing import Standing
     from qufur.models.lookahead import Lookahead
 
 Id = int | str
@@ -232,6 +233,10 @@ class State(ABC):
 
     def fit(self) -> Fit | None:
         """Return what the labels so far say about the model; None where it has no residuals to judge by."""
+        return None
+
+    def standing(self) -> Standing | None:
+        """Return how the experts of a committee are doing; None for other models."""
         return None
 
     def advance(self, count: int) -> None:  # noqa: B027  (most states know no time)

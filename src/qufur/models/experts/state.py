@@ -9,12 +9,14 @@ import numpy as np
 
 from qufur.arrays import Floats, check_shapes, under
 from qufur.models.base import Id, Purchases, State
+from qufur.models.diagnostics.standing import Standing
 from qufur.models.experts.aggregation import Aggregation
 from qufur.models.experts.label_range import LabelRange
 from qufur.models.experts.labelled import FREE, Labelled, Terms
 from qufur.models.experts.lookahead import CommitteeLookahead
 from qufur.models.experts.novelty import Novelty
 from qufur.models.experts.panel import Panel
+from qufur.models.experts.track_record import TrackRecord
 from qufur.models.lookahead import Lookahead
 from qufur.models.outliers import KnownRange
 
@@ -30,6 +32,7 @@ class Said(NamedTuple):
 
     predictions: Floats
     terms: Terms
+    combined: Floats
 
 
 class CommitteeState(State):
@@ -55,6 +58,7 @@ class CommitteeState(State):
         self.novelty = Novelty(self._queried_rows)
         self.labels = LabelRange(model.label_range)
         self.aggregation = Aggregation(model.prior())
+        self.record = TrackRecord(len(model.prior()))
         self.fitted = self.estimators_fitted = 0
         self._panel: Panel | None = None
         self._terms: dict[Id, Terms] = {}
@@ -131,14 +135,16 @@ class CommitteeState(State):
 
     def await_labels(self, ids: Sequence[Id], X: Floats, said: Floats) -> None:
         """Take ids among the pending ones, with what was said of their inputs."""
-        for id, row, predictions in zip(ids, X, said, strict=True):
+        for id, row, *saying in zip(ids, X, said, self.combine(said), strict=True):
             self.pending[id] = row.copy()
-            self.said[id] = Said(predictions, self._terms.pop(id, FREE))
+            self.said[id] = Said(saying[0], self._terms.pop(id, FREE), saying[1])
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries, in this order."""
         for id, label in zip(ids, labels.tolist(), strict=True):
-            predictions, terms = self.said.pop(id)
+            predictions, terms, combined = self.said.pop(id)
+            everyone = self.model.predictions(np.vstack([predictions, combined]))
+            self.record.take_in(self.model.loss(everyone, np.full(len(everyone), label)), terms.probability)
             self.labels.take_in(np.array([label]))
             losses = self.model.expert_losses(predictions, label, self.labels)
             self.aggregation.update(losses, terms.mean_probability / terms.probability)
@@ -165,12 +171,32 @@ class CommitteeState(State):
         self._fit_if_due()
 
     def relearn(self, rows: Floats, labels: Floats) -> None:
-        """Let the labelled rows have had other labels."""
+        """Let the labelled rows have had other labels; what was said of them is no longer known."""
+        self.record = TrackRecord(len(self.model.prior()))
         self.labelled.relabel(labels)
         self.labels = LabelRange(self.model.label_range)
         self.labels.take_in(labels)
         self.fit_ridges()
         self.fit_estimators()
+
+    def standing(self) -> Standing:
+        """Return how the experts are doing."""
+        names = self.panel.names if self.novelty.dim else []
+        *losses, loss = self.record.means().tolist()
+        terms = self.labelled.first().terms
+        bought = terms[terms[:, 0] < 1]
+        return Standing(
+            self.record.labels,
+            loss,
+            tuple(names),
+            tuple(losses),
+            tuple(self.aggregation.weights.tolist()),
+            tuple(self.record.standard_errors().tolist()),
+            tuple(place for place, name in enumerate(names) if name.startswith("constant")),
+            tuple(place for place, name in enumerate(names) if "labels at random" in name),
+            float(bought[:, 2].mean()) if len(bought) else 1.0,
+            self.model.classes is None,
+        )
 
     def advance(self, count: int) -> None:
         """Take note of the one input that was next; look-aheads do so themselves."""
@@ -188,15 +214,21 @@ class CommitteeState(State):
             "estimators_fitted": self.estimators_fitted,
             "range": [low, high] if low <= high and self.model.label_range is None else [],
         }
-        said = [predictions for predictions, _ in self.said.values()]
+        said = [saying.predictions for saying in self.said.values()]
         parts = {
             "labelled": self.labelled.arrays(),
             "panel": {} if self._panel is None else self._panel.arrays(),
             "aggregation": self.aggregation.arrays(),
+            "record": self.record.arrays(),
             "pending": {
                 "X": np.array(list(self.pending.values())).reshape(len(said), -1 if said else 0),
                 "said": np.array(said).reshape(len(said), -1 if said else 0),
-                "terms": np.array([terms for _, terms in self.said.values()], dtype=np.float64).reshape(-1, 3),
+                "terms": np.array(
+                    [saying.terms for saying in self.said.values()], dtype=np.float64
+                ).reshape(-1, 3),
+                "combined": np.array([saying.combined for saying in self.said.values()]).reshape(
+                    len(said), -1 if said else 0
+                ),
             },
         }
         flat = {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
@@ -208,6 +240,7 @@ class CommitteeState(State):
         self.novelty.restore(values, under("novelty.", arrays), dim)
         self.labelled.restore(under("labelled.", arrays), dim)
         self.aggregation.restore(under("aggregation.", arrays))
+        self.record.restore(under("record.", arrays))
         if values["range"]:
             self.labels.low, self.labels.high = values["range"]
         self._restore_pending(values["pending"], under("pending.", arrays), dim)
@@ -223,11 +256,12 @@ class CommitteeState(State):
     ) -> None:
         if ids:
             shape = len(self.model.prior()), self.model.output_count
-            check_shapes(arrays, {"X": "nd", "said": "nw", "terms": ("n", 3)}, d=dim, w=shape[0] * shape[1])
+            axes = {"X": "nd", "said": "nw", "terms": ("n", 3), "combined": "no"}
+            check_shapes(arrays, axes, d=dim, w=shape[0] * shape[1], o=shape[1])
             said = arrays["said"].reshape(-1, *shape)
             self.pending = dict(zip(ids, arrays["X"], strict=True))
             terms = [Terms(p, mean, bool(at_random)) for p, mean, at_random in arrays["terms"].tolist()]
-            self.said = dict(zip(ids, map(Said, said, terms), strict=True))
+            self.said = dict(zip(ids, map(Said, said, terms, arrays["combined"]), strict=True))
 
     # Fitting
 
