@@ -120,8 +120,11 @@ def test_a_file_that_says_what_cannot_be_is_refused(row):
 
 @pytest.mark.parametrize(
     ("model", "ends"),
-    [(Ridge(4, label_range=(0, 9)), (0.0, 9.0)), (Ridge(4, clip=False), (-math.inf, math.inf))]
-    + [(Refit(LinearRegression()), (-math.inf, math.inf))],
+    [
+        (Ridge(4, label_range=(0, 9)), (0.0, 9.0)),
+        (Ridge(4, clip=False), (-math.inf, math.inf)),
+        (Refit(LinearRegression()), (-math.inf, math.inf)),
+    ],
     ids=str,
 )
 def test_few_labels_say_nothing(model, ends):

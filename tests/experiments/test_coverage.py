@@ -1,7 +1,6 @@
 """The coverage study: its intervals are those of `predict`, and it counts them right."""
 
 import numpy as np
-import pytest
 from sklearn.linear_model import LinearRegression
 
 from qufur import Learner, Refit, Uniform, run, streams

@@ -213,7 +213,8 @@ def _experts(standing: Standing) -> Iterator[str]:
 
     what = "root mean squared error" if standing.squared else "share of wrong classes"
     best = standing.best
-    yield f"{what} {_number(standing.in_units(standing.loss))}; best expert {said(best)} ({standing.names[best]})"
+    mean = _number(standing.in_units(standing.loss))
+    yield f"{what} {mean}; best expert {said(best)} ({standing.names[best]})"
     constant, at_random = standing.best_constant, standing.best_at_random
     if constant is not None:
         yield f"a constant has {said(constant)}"

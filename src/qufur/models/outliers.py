@@ -82,11 +82,12 @@ def first_outlier(known: KnownRange, names: Sequence[object], labels: Floats) ->
     else:
         lows, highs = np.full(len(labels), low), np.full(len(labels), high)
     with np.errstate(over="ignore", invalid="ignore"):  # before the first label the width is −∞
-        reach = FARTHEST * (highs - lows)
+        reaches = FARTHEST * (highs - lows)
         away = np.maximum(lows - labels, labels - highs)
     # A width of 0 is that of a constant, from which one label says nothing.
-    odd = np.flatnonzero((count + np.arange(len(labels)) >= FEWEST) & (reach > 0) & (away > reach))
+    odd = np.flatnonzero((count + np.arange(len(labels)) >= FEWEST) & (reaches > 0) & (away > reaches))
     if not len(odd):
         return None
-    place = odd[0]
-    return Outlier(names[place], *(float(c[place]) for c in (labels, lows, highs)), len(odd) - 1)
+    place = odd[0].item()
+    label, low, high = (column[place].item() for column in (labels, lows, highs))
+    return Outlier(names[place], label, low, high, len(odd) - 1)

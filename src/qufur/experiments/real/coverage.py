@@ -1,4 +1,4 @@
-"""Do prediction intervals cover what they say? On streams whose labels are all known, made before each label."""
+"""Do prediction intervals cover what they say? Each is made before its label, on streams with all labels."""
 
 from __future__ import annotations
 

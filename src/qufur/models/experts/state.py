@@ -85,7 +85,7 @@ class CommitteeState(State):
 
     def probabilities(self, X: Floats) -> Floats:
         """Return the probability of each class, for each row."""
-        return super().probabilities(X) if self.model.classes is None else self.outputs(X)
+        return self.outputs(X) if self.model.classifies else super().probabilities(X)
 
     def combine(self, said: Floats) -> Floats:
         """Return the weighted mean of what the experts say."""
@@ -109,7 +109,7 @@ class CommitteeState(State):
 
     def known_range(self) -> KnownRange | None:
         """Return the range of labels: given, or that of the labels so far; None for classes."""
-        if self.model.classes is not None or self.labels.given is not None:
+        if self.model.classifies or self.labels.given is not None:
             return super().known_range()
         return KnownRange(self.labels.low, self.labels.high, len(self.labelled))
 
@@ -195,7 +195,7 @@ class CommitteeState(State):
             tuple(place for place, name in enumerate(names) if name.startswith("constant")),
             tuple(place for place, name in enumerate(names) if "labels at random" in name),
             float(bought[:, 2].mean()) if len(bought) else 1.0,
-            self.model.classes is None,
+            not self.model.classifies,
         )
 
     def advance(self, count: int) -> None:
