@@ -226,7 +226,7 @@ def _resolve(name: str) -> object:
 
 
 def _signature(found: object) -> str:
-    if not callable(found):
+    if not callable(found) or (inspect.isclass(found) and issubclass(found, Exception)):
         return ""
     signature = inspect.signature(found)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"]

@@ -15,6 +15,7 @@ from qufur import (
     Greedy,
     KernelRidge,
     Learner,
+    OutlierWarning,
     QuFUR,
     Ridge,
     Threshold,
@@ -334,7 +335,8 @@ def test_the_bad_one_of_many_labels_is_named_and_none_is_taken(learner):
 
 
 def test_a_finite_label_outside_the_range_is_accepted(learner):
-    learner.tell("b", 1e3)
+    with pytest.warns(OutlierWarning):
+        learner.tell("b", 1e3)
     assert learner.predict([[0.0, 1, 0]]) == [1]
 
 

@@ -6,9 +6,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from tests.refusals import refusal
 from tests.same import same, same_content
 
-from qufur import Answer, Answers, FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, checks
+from qufur import (
+    Answer,
+    Answers,
+    FisherSoftmax,
+    FixedBudget,
+    Greedy,
+    Learner,
+    QuFUR,
+    Refit,
+    Ridge,
+    Softmax,
+    Threshold,
+    Uniform,
+    checks,
+)
 from qufur.snapshot import encode
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -448,3 +464,30 @@ def test_looking_changes_nothing_and_inputs_are_not_written_to():
     np.testing.assert_array_equal(first, (learner.predict(locked), learner.uncertainty(locked)))
     learner.tell_many(range(20), y[:20])
     learner.learn(locked, y)
+
+
+NAMED = Refit(LogisticRegression(), classes=["no", "maybe", "yes"])
+
+
+@pytest.mark.parametrize("model", [Softmax(3, 3), FisherSoftmax(3, 3), NAMED], ids=lambda m: type(m).__name__)
+def test_probabilities_are_in_the_order_of_the_classes(model):
+    learner = Learner(model, Uniform(0.5))
+    names = np.array([0.0, 1.0, 2.0] if model.classes == 3 else model.classes)
+    np.testing.assert_allclose(learner.predict_proba(X), 1 / 3)
+    learner.learn(X, names[np.digitize(Y, [-0.3, 0.3])])
+    before, found = encode(learner), learner.predict_proba(X)
+    assert found.shape == (len(X), 3)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    np.testing.assert_array_equal(names[found.argmax(axis=1)], learner.predict(X))
+    assert len(set(learner.predict(X))) == 3
+    assert same_content(before, encode(learner))
+
+
+@pytest.mark.parametrize("model", [Ridge(3), Refit(LinearRegression())], ids=lambda m: type(m).__name__)
+def test_without_classes_there_are_no_probabilities(model):
+    message = refusal(lambda: Learner(model, Uniform(0.5)).predict_proba(X))
+    name = type(model).__name__
+    assert message == (
+        "model of Learner.predict_proba must be one with classes, such as Softmax or Experts(classes=[...]), "
+        f"got {name}. predict(X) has its predictions."
+    )

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from qufur.answer import Answer, Answers
+from qufur.errors import OutlierWarning
 from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.online_to_batch import online_to_batch
@@ -61,6 +62,7 @@ __all__ = [
     "Greedy",
     "KernelRidge",
     "Learner",
+    "OutlierWarning",
     "Paced",
     "PaperAdam",
     "QuFUR",

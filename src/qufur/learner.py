@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,14 +26,15 @@ from qufur.arrays import (
     is_whole,
 )
 from qufur.blocks import Block, BlockSize, columns, decide
-from qufur.errors import invalid
-from qufur.estimates import report
+from qufur.errors import OutlierWarning, invalid
+from qufur.estimates import intervals, report
 from qufur.estimates.ledger import Ledger
 from qufur.estimates.query import Query
 from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model, Purchases
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, beyond_numbers
+from qufur.models.outliers import Outlier, first_outlier
 from qufur.operation import Operation
 from qufur.rules.base import Rule
 
@@ -165,7 +167,11 @@ class Learner:
         return Answers(names, prediction, model=self.model, size=sizes, **columns(blocks))
 
     def tell(self, id: Id, label: float) -> None:
-        """Give the label of an outstanding query."""
+        """Give the label of an outstanding query.
+
+        One that lies more than ten times the label range outside it may be a mistake: it is learned with an
+        `OutlierWarning`. A range that is learned has to rest on 20 labels for that.
+        """
         with self._operation:
             self._tell([id], as_label_one(self.model.encode_labels(label), "Learner"))
 
@@ -179,6 +185,7 @@ class Learner:
     def _tell(self, ids: Sequence[Id], labels: Floats) -> None:
         check_outstanding(ids, self.queries)
         self.model.check_labels(labels)
+        self._warn_of(self._outlier(ids, labels), level=4)
         self.state.label(ids, labels)
         self.ledger.tell([self.queries.pop(id) for id in ids], labels)
 
@@ -202,13 +209,59 @@ class Learner:
             rows = as_inputs(X, self.dim, "Learner")
             labels = as_labels(self.model.encode_labels(y), len(rows), "Learner")
             self.model.check_labels(labels)
+            self._warn_of(self._outlier(range(len(rows)), labels))
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
 
-    def predict(self, X: ArrayLike) -> Any:
-        """Return the prediction for each row, from the labelled data alone: a number, or a class."""
+    @overload
+    def predict(self, X: ArrayLike, interval: None = None) -> Floats: ...
+
+    @overload
+    def predict(self, X: ArrayLike, interval: float) -> tuple[Floats, Floats, Floats]: ...
+
+    def predict(self, X: ArrayLike, interval: float | None = None) -> Floats | tuple[Floats, Floats, Floats]:
+        """Return the prediction for each row, from the labelled data alone.
+
+        Parameters
+        ----------
+        X
+            The inputs.
+        interval
+            The share of labels that are to lie in intervals about the predictions, such as 0.9. Then
+            predictions, lower and upper ends are returned. The ends come from the errors of the labels that
+            were bought; `qufur.estimates.intervals` has what is guaranteed, and under which assumption.
+            Where labels are too few they are ±∞, or the ends of the label range if that is given.
+
+        Examples
+        --------
+        >>> from qufur import Ridge, Uniform, run, streams
+        >>> stream = streams.HiddenDomains([1000], [3], noise=0.1, seed=1)
+        >>> learner = Learner(Ridge(3), Uniform(0.2))
+        >>> learner.predict(np.eye(3)[:1], interval=0.9)
+        (array([0.]), array([-1.]), array([1.]))
+        >>> trace = run(learner, stream)
+        >>> prediction, low, high = learner.predict(np.eye(3)[:1], interval=0.9)
+        >>> (high - low).round(2)
+        array([0.41])
+        """
         self._operation.check_idle()
-        return self.model.decode_predictions(self.state.predict(as_inputs(X, self.dim, "Learner")))
+        prediction = self.state.predict(as_inputs(X, self.dim, "Learner"))
+        if interval is None:
+            return cast(Floats, self.model.decode_predictions(prediction))
+        intervals.check_level(self.model, interval)
+        return prediction, *intervals.ends(prediction, self.ledger.likely_error(interval), self.model)
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Return the probability of each class for each row, in the order of the model's classes.
+
+        Models without classes refuse.
+
+        >>> from qufur import Softmax, Uniform
+        >>> Learner(Softmax(2, 4), Uniform(0.5)).predict_proba([[1.0, 0.0]])
+        array([[0.25, 0.25, 0.25, 0.25]])
+        """
+        self._operation.check_idle()
+        return self.state.probabilities(as_inputs(X, self.dim, "Learner"))
 
     def uncertainty(self, X: ArrayLike) -> Floats:
         """Return Δ for each row, given every query so far."""
@@ -303,11 +356,21 @@ class Learner:
         tuple
             The block, and its predictions as labels arrive.
         """
+        odd: list[Outlier | None] = []
+
+        def noted(block: Block) -> Arrivals:
+            arrivals = exchange(block)
+            odd.append(self._outlier(arrivals.ids, arrivals.labels))
+            return arrivals
+
         with self._operation:
             self.rule.check_domain(domain)
             look = self.state.look_ahead(X)
             block = self._decide(look, X.shape[1], range(self.next_id, self.next_id + len(look)), domain)
-            return block, self._finish(block, exchange(block))
+            played = block, self._finish(block, noted(block))
+        # Not in the middle of a block: where warnings are errors, the learner is to be found after it.
+        self._warn_of(odd[0])
+        return played
 
     def _decide(self, look: Lookahead, dim: int, names: Sequence[Id], domain: Ints | None) -> Block:
         self.dim = dim
@@ -331,6 +394,15 @@ class Learner:
             self.queries.update(zip(block.queried, queries, strict=True))
             self.ledger.tell([self.queries.pop(id) for id in arrivals.ids], arrivals.labels)
         return prediction
+
+    def _outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
+        known = self.state.known_range()
+        return None if known is None else first_outlier(known, names, labels)
+
+    def _warn_of(self, outlier: Outlier | None, level: int = 3) -> None:
+        """Warn of a label; `level` frames up is who brought it."""
+        if outlier is not None:
+            warnings.warn(str(outlier), OutlierWarning, stacklevel=level)
 
     def _note_purchases(
         self, ids: Sequence[Id], probability: Floats, queried: Bools | Sequence[int], at_random: Bools

@@ -10,7 +10,7 @@ from threading import get_ident, main_thread
 from types import FrameType, TracebackType
 from typing import Any
 
-from qufur.errors import InvalidError, invalid
+from qufur.errors import InvalidError, OutlierWarning, invalid
 
 _NAMES = "SIGINT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGBREAK"
 SIGNALS = [int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name)]
@@ -32,8 +32,9 @@ class Operation:
 
     A handler of signals that raises an exception, as that of Ctrl-C does, would leave a half of the change
     behind: it is called when the change is complete, or at once if the signal comes a second time. After an
-    exception inside the context, except for `InvalidError`, which says that nothing was changed, the object
-    cannot be used any more. Nor can it be used by two threads at the same time. A use costs about 1 µs.
+    exception inside the context, except for `InvalidError` and an `OutlierWarning` that is raised, which say
+    that nothing was changed, the object cannot be used any more. Nor can it be used by two threads at the
+    same time. A use costs about 1 µs.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class Operation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        if kind is None or issubclass(kind, InvalidError):
+        if kind is None or issubclass(kind, InvalidError | OutlierWarning):
             self._at_work.clear()
         else:
             self._broken = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -12,11 +13,12 @@ import numpy as np
 from qufur import snapshot
 from qufur.answer import Answers
 from qufur.arrays import Floats, as_labels
-from qufur.errors import invalid
+from qufur.errors import OutlierWarning, invalid
 from qufur.ids import KnownIds
 from qufur.learner import Learner
 from qufur.models.base import Id
 from qufur.models.least_squares_state import LeastSquaresState
+from qufur.models.outliers import first_outlier
 from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.tables import Batch, Encoding, ids
@@ -134,11 +136,20 @@ class Workbook:
         known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.queries)}
         return [known.get(unescaped(str(name)), known.get(str(name), name)) for name in names]
 
-    def tell(self, names: Sequence[Id], labels: Floats, file: str, *, replace: bool = False) -> Told:
+    def tell(
+        self,
+        names: Sequence[Id],
+        labels: Floats,
+        file: str,
+        *,
+        replace: bool = False,
+        accept_outliers: bool = False,
+    ) -> Told:
         """Learn labels; the same label twice is one, and nothing is learned if one of them is wrong.
 
         With `replace`, another label for a row that has one takes its place, as if it had been told at once:
-        all labels are learned anew, O(d²) for each.
+        all labels are learned anew, O(d²) for each. Labels that are far out of range are refused unless
+        `accept_outliers` says that they are right.
         """
         names = self._known(names)
         wanted = dict(zip(names, as_labels(labels, len(names), file).tolist(), strict=True))
@@ -154,15 +165,26 @@ class Workbook:
         if other and not replace:
             received = f"{wanted[other[0]]:g} for {other[0]!r}, which has {self.told[other[0]].label:g}"
             raise invalid("label", file, "the one that came before", received, "--replace takes the new one.")
+        if not accept_outliers:
+            self._refuse_outliers({name: wanted[name] for name in (*new, *other)}, file)
         self._learn({name: wanted[name] for name in new})
         if other:
             self._replace({name: wanted[name] for name in other})
         return Told(len(new), len(wanted) - len(new), len(other))
 
+    def _refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
+        known = self.learner.state.known_range()
+        values = np.array(list(labels.values()))
+        odd = None if known is None else first_outlier(known, list(labels), values)
+        if odd is not None:
+            raise invalid("label", file, odd.allowed, odd.received, "--accept-outliers takes it as it is.")
+
     def _learn(self, labels: dict[Id, float]) -> None:
         queries, rows = self.learner.queries, self.learner.state.pending
         records = {name: Record(label, *queries[name][:3], rows[name]) for name, label in labels.items()}
-        self.learner.tell_many(list(labels), np.array(list(labels.values())))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutlierWarning)  # whoever is here has accepted them
+            self.learner.tell_many(list(labels), np.array(list(labels.values())))
         self.told |= records
 
     def _replace(self, labels: dict[Id, float]) -> None:

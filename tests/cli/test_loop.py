@@ -180,7 +180,7 @@ def test_a_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest
     learner = Workbook.load(tmp_path / "s.qufur").learner
     right = {name: DELAY[int(name[2:])] for name in learner.outstanding[: 20 if rest else None]}
     wrong = right | dict.fromkeys(list(right)[3:6], value)  # out of range
-    work("tell", filled(out, wrong))
+    work("tell", filled(out, wrong), "--accept-outliers")
     code, text = work("tell", filled(out, right), "--replace")
     assert code == 0
     assert "3 labels were replaced." in text
@@ -196,6 +196,24 @@ def test_a_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest
     tested = (learner.state.labelled.tested().array() for learner in (book.learner, learner))
     np.testing.assert_allclose(*tested, rtol=1e-9, atol=1e-12)
     assert "0 labels learned" in work("tell", filled(out, right))[1]
+
+
+@pytest.mark.parametrize("first", [{}, {"LH0": 30.0}], ids=["new", "replaced"])
+def test_a_label_far_out_of_range_is_to_be_confirmed(work, tmp_path, first):
+    out, _ = asked(work, tmp_path)
+    work("tell", filled(out, first))
+    state, odd = (tmp_path / "s.qufur").read_bytes(), filled(out, {"LH0": 661.0})
+    code, text = work("tell", odd, "--replace")
+    assert code == 2
+    assert text == (
+        "qufur: label of labels.csv must be at most ten times the range [0, 60] away from it, "
+        "got 661 for 'LH0'. --accept-outliers takes it as it is.\n"
+    )
+    assert (tmp_path / "s.qufur").read_bytes() == state
+    code, text = work("tell", odd, "--replace", "--accept-outliers")
+    assert code == 0
+    assert "Warning" not in text
+    assert Workbook.load(tmp_path / "s.qufur").told["LH0"].label == 661.0
 
 
 def test_a_bad_table_leaves_everything_as_it_was(work, tmp_path):

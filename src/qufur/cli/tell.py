@@ -24,12 +24,16 @@ def tell(
     replace: Annotated[
         bool, typer.Option("--replace", help="Let other labels take the place of those that came before.")
     ] = False,
+    accept_outliers: Annotated[
+        bool, typer.Option("--accept-outliers", help="Take labels that are far out of range as they are.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Learn the labels that a table brings.
 
     It needs the column of ids that `qufur ask` wrote, and the column of labels. The same label may come
-    twice. If one row is wrong, none is learned.
+    twice. If one row is wrong, none is learned; one that is more than ten times the range of labels away from
+    it counts as wrong.
     """
     with locked(state):
         book = opened(state)
@@ -40,7 +44,9 @@ def tell(
             names += [called[place] for place in places.tolist()]
             values.append(found)
             blank += len(batch) - len(places)
-        told = book.tell(names, np.concatenate(values), data.name, replace=replace)
+        told = book.tell(
+            names, np.concatenate(values), data.name, replace=replace, accept_outliers=accept_outliers
+        )
         book.save(state)
     left = len(book.learner.outstanding)
     if json:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Bools, Floats
+from qufur.estimates.intervals import Errors
 from qufur.estimates.loss import LossEstimate
 from qufur.estimates.query import Query, decisions
 from qufur.estimates.shifts import ShiftSignal
@@ -35,6 +36,8 @@ class Ledger:
         Sums: of Δ and of the probabilities over all examples, and of the losses that were seen.
     shifts
         The signal of new domains.
+    errors
+        Those of the last labels, for prediction intervals; none for classes.
     """
 
     def __init__(self, model: Model, typical_probability: float) -> None:
@@ -44,6 +47,7 @@ class Ledger:
         self.examples = self.answered = self.retracted = self.beyond = 0
         self.uncertainty = self.loss_seen = self.probability = 0.0
         self.shifts = ShiftSignal()
+        self.errors = Errors()
         self._passed = Buffer(2)
         self._seen = Buffer(3)
         if model.loss_scale is not None:
@@ -90,6 +94,8 @@ class Ledger:
         self.answered += len(labels)
         self.beyond += int((loss > np.where(largest_loss > 0, largest_loss, np.inf)).sum())
         self.loss_seen += float(loss.sum())
+        if not self._model.classifies:
+            self.errors.add(abs(prediction - labels), probability)
         for rows in self._seen.write(largest_loss, probability, np.minimum(loss, largest_loss)):
             self._take_in_seen(self._estimate, rows)
 
@@ -99,6 +105,8 @@ class Ledger:
         self.answered += 1
         self.beyond += 0 < largest_loss < loss
         self.loss_seen += loss
+        if not self._model.classifies:
+            self.errors.add_one(abs(prediction - label), probability)
         if self._seen.write_one((largest_loss, probability, min(loss, largest_loss))):
             self._take_in_seen(self._estimate, self._seen.taken())
 
@@ -117,6 +125,8 @@ class Ledger:
         before, after = (self._model.loss(prediction, labels) for labels in (old, new))
         known = largest_loss > 0
         self.beyond, self.loss_seen = int((after > largest_loss)[known].sum()), float(after.sum())
+        self.errors = Errors()
+        self.errors.add(abs(prediction - new), probability)
         rows = (old != new) & known
         if self._estimate is None or not rows.any():
             return
@@ -152,6 +162,10 @@ class Ledger:
         _, probability, largest_loss = decisions([query for query in outstanding if query.largest_loss > 0]).T
         return estimate.interval(probability, largest_loss)
 
+    def likely_error(self, level: float) -> float:
+        """Return r: errors are at most that, at this level."""
+        return self.errors.quantiles(level, self.probability / max(1, self.examples)).item()
+
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as values for JSON and named arrays."""
         values = {name: getattr(self, name) for name in _NUMBERS}
@@ -159,7 +173,8 @@ class Ledger:
         estimate = self._estimate or LossEstimate(1.0, typical_probability=self._typical_probability)
         begun = int(self._estimate is not None)
         parts = {"estimate": estimate.state(), "shifts": self.shifts.state(), "begun": begun}
-        return values | parts, {"passed": self._passed.rows, "seen": self._seen.rows}
+        rows = {"passed": self._passed.rows, "seen": self._seen.rows, "errors": self.errors.rows}
+        return values | parts, rows
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over what `save` returned."""
@@ -168,6 +183,7 @@ class Ledger:
         self._estimate = LossEstimate.from_state(values["estimate"]) if values["begun"] else None
         self.shifts = ShiftSignal.from_state(values["shifts"])
         self._passed.rows, self._seen.rows = arrays["passed"], arrays["seen"]
+        self.errors.rows = arrays.get("errors", np.empty((0, 2)))  # files of before have none
 
     def _take_in_passed(self, estimate: LossEstimate | None, rows: Floats) -> None:
         """Take in examples; what had no bound had no chance either, as far as the estimate goes."""

@@ -16,6 +16,7 @@ from qufur.models.diagnostics.fit import Fit
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
+    from qufur.models.diagnostics.standing import Standing
 
 COPIES = 5
 CONFIDENCE = 0.95
@@ -56,6 +57,8 @@ class Report:
         What the labels say about noise, λ and whether the model fits; None for models without residuals.
     shifts
         Where new domains seem to begin.
+    standing
+        The losses and weights of experts, for a committee of them; None for other models.
     """
 
     examples: int
@@ -74,6 +77,7 @@ class Report:
     uncertainty_at_random: tuple[float, ...]
     fit: Fit | None
     shifts: tuple[int, ...]
+    standing: Standing | None = None
 
     @property
     def saved(self) -> float | None:
@@ -114,6 +118,7 @@ def report(learner: Learner, X: Floats | None) -> Report:
         () if X is None else _at_random(learner, X),
         learner.state.fit(),
         tuple(ledger.shifts.times),
+        learner.state.standing(),
     )
 
 
@@ -136,6 +141,8 @@ def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
         yield "noise", [_noise(found.fit)]
         yield "λ", [_penalty(found.fit)]
         yield "fit", found.fit.misfit or [_fits(found.fit)]
+    if found.standing is not None and found.standing.labels:
+        yield "experts", list(_experts(found.standing))
     yield "new domains", [_shifts(found.shifts)]
 
 
@@ -156,7 +163,8 @@ def _loss(found: Report) -> Iterator[str]:
     known = not math.isnan(found.loss)
     value = _number(found.loss) if known else "unknown until a label comes"
     yield f"{value}, in {_ends(found.interval)} at all times with {100 * found.confidence:g} % confidence"
-    if known and found.fit is not None:  # squared loss
+    squared = found.fit is not None or (found.standing is not None and found.standing.squared)
+    if known and squared:
         low, root, high = map(math.sqrt, (found.interval[0], found.loss, found.interval[1]))
         out = "leaves out how far labels are out of range"
         says = out if found.beyond else "has the units of the labels"
@@ -197,6 +205,34 @@ def _fits(fit: Fit) -> str:
     if fit.tested < Evidence.fewest:
         return "too few labels to say" if fit.labels < 100 else "large errors of the first labels hide it"
     return f"nothing speaks against the model; this rests on {fit.tested} labels"
+
+
+def _experts(standing: Standing) -> Iterator[str]:
+    def said(expert: int) -> str:
+        return _number(standing.in_units(standing.losses[expert]))
+
+    what = "root mean squared error" if standing.squared else "share of wrong classes"
+    best = standing.best
+    mean = _number(standing.in_units(standing.loss))
+    yield f"{what} {mean}; best expert {said(best)} ({standing.names[best]})"
+    constant, at_random = standing.best_constant, standing.best_at_random
+    if constant is not None:
+        yield f"a constant has {said(constant)}"
+    if at_random is not None:
+        half = f"{100 * standing.share_at_random:.0f} %"
+        yield f"with {half} of the labels, at random: {said(at_random)} ({standing.names[at_random]})"
+    heaviest = (f"{standing.weights[e]:.2f} {standing.names[e]}" for e in standing.heaviest)
+    yield f"weights: {'; '.join(heaviest)}"
+    if standing.is_worse_than(constant):
+        yield (
+            "worse than a constant: buy more labels, give inputs that say more, "
+            "or add a model of your own with Experts(also=[...])"
+        )
+    if standing.is_worse_than(at_random):
+        yield (
+            "labels at random would do as well: for the next run the rule Uniform(rate), "
+            "at the command line --at-random"
+        )
 
 
 def _shifts(times: Sequence[int]) -> str:

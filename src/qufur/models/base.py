@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from qufur.arrays import Bools, Floats
+from qufur.errors import invalid
 from qufur.models.diagnostics.fit import Fit
+from qufur.models.outliers import KnownRange
 
 if TYPE_CHECKING:
+    from qufur.models.diagnostics.standing import Standing
     from qufur.models.lookahead import Lookahead
 
 Id = int | str
@@ -71,6 +74,16 @@ class Model(ABC):
     @abstractmethod
     def loss_scale(self) -> float | None:
         """The largest loss of a prediction in range, for a label in range; None where that is learned."""
+
+    @property
+    def classifies(self) -> bool:
+        """Whether labels are classes."""
+        return getattr(self, "classes", None) is not None
+
+    @property
+    def given_range(self) -> tuple[float, float] | None:
+        """The lowest and the highest label, where they were given."""
+        return None
 
     def largest_loss(self, prediction: Floats) -> Floats:
         """Return the largest loss that each prediction may turn out to have, for labels in range."""
@@ -150,15 +163,24 @@ class State(ABC):
 
     Attributes
     ----------
+    model
+        Its description.
     pending
         Inputs whose label was asked for and has not come, by id.
     """
 
+    model: Any
     pending: dict[Id, Floats]
 
     @abstractmethod
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
+
+    def probabilities(self, X: Floats) -> Floats:
+        """Return the probability of each class, for each row; models without classes refuse."""
+        allowed = "one with classes, such as Softmax or Experts(classes=[...])"
+        remedy = "predict(X) has its predictions."
+        raise invalid("model", "Learner.predict_proba", allowed, type(self.model).__name__, remedy)
 
     def predictor(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on predicting as the state does now."""
@@ -181,6 +203,11 @@ class State(ABC):
         It is 0 while that is not known.
         """
         return 0.0
+
+    def known_range(self) -> KnownRange | None:
+        """Return the range of labels as far as it is known; None where labels have none."""
+        given = self.model.given_range
+        return None if given is None else KnownRange(*given)
 
     @property
     def first_block_size(self) -> int:
@@ -219,6 +246,10 @@ class State(ABC):
 
     def fit(self) -> Fit | None:
         """Return what the labels so far say about the model; None where it has no residuals to judge by."""
+        return None
+
+    def standing(self) -> Standing | None:
+        """Return how the experts of a committee are doing; None for other models."""
         return None
 
     def advance(self, count: int) -> None:  # noqa: B027  (most states know no time)

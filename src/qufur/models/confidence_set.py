@@ -149,6 +149,8 @@ class ConfidenceState(State):
     depend on what was learned and not on the order in which it came, to the last bit.
     """
 
+    model: ConfidenceSet
+
     def __init__(self, model: ConfidenceSet) -> None:
         self.model = model
         self.pending: dict[Id, Floats] = {}

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class FisherState(State):
     """Trained weights, and what their Fisher information says, made anew when weights or queries change."""
 
+    model: FisherSoftmax
+
     def __init__(self, model: FisherSoftmax) -> None:
         self.model = model
         self.trainer = model.training.start(model.dim, model.classes)

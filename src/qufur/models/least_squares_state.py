@@ -34,6 +34,8 @@ class LeastSquaresState(State):
     however many were retracted until then.
     """
 
+    model: LeastSquares
+
     def __init__(self, model: LeastSquares) -> None:
         self.model = model
         self.labelled = model.posterior()

@@ -60,6 +60,11 @@ class Regression(Model):
         low, high = self.label_range
         return (high - low) ** 2
 
+    @property
+    def given_range(self) -> tuple[float, float] | None:
+        """The label range, if it is to be kept to: without `clip` it only sets the units."""
+        return self.label_range if self.clip else None
+
     def largest_loss(self, prediction: Floats) -> Floats:
         low, high = self.label_range
         return np.maximum(abs(prediction - low), abs(high - prediction)) ** 2

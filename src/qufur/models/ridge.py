@@ -147,6 +147,7 @@ class Ridge(LeastSquares):
 
 
 def _as_importance(value: Any) -> float:
-    if not (isinstance(value, Real) and 0 <= value <= 1) or isinstance(value, bool):
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    if not (real and 0 <= float(value) <= 1):
         raise invalid("importance", "Ridge", "a number from 0 to 1", repr(value))
     return float(value)

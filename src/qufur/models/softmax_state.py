@@ -22,6 +22,8 @@ class SoftmaxState(State):
     trainer's business.
     """
 
+    model: Softmax
+
     def __init__(self, model: Softmax) -> None:
         self.model = model
         self.inputs = model.raw.start()

@@ -10,6 +10,7 @@ import numpy as np
 from qufur.arrays import Floats, under
 from qufur.models.base import Id, Purchases
 from qufur.models.engines.base import play
+from qufur.models.gram.posterior import Posterior
 from qufur.models.least_squares_state import LeastSquaresState
 from qufur.models.lookahead import Arrivals, Effort, Lookahead, OneRow, Terms
 
@@ -39,7 +40,7 @@ class WeightedState(LeastSquaresState):
     def __init__(self, model: Ridge, importance: float) -> None:
         super().__init__(model)
         self.importance = importance
-        self.weighted = model.posterior()
+        self.weighted: Posterior = model.posterior()
         self._noted: dict[Id, float] = {}
 
     def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -12,6 +13,7 @@ import numpy as np
 from qufur.arrays import Floats, as_count, is_whole, set_fields
 from qufur.errors import invalid
 from qufur.models.base import Model
+from qufur.models.diagnostics.standing import Standing
 from qufur.models.experts.aggregation import Aggregation, ExponentialWeights, PolynomialWeights
 from qufur.models.experts.estimators import describe, revive
 from qufur.models.experts.label_range import LabelRange
@@ -130,9 +132,34 @@ class Committee(Model):
             return 1.0
         return None if self.label_range is None else (self.label_range[1] - self.label_range[0]) ** 2
 
+    @property
+    def given_range(self) -> tuple[float, float] | None:
+        return self.label_range
+
     def largest_loss_within(self, prediction: Floats, labels: LabelRange) -> Floats:
         """Return the largest loss that each may turn out to have; 0 where nobody knows."""
         return labels.largest_loss(prediction) if self.classes is None else np.ones(len(prediction))
+
+    def standing(self, state: CommitteeState) -> Standing:
+        """Return how the experts of a state are doing."""
+        names = state.panel.names if state.scaling.dim else []
+        if not names:
+            return Standing(0, math.nan, (), (), (), (), (), (), 0.0, self.classes is None)
+        *losses, loss = state.record.means().tolist()
+        terms = state.labelled.first().terms
+        bought = terms[terms[:, 0] < 1]
+        return Standing(
+            state.record.labels,
+            loss,
+            tuple(names),
+            tuple(losses),
+            tuple(state.aggregation.weights.tolist()),
+            tuple(state.record.standard_errors().tolist()),
+            tuple(place for place, name in enumerate(names) if name.startswith(("constant", "Dummy"))),
+            tuple(place for place, name in enumerate(names) if "labels at random" in name),
+            float(bought[:, 2].mean()) if len(bought) else 1.0,
+            self.classes is None,
+        )
 
     # Labels and files
 

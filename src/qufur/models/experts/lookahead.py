@@ -39,11 +39,13 @@ class CommitteeLookahead(Lookahead):
         self.largest_loss = np.empty(len(self._X))
         for rows, labels in _stretches(arrivals, len(self._X)):
             said = self._consult(rows, arrivals.before[labels.start :])
-            predictions[rows] = state.model.predictions(state.aggregation.combine(said))
+            outputs = state.aggregation.combine(said)
+            predictions[rows] = state.model.predictions(outputs)
             self.largest_loss[rows] = state.model.largest_loss_within(predictions[rows], state.labels)
             first, last = np.searchsorted(self.queried, (rows.start, rows.stop))
             asked = self.queried[first:last]
-            state.await_labels(ids[first:last], self._X[asked], said[asked - rows.start])
+            here = asked - rows.start
+            state.await_labels(ids[first:last], self._X[asked], said[here], outputs[here])
             state.label(arrivals.ids[labels], arrivals.labels[labels])
         state.scaling.take_in(self._X)
         return predictions

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qufur.arrays import Floats, check_shapes, under
+from qufur.arrays import Axes, Floats, check_shapes, under
 from qufur.errors import invalid
 from qufur.models.base import Id, Purchases, State
+from qufur.models.diagnostics.standing import Standing
 from qufur.models.experts.aggregation import Aggregation
 from qufur.models.experts.label_range import LabelRange
 from qufur.models.experts.labelled import FREE, Labelled, Terms
@@ -17,7 +18,9 @@ from qufur.models.experts.lookahead import DoubtLookahead, NoveltyLookahead, dou
 from qufur.models.experts.novelty import Novelty
 from qufur.models.experts.panel import Panel
 from qufur.models.experts.scaling import Scaling, Units
+from qufur.models.experts.track_record import TrackRecord
 from qufur.models.lookahead import Lookahead
+from qufur.models.outliers import KnownRange
 
 if TYPE_CHECKING:
     from qufur.models.experts.committee import Committee
@@ -31,9 +34,10 @@ STALE = 0.05
 
 
 class Said(NamedTuple):
-    """What every expert said of an input whose label was asked for, and on which terms that was."""
+    """What every expert and all together said of an input whose label was asked for, and on which terms."""
 
     predictions: Floats
+    output: Floats
     terms: Terms
 
 
@@ -73,8 +77,9 @@ class CommitteeState(State):
         self._fit_units = self.scaling.units
         self._panel: Panel | None = None
         self._aggregation: Aggregation | None = None
+        self._record: TrackRecord | None = None
         self._terms: dict[Id, Terms] = {}
-        self._last: tuple[Floats, Floats] | None = None
+        self._last: tuple[Floats, Floats, Floats] | None = None
 
     @property
     def panel(self) -> Panel:
@@ -96,6 +101,13 @@ class CommitteeState(State):
             self._aggregation = self.model.aggregation(self.panel)
         return self._aggregation
 
+    @property
+    def record(self) -> TrackRecord:
+        """The losses of the experts, which are there from the first input on."""
+        if self._record is None:
+            self._record = TrackRecord(len(self.panel.names))
+        return self._record
+
     # What it says
 
     def predict(self, X: Floats) -> Floats:
@@ -107,6 +119,10 @@ class CommitteeState(State):
         if not self.scaling.dim:
             return np.tile(self.model.first_output(), (len(X), 1))
         return self.aggregation.combine(self._consult(X))
+
+    def probabilities(self, X: Floats) -> Floats:
+        """Return the probability of each class, for each row."""
+        return self.outputs(X) if self.model.classifies else super().probabilities(X)
 
     def ask_experts(self, X: Floats) -> Floats:
         """Return what each expert says about each row, within no bounds."""
@@ -120,8 +136,8 @@ class CommitteeState(State):
         """Return the prediction and Δ of the one input that is next in the stream."""
         self.prepare(x[None])
         said = self._consult(x[None])
-        self._last = x.copy(), said[0]
         output = self.aggregation.combine(said)
+        self._last = x.copy(), said, output
         if self.model.label_free:
             delta = self.novelty.uncertainty_next(self.scaling.units.transform(x))
         else:
@@ -131,6 +147,16 @@ class CommitteeState(State):
     def largest_loss_one(self, prediction: float) -> float:
         """Return the largest loss that it may turn out to have, as far as is known; 0 where it is not."""
         return float(self.model.largest_loss_within(np.array([prediction]), self.labels)[0])
+
+    def known_range(self) -> KnownRange | None:
+        """Return the range of labels: given, or that of the labels so far; None for classes."""
+        if self.model.classifies or self.labels.given is not None:
+            return super().known_range()
+        return KnownRange(self.labels.low, self.labels.high, len(self.labelled))
+
+    def standing(self) -> Standing:
+        """Return how the experts are doing."""
+        return self.model.standing(self)
 
     # What happens to it
 
@@ -170,22 +196,27 @@ class CommitteeState(State):
         """Note that the labels of these rows were asked for."""
         self.prepare(X)
         last = self._last
-        known = last is not None and np.array_equal(last[0][None], X)
-        said = last[1][None] if last is not None and known else self._consult(X)
+        if last is not None and np.array_equal(last[0][None], X):
+            _, said, outputs = last
+        else:
+            said = self._consult(X)
+            outputs = self.aggregation.combine(said)
         if self.model.label_free:
             self.novelty.add(self.scaling.units.transform(X))
-        self.await_labels(ids, X, said)
+        self.await_labels(ids, X, said, outputs)
 
-    def await_labels(self, ids: Sequence[Id], X: Floats, said: Floats) -> None:
+    def await_labels(self, ids: Sequence[Id], X: Floats, said: Floats, outputs: Floats) -> None:
         """Take ids among the pending ones, with what was said of their inputs."""
-        for id, row, predictions in zip(ids, X, said, strict=True):
+        for id, row, predictions, output in zip(ids, X, said, outputs, strict=True):
             self.pending[id] = row.copy()
-            self.said[id] = Said(predictions, self._terms.pop(id, FREE))
+            self.said[id] = Said(predictions, output, self._terms.pop(id, FREE))
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries, in this order."""
         for id, label in zip(ids, labels.tolist(), strict=True):
-            predictions, terms = self.said.pop(id)
+            predictions, output, terms = self.said.pop(id)
+            everyone = self.model.predictions(np.vstack([predictions, output]))
+            self.record.take_in(self.model.loss(everyone, np.full(len(everyone), label)), terms.probability)
             self.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
             self.labels.take_in(np.array([label]))
             self.labelled.add(self.pending.pop(id), label, terms)
@@ -216,7 +247,8 @@ class CommitteeState(State):
             self._fit_what_is_due()
 
     def relearn(self, rows: Floats, labels: Floats) -> None:
-        """Let the labelled rows have had other labels."""
+        """Let the labelled rows have had other labels; what was said of them is no longer known."""
+        self._record = None
         self.labelled.relabel(labels.tolist())
         self.labels = LabelRange(self.model.label_range)
         self.labels.take_in(labels)
@@ -269,16 +301,18 @@ class CommitteeState(State):
         learned = self.model.label_range is None and low <= high
         values |= {"pending": list(self.pending), "range": [low, high] if learned else []}
         values |= {f"fitted_{speed}": count for speed, count in self.fitted.items()}
-        said, terms = zip(*self.said.values(), strict=True) if self.said else ((), ())
+        said, outputs, terms = zip(*self.said.values(), strict=True) if self.said else ((), (), ())
         parts = {
             "labelled": self.labelled.arrays(),
             "scaling": scaling,
             "novelty": self.novelty.arrays(),
             "fitted": {"units": np.array([self._fit_units.mean, self._fit_units.deviation])},
             "aggregation": {} if self._aggregation is None else self._aggregation.arrays(),
+            "record": {} if self._record is None else self._record.arrays(),
             "pending": {
                 "X": np.array(list(self.pending.values())).reshape(len(said), -1 if said else 0),
                 "said": np.array(said).reshape(len(said), -1 if said else 0),
+                "outputs": np.array(outputs).reshape(len(said), -1 if said else 0),
                 "terms": np.array(terms, dtype=np.float64).reshape(-1, 3),
             },
         }
@@ -302,6 +336,9 @@ class CommitteeState(State):
         weights = under("aggregation.", arrays)
         if weights:
             self.aggregation.restore(weights)
+        record = under("record.", arrays)
+        if record:
+            self.record.restore(record)
         self._restore_pending(values["pending"], under("pending.", arrays), dim)
         self._fits_are_due = True
 
@@ -309,7 +346,9 @@ class CommitteeState(State):
         if not ids:
             return
         shape = len(self.aggregation.prior), self.model.output_count
-        check_shapes(arrays, {"X": "nd", "said": "nw", "terms": ("n", 3)}, d=dim, w=shape[0] * shape[1])
+        axes: Axes = {"X": "nd", "said": "nw", "outputs": "no", "terms": ("n", 3)}
+        check_shapes(arrays, axes, d=dim, w=shape[0] * shape[1], o=shape[1])
         terms = [Terms(p, mean, bool(at_random)) for p, mean, at_random in arrays["terms"].tolist()]
         self.pending = dict(zip(ids, arrays["X"], strict=True))
-        self.said = dict(zip(ids, map(Said, arrays["said"].reshape(-1, *shape), terms), strict=True))
+        said = arrays["said"].reshape(-1, *shape)
+        self.said = dict(zip(ids, map(Said, said, arrays["outputs"], terms), strict=True))

@@ -1,0 +1,1 @@
+"""Real streams: what a user with a table gets."""

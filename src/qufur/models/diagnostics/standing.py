@@ -1,0 +1,78 @@
+"""How the experts of a committee are doing, beside the committee itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+ERRORS = 2.0
+"""A difference is one if it is larger than so many standard errors."""
+ALL, NONE = 0.95, 0.0
+"""Shares of labels at random with which there is nothing to compare."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Mean losses over the stream of what was said when each example came, estimated by inverse probability.
+
+    Attributes
+    ----------
+    labels
+        How many bought labels it rests on.
+    loss
+        That of the committee.
+    names, losses, weights
+        Of the experts, the weights as they are now.
+    standard_errors
+        Of each difference between the committee and an expert.
+    constant, at_random
+        Which experts predict a constant, and which learn from the labels at random alone.
+    share_at_random
+        How many of the labels those are.
+    squared
+        Whether the loss is squared, so that its root has the units of the labels.
+    """
+
+    labels: int
+    loss: float
+    names: tuple[str, ...]
+    losses: tuple[float, ...]
+    weights: tuple[float, ...]
+    standard_errors: tuple[float, ...]
+    constant: tuple[int, ...]
+    at_random: tuple[int, ...]
+    share_at_random: float
+    squared: bool
+
+    @property
+    def best(self) -> int:
+        """The expert with the lowest loss."""
+        return self._lowest(range(len(self.losses)))
+
+    @property
+    def best_constant(self) -> int | None:
+        """The constant with the lowest loss; None if there is none."""
+        return self._lowest(self.constant) if self.constant else None
+
+    @property
+    def best_at_random(self) -> int | None:
+        """The expert on labels at random with the lowest loss; None if none or all labels are such."""
+        return self._lowest(self.at_random) if self.at_random and NONE < self.share_at_random < ALL else None
+
+    @property
+    def heaviest(self) -> list[int]:
+        """The three experts that count most."""
+        return sorted(range(len(self.weights)), key=lambda expert: -self.weights[expert])[:3]
+
+    def is_worse_than(self, expert: int | None) -> bool:
+        """Return whether the committee's loss is higher than an expert's, beyond the standard error."""
+        if expert is None or not self.labels:
+            return False
+        return self.loss - self.losses[expert] > ERRORS * self.standard_errors[expert]
+
+    def in_units(self, loss: float) -> float:
+        """Return a loss in the units of the labels, or as a share of wrong classes."""
+        return math.sqrt(loss) if self.squared else loss
+
+    def _lowest(self, experts: range | tuple[int, ...]) -> int:
+        return min(experts, key=lambda expert: self.losses[expert])

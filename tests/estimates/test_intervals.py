@@ -1,0 +1,176 @@
+"""Prediction intervals: they cover what they say, in bounded memory, whatever labels were bought."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from tests.refusals import refusal
+from tests.same import same_content
+
+from qufur import Learner, Paced, QuFUR, Refit, Ridge, Softmax, Uniform, run, streams
+from qufur.estimates.intervals import WINDOW, Errors, weighted_quantiles
+from qufur.snapshot import decode, encode
+
+STREAM = streams.Arrays.of(streams.HiddenDomains([2000], [4], noise=0.3, seed=1))
+LEVELS = [0.8, 0.9, 0.95]
+
+
+def slow_quantile(scores, weights, level):
+    """The definition, score by score."""
+    new = sum(weights**2) / sum(weights)
+    for score in sorted(scores):
+        if sum(w for s, w in zip(scores, weights, strict=True) if s <= score) >= level * (sum(weights) + new):
+            return score
+    return math.inf
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_quantiles_are_those_of_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    scores, weights = rng.exponential(size=30).round(1), 1 / rng.uniform(0.001, 1, 30)
+    levels = rng.uniform(0.01, 0.999, 20)
+    found = weighted_quantiles(scores, weights, levels)
+    np.testing.assert_array_equal(found, [slow_quantile(scores, weights, level) for level in levels])
+
+
+def test_a_label_counts_for_those_that_were_not_bought():
+    errors = Errors()
+    errors.add(np.array([1.0, 5.0]), np.array([0.1, 1.0]))
+    np.testing.assert_array_equal(errors.quantiles([0.4, 0.54, 0.9], 0.5), [1.0, 5.0, np.inf])
+
+
+def test_no_label_counts_for_more_than_twenty():
+    errors = Errors()
+    errors.add(np.array([1.0, *[5.0] * 40]), np.array([1e-9, *[0.5] * 40]))
+    # Weights of 40 and 40 times 2: with a new one of (40² + 40·2²)/120 the first has 0.298 of all.
+    np.testing.assert_array_equal(errors.quantiles([0.29, 0.3], 0.5), [1.0, 5.0])
+
+
+@pytest.mark.parametrize("chosen", [False, True], ids=["at random", "by size of the error"])
+def test_coverage_holds_whatever_was_bought(chosen):
+    # 4000 runs: the share covered has a standard error of 0.005, so 4 of them are 1 chance in 30,000.
+    rng = np.random.default_rng(0)
+    covered = np.zeros(len(LEVELS))
+    for _ in range(4000):
+        error = rng.exponential(size=300)
+        p = np.clip(0.2 * error, 0.05, 1) if chosen else np.full(300, 0.2)
+        bought = rng.random(300) < p
+        covered += rng.exponential() <= weighted_quantiles(error[bought], 1 / p[bought], LEVELS)
+    np.testing.assert_array_less(np.array(LEVELS) - 0.02, covered / 4000)
+    np.testing.assert_array_less(covered / 4000, np.array(LEVELS) + 0.04)
+
+
+@pytest.mark.parametrize("rule", [Uniform(0.2), QuFUR(4.0, floor=0.05)], ids=str)
+def test_a_learner_covers_what_comes_next(rule):
+    learner = Learner(Ridge(4), rule, seed=3)
+    run(learner, streams.Arrays(STREAM.X[:1500], STREAM.y[:1500]))
+    for level in LEVELS:
+        prediction, low, high = learner.predict(STREAM.X[1500:], interval=level)
+        np.testing.assert_array_equal(prediction, learner.predict(STREAM.X[1500:]))
+        covered = ((low <= STREAM.y[1500:]) & (STREAM.y[1500:] <= high)).mean()
+        assert covered == pytest.approx(level, abs=0.06)
+
+
+def test_predictions_are_those_of_their_time_and_late_labels_count_for_them():
+    learner = Learner(Ridge(4), Uniform(1.0))
+    answers = learner.ask_many(STREAM.X[:30])
+    learner.tell_many(range(30), STREAM.y[:30])
+    expected = np.column_stack([abs(STREAM.y[:30] - answers.prediction), answers.probability])
+    np.testing.assert_array_equal(learner.ledger.errors.rows, expected)
+
+
+@pytest.mark.parametrize("delay", [0, 9])
+def test_blocks_keep_the_same_errors(delay):
+    kept = []
+    for block in (1, 64):
+        learner = Learner(Ridge(4), Paced(600, 2000), seed=2)
+        run(learner, STREAM, block=block, delay=delay)
+        kept.append(learner.ledger.errors.rows)
+    np.testing.assert_allclose(*kept, atol=1e-9)
+    assert len(kept[0]) == WINDOW
+
+
+def test_the_last_labels_are_kept_and_no_others():
+    learner = Learner(Ridge(4), Uniform(1.0))
+    trace = run(learner, STREAM)
+    expected = abs(trace.prediction - STREAM.y)[-WINDOW:]
+    np.testing.assert_allclose(learner.ledger.errors.rows[:, 0], expected, atol=1e-12)
+
+
+def test_a_file_keeps_them_and_one_of_before_has_none(tmp_path):
+    learner = Learner(Ridge(4), Uniform(0.5))
+    run(learner, streams.Arrays(STREAM.X[:100], STREAM.y[:100]))
+    learner.save(tmp_path / "learner")
+    again = Learner.load(tmp_path / "learner")
+    assert same_content(encode(again), encode(learner))
+    assert again.predict(STREAM.X[:1], interval=0.9) == learner.predict(STREAM.X[:1], interval=0.9)
+    header, tensors = encode(learner)
+    before = decode(Learner, (header, {k: v for k, v in tensors.items() if k != "ledger.errors"}))
+    assert before.predict(STREAM.X[:1], interval=0.9)[1:] == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize("row", [(-1.0, 0.5), (1.0, 0.0), (1.0, 1.5)])
+def test_a_file_that_says_what_cannot_be_is_refused(row):
+    header, tensors = encode(Learner(Ridge(4), Uniform(0.5)))
+    assert "errors of the file must be" in refusal(
+        lambda: decode(Learner, (header, tensors | {"ledger.errors": np.array([row])}))
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "ends"),
+    [
+        (Ridge(4, label_range=(0, 9)), (0.0, 9.0)),
+        (Ridge(4, clip=False), (-math.inf, math.inf)),
+        (Refit(LinearRegression()), (-math.inf, math.inf)),
+    ],
+    ids=str,
+)
+def test_few_labels_say_nothing(model, ends):
+    learner = Learner(model, Uniform(1.0))
+    for t in range(9):
+        learner.tell(learner.ask(STREAM.X[t]).id, t % 2)
+        _, low, high = learner.predict(STREAM.X[:2], interval=0.9)
+        wide = t < 8
+        assert ((low[0], high[0]) == ends) == wide
+        assert low.shape == high.shape == (2,)
+
+
+def test_classes_have_probabilities_instead():
+    message = refusal(lambda: Learner(Softmax(4, 3), Uniform(1.0)).predict(STREAM.X, interval=0.9))
+    assert message == (
+        "interval of Learner.predict must be left out for classes, got 0.9. "
+        "predict_proba(X) says how sure it is."
+    )
+    learner = Learner(Softmax(4, 3), Uniform(1.0))
+    learner.tell(learner.ask(STREAM.X[0]).id, 2)
+    assert not len(learner.ledger.errors.rows)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 90, True, "0.9", math.nan], ids=repr)
+def test_a_level_is_a_share(level):
+    message = refusal(lambda: Learner(Ridge(4), Uniform(1.0)).predict(STREAM.X, interval=level))
+    assert message.startswith(
+        "interval of Learner.predict must be a number between 0 and 1, such as 0.9, got "
+    )
+
+
+def test_a_corrected_label_is_corrected_here_too():
+    learner = Learner(Ridge(4), Uniform(1.0))
+    answers = learner.ask_many(STREAM.X[:3])
+    learner.tell_many(range(3), [0.1, 0.2, 0.3])
+    old, new = np.array([0.1, 0.2, 0.3]), np.array([0.1, 0.9, 0.3])
+    learner.ledger.correct(answers.prediction, answers.probability, np.ones(3), old, new)
+    np.testing.assert_array_equal(learner.ledger.errors.rows[:, 0], new)
+
+
+def test_one_and_many_are_the_same():
+    one, many, rng = Errors(), Errors(), np.random.default_rng(0)
+    rows = rng.uniform(0.1, 1, size=(WINDOW + 50, 2))
+    for row in rows.tolist():
+        one.add_one(*row)
+    for part in np.split(rows, [3, 700]):
+        many.add(*part.T)
+    np.testing.assert_array_equal(one.rows, many.rows)
+    np.testing.assert_array_equal(one.rows, rows[50:])
