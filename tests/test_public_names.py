@@ -18,6 +18,7 @@ WHY = {
     "how a softmax is trained": {"Converged", "PaperAdam"},
     "does the work": {"Learner", "online_to_batch", "plan", "run"},
     "made or opened in a loop of one's own": {"Answer", "Answers", "Trace"},
+    "caught or silenced": {"OutlierWarning"},
     "packages whose contents users construct or call": {"hypotheses", "planning", "streams", "theory"},
 }
 FOR_CONTRIBUTORS = {"checks"}
