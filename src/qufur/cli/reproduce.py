@@ -26,7 +26,7 @@ from qufur.sweep.parallel import PROCESSES
 
 Part = Enum("Part", {name: name for name in PARTS}, type=str)  # type: ignore[misc]
 Parts = Annotated[
-    list[Part] | None, typer.Argument(help="Which; all but pacing and shifts if none is named.")
+    list[Part] | None, typer.Argument(help="Which; all but pacing, shifts and real if none is named.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Two seeds and coarser grids: a first look.")]
 Seeds = Annotated[
