@@ -4,12 +4,14 @@ import csv
 import gzip
 import math
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from qufur import Learner, Ridge, Steady
+from qufur.cli.reproduce import _announce
 from qufur.data import MissingDataError
 from qufur.experiments.base import run_all
 from qufur.experiments.cached_streams import why_missing
@@ -186,6 +188,28 @@ def test_wide_and_long_tables_do_not(monkeypatch):
         ("long", 0.06),
     }
     assert {cell["seed"] for cell in some.cells(1)} == {0}
+
+
+def test_how_long_it_takes_is_known_in_advance(monkeypatch, capsys):
+    some = study.Study({"short": small_numbers}, methods.FOR_NUMBERS, {"short": 60.0})
+    monkeypatch.setattr(numbers, "STUDY", some)
+    # Two seeds of three ways at two budgets, of which the smaller takes half as long; `Ridge` takes no time.
+    assert numbers.EXPERIMENT.duration(1) == 2 * 3 * 90
+    assert numbers.EXPERIMENT.duration(1, quick=True) == 0
+    _announce(59.0, Path("out"))
+    _announce(150.0, Path("out"))
+    _announce(9000.0, Path("out"))
+    assert capsys.readouterr().err.splitlines() == [
+        "This takes about 2 minutes, less what is finished in out already.",
+        "This takes about 2.5 hours, less what is finished in out already.",
+    ]
+
+
+@pytest.mark.parametrize("module", [numbers, classes])
+def test_the_time_of_every_table_is_known(module, monkeypatch):
+    monkeypatch.undo()
+    assert module.STUDY.seconds.keys() == module.STUDY.tables.keys()
+    assert min(module.STUDY.seconds.values()) > 0
 
 
 @pytest.mark.parametrize(("module", "name"), [(numbers, "real-numbers"), (classes, "real-classes")])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+SECONDS: dict[str, float] = {}
 STUDY = Study(
     {
         "portraits": tables.portraits,
@@ -26,6 +27,7 @@ STUDY = Study(
         "busy bike hours": tables.busy_bike,
     },
     FOR_CLASSES,
+    SECONDS,
 )
 ERRORS = {"error": "all rows", "late_error": "last fifth"}
 LOG_LOSSES = {"log_loss": "all rows", "late_log_loss": "last fifth"}
@@ -49,6 +51,11 @@ def cells(seeds: int) -> list[Cell]:
 def play(cell: Cell) -> Row:
     """Run one way on one table."""
     return STUDY.play(cell)
+
+
+def seconds(cell: Cell) -> float:
+    """Return how long a cell takes, about."""
+    return STUDY.duration(cell)
 
 
 def missing() -> dict[str, str]:
@@ -91,4 +98,5 @@ EXPERIMENT = Experiment(
     in_brief=in_brief,
     missing=missing,
     listings=listings,
+    seconds=seconds,
 )

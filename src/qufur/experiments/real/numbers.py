@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+SECONDS: dict[str, float] = {}
 STUDY = Study(
     {
         "bike": tables.bike,
@@ -27,6 +28,7 @@ STUDY = Study(
         "diabetes": tables.diabetes,
     },
     FOR_NUMBERS,
+    SECONDS,
 )
 COLUMNS = {"loss": "all rows", "late_loss": "last fifth"}
 RIVALS = (SAME, RIDGE, USUAL)
@@ -47,6 +49,11 @@ def cells(seeds: int) -> list[Cell]:
 def play(cell: Cell) -> Row:
     """Run one way on one table."""
     return STUDY.play(cell)
+
+
+def seconds(cell: Cell) -> float:
+    """Return how long a cell takes, about."""
+    return STUDY.duration(cell)
 
 
 def missing() -> dict[str, str]:
@@ -85,4 +92,5 @@ EXPERIMENT = Experiment(
     in_brief=in_brief,
     missing=missing,
     listings=listings,
+    seconds=seconds,
 )

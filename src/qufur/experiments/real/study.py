@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell
 from qufur.experiments.cached_streams import StreamOf, missing_among, provenance, stream_of, why_missing
-from qufur.experiments.real.methods import Method
+from qufur.experiments.real.methods import RIDGE, Method
 from qufur.rules.from_budget import labels_of
 from qufur.streams import Arrays
 from qufur.sweep.tasks import Row
@@ -34,10 +34,13 @@ class Study:
         By name, functions of a seed that they do not use: there is nothing to draw.
     methods
         By name.
+    seconds
+        For each table, how long a way of ours takes at the larger of its budgets, about.
     """
 
     tables: Mapping[str, StreamOf]
     methods: Mapping[str, Method]
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def cells(self, seeds: int) -> list[Cell]:
         """Return every table that is here; seeds come first, so that a run that is stopped has all tables."""
@@ -64,6 +67,11 @@ class Study:
     def origin(self, name: str) -> Cell:
         """Return the name of a table and where it comes from."""
         return {"stream": name, "data": provenance(self.tables[name])}
+
+    def duration(self, cell: Cell) -> float:
+        """Return how many seconds a cell takes, about: the smaller budget half of the larger."""
+        whole = 0.0 if cell["method"] == RIDGE else self.seconds.get(cell["stream"], 0.0)
+        return whole if cell["share"] in (shares[1] for shares in SHARES.values()) else whole / 2
 
     def table(self, name: str) -> Arrays:
         """Return a table."""
