@@ -143,6 +143,17 @@ def test_every_way_for_classes_buys_the_budget(name):
     assert losses["log_loss"].mean() < math.log(3)
 
 
+def test_the_classifier_in_use_is_chosen_without_hindsight(monkeypatch):
+    table, bought = small_classes(), rows_at_random(60, ROWS, 3)
+    is_bought = np.isin(np.arange(ROWS), bought)[:, None]
+    truth = np.eye(3)[table.y.astype(int)]
+    other = np.roll(truth, 1, axis=1)
+    said = np.stack([np.where(is_bought, truth, other), np.where(is_bought, other, truth)], axis=1)
+    monkeypatch.setattr(methods, "usual_classes", lambda *arguments: said)
+    _, losses = methods.classes_usual(table, 60, 3)
+    assert losses["error"].tolist() == (~is_bought[1:, 0]).tolist()
+
+
 def test_overheard_probabilities_are_those_of_the_predictions():
     table = small_classes()
     model = methods.experts_for(table, 0)
@@ -196,6 +207,10 @@ def test_how_long_it_takes_is_known_in_advance(monkeypatch, capsys):
     # Two seeds of three ways at two budgets, of which the smaller takes half as long; `Ridge` takes no time.
     assert numbers.EXPERIMENT.duration(1) == 2 * 3 * 90
     assert numbers.EXPERIMENT.duration(1, quick=True) == 0
+    ways = [
+        three_lines.seconds({"stream": "bike", "way": way}) for way in (three_lines.RAW, *three_lines.TUNED)
+    ]
+    assert ways == [15.0, 15.0, 0.0, 0.0, 0.0, 0.0]
     _announce(59.0, Path("out"))
     _announce(150.0, Path("out"))
     _announce(9000.0, Path("out"))
@@ -210,6 +225,7 @@ def test_the_time_of_every_table_is_known(module, monkeypatch):
     monkeypatch.undo()
     assert module.STUDY.seconds.keys() == module.STUDY.tables.keys()
     assert min(module.STUDY.seconds.values()) > 0
+    assert three_lines.SECONDS.keys() == three_lines.TABLES.keys() == three_lines.SHARES.keys()
 
 
 @pytest.mark.parametrize(("module", "name"), [(numbers, "real-numbers"), (classes, "real-classes")])
@@ -370,7 +386,10 @@ def test_tables_of_scikit_learn_come_in_their_own_order():
 
 
 def test_a_quick_look_is_at_tables_that_come_with_packages():
-    for module in (numbers, classes):
-        assert module.in_brief({"stream": "diabetes"}) or module.in_brief({"stream": "phishing"})
-        assert not module.in_brief({"stream": "bike"})
+    assert [numbers.in_brief({"stream": "diabetes", "share": share}) for share in (0.1, 0.3)] == [False, True]
+    assert [classes.in_brief({"stream": "breast_cancer", "share": share}) for share in (0.1, 0.3)] == [
+        False,
+        True,
+    ]
+    assert not numbers.in_brief({"stream": "trump_approval", "share": 0.3})
     assert three_lines.in_brief({"stream": "diabetes"})

@@ -8,7 +8,7 @@ from qufur.experiments.base import Cell, Experiment, Listing, Statement
 from qufur.experiments.real import ratios, tables
 from qufur.experiments.real.methods import FOR_NUMBERS, RIDGE, SAME, USUAL
 from qufur.experiments.real.strips import draw_ratios
-from qufur.experiments.real.study import Study
+from qufur.experiments.real.study import SHARES, Study
 from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def draw(table: pl.DataFrame) -> Figure:
 
 
 def in_brief(cell: Cell) -> bool:
-    """Two small tables do for a first look."""
-    return cell["stream"] in ("trump_approval", "diabetes")
+    """One small table at one budget does for a first look."""
+    return bool(cell["stream"] == "diabetes" and cell["share"] == SHARES[True][1])
 
 
 EXPERIMENT = Experiment(
