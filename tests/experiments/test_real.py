@@ -18,9 +18,10 @@ from qufur.experiments.cached_streams import why_missing
 from qufur.experiments.real import classes, methods, numbers, study, tables, three_lines, usual
 from qufur.experiments.real.at_random import coins_that_buy, rows_at_random
 from qufur.experiments.real.methods import OURS, RIDGE, SAME, USUAL
+from qufur.models.experts import experts
 from qufur.run import run
 
-ROWS = 120
+ROWS = 100
 
 
 def small_numbers(seed=0):
@@ -42,6 +43,7 @@ def absent(seed=0):
 def small(monkeypatch):
     """Two short tables and one that is not here; few trees."""
     monkeypatch.setattr(usual, "TREES", 5)
+    monkeypatch.setattr(experts, "TREES", 5)
     some = {"short": small_numbers, "gone": absent}
     monkeypatch.setattr(numbers, "STUDY", study.Study(some, methods.FOR_NUMBERS))
     monkeypatch.setattr(classes, "STUDY", study.Study({"kinds": small_classes}, methods.FOR_CLASSES))
@@ -91,7 +93,7 @@ def test_the_best_so_far_is_known_from_labels_alone():
 
 
 def test_the_usual_models_see_bought_labels_alone():
-    table, bought = small_numbers(), rows_at_random(30, ROWS, 0)
+    table, bought = small_numbers(), rows_at_random(45, ROWS, 0)
     others = np.where(np.isin(np.arange(ROWS), bought), table.y, -1e9)
     said = usual.usual_numbers(table.X, table.y, bought, 0)
     assert (said == usual.usual_numbers(table.X, others, bought, 0)).all()

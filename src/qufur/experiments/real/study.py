@@ -35,7 +35,7 @@ class Study:
     methods
         By name.
     seconds
-        For each table, how long a way of ours takes at the larger of its budgets, about.
+        For each table, how long a run takes at the larger of its budgets, about.
     """
 
     tables: Mapping[str, StreamOf]
