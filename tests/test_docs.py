@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -38,6 +39,7 @@ PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 FENCE = re.compile(r"(?P<comment><!--[^\n]*-->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 HELP = re.compile(r"<!-- help: (?P<command>\w+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
 CLAIMS = re.compile(r"<!-- claims: (?P<names>[^\n]*) -->\n(?P<text>(?:\|[^\n]*\n)*)")
+LISTING = re.compile(r"<!-- listing: (?P<name>[\w-]+) (?P<place>\d) -->\n(?P<text>(?:\|[^\n]*\n)*)")
 MADE_WITH = re.compile(r"typer (?P<version>\d+(\.\d+)*)")
 ENTRY = re.compile(r"^- `(?P<name>[\w.]+)(?P<signature>\(.*?\))?`", re.M)
 COMMAND = re.compile(r"^\$ (?:.*\\\n)*.*\n", re.M)  # a backslash goes on in the next line
@@ -133,6 +135,21 @@ def claims_table(names: str) -> str:
         cells = [row[name].replace("*", r"\*") for name in columns[:-1]]
         lines.append(" | ".join([*cells, verdict]))
     return "".join(f"| {line} |\n" for line in lines)
+
+
+def listing_table(name: str, place: str) -> str:
+    """Return a table of an experiment, made of the runs that are kept beside the pages."""
+    experiment = next(part for parts in PARTS.values() for part in parts if part.name == name)
+    listing = experiment.listings(pl.read_csv(DOCS / f"{name}.csv"))[int(place)]
+    lines = [listing.header, ["---"] * len(listing.header), *listing.rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def test_listings_are_those_of_the_runs():
+    tables = [table for page in PAGES for table in LISTING.finditer(page.read_text())]
+    assert tables
+    for table in tables:
+        assert table["text"] == listing_table(table["name"], table["place"])
 
 
 def test_claims_are_those_of_the_last_full_run():
@@ -256,6 +273,9 @@ def rewrite() -> None:
         for match in reversed(list(CLAIMS.finditer(source))):
             start, end = match.span("text")
             source = source[:start] + claims_table(match["names"]) + source[end:]
+        for match in reversed(list(LISTING.finditer(source))):
+            start, end = match.span("text")
+            source = source[:start] + listing_table(match["name"], match["place"]) + source[end:]
         if page.name == "cli.md":
             source = MADE_WITH.sub(f"typer {importlib.metadata.version('typer')}", source)
             for match in reversed(list(HELP.finditer(source))):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import platform
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -24,14 +25,16 @@ from qufur.experiments.results import Result, skipped
 from qufur.experiments.results import reproduce as reproduce_experiments
 from qufur.sweep.parallel import PROCESSES
 
+PATIENCE = 60.0
+"""Seconds from which on people are told in advance."""
 Part = Enum("Part", {name: name for name in PARTS}, type=str)  # type: ignore[misc]
 Parts = Annotated[
-    list[Part] | None, typer.Argument(help="Which; all but pacing and shifts if none is named.")
+    list[Part] | None, typer.Argument(help="Which; all but pacing, shifts and real if none is named.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Two seeds and coarser grids: a first look.")]
 Seeds = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Seeds of streams and coins.  [default: 5; for theory 20]"),
+    typer.Option(min=1, metavar="N", help="Seeds of streams and coins.  [default: 5; theory 20, real 8]"),
 ]
 Backend = Annotated[
     str, typer.Option(metavar="NAME", help="Backend of joblib for the processes, such as ray for a cluster.")
@@ -56,12 +59,13 @@ def reproduce(
     begin = time.perf_counter()
     names = dict.fromkeys([part.value for part in parts] if parts else OF_THE_PAPER)
     experiments = dict.fromkeys(experiment for name in names for experiment in PARTS[name])
+    _announce(sum(e.duration(seeds, quick=quick) for e in experiments) / jobs, out)
     results = reproduce_experiments(
         list(experiments), out, seeds=seeds, quick=quick, jobs=jobs, backend=backend
     )
     settings = {
         "command": " ".join(["qufur reproduce", *names, *(["--quick"] if quick else [])]),
-        "seeds": str(seeds or (QUICK_SEEDS if quick else "5 for the figures, 20 for the theorems")),
+        "seeds": str(seeds or (QUICK_SEEDS if quick else "5, 20 for theorems, 8 for real tables")),
         "time": f"{time.perf_counter() - begin:.0f} s with {jobs} processes, without what was there already",
         **_versions(),
     }
@@ -76,6 +80,13 @@ def reproduce(
             print(
                 f"{QUICK_SEEDS} seeds leave much undecided; without --quick there are more, in some minutes."
             )
+
+
+def _announce(seconds: float, out: Path) -> None:
+    """Say how long it will take, where that is known and long."""
+    if seconds >= PATIENCE:
+        time_needed = f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"
+        print(f"This takes about {time_needed}, less what is finished in {out} already.", file=sys.stderr)
 
 
 def _versions() -> dict[str, str]:

@@ -84,6 +84,8 @@ class Experiment:
         Which parts cannot be run here, each with the reason; `cells` leaves them out.
     listings
         From the table to further tables for people.
+    seconds
+        How long a cell takes on one core, about; 0 where that is no matter.
     """
 
     name: str
@@ -96,15 +98,22 @@ class Experiment:
     in_brief: Callable[[Cell], bool] = lambda cell: True
     missing: Callable[[], dict[str, str]] = dict
     listings: Callable[[pl.DataFrame], list[Listing]] = no_listings
+    seconds: Callable[[Cell], float] = lambda cell: 0.0
 
     def tasks(self, seeds: int | None = None, *, quick: bool = False) -> list[Task]:
         """Return a task per cell; rows that other code made are never taken for its own."""
-        cells = self.cells(seeds or (QUICK_SEEDS if quick else self.seeds))
         return [
             Task(key_of(self.name, self.play, cell), _play, (self.play, cell))
-            for cell in cells
-            if not quick or self.in_brief(cell)
+            for cell in self._chosen(seeds, quick)
         ]
+
+    def duration(self, seeds: int | None = None, *, quick: bool = False) -> float:
+        """Return how many seconds all cells take on one core, about."""
+        return sum(self.seconds(cell) for cell in self._chosen(seeds, quick))
+
+    def _chosen(self, seeds: int | None, quick: bool) -> list[Cell]:
+        cells = self.cells(seeds or (QUICK_SEEDS if quick else self.seeds))
+        return [cell for cell in cells if not quick or self.in_brief(cell)]
 
 
 def _play(play: Callable[[Cell], Row], cell: Cell) -> Row:

@@ -1,1 +1,5 @@
-"""Real streams: what a user with a table gets."""
+"""`Experts` with `Steady` on real tables, against labels at random; not in the paper."""
+
+from qufur.experiments.real import classes, numbers, three_lines
+
+REAL = (numbers.EXPERIMENT, classes.EXPERIMENT, three_lines.EXPERIMENT)

@@ -1,0 +1,110 @@
+"""Tables whose labels are classes: errors and log loss against two ways to use labels at random."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qufur.experiments.base import Cell, Experiment, Listing, Statement
+from qufur.experiments.real import ratios, tables
+from qufur.experiments.real.methods import FOR_CLASSES, SAME, USUAL
+from qufur.experiments.real.strips import draw_ratios
+from qufur.experiments.real.study import SHARES, Study
+from qufur.sweep.tasks import Row
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+SECONDS = {
+    "portraits": 30.0,
+    "turning digits": 40.0,
+    "phishing": 18.0,
+    "digits": 33.0,
+    "breast_cancer": 9.0,
+    "late flights": 70.0,
+    "busy bike hours": 53.0,
+}
+STUDY = Study(
+    {
+        "portraits": tables.portraits,
+        "turning digits": tables.turning_digits,
+        "phishing": tables.phishing,
+        "digits": tables.digits,
+        "breast_cancer": tables.breast_cancer,
+        "late flights": tables.late_flights,
+        "busy bike hours": tables.busy_bike,
+    },
+    FOR_CLASSES,
+    SECONDS,
+)
+ERRORS = {"error": "all rows", "late_error": "last fifth"}
+LOG_LOSSES = {"log_loss": "all rows", "late_log_loss": "last fifth"}
+RIVALS = (SAME, USUAL)
+LIMITS = {
+    (rival, f"{late}{loss}"): limits
+    for loss in ("error", "log_loss")
+    for rival, late, limits in (
+        (USUAL, "", ratios.Limits(0.85, 1.03)),
+        (SAME, "", ratios.Limits(0.95, 1.05)),
+        (SAME, "late_", ratios.Limits(1.00, 1.08)),
+    )
+}
+
+
+def cells(seeds: int) -> list[Cell]:
+    """Return every table that is here, at two budgets, in three ways."""
+    return STUDY.cells(seeds)
+
+
+def play(cell: Cell) -> Row:
+    """Run one way on one table."""
+    return STUDY.play(cell)
+
+
+def seconds(cell: Cell) -> float:
+    """Return how long a cell takes, about."""
+    return STUDY.duration(cell)
+
+
+def missing() -> dict[str, str]:
+    """Return which tables are not here, each with the reason."""
+    return STUDY.missing()
+
+
+def judge(table: pl.DataFrame) -> list[Statement]:
+    """Compare ratios with their limits."""
+    return ratios.judge(table, "real tables, classes", LIMITS)
+
+
+def listings(table: pl.DataFrame) -> list[Listing]:
+    """Return all ratios, of errors and of log losses."""
+    titles = {"Errors": ERRORS, "Log loss": LOG_LOSSES}
+    return [
+        ratios.list_ratios(table, f"{title} of `Experts` with `Steady`", columns, RIVALS)
+        for title, columns in titles.items()
+    ]
+
+
+def draw(table: pl.DataFrame) -> Figure:
+    """Draw the ratios of errors."""
+    return draw_ratios(table, ERRORS, RIVALS)
+
+
+def in_brief(cell: Cell) -> bool:
+    """One small table at one budget does for a first look."""
+    return bool(cell["stream"] == "breast_cancer" and cell["share"] == SHARES[True][1])
+
+
+EXPERIMENT = Experiment(
+    "real-classes",
+    "Real tables: classes",
+    cells,
+    play,
+    draw,
+    judge,
+    seeds=8,
+    in_brief=in_brief,
+    missing=missing,
+    listings=listings,
+    seconds=seconds,
+)

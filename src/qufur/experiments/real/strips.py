@@ -1,0 +1,37 @@
+"""Ratios on every table at every budget, a marker per rival."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from qufur.experiments.real.methods import NAMES
+from qufur.experiments.real.ratios import ratios, written
+from qufur.figures.style import looks_of, share_legend, subplots
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+TICKS = (0.25, 0.5, 0.7, 1, 1.4, 2)
+
+
+def draw_ratios(table: pl.DataFrame, columns: Mapping[str, str], rivals: Sequence[str]) -> Figure:
+    """Draw a panel per loss, a row per table and share, bars of two standard errors."""
+    figure, panels = subplots(1, len(columns), width=5.4, height=5.4)
+    for panel, (column, title) in zip(panels, columns.items(), strict=True):
+        found = {rival: ratios(table, rival, column) for rival in rivals}
+        places = list(dict.fromkeys(place for part in found.values() for place in part))[::-1]
+        for rival, look in looks_of(rivals).items():
+            at = [places.index(place) for place in found[rival]]
+            values = [ratio.value for ratio in found[rival].values()]
+            bars = [2 * ratio.error for ratio in found[rival].values()]
+            name = f"÷ {NAMES[rival]}"
+            panel.errorbar(values, at, xerr=bars, ls="none", ms=5, lw=0.8, label=name, **look)
+        panel.axvline(1.0, color="#000000", lw=1.0)
+        panel.set_yticks(range(len(places)), [written(place) for place in places])
+        panel.set(xscale="log", xlabel="our loss ÷ theirs", title=title)
+        panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        panel.set_xticks([], minor=True)
+    share_legend(figure, panels[0])
+    return figure
