@@ -125,6 +125,12 @@ class Committee(Model):
             return (prediction - label) ** 2
         return np.asarray(prediction != label, dtype=np.float64)
 
+    def losses(self, outputs: Floats, label: float) -> Floats:
+        """Return the losses of several outputs for one label."""
+        if self.classes is None:
+            return np.asarray((outputs[:, 0] - label) ** 2)
+        return np.asarray(outputs.argmax(axis=1) != label, dtype=np.float64)
+
     @property
     def loss_scale(self) -> float | None:
         """The largest loss, where a range is given or there are classes."""

@@ -215,8 +215,8 @@ class CommitteeState(State):
         """Learn the labels of pending queries, in this order."""
         for id, label in zip(ids, labels.tolist(), strict=True):
             predictions, output, terms = self.said.pop(id)
-            everyone = self.model.predictions(np.vstack([predictions, output]))
-            self.record.take_in(self.model.loss(everyone, np.full(len(everyone), label)), terms.probability)
+            losses = self.model.losses(np.vstack([predictions, output]), label)
+            self.record.take_in(losses, terms.probability)
             self.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
             self.labels.take_in(np.array([label]))
             self.labelled.add(self.pending.pop(id), label, terms)
