@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmarks import growth, limits, peers, profile, ratios, replay, rules, scale, single, sweep
+from benchmarks import experts, growth, limits, peers, profile, ratios, replay, rules, scale, single, sweep
 from benchmarks.figures import draw_growth, draw_memory
 from benchmarks.installed import importable
 from qufur.figures.style import save
@@ -21,6 +21,7 @@ TABLES = {
     "limits": limits,
     "replay": replay,
     "rules": rules,
+    "experts": experts,
     "single": single,
     "profile": profile,
     "peers": peers,

@@ -16,6 +16,7 @@ FASTER = {
 }
 """How many times faster than the authors' loop a replay must be, at the three query rates."""
 NAMES = {"qufur": "NumPy and SciPy only", "compiled": "with the compiled extra"}
+EXPERTS = {20: 4, 88: 4, 768: 8}
 SLOWER = {88: 1.4, 384: 1.1, 768: 1.1}
 """How many times the cost of `QuFUR` that of `FixedBudget` may be."""
 BARE_CALLS = 1.3
@@ -94,6 +95,14 @@ def _rules(found: list[dict[str, Any]]) -> Iterator[Ratio]:
         yield Ratio(f"FixedBudget against QuFUR, d = {dim}", f"≤ {most}", measured, max(slower) <= most)
 
 
+def _experts(found: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in found:
+        most = EXPERTS[r["dim"]]
+        for way, slower in r["slower"].items():
+            name = f"linear experts against one Ridge, {way}, d = {r['dim']}"
+            yield Ratio(name, f"≤ {most}", f"{slower:.1f}", slower <= most)
+
+
 def _single(found: list[dict[str, Any]]) -> Iterator[Ratio]:
     for r in found:
         if r["faster_than_river"]:
@@ -122,4 +131,11 @@ def _sweep(found: dict[str, Any]) -> Iterator[Ratio]:
     yield Ratio(work, f"≥ {found['target']}", f"{faster:.0f}", faster >= found["target"])
 
 
-PROMISES = {"replay": _replay, "rules": _rules, "single": _single, "scale": _scale, "sweep": _sweep}
+PROMISES = {
+    "replay": _replay,
+    "rules": _rules,
+    "experts": _experts,
+    "single": _single,
+    "scale": _scale,
+    "sweep": _sweep,
+}

@@ -59,9 +59,9 @@ def test_the_compiled_loop_is_measured_where_it_is_installed(monkeypatch):
 
 
 def test_other_parts_print_tables_and_write_json(tmp_path, capsys):
-    results = quick(tmp_path, "limits", "single", "rules")
+    results = quick(tmp_path, "limits", "single", "rules", "experts")
     out = capsys.readouterr().out
-    assert list(results) == ["versions", "limits", "single", "rules"]
+    assert list(results) == ["versions", "limits", "single", "rules", "experts"]
     assert {"copy", "daxpy"} < set(results["limits"])
     assert [r["dim"] for r in results["single"]] == [88, 768]
     cost = {name: timing["median"] for name, timing in results["single"][0]["microseconds"].items()}
@@ -70,7 +70,11 @@ def test_other_parts_print_tables_and_write_json(tmp_path, capsys):
     for r in results["rules"]:
         assert r["slower"]["QuFUR"] == 1
         assert r["queries"]["Paced"] == r["queries"]["FixedBudget"]
-    for text in ("GB/s to copy", "ask+tell", "FixedBudget / QuFUR", "against river with uncertainty"):
+    for r in results["experts"]:
+        cost = {name: timing["median"] for name, timing in r["microseconds"].items()}
+        assert r["slower"]["ask"] == cost["ask, experts"] / cost["ask, Ridge"]
+    expected = ("linear experts", "GB/s to copy", "ask+tell", "FixedBudget / QuFUR", "against river with")
+    for text in expected:
         assert text in out
 
 
