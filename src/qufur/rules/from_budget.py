@@ -5,8 +5,8 @@ a share of the stream in (0, 1]: 5% or 0.05, and 1.0 is every label. Numbers and
 
 Where it is known how many rows come, a share stands for the nearest count, at least 1, and no more labels are
 ever bought. That is so in `qufur run`, `qufur plan` and `fit`, and wherever a horizon is given. Elsewhere a
-share ρ is a rate: of the first n rows `Steady` never buys more than ρn + 10, and `Paced` of no n rows in a row
-more than ρn + 1000ρ + 32.
+share ρ is a rate: of the first n rows `Steady` never labels more than ρn + 10, and `Paced` of any n rows in a
+row no more than ρn + 1000ρ + 32.
 """
 
 from __future__ import annotations
