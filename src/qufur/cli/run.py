@@ -84,7 +84,7 @@ def run(
         ),
     ] = None,
     model: Annotated[
-        ModelName | None, typer.Option(help=f"{MODEL}, but ridge on the synthetic stream.")
+        ModelName | None, typer.Option(help=f"{MODEL}, which is the default without a file.")
     ] = None,
     seeds: Seeds = 5,
     jobs: Jobs = 1,
