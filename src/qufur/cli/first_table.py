@@ -5,17 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from qufur import models
 from qufur.cli.columns import Columns
 from qufur.cli.model import ModelName, check_for_ridge
 from qufur.errors import invalid
 from qufur.learner import Learner
-from qufur.models import Experts, Ridge
+from qufur.models import Ridge
 from qufur.rules import FixedBudget, Rule, Uniform
 from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
 from qufur.tables.written import heading
 from qufur.workbook import Workbook
+
+if TYPE_CHECKING:
+    from qufur.models import Experts
 
 
 def started(data: Path, said: dict[str, Any], columns: Columns, *, quiet: bool) -> tuple[Workbook, int]:
@@ -46,7 +50,7 @@ def started(data: Path, said: dict[str, Any], columns: Columns, *, quiet: bool) 
 def _model_of(said: dict[str, Any]) -> Experts | Ridge:
     """Return the model for inputs of any number of columns, such as 1."""
     if said["--model"] is not ModelName.ridge:
-        return Experts(1, label_range=said["--label-range"])
+        return models.Experts(1, label_range=said["--label-range"])
     if said["--label-range"] is None:
         remedy = "Say which is the lowest and which the highest label, such as --label-range 0 100."
         raise invalid("--label-range", "qufur ask", "given with --model ridge", "none", remedy)

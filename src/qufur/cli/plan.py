@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from qufur import models
 from qufur.cli import show
 from qufur.cli.columns import Columns
 from qufur.cli.model import ModelName, check_for_ridge
@@ -29,7 +30,7 @@ from qufur.cli.outputs import check_folder
 from qufur.cli.replay import replayed, title
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
-from qufur.models import Experts, Ridge
+from qufur.models import Ridge
 from qufur.planning.outcome import Plan
 from qufur.planning.search import plan as plan_budget
 from qufur.rules.from_budget import as_amount, labels_within
@@ -96,7 +97,7 @@ def plan(
     found = plan_budget(
         Ridge(stream.dim, intercept=True, label_range=label_range or (-1.0, 1.0))
         if linear
-        else Experts(stream.dim),
+        else models.Experts(stream.dim),
         stream,
         labels_within(budget, stream.horizon, "qufur plan", "--budget"),
         noise=noise,

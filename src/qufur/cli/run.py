@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from qufur import models
 from qufur.cli import show
 from qufur.cli.columns import Columns
 from qufur.cli.model import ModelName
@@ -33,7 +34,7 @@ from qufur.errors import invalid
 from qufur.experiments.statistics import Estimate
 from qufur.figures import style
 from qufur.figures.curves import draw_curves
-from qufur.models import Experts, Ridge
+from qufur.models import Ridge
 from qufur.rules import Greedy, Threshold
 from qufur.rules.from_budget import as_amount, labels_within
 from qufur.streams import HiddenDomains
@@ -134,7 +135,7 @@ def _share(amount: int | float, rows: int) -> float:
 
 def _synthetic(name: ModelName | None) -> Task:
     title = "Synthetic stream: 20 hidden domains in sequence"
-    kind = Experts if name is ModelName.experts else Ridge
+    kind = models.Experts if name is ModelName.experts else Ridge
     return Task(title, HiddenDomains.scripts, lambda stream: kind(stream.dim), "regret")
 
 
@@ -160,7 +161,7 @@ def _file(
     task = Task(
         title(replay, path.name),
         lambda _: replay,
-        lambda stream: Experts(stream.dim),
+        lambda stream: models.Experts(stream.dim),
         "mean squared error",
         most_labels=MOST_LABELS,
     )

@@ -16,7 +16,7 @@ from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Model, Ridge
 from qufur.planning.outcome import Forecast, Part, Plan, Spread
-from qufur.planning.simulated import Drawn, Unlabelled, draw_parameters, fitting_noise, without_fits
+from qufur.planning.simulated import Drawn, Unlabelled, draw_parameters, fitting_noise
 from qufur.rules import QuFUR, Rule, Steady
 from qufur.rules.from_budget import labels_within
 from qufur.run import run
@@ -89,7 +89,7 @@ def plan(
     @cache
     def trial(alpha: float | None) -> _Trial:
         rule = Steady(labels, stream.horizon) if alpha is None else QuFUR(alpha)
-        return _try(without_fits(model), streams, rule, edges, seeds)
+        return _try(model.without_fits(), streams, rule, edges, seeds)
 
     alpha = None if steady else _alpha(trial, labels, 1.0)
     asked = trial(alpha)
@@ -228,7 +228,7 @@ def matching_parameter(
         raise invalid("model", "matching_parameter", "label-free", repr(model))
     if rule_of(1.0).budget is None:
         raise invalid("rule_of", "matching_parameter", "a maker of rules with a budget", "rules without")
-    model = without_fits(model)
+    model = model.without_fits()
     low, guess, high = 0.0, 1.0, math.inf
     while high > 1.01 * low and guess < 1e12:
         learner = Learner(model, rule_of(guess), seed=seed)

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.models import Model, Refit, Ridge
-from qufur.models.experts.committee import Committee
+from qufur.models import Ridge
 from qufur.run import rows_at_once
 from qufur.streams import Chunk, Stream
 
@@ -64,20 +63,6 @@ class Drawn(Stream):
         for chunk in self._stream.chunks(size):
             truth = middle + half * (self._model.features(chunk.X) @ self._theta)
             yield replace(chunk, y=truth + self._noise * noise.standard_normal(len(chunk)), truth=truth)
-
-
-def without_fits(model: Model) -> Model:
-    """Return a label-free model with the same Δ for which no expert is fitted: labels change no query.
-
-    >>> from qufur import Experts
-    >>> without_fits(Experts(3))
-    Refit(...estimator=DummyRegressor()...)
-    """
-    if not isinstance(model, Committee):
-        return model
-    from sklearn.dummy import DummyRegressor
-
-    return Refit(DummyRegressor(), dim=model.dim)
 
 
 def draw_parameters(model: Ridge, stream: Stream, norm: float, seeds: Sequence[int]) -> Floats:

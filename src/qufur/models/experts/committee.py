@@ -126,6 +126,14 @@ class Committee(Model):
         """Return the largest loss that each may turn out to have; 0 where nobody knows."""
         return labels.largest_loss(prediction) if self.classes is None else np.ones(len(prediction))
 
+    def without_fits(self) -> Model:
+        """Return one whose only expert is a constant; for classes Δ depends on all of them."""
+        from sklearn.dummy import DummyRegressor
+
+        from qufur.models.experts.refit import Refit
+
+        return Refit(DummyRegressor(), dim=self.dim) if self.label_free else self
+
     # Labels and files
 
     def estimators(self) -> dict[str, Any]:
