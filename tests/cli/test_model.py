@@ -136,9 +136,7 @@ def test_what_only_ridge_has_names_it(work, monkeypatch, capsys, tmp_path, comma
     call = work if command == "ask" else lambda *parts: (qufur(monkeypatch, *parts), capsys.readouterr().err)
     code, text = call(command, may, *options)
     assert (code, len(text.splitlines())) == (2, 1)
-    assert (
-        f"{option[0]} of qufur {command} must be left out with --model experts, which is" in text
-    )
+    assert f"{option[0]} of qufur {command} must be left out with --model experts, which is" in text
     assert text.endswith("--model ridge takes it.\n")
     assert not (tmp_path / "out").exists()
 
