@@ -33,7 +33,8 @@ def table(tmp_path):
 
 def test_run_on_a_file(monkeypatch, capsys, tmp_path, table):
     out = tmp_path / "out"
-    code = qufur(monkeypatch, "run", table, "--target", "delay", "--budget", "30", "--seeds", 2, "--out", out)
+    options = ["--model", "ridge", "--budget", 30, "--seeds", 2, "--out", out]
+    code = qufur(monkeypatch, "run", table, "--target", "delay", *options)
     text = capsys.readouterr().out
     assert code == 0
     assert "readings.csv: 120 examples, 2 features" in text
@@ -44,7 +45,8 @@ def test_run_on_a_file(monkeypatch, capsys, tmp_path, table):
 
 
 def test_run_for_machines(monkeypatch, capsys, tmp_path, table):
-    arguments = ["--target", "delay", "--budget", "25%", "--budget", "50", "--seeds", 2, "--json"]
+    arguments = ["--model", "ridge", "--target", "delay", "--budget", "25%", "--budget", "50"]
+    arguments += ["--seeds", 2, "--json"]
     assert qufur(monkeypatch, "run", table, *arguments, "--out", tmp_path) == 0
     result = json.loads(capsys.readouterr().out)
     runs = {(row["rule"], row["seed"], round(row["parameter"], 3)): row for row in result["runs"]}
@@ -61,7 +63,7 @@ class EveryOther(Uniform):
 
 def test_a_new_rule_is_swept_printed_and_drawn(monkeypatch, capsys, tmp_path, table):
     monkeypatch.setattr("qufur.sweep.at_budgets.RULES", (*RULES, EveryOther))
-    arguments = ["--target", "delay", "--budget", "30", "--seeds", 1, "--out", tmp_path]
+    arguments = ["--model", "ridge", "--target", "delay", "--budget", "30", "--seeds", 1, "--out", tmp_path]
     assert qufur(monkeypatch, "run", table, *arguments) == 0
     assert "EveryOther" in capsys.readouterr().out
     assert "\nEveryOther," in (tmp_path / "run.csv").read_text()
@@ -75,7 +77,8 @@ def test_files_of_any_name(monkeypatch, capsys, tmp_path, table, command):
     """Titles of figures and tables are text: neither formulas nor markup."""
     name = "[bold] :smile: cost_$5_to_$6^ [red].csv"
     file = table.rename(tmp_path / name)
-    assert qufur(monkeypatch, *command, file, "--budget", 30, "--seeds", 1, "--out", tmp_path / "out") == 0
+    options = ["--model", "ridge", "--budget", 30, "--seeds", 1, "--out", tmp_path / "out"]
+    assert qufur(monkeypatch, *command, file, *options) == 0
     assert capsys.readouterr().out.startswith(f"{name}: 120 examples, 2 features")
     assert (tmp_path / "out" / f"{command[0]}.png").exists()
 

@@ -20,7 +20,8 @@ from qufur.workbook import Workbook
 RNG = np.random.default_rng(5)
 WIND, SKY = RNG.normal(size=400).round(4), RNG.integers(0, 3, 400)
 DELAY = (30 + 5 * WIND + 8 * SKY + RNG.normal(size=400)).round(3)
-START = ["--budget", 40, "--label-range", 0, 60, "--id", "flight", "--target", "delay"]
+LINEAR = ["--model", "ridge"]
+START = [*LINEAR, "--budget", 40, "--label-range", 0, 60, "--id", "flight", "--target", "delay"]
 
 
 def write(path, rows, with_delay=False):
@@ -283,7 +284,7 @@ def test_a_crash_before_the_state_is_saved_can_be_repeated(work, tmp_path, monke
 
 
 def test_rows_without_ids_are_numbered_through_all_tables(work, tmp_path):
-    out, options = tmp_path / "to_label.csv", ["--budget", "100%", "--label-range", 0, 1]
+    out, options = tmp_path / "to_label.csv", [*LINEAR, "--budget", "100%", "--label-range", 0, 1]
     for part, name in enumerate(("a.csv", "b.csv")):
         (tmp_path / name).write_text(f"wind\n{part}\n5\n")
         assert work("ask", tmp_path / name, "-o", out, *options)[0] == 0
@@ -309,7 +310,8 @@ def test_for_machines(work, tmp_path):
 
 def test_what_does_not_count_is_said(work, tmp_path):
     first, second = tmp_path / "1.csv", tmp_path / "2.csv"
-    start = ["-o", tmp_path / "first.csv", "--budget", 2, "--label-range", 0, 1, "--categorical", "month"]
+    start = ["-o", tmp_path / "first.csv", *LINEAR, "--budget", 2, "--label-range", 0, 1]
+    start += ["--categorical", "month"]
     first.write_text("year,wind,month\n2011,1,1\n2011,2,2\n2011,4,1\n")
     _, text = work("ask", first, *start)
     assert "The same in all rows, so without effect, also later: 'year'.\nWhat will vary needs a" in text
@@ -363,7 +365,7 @@ RULES = [
 @pytest.mark.parametrize(("options", "rule"), RULES, ids=str)
 def test_rules(work, tmp_path, options, rule):
     out, may = tmp_path / "to_label.csv", write(tmp_path / "may.csv", range(300))
-    code, text = work("ask", may, "-o", out, "--label-range", 0, 60, "--id", "flight", *options)
+    code, text = work("ask", may, "-o", out, *LINEAR, "--label-range", 0, 60, "--id", "flight", *options)
     assert code == 0
     learner = Workbook.load(tmp_path / "s.qufur").learner
     assert learner.rule == rule
@@ -391,7 +393,7 @@ def test_rules(work, tmp_path, options, rule):
         ),
         (
             ["--budget", 5],
-            "--label-range of qufur ask must be given for the first table, got none. Say which",
+            "--label-range of qufur ask must be given with --model ridge, got none. Say which",
         ),
         (["--at-random"], "--budget of qufur ask must be given for the first table"),
         (
@@ -404,7 +406,8 @@ def test_rules(work, tmp_path, options, rule):
     ],
 )
 def test_a_start_that_does_not_work(work, tmp_path, options, message):
-    code, text = work("ask", write(tmp_path / "may.csv", range(30)), "-o", tmp_path / "out.csv", *options)
+    may, out = write(tmp_path / "may.csv", range(30)), tmp_path / "out.csv"
+    code, text = work("ask", may, "-o", out, *LINEAR, *options)
     assert code == 2
     assert message in text
     assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}

@@ -16,7 +16,7 @@ def table(tmp_path):
     return path
 
 
-COLUMNS = ["--target", "delay", "--skip", "place"]
+COLUMNS = ["--model", "ridge", "--target", "delay", "--skip", "place"]
 
 
 def test_plan_of_a_file_without_labels(monkeypatch, capsys, tmp_path, table):
@@ -36,7 +36,8 @@ def test_plan_of_a_file_without_labels(monkeypatch, capsys, tmp_path, table):
 
 
 def test_plan_for_machines(monkeypatch, capsys, tmp_path, table):
-    arguments = ["--skip", "delay", "--domain", "place", "--budget", 18, "--noise", 3, "--label-range", 0, 60]
+    arguments = ["--model", "ridge", "--skip", "delay", "--domain", "place", "--budget", 18]
+    arguments += ["--noise", 3, "--label-range", 0, 60]
     arguments += ["--seeds", 4, "--parts", 3, "--norm", 0.5, "--out", tmp_path, "--json"]
     assert qufur(monkeypatch, "plan", table, *arguments) == 0
     result = json.loads(capsys.readouterr().out)

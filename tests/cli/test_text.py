@@ -17,7 +17,8 @@ RNG = np.random.default_rng(4)
 NOTES = ["".join(RNG.choice([*"abcde  "], 20)) + "z" for _ in range(200)]
 WIND = RNG.normal(size=200).round(3)
 STARS = np.array([5 + note.count("a") - note.count("b") for note in NOTES]) + WIND
-START = ["--budget", 60, "--label-range", -5, 15, "--id", "n", "--target", "stars", "--text", "note"]
+START = ["--model", "ridge", "--budget", 60, "--label-range", -5, 15]
+START += ["--id", "n", "--target", "stars", "--text", "note"]
 
 
 def write(path, rows):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qufur import Learner, QuFUR, Ridge, Threshold, Uniform, run, streams
+from qufur import Experts, Learner, QuFUR, Ridge, Steady, Threshold, Uniform, plan, run, streams
 from qufur.planning.search import matching_parameter
 from qufur.rules import RULES
 from qufur.rules.from_budget import labels_of
@@ -49,3 +49,25 @@ def test_grid_of_all_rules():
 def test_the_oracle_is_left_out_where_domains_are_unknown():
     _, left_out = budget_grid(streams.Arrays(np.eye(9), np.ones(9)), lambda stream: Ridge(9), [0.5])
     assert "known" in left_out["DomainOracle"]
+
+
+def test_what_experts_query_does_not_take_a_fit(monkeypatch):
+    small = streams.HiddenDomains([60, 60], [4, 2], seed=4)
+    monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
+    for rule in (QuFUR(0.3), Steady(20, 120)):
+        found = [
+            run(Learner(model, rule, seed=1), small).query for model in (Experts(), Experts().without_fits())
+        ]
+        np.testing.assert_array_equal(*found)
+    monkeypatch.setattr(Experts, "panel", None)  # fitting them is an error from here on
+    alpha = matching_parameter(lambda alpha: QuFUR(alpha, budget=20), Experts(), small)
+    assert plan(Experts(), small, 20, seeds=range(2)).alpha == pytest.approx(alpha, rel=1)
+
+
+def test_a_steady_plan_has_no_alpha():
+    found = plan(Ridge(STREAM.dim), STREAM, 60, seeds=range(3), parts=3, steady=True)
+    assert (found.alpha, found.forecast, found.rule) == (None, (), Steady(60, 300))
+    assert (found.spend.mean, found.spend.low, found.spend.high) == (60, 60, 60)
+    assert sum(part.labels.mean for part in found.parts) == pytest.approx(60)
+    assert str(found).startswith("60 of 300 labels: Steady buys 60 (60–60)\n\nexamples")
+    assert "regret" not in str(found)

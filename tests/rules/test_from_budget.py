@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.refusals import refusal
 
-from qufur import Paced, QuFUR, Ridge, plan
+from qufur import Paced, QuFUR, Ridge, Steady, plan
 from qufur.adapters import river, skactiveml, sklearn
 from qufur.cli import execute
 from qufur.rules.from_budget import ALLOWED, as_amount, labels_of, rule_from_budget
@@ -36,7 +36,8 @@ def command(tmp_path, capsys):
 
 
 def bought_by_run(command, budget, folder):
-    printed = command("run", budget, "--target", "y", "--seeds", 1, "--out", folder, "--json")
+    linear = "--model", "ridge", "--target", "y"
+    printed = command("run", budget, *linear, "--seeds", 1, "--out", folder, "--json")
     return next(row["queries"] for row in json.loads(printed)["runs"] if row["rule"] == "Greedy")
 
 
@@ -48,8 +49,7 @@ def planned(command, budget, folder):
 
 def asked(command, budget, folder, *options):
     state = folder / "s.qufur"
-    columns = "--label-range", 0, 1, "--target", "y"
-    command("ask", budget, "--state", state, "-o", folder / "out.csv", *columns, *options)
+    command("ask", budget, "--state", state, "-o", folder / "out.csv", "--target", "y", *options)
     return Workbook.load(state).learner.rule
 
 
@@ -107,7 +107,8 @@ def test_where_the_rows_are_counted_a_share_is_a_count(command, tmp_path, face, 
 @pytest.mark.parametrize("face", UNKNOWN)
 @pytest.mark.parametrize("budget", [0.25, "0.25", "25%"])
 def test_where_they_are_not_a_share_is_a_rate(command, tmp_path, face, budget):
-    assert UNKNOWN[face](command, budget, tmp_path) == Paced(0.25)
+    rule = Steady(0.25) if face == "qufur ask" else Paced(0.25)
+    assert UNKNOWN[face](command, budget, tmp_path) == rule
 
 
 @pytest.mark.parametrize("face", [face for face in UNKNOWN if face != "qufur ask"])
@@ -117,7 +118,7 @@ def test_where_they_are_not_a_count_is_refused(face):
 
 
 def test_a_count_is_for_the_first_table(command, tmp_path):
-    assert asked(command, 30, tmp_path) == Paced(30, ROWS)
+    assert asked(command, 30, tmp_path) == Steady(30, ROWS)
 
 
 @pytest.mark.parametrize("face", KNOWN | {f"{name}, unknown": None for name in UNKNOWN})

@@ -218,3 +218,8 @@ def test_the_first_example_is_bought_for_sure(rule):
     first, second = (learner.ask([1.0, 0.0]) for _ in range(2))
     assert (first.query, first.probability) == (True, 1.0)
     assert second.probability < 0.1
+
+
+def test_a_rate_of_one_buys_every_label():
+    learner = Learner(Ridge(1), Steady(1.0))
+    assert learner.ask_many(np.ones((50, 1))).query.all()

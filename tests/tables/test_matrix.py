@@ -56,6 +56,7 @@ def command(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(module, "_write", lambda *_: [])
     monkeypatch.setattr(run_module, "budget_grid", lambda *_: ({}, {}))
     places = {"run": ["--out", tmp_path / "out"], "plan": ["--out", tmp_path / "out", "--seeds", 1]}
+    monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
 
     def run(name, *arguments):
         extra = places.get(name, ["--state", tmp_path / "s.qufur"])

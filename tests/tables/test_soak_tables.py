@@ -24,7 +24,9 @@ CELLS = st.one_of(
     st.text(max_size=4),
 )
 BUDGETS = [["--budget", budget] for budget in ("1", "3", "50%", "100%")]
-BUDGETS += [["--alpha", 2.0], ["--alpha", 2.0, "--budget", 1], ["--fixed-budget", 9]]
+BUDGETS += [["--model", "ridge", *budget] for budget in BUDGETS]
+BUDGETS += [["--model", "ridge", *rule] for rule in (["--alpha", 2.0], ["--fixed-budget", 9])]
+BUDGETS += [["--model", "ridge", "--alpha", 2.0, "--budget", 1]]
 NAMES = st.sampled_from(["id", "wind", "sky", "label", "row", "prediction", "X", "", "é"])
 
 

@@ -601,3 +601,37 @@ def test_nor_by_any_file(tmp_path_factory, content, ending):
     except ValueError as error:
         assert "\n" not in str(error)
         assert " must be " in str(error)
+
+
+@pytest.mark.parametrize("text", [True, False], ids=["text", "numbers"])
+def test_numbers_stay_as_they_are_where_the_model_scales(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1e6,7\n3e6,7\n")
+    first = next(iter(read(path))) if text else Batch({"a": [1e6, 3e6], "b": [7, 7]})
+    encoding = Encoding.of([first], scale=False)
+    np.testing.assert_array_equal(encoding.encode(first), [[1e6, 7.0], [3e6, 7.0]])
+    assert (encoding.constant, Encoding.of([first]).constant) == ([], ["b"])
+    assert Encoding.from_state(encoding.state()) == encoding
+
+
+def test_a_missing_number_that_is_not_scaled_is_the_mean():
+    first = Batch({"a": [10.0, None, 30.0], "sky": ["fog", "rain", "fog"]})
+    column = np.array([10.0, np.nan])
+    column.flags.writeable = False
+    encoding = Encoding.of([first], impute=True, scale=False)
+    np.testing.assert_array_equal(encoding.encode(first)[:, :2], [[10.0, 0.0], [20.0, 1.0], [30.0, 0.0]])
+    np.testing.assert_array_equal(
+        encoding.encode(Batch({"a": column, "sky": ["rain", "fog"]}))[1], [20, 1, 1, 0]
+    )
+
+
+def test_numbers_that_are_not_scaled_have_a_limit_too():
+    encoding = Encoding.of([Batch({"a": [1.0, 2.0]})], scale=False)
+    with pytest.raises(ValueError, match=r"must be numbers below 1e\+50 in size, got 1e\+60 in row 1"):
+        encoding.encode(Batch({"a": [1e60]}))
+
+
+def test_files_of_before_say_nothing_of_scaling_and_are_scaled():
+    state = Encoding.of([Batch({"a": [1.0, 3.0]})]).state()
+    del state["columns"][0]["scaled"]
+    np.testing.assert_array_equal(Encoding.from_state(state).encode(Batch({"a": [5.0]})), [[3.0]])

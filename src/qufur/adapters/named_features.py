@@ -14,6 +14,7 @@ from qufur.arrays import Floats, as_labels
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge, Softmax
+from qufur.models.experts.committee import Committee
 from qufur.models.widen import wider
 from qufur.rules import Rule
 
@@ -23,13 +24,15 @@ Features = Mapping[Any, Any]
 class DictLearner:
     """Gives every name a column, and a new name a new one: exactly as if it had been 0 until then.
 
+    `Experts` and `Refit` cannot be given new columns: the names of the first example stay the only ones.
+
     Column 0 is the intercept, or 0 without one, so that there is a column where no feature is. Memory is
     O(d²) for d names, whether or not they come again.
 
     Parameters
     ----------
     model
-        `Ridge` or `Softmax`, of one column.
+        `Ridge` or `Softmax`, of one column; or `Experts` or `Refit`, of any number of columns.
     rule, seed
         As those of a `Learner`.
     intercept
@@ -58,7 +61,7 @@ class DictLearner:
 
     def __init__(
         self,
-        model: Ridge | Softmax,
+        model: Ridge | Softmax | Committee,
         rule: Rule,
         *,
         intercept: bool,
@@ -110,6 +113,8 @@ class DictLearner:
 
     def widen(self, **sizes: int) -> None:
         """Give the model more columns (`dim`) or `classes`, and keep all that was learned."""
+        if isinstance(self.model, Committee):  # it counts the columns of its first input by itself
+            return
         after = dataclasses.replace(self.model, **sizes)  # type: ignore[arg-type]
         self.learner.state = wider(self.learner.state, self.model, after)
         self.model = self.learner.model = after
@@ -120,7 +125,8 @@ class DictLearner:
         self._check(x)
         # Sorted: then not a bit depends on the order of names in a dict.
         new = sorted((name for name in x if name not in self.columns), key=repr)
-        if new:
+        is_open = self.learner.dim is None or not isinstance(self.model, Committee)
+        if new and is_open:
             self.columns |= {name: column for column, name in enumerate(new, len(self.columns) + 1)}
             self.widen(dim=len(self.columns) + 1)
         return self.row(x)

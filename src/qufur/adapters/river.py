@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from qufur.adapters.named_features import DictLearner
 from qufur.errors import invalid, missing_extra
 from qufur.learner import Learner
 from qufur.models import Ridge, Softmax
+from qufur.models.base import Model
+from qufur.models.experts.committee import Committee
 from qufur.rules import Rule
 from qufur.rules.from_budget import rule_from_budget
 
@@ -53,6 +56,9 @@ class QuFURRegressor(_Queries, base.Regressor):
 
     Parameters
     ----------
+    model
+        None is ridge regression. `Experts()` needs no scaling and is the more precise, but takes seconds for
+        hundreds of labels; the features of its first example stay the only ones. Or a `Refit(...)`.
     budget
         A share of the examples, such as 0.05, the default, or "5%": a rate, as their number is not known. Or,
         with `alpha`, a count: the most labels to buy. 1 is one label, and 1.0 every one.
@@ -61,10 +67,11 @@ class QuFURRegressor(_Queries, base.Regressor):
     rule
         Any other rule, instead of both.
     regularization
-        λ > 0. Features should be scaled.
+        λ > 0. Features should be scaled. Like `intercept` it is of no account beside a `model`.
     label_range
         The (lowest, highest) label: predictions are clipped to it, and shrink to its middle. None does not
-        clip, and shrinks to 0; the interval of `learner.report` is then for labels in [−1, 1] only.
+        clip, and shrinks to 0; the interval of `learner.report` is then for labels in [−1, 1] only. A `model`
+        has its own.
     intercept
         Whether there is one; it is regularised like the rest.
     seed
@@ -88,6 +95,7 @@ class QuFURRegressor(_Queries, base.Regressor):
     def __init__(
         self,
         *,
+        model: Model | None = None,
         budget: int | float | str | None = None,
         alpha: float | None = None,
         rule: Rule | None = None,
@@ -103,11 +111,16 @@ class QuFURRegressor(_Queries, base.Regressor):
         self.label_range = label_range
         self.intercept = intercept
         self.seed = seed
+        self.model = model
         clip, labels = label_range is not None, label_range or (-1.0, 1.0)
+        linear = Ridge(1, regularization=regularization, clip=clip, label_range=labels)
+        if model is not None and label_range is not None:
+            remedy = "Give it to the model."
+            raise invalid("label_range", "QuFURRegressor", "None beside a model", repr(label_range), remedy)
         self._dicts = DictLearner(
-            Ridge(1, regularization=regularization, clip=clip, label_range=labels),
-            _rule(rule, budget, alpha, "QuFURRegressor"),
-            intercept=intercept,
+            linear if model is None else _checked(model, "QuFURRegressor", classes=False),
+            _rule(rule, budget, alpha, "QuFURRegressor", steady=model is not None),
+            intercept=intercept and model is None,
             seed=seed,
             owner="QuFURRegressor",
         )
@@ -130,6 +143,8 @@ class QuFURClassifier(_Queries, base.Classifier):
 
     Parameters
     ----------
+    model
+        None is `Softmax`. `Experts(classes=[...])`, or a `Refit(...)`, must be told all classes.
     budget, alpha, rule, intercept, seed
         As in `QuFURRegressor`.
     regularization
@@ -154,6 +169,7 @@ class QuFURClassifier(_Queries, base.Classifier):
     def __init__(
         self,
         *,
+        model: Model | None = None,
         budget: int | float | str | None = None,
         alpha: float | None = None,
         rule: Rule | None = None,
@@ -161,6 +177,7 @@ class QuFURClassifier(_Queries, base.Classifier):
         intercept: bool = True,
         seed: int | np.random.Generator = 0,
     ) -> None:
+        self.model = model
         self.budget = budget
         self.alpha = alpha
         self.rule = rule
@@ -168,10 +185,15 @@ class QuFURClassifier(_Queries, base.Classifier):
         self.intercept = intercept
         self.seed = seed
         self._classes: dict[base.typing.ClfTarget, int] = {}
+        inside: Softmax | Committee = Softmax(1, 2, regularization=regularization)
+        if model is not None:
+            inside = _checked(model, "QuFURClassifier", classes=True)
+            self._classes = {name: number for number, name in enumerate(inside.classes or ())}
+            inside = replace(inside, classes=range(len(self._classes)))
         self._dicts = DictLearner(
-            Softmax(1, 2, regularization=regularization),
-            _rule(rule, budget, alpha, "QuFURClassifier"),
-            intercept=intercept,
+            inside,
+            _rule(rule, budget, alpha, "QuFURClassifier", steady=model is not None),
+            intercept=intercept and model is None,
             seed=seed,
             owner="QuFURClassifier",
         )
@@ -181,9 +203,11 @@ class QuFURClassifier(_Queries, base.Classifier):
         return True
 
     def learn_one(self, x: Features, y: base.typing.ClfTarget) -> None:
-        """Learn a label, of a class that may be new."""
+        """Learn a label, of a class that may be new unless a `model` names them."""
         self._dicts.row(x)
         if y not in self._classes:
+            if self.model is not None:
+                raise invalid("y", "QuFURClassifier", f"one of {list(self._classes)}", repr(y))
             self._classes[y] = len(self._classes)
             self._dicts.widen(classes=max(2, len(self._classes)))
         self._dicts.learn(x, self._classes[y])
@@ -193,7 +217,9 @@ class QuFURClassifier(_Queries, base.Classifier):
         if len(self._classes) < 2:
             return dict.fromkeys(self._classes, 1.0)
         state: Any = self.learner.state
-        probabilities = state.probabilities(self._dicts.row(x)[None])
+        probabilities = (state.probabilities if self.model is None else state.outputs)(
+            self._dicts.row(x)[None]
+        )
         return dict(zip(self._classes, probabilities[0].tolist(), strict=True))
 
     def predict_one(self, x: Features, **kwargs: Any) -> base.typing.ClfTarget | None:
@@ -203,11 +229,18 @@ class QuFURClassifier(_Queries, base.Classifier):
         return list(self._classes)[int(self.learner.predict(self._dicts.row(x)).item())]
 
 
-def _rule(rule: Rule | None, budget: Any, alpha: float | None, owner: str) -> Rule:
+def _checked(model: Model, owner: str, *, classes: bool) -> Committee:
+    if not isinstance(model, Committee) or (model.classes is not None) != classes:
+        allowed = f"Experts(...) or Refit(...), {'with' if classes else 'without'} classes"
+        raise invalid("model", owner, allowed, repr(model))
+    return model
+
+
+def _rule(rule: Rule | None, budget: Any, alpha: float | None, owner: str, *, steady: bool) -> Rule:
     if rule is None:
         budget = USUAL_RATE if budget is None and alpha is None else budget
         remedy = "A rule says more, such as rule=Paced(budget, horizon)."
-        return rule_from_budget(budget, alpha, rows=None, owner=owner, remedy=remedy)
+        return rule_from_budget(budget, alpha, rows=None, owner=owner, remedy=remedy, steady=steady)
     if not isinstance(rule, Rule) or rule.told_domain:
         raise invalid("rule", owner, "a rule that is not told the domain", repr(rule))
     if budget is not None or alpha is not None:

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from qufur.arrays import Bools, Floats, as_count
 from qufur.errors import invalid, missing_extra
 from qufur.models import Ridge
-from qufur.models.base import State
-from qufur.rules import Paced
+from qufur.models.base import Model, State
+from qufur.models.experts.committee import Committee
+from qufur.rules import Paced, Rule, Steady
 from qufur.rules.from_budget import as_amount, rule_from_budget
 from qufur.rules.spending import Spending
 
@@ -56,6 +57,8 @@ class PacedBudgetManager(BudgetManager):
     >>> len(manager.query_by_utility(utilities))
     5
     """
+
+    _steady = False
 
     def __init__(
         self,
@@ -102,11 +105,31 @@ class PacedBudgetManager(BudgetManager):
     def _validate_budget(self) -> None:
         self.budget_ = _amount(self)
 
-    def _rule(self) -> Paced:
-        owner, remedy = "PacedBudgetManager", "Its horizon says how many."
+    def _rule(self) -> Rule:
+        owner, remedy = type(self).__name__, "Its horizon says how many."
         rows = None if self.horizon is None else as_count(self.horizon, "horizon", owner)
-        rule = rule_from_budget(self.budget_, rows=rows, owner=owner, remedy=remedy)
-        return replace(cast(Paced, rule), burst=self.burst)
+        rule = rule_from_budget(self.budget_, rows=rows, owner=owner, remedy=remedy, steady=self._steady)
+        return rule if self.burst is None else replace(cast(Paced | Steady, rule), burst=self.burst)
+
+
+class SteadyBudgetManager(PacedBudgetManager):
+    """`Steady` over utilities: evenly, with half of the queries at random.
+
+    Parameters
+    ----------
+    budget, horizon, random_state
+        As in `PacedBudgetManager`; of the first n samples at most ρn + `burst` are queried.
+    burst
+        The most queries beyond ρn, at least 1; 10 by default. Not with a horizon.
+
+    Examples
+    --------
+    >>> manager = SteadyBudgetManager(budget=0.1, horizon=50, random_state=0)
+    >>> len(manager.query_by_utility(np.linspace(1.0, 0.0, 50)))
+    5
+    """
+
+    _steady = True
 
 
 class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
@@ -117,12 +140,16 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
 
     Parameters
     ----------
+    model
+        None is that linear model. `Experts()` measures Δ in units that it learns, so that features need not
+        be scaled; no expert is fitted for that.
     regularization
-        λ > 0. Features should be scaled.
+        λ > 0. Features should be scaled. Like `intercept` it is of no account beside a `model`.
     intercept
         Whether a constant 1 is appended to every sample.
     budget_manager
-        Any budget manager; `PacedBudgetManager` with the budget and random state below by default.
+        Any budget manager; by default `PacedBudgetManager`, or `SteadyBudgetManager` beside a `model`, with
+        the budget and random state below.
     budget
         The share of samples that may be queried, such as 0.05 or "5%"; None means 0.1.
     random_state
@@ -141,6 +168,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     def __init__(
         self,
         *,
+        model: Any = None,
         regularization: float = 1.0,
         intercept: bool = True,
         budget_manager: BudgetManager | None = None,
@@ -148,6 +176,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
         random_state: Any = None,
     ) -> None:
         super().__init__(budget=budget, random_state=random_state)
+        self.model = model
         self.regularization = regularization
         self.intercept = intercept
         self.budget_manager = budget_manager
@@ -184,13 +213,20 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
         check_type(self.budget_manager, "budget_manager", BudgetManager, type(None))
         X, _ = self._validate_data(candidates, return_utilities, reset=new)
         if new:
-            model = Ridge(X.shape[1], regularization=self.regularization, intercept=self.intercept)
+            kind = PacedBudgetManager if self.model is None else SteadyBudgetManager
             options = {"random_state": self.random_state}
-            self.budget_manager_ = check_budget_manager(
-                self.budget, self.budget_manager, PacedBudgetManager, options
-            )
-            self.state_ = model.start()
+            state = self._model(X.shape[1]).start()
+            self.budget_manager_ = check_budget_manager(self.budget, self.budget_manager, kind, options)
+            self.state_ = state
         return np.ascontiguousarray(X, dtype=np.float64)
+
+    def _model(self, dim: int) -> Model:
+        if self.model is None:
+            return Ridge(dim, regularization=self.regularization, intercept=self.intercept)
+        if not isinstance(self.model, Committee) or not self.model.label_free:
+            allowed = "None, or Experts() or Refit(...) without classes"
+            raise invalid("model", "StreamQuFUR", allowed, repr(self.model))
+        return self.model.without_fits()
 
 
 def _amount(part: PacedBudgetManager | StreamQuFUR) -> int | float:
@@ -203,12 +239,15 @@ def _play(
     """Return which samples were queried, and Δ of all, one by one. Queries are told or, if None, decided."""
     queried, utilities = np.zeros(len(X), dtype=bool), np.empty(len(X))
     for i in range(len(X)):
-        x, utility = X[i : i + 1], state.uncertainty(X[i : i + 1])
+        x = X[i : i + 1]
+        utility = np.array([state.predict_next(x[0], float(x[0] @ x[0]))[1]])
         wanted = len(manager.query_by_utility(utility)) > 0 if told is None else told[i]
         here = {"candidates": x, "queried_indices": np.flatnonzero([wanted]), "utilities": utility}
         call_func(manager.update, **(options | here))
         if wanted:  # labels are not its business: Δ does not depend on them
-            state.learn(x, np.zeros(1))
+            state.query([0], x)
+            state.label([0], np.zeros(1))
+        state.advance(1)
         queried[i], utilities[i] = wanted, utility[0]
     return queried, utilities
 

@@ -21,8 +21,10 @@ from qufur.cli.loop import (
     on_constant_columns,
     table,
 )
+from qufur.cli.model import ModelName
 from qufur.cli.options import (
     BUDGET,
+    MODEL,
     TABLE,
     CategoricalColumns,
     EmbeddingColumn,
@@ -48,12 +50,20 @@ def ask(
         str | None,
         typer.Option(metavar="LABELS", help=f"First: labels to buy: {BUDGET}."),
     ] = None,
+    model: Annotated[
+        ModelName | None,
+        typer.Option(help=f"First: {MODEL[0].lower()}{MODEL[1:]}."),
+    ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(metavar="A", help="First: labels per unit of uncertainty; --budget is then a cap."),
+        typer.Option(
+            metavar="A",
+            help="First, with ridge: labels per unit of uncertainty; --budget is then a cap.",
+        ),
     ] = None,
     fixed_budget: Annotated[
-        str | None, typer.Option(metavar="LABELS", help="First: a budget by Algorithm 2 of the paper.")
+        str | None,
+        typer.Option(metavar="LABELS", help="First, with ridge: a budget by Algorithm 2 of the paper."),
     ] = None,
     at_random: Annotated[
         bool, typer.Option("--at-random", help="First: spend --budget on rows drawn at random, to compare.")
@@ -68,7 +78,9 @@ def ask(
     ] = None,
     label_range: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="LOW HIGH", help="First: the lowest and the highest label."),
+        typer.Option(
+            metavar="LOW HIGH", help="First: the lowest and the highest label; experts can do without."
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="First: the column of labels; 'label' by default.")
@@ -101,6 +113,7 @@ def ask(
     Fill in the labels of the rows written to --out, and give them to `qufur tell`.
     """
     first = {
+        "--model": model,
         "--budget": budget,
         "--alpha": alpha,
         "--fixed-budget": fixed_budget,

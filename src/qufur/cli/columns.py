@@ -39,7 +39,7 @@ class Columns:
         return Rows(data, None if quiet else "Looking at columns", text=self.text is not None)
 
     def encoding(
-        self, rows: Rows, *, target: str | None, domain: str | None = None, id: str | None = None
+        self, rows: Rows, *, scale: bool, target: str | None, domain: str | None = None, id: str | None = None
     ) -> Encoding:
         """Return what becomes of the columns of a table, without those that are no inputs."""
         return Encoding.of(
@@ -51,4 +51,5 @@ class Columns:
             text=self.text,
             text_model=self.text_model or BERT,
             impute=self.impute,
+            scale=scale,
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from qufur import models
 from qufur.cli.columns import Columns
+from qufur.cli.model import ModelName, check_for_ridge
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge
@@ -15,6 +17,9 @@ from qufur.rules import FixedBudget, Rule, Uniform
 from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
 from qufur.tables.written import heading
 from qufur.workbook import Workbook
+
+if TYPE_CHECKING:
+    from qufur.models import Experts
 
 
 def started(data: Path, said: dict[str, Any], columns: Columns, *, quiet: bool) -> tuple[Workbook, int]:
@@ -30,20 +35,26 @@ def started(data: Path, said: dict[str, Any], columns: Columns, *, quiet: bool) 
         Whether no progress is shown.
     """
     # What can be wrong with these is said before a long table is looked at.
-    rule = rule_of(said)
-    if said["--label-range"] is None:
-        remedy = "Say which is the lowest and which the highest label, such as --label-range 0 100."
-        raise invalid("--label-range", "qufur ask", "given for the first table", "none", remedy)
-    model = Ridge(1, intercept=True, label_range=said["--label-range"])
+    rule, model = rule_of(said), _model_of(said)
     columns.check("qufur ask")
     target = said["--target"] or "label"
     check_target(said["--id"], target)
     rows = columns.rows(data, quiet=quiet)
     there = target if target in rows.columns else None
-    encoding = columns.encoding(rows, target=there, id=said["--id"])
+    encoding = columns.encoding(rows, scale=not model.scales_inputs, target=there, id=said["--id"])
     model = dataclasses.replace(model, dim=encoding.dim)
     learner = Learner(model, rule(rows.count), seed=said["--seed"] or 0)
     return Workbook(learner, encoding, said["--id"], target), rows.count
+
+
+def _model_of(said: dict[str, Any]) -> Experts | Ridge:
+    """Return the model for inputs of any number of columns, such as 1."""
+    if said["--model"] is not ModelName.ridge:
+        return models.Experts(1, label_range=said["--label-range"])
+    if said["--label-range"] is None:
+        remedy = "Say which is the lowest and which the highest label, such as --label-range 0 100."
+        raise invalid("--label-range", "qufur ask", "given with --model ridge", "none", remedy)
+    return Ridge(1, intercept=True, label_range=said["--label-range"])
 
 
 def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
@@ -51,12 +62,16 @@ def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
 
     More tables may come, so a share is of `--horizon` rows, and without that a rate.
 
-    >>> options = dict.fromkeys(["--budget", "--alpha", "--fixed-budget", "--at-random", "--horizon"])
+    >>> names = ["--model", "--budget", "--alpha", "--fixed-budget", "--at-random", "--horizon"]
+    >>> options = dict.fromkeys(names)
     >>> rule_of(options | {"--budget": "50"})(1000)
-    Paced(budget=50, horizon=1000, burst=None, floor=0.0)
+    Steady(budget=50, horizon=1000, burst=10.0)
     >>> rule_of(options | {"--budget": "5%", "--at-random": True})(1000)
     Uniform(rate=0.05, budget=None)
     """
+    check_for_ridge(
+        said["--model"], "qufur ask", {name: said[name] for name in ("--alpha", "--fixed-budget")}
+    )
     horizon, alpha, budget = said["--horizon"], said["--alpha"], _amount(said, "--budget")
     fixed = _amount(said, "--fixed-budget")
     if said["--at-random"]:
@@ -67,17 +82,24 @@ def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
     if alpha is not None and not isinstance(budget, float):
         _check_left_out("--alpha", said, "--horizon")
     if budget is None and alpha is None:
-        remedy = "--alpha or --fixed-budget can take its place."
+        remedy = "With --model ridge, --alpha or --fixed-budget can take its place."
         raise invalid("--budget", "qufur ask", "given for the first table", "none", remedy)
 
-    def paced(rows: int | None) -> Rule:
-        owner, remedy = "qufur ask", "--horizon says how many."
-        rule = rule_from_budget(budget, alpha, rows=rows, owner=owner, parameter="--budget", remedy=remedy)
+    def spend(rows: int | None) -> Rule:
+        rule = rule_from_budget(
+            budget,
+            alpha,
+            rows=rows,
+            owner="qufur ask",
+            parameter="--budget",
+            remedy="--horizon says how many.",
+            steady=said["--model"] is not ModelName.ridge,
+        )
         return Uniform(rule.share or 1.0, budget=rule.limit) if said["--at-random"] else rule
 
     if alpha is None and isinstance(budget, int):
-        return lambda rows: paced(horizon or rows)
-    rule = paced(horizon)
+        return lambda rows: spend(horizon or rows)
+    rule = spend(horizon)
     return lambda rows: rule
 
 

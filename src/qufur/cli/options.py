@@ -11,6 +11,7 @@ from qufur.tables.embeddings import BERT
 
 TABLE = "CSV, JSON-lines, Parquet, NPY or NPZ file"
 BUDGET = "a number such as 500, or a share such as 5% or 0.05"
+MODEL = "Experts, many models in one, by default; or ridge, the linear model of the paper"
 Skip = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Column to leave out. May be given several times."),

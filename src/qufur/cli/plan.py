@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 
+from qufur import models
 from qufur.cli import show
 from qufur.cli.columns import Columns
+from qufur.cli.model import ModelName, check_for_ridge
 from qufur.cli.options import (
     BUDGET,
+    MODEL,
     TABLE,
     CategoricalColumns,
     EmbeddingColumn,
@@ -32,10 +35,15 @@ from qufur.planning.outcome import Plan
 from qufur.planning.search import plan as plan_budget
 from qufur.rules.from_budget import as_amount, labels_within
 
+AFTERWARDS = (
+    "The error shows as labels come; --model ridge forecasts it, should they be linear in the columns."
+)
+
 
 def plan(
     data: Annotated[Path, typer.Argument(help=f"{TABLE} of inputs.")],
     budget: Annotated[str, typer.Option(metavar="LABELS", help=f"Labels to buy: {BUDGET}.")],
+    model: Annotated[ModelName, typer.Option(help=f"{MODEL}.")] = ModelName.experts,
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of labels, if there is one; it is not read.")
     ] = None,
@@ -50,15 +58,22 @@ def plan(
     ] = None,
     noise: Annotated[
         float | None,
-        typer.Option(metavar="SIGMA", help="Deviation of the labels' noise; by default a guess."),
+        typer.Option(metavar="SIGMA", help="With ridge: deviation of the labels' noise; by default a guess."),
     ] = None,
     norm: Annotated[
-        float, typer.Option(metavar="NORM", help="Norm of the coefficients, for labels mapped to [-1, 1].")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            metavar="NORM",
+            help="With ridge: norm of the coefficients, for labels mapped to [-1, 1]; by default 1.",
+        ),
+    ] = None,
     label_range: Annotated[
-        tuple[float, float],
-        typer.Option(metavar="LOW HIGH", help="Lowest and highest label: the units of noise and regret."),
-    ] = (-1.0, 1.0),
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="LOW HIGH",
+            help="With ridge: lowest and highest label, the units of noise and regret; by default -1 and 1.",
+        ),
+    ] = None,
     parts: Annotated[
         int, typer.Option(min=1, metavar="N", help="Parts of the stream to count labels in.")
     ] = 10,
@@ -68,22 +83,28 @@ def plan(
 ) -> None:
     """Say what a label budget would buy, before a label is bought.
 
-    Finds the rule QuFUR(alpha) that spends the budget on these inputs, says when it would buy, and forecasts
-    regret at several budgets. Columns become inputs as in `qufur ask`, and an intercept is added.
+    Says when labels would be bought on these inputs. With --model ridge it finds the rule QuFUR(alpha) that
+    spends the budget, and forecasts regret at several budgets. Columns become inputs as in `qufur ask`.
     """
     check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan.png", "plan.svg"], data)
     as_amount(budget, "qufur plan", "--budget")  # before a long file is read
+    said = {"--noise": noise, "--norm": norm, "--label-range": label_range}
+    check_for_ridge(model, "qufur plan", said)
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
     columns.check("qufur plan")
-    stream = replayed(data, columns, target, domain, labelled=False, quiet=json)
+    linear = model is ModelName.ridge
+    stream = replayed(data, columns, target, domain, labelled=False, scale=linear, quiet=json)
     found = plan_budget(
-        Ridge(stream.dim, intercept=True, label_range=label_range),
+        Ridge(stream.dim, intercept=True, label_range=label_range or (-1.0, 1.0))
+        if linear
+        else models.Experts(stream.dim),
         stream,
         labels_within(budget, stream.horizon, "qufur plan", "--budget"),
         noise=noise,
         norm=norm,
         parts=parts,
         seeds=range(seeds),
+        steady=not linear,
     )
     heading = title(stream, data.name)
     files = _write(found, heading, out)
@@ -92,7 +113,7 @@ def plan(
         return
     print(heading)
     print(found)
-    print("Scaling was taken from the whole file.")
+    print("Scaling was taken from the whole file." if linear else AFTERWARDS)
     print(f"Written: {', '.join(files)}")
 
 
@@ -109,7 +130,7 @@ def _write(found: Plan, heading: str, out: Path) -> list[str]:
         "parts": ["start", "stop", "labels", "labels_low", "labels_high"],
         "forecast": ["budget", "alpha", "labels", "regret", "regret_low", "regret_high"],
     }
-    paths = {name: out / f"plan-{name}.csv" for name in tables}
+    paths = {name: out / f"plan-{name}.csv" for name in tables if tables[name]}
     for name, path in paths.items():
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([heads[name], *tables[name]])

@@ -12,7 +12,14 @@ MOST_CELLS = 20_000_000
 
 
 def replayed(
-    data: Path, columns: Columns, target: str | None, domain: str | None, *, labelled: bool, quiet: bool
+    data: Path,
+    columns: Columns,
+    target: str | None,
+    domain: str | None,
+    *,
+    labelled: bool,
+    scale: bool,
+    quiet: bool,
 ) -> Stream:
     """Return a table as a stream of inputs like those of `qufur ask`, in memory if it is not large.
 
@@ -24,11 +31,13 @@ def replayed(
         Columns of labels and of domains.
     labelled
         Whether these are read.
+    scale
+        Whether numbers are scaled, for a model that does not do so itself.
     quiet
         Whether no progress is shown.
     """
     rows = columns.rows(data, quiet=quiet)
-    encoding = columns.encoding(rows, target=target, domain=domain)
+    encoding = columns.encoding(rows, scale=scale, target=target, domain=domain)
     target, domain = (target, domain) if labelled else (None, None)
     table = Table(data, target, domain=domain, encoding=encoding)
     table.horizon = rows.count

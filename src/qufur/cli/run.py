@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from qufur import models
 from qufur.cli import show
 from qufur.cli.columns import Columns
+from qufur.cli.model import ModelName
 from qufur.cli.options import (
     BUDGET,
+    MODEL,
     TABLE,
     CategoricalColumns,
     EmbeddingColumn,
@@ -43,17 +46,23 @@ if TYPE_CHECKING:
 
 
 USUAL = ["5%", "10%", "20%", "30%"]
+MOST_LABELS = 5000
+"""So many rows are learned with every label; experts keep them and take long."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is compared on: a stream for every seed, a model, and the measure to show."""
+    """What is compared on: a stream for every seed, a model, and the measure to show.
+
+    Streams that are longer than `most_labels` are not learned with every label.
+    """
 
     title: str
     stream: StreamOf
     model: ModelOf
     measure: str
     notes: tuple[str, ...] = ()
+    most_labels: float = math.inf
 
 
 def run(
@@ -75,6 +84,9 @@ def run(
             help=f"Labels to buy: {BUDGET}. May be given several times.",
         ),
     ] = None,
+    model: Annotated[
+        ModelName | None, typer.Option(help=f"{MODEL}, which is the default without a file.")
+    ] = None,
     seeds: Seeds = 5,
     jobs: Jobs = 1,
     out: Out = Path("qufur-out"),
@@ -83,16 +95,19 @@ def run(
     """Compare the query rules on one stream at the same label budgets.
 
     A file is replayed in its order as if its labels cost money. Its columns become
-    inputs as in `qufur ask`, and an intercept is added.
+    inputs as in `qufur ask`.
     """
     check_folder(out, ["run.csv", "run.png", "run.svg"], data)
     amounts = {text: as_amount(text, "qufur run", "--budget") for text in budget or USUAL}
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
-    task = _synthetic() if data is None else _file(data, target, domain, columns, quiet=json)
+    task = _synthetic(model) if data is None else _file(data, target, domain, columns, model, quiet=json)
     stream = task.stream(0)
     budgets = {_share(amount, stream.horizon): text for text, amount in amounts.items()}
     grid, left_out = budget_grid(stream, task.model, list(budgets))
-    table = sweep(task.stream, task.model, {**grid, **_REFERENCES}, seeds=range(seeds), jobs=jobs)
+    if stream.horizon > task.most_labels:
+        left_out[EVERY] = f"the experts keep labelled rows, and are slow with more than {MOST_LABELS}."
+    references = {name: rule for name, rule in _REFERENCES.items() if name not in left_out}
+    table = sweep(task.stream, task.model, {**grid, **references}, seeds=range(seeds), jobs=jobs)
     table = table.with_columns((table["loss"] / table["horizon"]).alias("mean squared error"))
     files = _write(task, table, out)
     if json:
@@ -106,9 +121,10 @@ def run(
     print(f"Written: {', '.join(files)}")
 
 
+EVERY = "every label"
 _REFERENCES: Grid = {
     "no labels": (lambda _, stream: Threshold(1e300), [0.0]),
-    "every label": (lambda _, stream: Greedy(stream.horizon), [1.0]),
+    EVERY: (lambda _, stream: Greedy(stream.horizon), [1.0]),
 }
 
 
@@ -117,27 +133,45 @@ def _share(amount: int | float, rows: int) -> float:
     return amount if isinstance(amount, float) else labels / rows
 
 
-def _synthetic() -> Task:
+def _synthetic(name: ModelName | None) -> Task:
     title = "Synthetic stream: 20 hidden domains in sequence"
-    return Task(title, HiddenDomains.scripts, lambda stream: Ridge(stream.dim), "regret")
+    kind = models.Experts if name is ModelName.experts else Ridge
+    return Task(title, HiddenDomains.scripts, lambda stream: kind(stream.dim), "regret")
 
 
-def _file(path: Path, target: str | None, domain: str | None, columns: Columns, *, quiet: bool) -> Task:
+def _file(
+    path: Path,
+    target: str | None,
+    domain: str | None,
+    columns: Columns,
+    model: ModelName | None,
+    *,
+    quiet: bool,
+) -> Task:
     if target is None:
         raise invalid("--target", "qufur run", "given with a file", "none", "Name the column of labels.")
     columns.check("qufur run")
-    replay = replayed(path, columns, target, domain, labelled=True, quiet=quiet)
+    linear = model is ModelName.ridge
+    replay = replayed(path, columns, target, domain, labelled=True, scale=linear, quiet=quiet)
     low, high = label_range(replay)
     if low == high:
         raise invalid(
             f"column {target!r}", path.name, "of at least two different labels", f"{low:g} throughout"
         )
-    return Task(
+    task = Task(
         title(replay, path.name),
         lambda _: replay,
-        lambda stream: Ridge(stream.dim, intercept=True, label_range=(low, high)),
+        lambda stream: models.Experts(stream.dim),
         "mean squared error",
-        (f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file.",),
+        most_labels=MOST_LABELS,
+    )
+    if not linear:
+        return task
+    return replace(
+        task,
+        model=lambda stream: Ridge(stream.dim, intercept=True, label_range=(low, high)),
+        notes=(f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file.",),
+        most_labels=math.inf,
     )
 
 
@@ -156,7 +190,8 @@ def _print(task: Task, table: pl.DataFrame, budgets: dict[float, str], seeds: in
     cells = {rule: [_estimate(table, rule, share, task.measure) for share in budgets] for rule in rules}
     text = show.best_marked(cells)
     for name, (_, (share,)) in _REFERENCES.items():
-        text.append([name, *[str(_estimate(table, name, share, task.measure))] * len(budgets)])
+        if name in table["rule"]:
+            text.append([name, *[str(_estimate(table, name, share, task.measure))] * len(budgets)])
     notes = [f"{task.measure.capitalize()}, lowest in bold. {show.averaged(seeds)}"]
     columns = [
         "labels bought",

@@ -16,7 +16,7 @@ COLOR = LOOKS["QuFUR"]["color"]
 
 def draw_plan(plan: Plan, title: str) -> Figure:
     """Draw means, with ranges of 90 %."""
-    known = all(forecast.regret for forecast in plan.forecast)
+    known = bool(plan.forecast) and all(forecast.regret for forecast in plan.forecast)
     figure, panels = subplots(1, 1 + known)
     _draw_parts(panels[0], plan)
     if known:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.rules import QuFUR
+from qufur.rules import QuFUR, Rule, Steady
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class Plan:
     budget, horizon
         B and T.
     alpha
-        The α of `QuFUR(alpha)` whose mean spend is the budget.
+        The α of `QuFUR(alpha)` whose mean spend is the budget; None where `Steady` spends it.
     spend
         Labels that it buys.
     parts
         Labels for each part of the stream.
     forecast
-        Regret at this and other budgets, rising; None where the model is not linear.
+        Regret at this and other budgets, rising; None where the model is not linear. Empty for `Steady`.
     noise, norm
         σ in the user's units and the mean of ‖θ*‖ that the regret is forecast for; None without a forecast.
     guessed
@@ -80,7 +80,7 @@ class Plan:
 
     budget: int
     horizon: int
-    alpha: float
+    alpha: float | None
     spend: Spread
     parts: tuple[Part, ...]
     forecast: tuple[Forecast, ...]
@@ -89,12 +89,15 @@ class Plan:
     guessed: bool
 
     @property
-    def rule(self) -> QuFUR:
+    def rule(self) -> Rule:
         """The rule that carries the plan out, and never exceeds the budget."""
+        if self.alpha is None:
+            return Steady(self.budget, self.horizon)
         return QuFUR(self.alpha, budget=self.budget)
 
     def __str__(self) -> str:
-        head = f"{self.budget} of {self.horizon} labels: QuFUR({self.alpha:.3g}) buys {self.spend}"
+        rule = "Steady" if self.alpha is None else f"QuFUR({self.alpha:.3g})"
+        head = f"{self.budget} of {self.horizon} labels: {rule} buys {self.spend}"
         parts = [[f"{part.start}–{part.stop - 1}", str(part.labels)] for part in self.parts]
         budgets = [
             [str(f.budget), f"{f.alpha:.3g}", str(f.labels), "–" if f.regret is None else str(f.regret)]
@@ -106,14 +109,15 @@ class Plan:
                 "",
                 *_lines(["examples", "labels"], parts),
                 "",
-                *_lines(["budget", "alpha", "labels", "regret"], budgets),
-                "",
+                *([*_lines(["budget", "alpha", "labels", "regret"], budgets), ""] if budgets else []),
                 *self._notes(),
             ]
         )
 
     def _notes(self) -> list[str]:
         notes = ["In brackets: the range for one run, with a probability of 90 %."]
+        if self.alpha is None:
+            return notes
         if self.spend.mean < 0.95 * self.budget - 1:
             notes.insert(0, "No α spends this budget: inputs of which nothing is uncertain are not bought.")
         if self.noise is None:

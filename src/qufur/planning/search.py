@@ -17,7 +17,7 @@ from qufur.learner import Learner
 from qufur.models import Model, Ridge
 from qufur.planning.outcome import Forecast, Part, Plan, Spread
 from qufur.planning.simulated import Drawn, Unlabelled, draw_parameters, fitting_noise
-from qufur.rules import QuFUR, Rule
+from qufur.rules import QuFUR, Rule, Steady
 from qufur.rules.from_budget import labels_within
 from qufur.run import run
 from qufur.streams import Arrays, Stream
@@ -35,6 +35,7 @@ def plan(
     norm: float | None = None,
     parts: int = 10,
     seeds: Sequence[int] = range(20),
+    steady: bool = False,
 ) -> Plan:
     """Say what a budget would buy on a stream, from its inputs alone.
 
@@ -66,6 +67,9 @@ def plan(
         Into how many equal parts the stream is cut to count labels.
     seeds
         Of coins and drawn labels: one simulated run for each. Ranges of 90 % take at least 19.
+    steady
+        Whether `Steady` spends the budget, which it always does: there is no α to find then, and no forecast
+        but where the labels go.
 
     Examples
     --------
@@ -83,17 +87,19 @@ def plan(
     edges = np.linspace(0, stream.horizon, count + 1).astype(np.int64)
 
     @cache
-    def trial(alpha: float) -> _Trial:
-        return _try(model, streams, alpha, edges, seeds)
+    def trial(alpha: float | None) -> _Trial:
+        rule = Steady(labels, stream.horizon) if alpha is None else QuFUR(alpha)
+        return _try(model.without_fits(), streams, rule, edges, seeds)
 
-    asked = trial(_alpha(trial, labels, 1.0))
+    alpha = None if steady else _alpha(trial, labels, 1.0)
+    asked = trial(alpha)
     return Plan(
         budget=labels,
         horizon=stream.horizon,
-        alpha=asked.alpha,
+        alpha=alpha,
         spend=Spread.of(asked.queries),
         parts=_parts(asked, edges),
-        forecast=tuple(_forecast(trial, asked.alpha, labels, stream.horizon)),
+        forecast=() if alpha is None else tuple(_forecast(trial, alpha, labels, stream.horizon)),
         noise=noise_used,
         norm=norm_used,
         guessed=noise is None and noise_used is not None,
@@ -101,24 +107,23 @@ def plan(
 
 
 class _Trial(NamedTuple):
-    """Runs of QuFUR(α), one for each seed."""
+    """Runs of a rule, one for each seed."""
 
-    alpha: float
     queries: Floats
     expected: float
     regret: Floats
     parts: Floats
 
 
-def _try(model: Model, streams: Sequence[Stream], alpha: float, edges: Ints, seeds: Sequence[int]) -> _Trial:
+def _try(model: Model, streams: Sequence[Stream], rule: Rule, edges: Ints, seeds: Sequence[int]) -> _Trial:
     rows = []
     for stream, seed in zip(streams, seeds, strict=True):
-        trace = run(Learner(model, QuFUR(alpha), seed=seed), stream)
+        trace = run(Learner(model, rule, seed=seed), stream)
         labels = np.add.reduceat(trace.query.astype(float), edges[:-1])
         rows.append([trace.queries, trace.probability.sum(), trace.total_regret, *labels])
     queries, chances, regret, *parts = np.array(rows).T
     # Both means are that of Q. Coins that buy more now leave less to buy: their errors partly cancel.
-    return _Trial(alpha, queries, float(queries.mean() + chances.mean()) / 2, regret, np.array(parts).T)
+    return _Trial(queries, float(queries.mean() + chances.mean()) / 2, regret, np.array(parts).T)
 
 
 def _parts(trial: _Trial, edges: Ints) -> tuple[Part, ...]:
@@ -130,10 +135,10 @@ def _forecast(
     trial: Callable[[float], _Trial], alpha: float, budget: int, horizon: int
 ) -> Iterator[Forecast]:
     for other in sorted({min(max(1, round(factor * budget)), horizon) for factor in FACTORS}):
-        guess = alpha * (other / budget) ** 2
-        found = trial(alpha if other == budget else _alpha(trial, other, guess))
+        at = alpha if other == budget else _alpha(trial, other, alpha * (other / budget) ** 2)
+        found = trial(at)
         regret = None if np.isnan(found.regret).any() else Spread.of(found.regret)
-        yield Forecast(other, found.alpha, Spread.of(found.queries), regret)
+        yield Forecast(other, at, Spread.of(found.queries), regret)
 
 
 def _alpha(trial: Callable[[float], _Trial], budget: int, guess: float) -> float:
@@ -223,6 +228,7 @@ def matching_parameter(
         raise invalid("model", "matching_parameter", "label-free", repr(model))
     if rule_of(1.0).budget is None:
         raise invalid("rule_of", "matching_parameter", "a maker of rules with a budget", "rules without")
+    model = model.without_fits()
     low, guess, high = 0.0, 1.0, math.inf
     while high > 1.01 * low and guess < 1e12:
         learner = Learner(model, rule_of(guess), seed=seed)

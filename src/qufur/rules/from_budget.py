@@ -5,7 +5,8 @@ a share of the stream in (0, 1]: 5% or 0.05, and 1.0 is every label. Numbers and
 
 Where it is known how many rows come, a share stands for the nearest count, at least 1, and no more labels are
 ever bought. That is so in `qufur run`, `qufur plan` and `fit`, and wherever a horizon is given. Elsewhere a
-share ρ is a rate: no n rows in a row have more than ρn + 1000ρ + 32 labels.
+share ρ is a rate: of the first n rows `Steady` never labels more than ρn + 10, and `Paced` of any n rows in a
+row no more than ρn + 1000ρ + 32.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from qufur.errors import invalid
 from qufur.rules.base import Rule
 from qufur.rules.paced import Paced
 from qufur.rules.qufur import QuFUR
+from qufur.rules.steady import Steady
 
 ALLOWED = "a whole number of labels of at least 1, or a share in (0, 1] such as 0.05 or 5%"
 
@@ -67,8 +69,9 @@ def rule_from_budget(
     parameter: str = "budget",
     floor: float = 0.0,
     remedy: str = "",
+    steady: bool = False,
 ) -> Rule:
-    """Return `Paced`, which spends the budget; or with α `QuFUR(alpha)`, which the budget only caps.
+    """Return `Paced` or `Steady`, which spend the budget; or with α `QuFUR(alpha)`, which it only caps.
 
     Parameters
     ----------
@@ -77,20 +80,22 @@ def rule_from_budget(
     alpha
         α of `QuFUR`, or None.
     rows
-        How many will come, or None if that is not known: `Paced` then needs a share, and a cap a count.
+        How many will come, or None if that is not known: a share is then needed, and beside alpha a count.
     owner, parameter
         Whose budget it is, and what it is called there.
     floor
-        The least probability of any row.
+        The least probability of any row, beside alpha or for `Paced`.
     remedy
         How one says there how many rows will come.
+    steady
+        Whether `Steady` spends the budget: the rule for models that may be wrong.
 
     Examples
     --------
     >>> rule_from_budget("5%", rows=3000, owner="docs")
     Paced(budget=150, horizon=3000, burst=None, floor=0.0)
-    >>> rule_from_budget("5%", rows=None, owner="docs")
-    Paced(budget=0.05, horizon=None, burst=None, floor=0.0)
+    >>> rule_from_budget("5%", rows=None, owner="docs", steady=True)
+    Steady(budget=0.05, horizon=None, burst=10.0)
     >>> rule_from_budget(50, 2.0, rows=None, owner="docs")
     QuFUR(alpha=2.0, power=1.0, budget=50, floor=0.0)
     """
@@ -105,7 +110,7 @@ def rule_from_budget(
     if rows is None and not isinstance(amount, float):
         allowed = "a share such as 0.05, while it is not known how many rows come"
         raise invalid(parameter, owner, allowed, repr(budget), remedy)
-    return Paced(amount, rows, floor=floor)
+    return Steady(amount, rows) if steady else Paced(amount, rows, floor=floor)
 
 
 def _parsed(text: str) -> int | float | None:

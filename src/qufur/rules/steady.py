@@ -29,7 +29,7 @@ class Steady(Rule):
     the horizon only what is left over is bought.
 
     With a rate ρ there is no front. Labels follow ρn, and after n examples no more than ρn + burst were ever
-    bought, those that were retracted not counted.
+    bought, those that were retracted not counted. A rate of 1 buys every label.
 
     Parameters
     ----------

@@ -120,8 +120,11 @@ class AtRate(SteadySpending):
     def next_rate(self) -> float:
         """Return ρ(ρn + burst − bought)/burst: ρ on the way of ρn labels, and 0 where no more may be bought.
 
-        That is (ρ(n + H) − bought)/H, which would be back on the way after H = burst/ρ examples.
+        That is (ρ(n + H) − bought)/H, which would be back on the way after H = burst/ρ examples. Where every
+        label is wanted, none that is missed can be made up for.
         """
+        if self.share == 1:
+            return math.inf
         return self.share * min(LARGEST_CATCH_UP, (self._allowed - self.spent) / self.burst)
 
     @property

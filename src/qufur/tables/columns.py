@@ -14,10 +14,14 @@ from qufur.tables.batch import FILL, Batch, Column
 from qufur.tables.cells import category, first_bad, first_other, listed, numbers, vectors
 from qufur.tables.text_vectors import text_vectors
 
+CORRECT = "Correct the cell or drop the row."
+
 
 @dataclass(frozen=True)
 class Numeric:
-    """A number per cell, or a list of them, as (number − mean) / deviation; a constant one is 0 for good.
+    """A number per cell, or a list of them: as it is, or (number − mean) / deviation.
+
+    What was constant in the first table is 0 for good if it is scaled.
 
     Parameters
     ----------
@@ -29,6 +33,8 @@ class Numeric:
         Whether cells are lists.
     blanks
         Whether an indicator of missing cells is added.
+    scaled
+        Whether numbers are scaled; models that scale inputs take them as they are.
     """
 
     name: str
@@ -36,6 +42,7 @@ class Numeric:
     deviation: tuple[float, ...]
     vector: bool = False
     blanks: bool = False
+    scaled: bool = field(default=True, kw_only=True)
     kind: ClassVar[str] = "numeric"
 
     @property
@@ -55,28 +62,30 @@ class Numeric:
         values = self._read(column)
         if values is None:
             place = first_bad(column, self._read)
-            raise batch.refuse(self.name, place, self.allowed, "Correct the cell or drop the row.")
+            raise batch.refuse(self.name, place, self.allowed, CORRECT)
         missing: Bools = np.isnan(values[:, 0])
         if missing.any() and not impute:
             raise batch.refuse(self.name, int(missing.argmax()), self.allowed, FILL)
-        scaled = self._scaled(values, missing, batch)
-        return np.column_stack([scaled, missing]) if self.blanks else scaled
+        encoded = self.transform(np.where(missing[:, None], self.mean, values))
+        odd = ~(np.abs(encoded) < LARGEST).all(axis=1)
+        if odd.any():
+            large = "not too large to be scaled" if self.scaled else f"below {LARGEST:g} in size"
+            raise batch.refuse(self.name, int(odd.argmax()), f"numbers {large}", CORRECT)
+        return np.column_stack([encoded, missing]) if self.blanks else encoded
 
-    @property
-    def _read(self) -> Callable[[Column], Floats | None]:
-        return (lambda column: vectors(column, len(self.mean))) if self.vector else numbers
-
-    def _scaled(self, values: Floats, missing: Bools, batch: Batch) -> Floats:
+    def transform(self, values: Floats) -> Floats:
+        """Return numbers as inputs, too large ones included."""
+        if not self.scaled:
+            return values
         deviation = np.array(self.deviation)
         scaled = np.zeros_like(values)
         with np.errstate(over="ignore"):
             np.divide(values - np.array(self.mean), deviation, out=scaled, where=deviation > 0)
-        scaled[missing] = 0.0
-        odd = ~(np.abs(scaled) < LARGEST).all(axis=1)
-        if odd.any():
-            allowed = "numbers not too large to be scaled"
-            raise batch.refuse(self.name, int(odd.argmax()), allowed, "Correct the cell or drop the row.")
         return scaled
+
+    @property
+    def _read(self) -> Callable[[Column], Floats | None]:
+        return (lambda column: vectors(column, len(self.mean))) if self.vector else numbers
 
 
 @dataclass(frozen=True)

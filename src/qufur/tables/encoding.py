@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,15 @@ from qufur.tables.text_vectors import vectors_of
 class Encoding:
     """What becomes of each column; made from the first table, and followed by every later one.
 
-    * Numeric columns become (number − mean) / deviation, with the moments of the first table. A column that
-      was constant there is 0 for good. Embeddings are treated so, number by number.
+    * Numeric columns stay as they are, for models that scale inputs. If scaled, they become
+      (number − mean) / deviation, with the moments of the first table; a column that was constant there is 0
+      for good. Embeddings are treated so, number by number.
     * A column of text becomes the embedding that a language model makes of it.
     * Categorical columns become one-hot over the categories of the first table in sorted order. A category
       that the first table did not have becomes all zeros.
-    * Missing cells are errors unless `impute`. Then a missing number is the mean, which is 0 after scaling,
-      and columns that had missing cells in the first table get an indicator; a missing category is one of its
-      own if the first table had missing cells there, and all zeros if not.
+    * Missing cells are errors unless `impute`. Then a missing number is the mean of the first table, and
+      columns that had missing cells there get an indicator; a missing category is one of its own if the first
+      table had missing cells there, and all zeros if not.
     * The order of columns in later tables does not matter. A column that is lacking there is an error, one
       that is new is ignored.
 
@@ -68,6 +69,7 @@ class Encoding:
         text: str | None = None,
         text_model: str = BERT,
         impute: bool = False,
+        scale: bool = True,
     ) -> Encoding:
         """Decide in one pass over the first table.
 
@@ -91,6 +93,8 @@ class Encoding:
             It is downloaded here if need be, and never by `encode`: a state may come from anywhere.
         impute
             Whether cells may be missing.
+        scale
+            Whether numbers are scaled; False is for models that do so themselves, such as `Experts`.
         """
         aside = {name for name in (id, target, *skip) if name is not None}
         said = [*numeric, *categorical, *(name for name in (embedding, text) if name is not None)]
@@ -114,7 +118,11 @@ class Encoding:
             _add(batch, surveys)
         if not surveys:
             raise invalid("columns", "Encoding", "at least one that is not set aside", "none", "Skip fewer.")
-        return cls(tuple(survey.kind(impute=impute) for survey in surveys), impute)
+        kinds = (survey.kind(impute=impute) for survey in surveys)
+        return cls(
+            tuple(replace(kind, scaled=scale) if isinstance(kind, Numeric) else kind for kind in kinds),
+            impute,
+        )
 
     @property
     def dim(self) -> int:
@@ -141,11 +149,11 @@ class Encoding:
 
     @property
     def constant(self) -> list[str]:
-        """The columns of one number only in the first table, which say nothing from then on."""
+        """The scaled columns of one number only in the first table, which say nothing from then on."""
         return [
             column.name
             for column in self.columns
-            if isinstance(column, Numeric) and column.deviation == (0.0,)
+            if isinstance(column, Numeric) and column.scaled and column.deviation == (0.0,)
         ]
 
     def new_categories(self, batch: Batch) -> dict[str, set[str]]:
@@ -158,7 +166,8 @@ class Encoding:
         plain = [column for column in self.columns if type(column) is Numeric and len(column.names) == 1]
         if len(plain) == len(self.columns):
             values = numbers_in_text(batch, [column.name for column in plain])
-            if values is not None and (X := _scaled(values, plain)) is not None:
+            X = None if values is None else _together(plain).transform(values)
+            if X is not None and (np.abs(X) < LARGEST).all():
                 return X
         return np.concatenate([column.encode(batch, self.impute) for column in self.columns], axis=1)
 
@@ -190,13 +199,10 @@ def _add(batch: Batch, surveys: list[Survey]) -> None:
             survey.add_numbers(column[:, None])
 
 
-def _scaled(values: Floats, columns: Sequence[Numeric]) -> Floats | None:
-    """Return the numbers as each column would scale them; None if one is too large for that."""
-    mean, deviation = (np.array([getattr(c, name)[0] for c in columns]) for name in ("mean", "deviation"))
-    X = np.zeros_like(values)
-    with np.errstate(over="ignore"):
-        np.divide(values - mean, deviation, out=X, where=deviation > 0)
-    return X if (np.abs(X) < LARGEST).all() else None
+def _together(columns: Sequence[Numeric]) -> Numeric:
+    """Return columns of one number each as one of vectors; all of them are scaled, or none is."""
+    mean, deviation = zip(*((*c.mean, *c.deviation) for c in columns), strict=True)
+    return Numeric("", mean, deviation, vector=True, scaled=columns[0].scaled)
 
 
 def _columns(batch: Batch, named: set[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +15,9 @@ from qufur.adapters.sklearn.estimator import ROWS, StreamEstimator
 from qufur.arrays import Bools, Floats
 from qufur.errors import invalid
 from qufur.models import Converged, Softmax
+from qufur.models.base import Model
+from qufur.models.experts.committee import Committee
+from qufur.models.experts.state import CommitteeState
 from qufur.models.softmax_state import SoftmaxState
 
 
@@ -26,6 +30,9 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
+    model
+        None is `Softmax`; `Experts()`, or a `Refit(...)`, as in `QuFURRegressor`. Classes that it names must
+        be those of y.
     budget, alpha, intercept, scale, floor, random_state
         As in `QuFURRegressor`.
     regularization
@@ -53,6 +60,7 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        model: Any = None,
         budget: int | float | str | None = None,
         alpha: float | None = None,
         regularization: float = 1.0,
@@ -62,6 +70,7 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         floor: float = 0.0,
         random_state: Any = None,
     ) -> None:
+        self.model = model
         self.budget = budget
         self.alpha = alpha
         self.regularization = regularization
@@ -101,9 +110,18 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, in the order of `classes_`."""
         rows = self._known(X)
-        return cast(SoftmaxState, self.learner_.state).probabilities(rows)
+        state = self.learner_.state
+        if isinstance(state, CommitteeState):
+            return state.outputs(rows)
+        return cast(SoftmaxState, state).probabilities(rows)
 
-    def _model(self) -> Softmax:
+    def _given_model(self, model: Committee) -> Model:
+        own = self.classes_.tolist()
+        if model.classes is not None and set(model.classes) != set(own):
+            raise invalid("model", "QuFURClassifier", f"for the classes {own}", repr(model))
+        return replace(model, classes=range(len(own)))
+
+    def _linear_model(self) -> Softmax:
         return Softmax(
             self.n_features_in_ + self.intercept,
             len(self.classes_),
@@ -113,7 +131,7 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     def _inputs(self, X: Floats) -> Floats:
         rows = super()._inputs(X)
-        has_constant = cast(int, self.learner_.dim) > rows.shape[1]
+        has_constant = (self.learner_.dim or 0) > rows.shape[1]
         return np.column_stack([rows, np.ones(len(rows))]) if has_constant else rows
 
     def _encoded(self, y: Any) -> Any:

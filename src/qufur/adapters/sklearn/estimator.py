@@ -14,6 +14,7 @@ from qufur.arrays import Bools, Floats, Ints, as_number, is_whole
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models.base import Model
+from qufur.models.experts.committee import Committee
 from qufur.models.regression import as_flag
 from qufur.rules import Rule, Uniform
 from qufur.rules.from_budget import rule_from_budget
@@ -27,6 +28,7 @@ ROWS = {"dtype": np.float64, "order": "C"}
 class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator over a learner. `QuFURRegressor` describes parameters and attributes."""
 
+    model: Any
     budget: Any
     alpha: Any
     regularization: Any
@@ -87,8 +89,19 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return not hasattr(self, "learner_")
 
     @abstractmethod
+    def _linear_model(self) -> Model:
+        """Return the model for inputs of `n_features_in_` columns, where none is given."""
+
+    @abstractmethod
+    def _given_model(self, model: Committee) -> Model:
+        """Return the model that is given as it is used here, or refuse it."""
+
     def _model(self) -> Model:
-        """Return the model for inputs of `n_features_in_` columns."""
+        if self.model is None:
+            return self._linear_model()
+        if not isinstance(self.model, Committee):
+            raise invalid("model", type(self).__name__, "None, Experts(...) or Refit(...)", repr(self.model))
+        return self._given_model(self.model)
 
     @abstractmethod
     def _encoded(self, y: Any) -> Any:
@@ -103,7 +116,8 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             as_flag(getattr(self, name), name, owner)
         as_number(self.regularization, "regularization", owner, low=0)
         rule, model, seed = self._rule(rows), self._model(), seed_of(self.random_state, owner)
-        self.scaler_ = StandardScaler(with_mean=self.scale, with_std=self.scale).fit(X)
+        scale = self.scale and not model.scales_inputs
+        self.scaler_ = StandardScaler(with_mean=scale, with_std=scale).fit(X)
         self.queried_: Ints = np.empty(0, dtype=np.int64)
         self.learner_ = Learner(model, rule, seed=seed)
 
@@ -111,7 +125,8 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if self.budget is None and self.alpha is None:
             return Uniform(1.0)
         owner, remedy = type(self).__name__, "fit knows how many, and partial_fit and query do not."
-        how = {"rows": rows, "floor": self.floor, "owner": owner, "remedy": remedy}
+        steady = self.model is not None
+        how = {"rows": rows, "floor": self.floor, "owner": owner, "remedy": remedy, "steady": steady}
         return rule_from_budget(self.budget, self.alpha, **how)
 
     def _replay(self, X: Floats, y: Any) -> Any:

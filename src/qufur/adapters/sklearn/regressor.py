@@ -11,7 +11,10 @@ from sklearn.utils.validation import validate_data
 from qufur.adapters.sklearn.estimator import ROWS, StreamEstimator
 from qufur.adapters.sklearn.free_intercept import scores_and_variances
 from qufur.arrays import Floats
+from qufur.errors import invalid
 from qufur.models import Ridge
+from qufur.models.base import Model
+from qufur.models.experts.committee import Committee
 from qufur.models.gram.gram import Gram
 from qufur.models.least_squares_state import LeastSquaresState
 
@@ -27,19 +30,24 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
+    model
+        None is ridge regression. `Experts()`, the model of the command line, takes most tables as they come
+        and is more precise, but takes seconds for hundreds of labels. Or a `Refit(...)`.
     budget
         None buys every label, or with `alpha` every label that the rule wants. A count such as 500 is never
         exceeded. A share such as 0.05 or "5%" is of the rows of `fit`; where the learner starts with
         `partial_fit` or `query` it is a rate ρ, and no window of n rows has more than ρn + 1000ρ + 32
         labels. 1 is one label, 1.0 is all of them.
     alpha
-        None paces the budget over the rows (`Paced`). A number is α of `QuFUR`, and the budget a cap. It is
-        not the penalty that scikit-learn's `Ridge` calls so: that is `regularization`.
+        None paces the budget over the rows: by `Paced`, or beside a `model` by `Steady`. A number is α of
+        `QuFUR`, and the budget a cap. It is not the penalty that scikit-learn's `Ridge` calls so: that is
+        `regularization`.
     regularization
-        λ > 0, for inputs as they are after scaling. It serves predictions and uncertainties.
+        λ > 0, for inputs as they are after scaling. It serves predictions and uncertainties. It is of no
+        account beside a `model`, and neither are `intercept`, `scale` and `floor`.
     label_range
         (lowest, highest) label, if known: predictions are then clipped to it, and `learner_.report()` needs
-        it. With None nothing is clipped, and nothing is read off the labels.
+        it. With None nothing is clipped, and nothing is read off the labels. A `model` has its own.
     intercept
         Whether there is a constant beside the inputs.
     scale
@@ -76,6 +84,7 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        model: Any = None,
         budget: int | float | str | None = None,
         alpha: float | None = None,
         regularization: float = 1.0,
@@ -85,6 +94,7 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         floor: float = 0.0,
         random_state: Any = None,
     ) -> None:
+        self.model = model
         self.budget = budget
         self.alpha = alpha
         self.regularization = regularization
@@ -118,9 +128,14 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             Whether to return σ̂√q as well, the standard deviation of the learned function at x in the user's
             units: q = ‖x‖² in M⁻¹ and σ̂ is `learner_.state.fit().noise`. The noise of a label comes on top.
             It supposes that the model fits. NaN where the labels leave σ̂ open: while they are few, and where
-            they lie so far from 0 that σ̂ drowns in it. A `label_range` mends that.
+            they lie so far from 0 that σ̂ drowns in it. A `label_range` mends that. Only without a `model`.
         """
-        rows, state = self._known(X), cast(LeastSquaresState, self.learner_.state)
+        rows = self._known(X)
+        if not isinstance(self.learner_.model, Ridge):
+            if return_std:
+                raise invalid("return_std", "QuFURRegressor", "False beside a model", "True")
+            return self.learner_.predict(rows)
+        state = cast(LeastSquaresState, self.learner_.state)
         model = cast(Ridge, state.model)
         scores, variances = scores_and_variances(model, cast(Gram, state.labelled), rows)
         if not return_std:
@@ -133,7 +148,15 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = self.alpha is not None
         return tags
 
-    def _model(self) -> Ridge:
+    def _given_model(self, model: Committee) -> Model:
+        if model.classes is not None:
+            raise invalid("model", "QuFURRegressor", "for numbers", f"one for classes, {model!r}")
+        if self.label_range is not None:
+            remedy = "Give it to the model."
+            raise invalid("label_range", "QuFURRegressor", "None beside a model", self.label_range, remedy)
+        return model
+
+    def _linear_model(self) -> Ridge:
         return Ridge(
             self.n_features_in_,
             regularization=self.regularization,

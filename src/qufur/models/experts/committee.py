@@ -167,6 +167,14 @@ class Committee(Model):
             self.classes is None,
         )
 
+    def without_fits(self) -> Model:
+        """Return one whose only expert is a constant; for classes Δ depends on all of them."""
+        from sklearn.dummy import DummyRegressor
+
+        from qufur.models.experts.refit import Refit
+
+        return Refit(DummyRegressor(), dim=self.dim) if self.label_free else self
+
     # Labels and files
 
     def estimators(self) -> dict[str, Any]:

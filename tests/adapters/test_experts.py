@@ -1,0 +1,155 @@
+"""The adapters with `Experts`: inputs as they come, any labels, and a steady pace."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.refusals import refusal
+
+from qufur import Experts, Learner, Ridge, Steady, run, streams
+from qufur.adapters import river, skactiveml, sklearn
+from qufur.models import Refit
+
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(120, 3)) * [1.0, 1e4, 1e-3] + [0.0, 1e6, 5.0]
+Y = 5000 + 0.01 * X[:, 1] + 50 * np.sin(X[:, 0])
+WORDS = np.where(X[:, 1] > 1e6, "high", "low")
+ROWS = [dict(zip("abc", row, strict=True)) for row in X.tolist()]
+
+
+@pytest.fixture(autouse=True)
+def _few_trees(monkeypatch):
+    monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
+
+
+def test_fit_is_a_run_of_experts_on_raw_rows():
+    estimator = sklearn.QuFURRegressor(model=Experts(), budget=30, random_state=1).fit(X, Y)
+    learner = Learner(Experts(), Steady(30, 120), seed=1)
+    trace = run(learner, streams.Arrays(X, Y))
+    assert estimator.queried_.tolist() == np.flatnonzero(trace.query).tolist()
+    np.testing.assert_array_equal(estimator.predict(X), learner.predict(X))
+    assert estimator.score(X, Y) > 0.8
+
+
+def test_classes_of_any_name():
+    model = Experts(classes=["low", "high"])
+    for given in (Experts(), model):
+        estimator = sklearn.QuFURClassifier(model=given, budget=30, random_state=1).fit(X, WORDS)
+        assert estimator.learner_.rule == Steady(30, 120)
+        assert estimator.score(X, WORDS) > 0.8
+        chances = estimator.predict_proba(X)
+        np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+        assert (estimator.classes_[chances.argmax(axis=1)] == estimator.predict(X)).all()
+    assert given is model
+    assert given.classes == ("low", "high")
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "labels"),
+    [
+        (sklearn.QuFURRegressor, Refit(DecisionTreeRegressor(random_state=0)), Y),
+        (
+            sklearn.QuFURClassifier,
+            Refit(DecisionTreeClassifier(random_state=0), classes=["high", "low"]),
+            WORDS,
+        ),
+    ],
+    ids=["numbers", "classes"],
+)
+def test_any_estimator_through_refit_goes_on_after_a_pickle(kind, model, labels):
+    estimator = clone(kind(model=model, budget="50%", random_state=1))
+    first = {"classes": ["high", "low"]} if kind is sklearn.QuFURClassifier else {}
+    estimator.partial_fit(X[:60], labels[:60], **first)
+    assert estimator.learner_.rule == Steady(0.5)
+    again = pickle.loads(pickle.dumps(estimator))
+    for part in (estimator, again):
+        part.partial_fit(X[60:], labels[60:])
+    assert (estimator.predict(X) == again.predict(X)).all()
+
+
+def test_river_is_a_learner_of_experts():
+    model = river.QuFURRegressor(model=Experts(), budget=0.3, seed=2)
+    learner = Learner(Experts(), Steady(0.3), seed=2)
+    for row, x, y in zip(ROWS, X, Y, strict=True):
+        answer = learner.ask([0.0, *x])
+        assert model.query_one(row) == answer.query
+        if answer.query:
+            model.learn_one(row, y)
+            learner.tell(answer.id, y)
+    found = [model.predict_one(row) for row in ROWS]
+    np.testing.assert_allclose(found, learner.predict(np.insert(X, 0, 0.0, axis=1)), rtol=1e-12)
+    assert model.learner.spent <= 0.3 * 120 + 10
+
+
+def test_river_with_classes():
+    model = river.QuFURClassifier(model=Experts(classes=["low", "high"]), budget=0.3)
+    right = []
+    for row, word in zip(ROWS, WORDS, strict=True):
+        right.append(model.predict_one(row) == word)
+        if model.query_one(row):
+            model.learn_one(row, word)
+    assert np.mean(right[60:]) > 0.8
+    chances = model.predict_proba_one(ROWS[0])
+    assert list(chances) == ["low", "high"]
+    assert sum(chances.values()) == pytest.approx(1.0)
+    spent = model.learner.spent
+    assert "y of QuFURClassifier must be one of ['low', 'high'], got 'middle'" in refusal(
+        lambda: model.learn_one(ROWS[0], "middle")
+    )
+    assert model.learner.spent == spent
+
+
+def test_features_that_the_first_example_did_not_have_are_left_out():
+    model = river.QuFURRegressor(model=Experts(), budget=1.0)
+    for row, y in zip(ROWS[:20], Y, strict=False):
+        assert model.query_one(row)
+        model.learn_one(row, y)
+    more = ROWS[0] | {"new": 1e9}
+    assert model.predict_one(more) == model.predict_one(ROWS[0])
+    model.learn_one(more, Y[0])
+    assert model.learner.dim == 4
+
+
+def test_scikit_activeml_does_not_mind_units():
+    """By powers of two, so that nothing rounds."""
+    found = []
+    for unit in (1.0, 2.0**20):
+        strategy = skactiveml.StreamQuFUR(model=Experts(), budget=0.2, random_state=0)
+        queried = strategy.query(X * [1.0, unit, 1.0])
+        strategy.update(X * [1.0, unit, 1.0], queried)
+        assert isinstance(strategy.budget_manager_, skactiveml.SteadyBudgetManager)
+        found.append(queried.tolist())
+    assert found[0] == found[1]
+    assert 10 < len(found[0]) <= 0.2 * 120 + 10
+
+
+def test_scikit_activeml_asks_what_a_learner_asks():
+    strategy = skactiveml.StreamQuFUR(model=Experts(), budget=0.2, random_state=3)
+    learner = Learner(Experts(), Steady(0.2), seed=3)
+    assert strategy.query(X).tolist() == np.flatnonzero(learner.ask_many(X).query).tolist()
+
+
+REFUSED = {
+    "a rule": lambda: sklearn.QuFURRegressor(model=Steady(0.1)).fit(X, Y),
+    "another model": lambda: sklearn.QuFURRegressor(model=Ridge(3)).fit(X, Y),
+    "classes for numbers": lambda: sklearn.QuFURRegressor(model=Experts(classes=[0, 1])).fit(X, Y),
+    "other classes": lambda: sklearn.QuFURClassifier(model=Experts(classes=["a", "b"])).fit(X, WORDS),
+    "river, no classes": lambda: river.QuFURClassifier(model=Experts()),
+    "river, classes": lambda: river.QuFURRegressor(model=Experts(classes=[0, 1])),
+    "activeml, classes": lambda: skactiveml.StreamQuFUR(model=Experts(classes=[0, 1])).query(X),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_model_that_does_not_fit_is_refused(case):
+    assert refusal(REFUSED[case]).startswith("model of ")
+
+
+def test_what_belongs_into_the_model_is_refused_beside_it():
+    wide = {"model": Experts(), "label_range": (0, 1)}
+    for make in (lambda: sklearn.QuFURRegressor(**wide).fit(X, Y), lambda: river.QuFURRegressor(**wide)):
+        assert "label_range of QuFURRegressor must be None beside a model" in refusal(make)
+    fitted = sklearn.QuFURRegressor(model=Experts(), budget=9, random_state=0).fit(X, Y)
+    assert "return_std of QuFURRegressor" in refusal(lambda: fitted.predict(X, return_std=True))

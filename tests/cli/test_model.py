@@ -1,0 +1,182 @@
+"""The model that commands work with: experts on columns as they come, or the linear learner of the paper."""
+
+import csv
+import json
+from importlib import import_module
+
+import numpy as np
+import pytest
+from tests.cli.test_cli import qufur
+from tests.cli.test_loop import DELAY, SKY, START, WIND, filled, work, write  # noqa: F401
+
+from qufur import Experts, Learner, Ridge, Steady, Uniform
+from qufur.tables import read
+from qufur.workbook import Workbook
+
+START = [option for option in START if option not in ("--model", "ridge", "--label-range", 0, 60)]
+
+
+@pytest.fixture(autouse=True)
+def _few_trees(monkeypatch):
+    monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return labels far from 0, of columns in units that differ by many orders of magnitude."""
+    rng = np.random.default_rng(2)
+    seconds, rate = 1.7e9 + 3600.0 * np.arange(80), 1e-4 * rng.normal(size=80)
+    rows = np.column_stack([seconds, rate, 5000 + 2e5 * rate + seconds % 7])
+    path = tmp_path / "readings.csv"
+    np.savetxt(path, rows, delimiter=",", header="seconds,rate,load", comments="", fmt="%.12g")
+    return path
+
+
+def asked(work, tmp_path, *options, rows=range(120)):  # noqa: F811
+    out = tmp_path / "to_label.csv"
+    code, text = work("ask", write(tmp_path / "may.csv", rows), "-o", out, *START, *options)
+    assert code == 0, text
+    return out
+
+
+def test_the_loop_is_a_learner_of_experts_on_raw_columns(work, tmp_path):  # noqa: F811
+    out = asked(work, tmp_path, "--seed", 3)
+    X = np.column_stack([WIND, *np.equal.outer(range(3), SKY)])
+    learner = Learner(Experts(4), Steady(40, 120), seed=3)
+    answers = learner.ask_many(X[:120])
+    with out.open(newline="") as file:
+        places = [int(row["flight"][2:]) for row in csv.DictReader(file)]
+    assert places == np.flatnonzero(answers.query).tolist()
+    assert work("tell", filled(out))[0] == 0
+    learner.tell_many(places, DELAY[places])
+    book = Workbook.load(tmp_path / "s.qufur")
+    assert (book.learner.model, book.learner.rule) == (Experts(4), Steady(40, 120))
+    predicted = tmp_path / "predicted.csv"
+    assert work("predict", write(tmp_path / "june.csv", range(120, 200)), "-o", predicted)[0] == 0
+    with predicted.open(newline="") as file:
+        found = [float(row["prediction"]) for row in csv.DictReader(file)]
+    np.testing.assert_allclose(found, learner.predict(X[120:200]), rtol=1e-5)
+    assert np.sqrt(np.mean((np.array(found) - DELAY[120:200]) ** 2)) < 3 < DELAY.std()
+
+
+def test_a_table_in_two_parts_goes_on_as_one(work, tmp_path):  # noqa: F811
+    """Saved and loaded between: the rows, the labels and the scaling are all there."""
+    out = asked(work, tmp_path, "--horizon", 160)
+    work("tell", filled(out))
+    work("ask", write(tmp_path / "june.csv", range(120, 160)), "-o", out)
+    book = Workbook.load(tmp_path / "s.qufur")
+    learner = Learner(Experts(4), Steady(40, 160))
+    X = np.column_stack([WIND, *np.equal.outer(range(3), SKY)])
+    first = learner.ask_many(X[:120], ids=[f"LH{t}" for t in range(120)])
+    learner.tell_many(list(learner.outstanding), DELAY[:120][first.query])
+    second = learner.ask_many(X[120:160], ids=[f"LH{t}" for t in range(120, 160)])
+    assert list(book.learner.outstanding) == [f"LH{120 + t}" for t in np.flatnonzero(second.query)]
+    np.testing.assert_array_equal(book.learner.predict(X), learner.predict(X))
+
+
+def test_a_label_is_replaced(work, tmp_path):  # noqa: F811
+    out = asked(work, tmp_path)
+    right = {name: DELAY[int(name[2:])] for name in Workbook.load(tmp_path / "s.qufur").learner.outstanding}
+    work("tell", filled(out, right | dict.fromkeys(list(right)[3:6], 70.0)))
+    code, text = work("tell", filled(out, right), "--replace")
+    assert (code, "3 labels were replaced." in text) == (0, True)
+    state = Workbook.load(tmp_path / "s.qufur").learner.state
+    assert state.labelled.first().y.tolist() == list(right.values())
+
+
+def test_a_column_that_is_constant_at_first_counts_when_it_varies(work, tmp_path):  # noqa: F811
+    first, second, out = (tmp_path / name for name in ("1.csv", "2.csv", "out.csv"))
+    first.write_text("year,wind\n" + "".join(f"2011,{t % 7}\n" for t in range(30)))
+    _, text = work("ask", first, "-o", out, "--budget", "100%")
+    assert "The same in all rows" not in text
+    labels = tmp_path / "labels.csv"
+    labels.write_text("row,label\n" + "".join(f"{t + 1},{10 + t % 7}\n" for t in range(30)))
+    assert work("tell", labels)[0] == 0
+    second.write_text("year,wind\n" + "".join(f"2012,{t % 7}\n" for t in range(30)))
+    assert work("ask", second, "-o", out, "--force")[0] == 0
+    book = Workbook.load(tmp_path / "s.qufur")
+    np.testing.assert_array_equal(book.encoding.encode(next(iter(read(second))))[0], [2012.0, 0.0])
+    assert book.learner.uncertainty([[2013.0, 3.0]]) > book.learner.uncertainty([[2012.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "model", "rule"),
+    [
+        ([], Experts(4), Steady(40, 120)),
+        (["--model", "experts"], Experts(4), Steady(40, 120)),
+        (["--horizon", 1000], Experts(4), Steady(40, 1000)),
+        (["--label-range", 0, 60], Experts(4, label_range=(0, 60)), Steady(40, 120)),
+        (["--at-random"], Experts(4), Uniform(1 / 3, budget=40)),
+        (["--model", "ridge", "--label-range", 0, 60, "--at-random"], None, Uniform(1 / 3, budget=40)),
+    ],
+    ids=str,
+)
+def test_what_is_started(work, tmp_path, options, model, rule):  # noqa: F811
+    asked(work, tmp_path, *options)
+    learner = Workbook.load(tmp_path / "s.qufur").learner
+    assert learner.model == (model or Ridge(4, intercept=True, label_range=(0.0, 60.0)))
+    assert learner.rule == rule
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("ask", ["--alpha", 2.0]),
+        ("ask", ["--fixed-budget", 60]),
+        ("plan", ["--noise", 1.0]),
+        ("plan", ["--norm", 1.0]),
+        ("plan", ["--label-range", 0.0, 60.0]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("said", [[], ["--model", "experts"]], ids=str)
+def test_what_only_ridge_has_names_it(work, monkeypatch, capsys, tmp_path, command, option, said):  # noqa: F811
+    may, out = write(tmp_path / "may.csv", range(30)), ["--out", tmp_path / "out"]
+    options = [*said, "--budget", 5, "--skip", "flight", *option, *out]
+    call = work if command == "ask" else lambda *parts: (qufur(monkeypatch, *parts), capsys.readouterr().err)
+    code, text = call(command, may, *options)
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert f"{option[0]} of qufur {command} must be left out with --model experts, which is" in text
+    assert text.endswith("--model ridge takes it.\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_compares_rules_on_experts(monkeypatch, capsys, tmp_path, table):
+    arguments = ["--target", "load", "--budget", 20, "--seeds", 1, "--out", tmp_path / "out", "--json"]
+    assert qufur(monkeypatch, "run", table, *arguments) == 0
+    result = json.loads(capsys.readouterr().out)
+    error = {row["rule"]: row["mean squared error"] for row in result["runs"]}
+    assert {"QuFUR", "Steady", "Uniform", "Threshold", "every label"} <= set(error)
+    spent = {row["rule"]: row["queries"] for row in result["runs"]}
+    assert (spent["QuFUR"], spent["Threshold"], spent["Steady"]) == (20, 20, 20)
+    assert error["every label"] < error["no labels"]
+    # The first labels are predicted by 0; a range from the whole file would know better.
+    assert error["no labels"] > 4000**2
+
+
+def test_many_rows_are_not_all_labelled(monkeypatch, capsys, tmp_path, table):
+    module = import_module("qufur.cli.run")
+    monkeypatch.setattr(module, "MOST_LABELS", 79)
+    monkeypatch.setattr(module, "budget_grid", lambda *_: ({}, {}))
+    monkeypatch.setattr(module, "_write", lambda *_: [])
+    arguments = ["--target", "load", "--seeds", 1, "--out", tmp_path, "--json"]
+    for model, left_out in {"experts": ["every label"], "ridge": []}.items():
+        assert qufur(monkeypatch, "run", table, "--model", model, *arguments) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert list(result["left_out"]) == left_out
+        assert len(result["runs"]) == 2 - len(left_out)
+
+
+def test_plan_says_where_a_steady_pace_buys(monkeypatch, capsys, tmp_path, table):
+    arguments = ["--target", "load", "--budget", "25%", "--parts", 4, "--seeds", 5, "--out", tmp_path / "out"]
+    assert qufur(monkeypatch, "plan", table, *arguments) == 0
+    text = capsys.readouterr().out
+    assert "20 of 80 labels: Steady buys 20 (20–20)" in text
+    assert "--model ridge forecasts" in text
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"plan-parts.csv", "plan.png", "plan.svg"}
+    assert qufur(monkeypatch, "plan", table, *arguments, "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["alpha"], result["forecast"], result["spend"]["mean"]) == (None, [], 20)
+    labels = [part["labels"]["mean"] for part in result["parts"]]
+    assert sum(labels) == pytest.approx(20)
+    assert labels[0] > labels[1]
