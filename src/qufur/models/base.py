@@ -128,7 +128,7 @@ class Model(ABC):
         return numbers
 
     def without_fits(self) -> Model:
-        """Return a model with the same Δ that learns faster, for runs that are to say what would be queried."""
+        """Return a model with the same Δ that learns faster, to find out what would be queried."""
         return self
 
     def describe(self) -> dict[str, Any]:
