@@ -36,6 +36,9 @@ NAMES = {
     USUAL: "labels at random, the usual models",
 }
 
+BRIEFLY = {SAME: "same experts", RIDGE: "Ridge", USUAL: "usual models"}
+"""In the heads of tables: all of these have labels at random."""
+
 
 @dataclass(frozen=True)
 class Overheard(Experts):
