@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from qufur import Learner, Ridge, Steady
+from qufur import Experts, Learner, Ridge, Steady
 from qufur.cli.reproduce import _announce
 from qufur.data import MissingDataError
 from qufur.experiments.base import run_all
@@ -123,7 +123,7 @@ def test_boosting_is_left_out_of_wide_tables():
 def test_losses_are_those_of_the_run_without_the_first_row():
     table = small_numbers()
     queries, losses = methods.numbers_ours(table, 30, 2)
-    trace = run(Learner(methods.Experts(seed=2), Steady(30, ROWS), seed=2), table)
+    trace = run(Learner(Experts(seed=2), Steady(30, ROWS), seed=2), table)
     assert queries == trace.queries == 30
     assert losses["loss"].tolist() == trace.loss[1:].tolist()
 
@@ -163,7 +163,7 @@ def test_overheard_probabilities_are_those_of_the_predictions():
     said = np.concatenate(model.said)
     assert said.shape == (ROWS, 3)
     assert (said.argmax(axis=1) == trace.prediction).all()
-    plain = run(Learner(methods.Experts(classes=range(3)), Steady(30, ROWS), seed=0), table)
+    plain = run(Learner(Experts(classes=range(3)), Steady(30, ROWS), seed=0), table)
     assert (plain.prediction == trace.prediction).all()
 
 
