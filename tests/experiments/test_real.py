@@ -376,9 +376,9 @@ def test_a_package_that_is_missing_is_named(monkeypatch):
 
 
 def test_hours_are_busy_beside_those_before(monkeypatch):
-    table = tables.RealTable(np.ones((5, 1)), [3.0, 5.0, 4.0, 1.0, 9.0], "drawn")
+    table = tables.RealTable(np.ones((5, 1)), [3.0, 5.0, 4.5, 1.0, 9.0], "drawn")
     monkeypatch.setattr(tables, "bike", lambda: table)
-    assert tables.busy_bike().y.tolist() == [0, 1, 0, 0, 1]
+    assert tables.busy_bike().y.tolist() == [0, 1, 1, 0, 1]
 
 
 def test_tables_of_scikit_learn_come_in_their_own_order():
