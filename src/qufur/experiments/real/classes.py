@@ -37,8 +37,8 @@ STUDY = Study(
     FOR_CLASSES,
     SECONDS,
 )
-ERRORS = {"error": "all rows", "late_error": "last fifth"}
-LOG_LOSSES = {"log_loss": "all rows", "late_log_loss": "last fifth"}
+ERRORS = {"error": "all", "late_error": "late"}
+LOG_LOSSES = {"log_loss": "all", "late_log_loss": "late"}
 RIVALS = (SAME, USUAL)
 LIMITS = {
     (rival, f"{late}{loss}"): limits
@@ -80,7 +80,9 @@ def listings(table: pl.DataFrame) -> list[Listing]:
     """Return all ratios, of errors and of log losses."""
     titles = {"Errors": ERRORS, "Log loss": LOG_LOSSES}
     return [
-        ratios.list_ratios(table, f"{title} of `Experts` with `Steady`", columns, RIVALS)
+        ratios.list_ratios(
+            table, f"{title} of `Experts` with `Steady` ÷ that with labels at random", columns, RIVALS
+        )
         for title, columns in titles.items()
     ]
 

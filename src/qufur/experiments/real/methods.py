@@ -7,7 +7,7 @@ method, and much about the size of the labels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +15,14 @@ from qufur.arrays import Floats
 from qufur.experiments.real.at_random import coins_that_buy, rows_at_random
 from qufur.experiments.real.usual import leaders, usual_classes, usual_numbers
 from qufur.learner import Learner
-from qufur.models import Experts, Model, Ridge
+from qufur.models import Model, Ridge
 from qufur.rules import Steady, Uniform
 from qufur.run import run
 from qufur.streams import Arrays, Scaled, Summary
 from qufur.trace import Trace
+
+if TYPE_CHECKING:
+    from qufur.experiments.real.overheard import Overheard
 
 LEAST_PROBABILITY = 0.003
 """Of a class, for the log loss: a model that is sure, and wrong, does not decide alone."""
@@ -36,16 +39,8 @@ NAMES = {
     USUAL: "labels at random, the usual models",
 }
 
-
-@dataclass(frozen=True)
-class Overheard(Experts):
-    """Experts whose probabilities are kept, row by row."""
-
-    said: list[Floats] = field(default_factory=list, kw_only=True, compare=False)
-
-    def predictions(self, outputs: Floats) -> Floats:
-        self.said.append(outputs)
-        return super().predictions(outputs)
+BRIEFLY = {SAME: "same experts", RIDGE: "Ridge", USUAL: "usual models"}
+"""In the heads of tables: all of these have labels at random."""
 
 
 def steady(model: Model, table: Arrays, budget: int, seed: int) -> Trace:
@@ -64,12 +59,16 @@ def at_random(model: Model, table: Arrays, budget: int, seed: int) -> Trace:
 
 def numbers_ours(table: Arrays, budget: int, seed: int) -> tuple[int, Losses]:
     """Run experts on the labels that the rule for tables chooses."""
+    from qufur.models import Experts
+
     trace = steady(Experts(seed=seed), table, budget, seed)
     return trace.queries, {"loss": trace.loss[1:]}
 
 
 def numbers_same(table: Arrays, budget: int, seed: int) -> tuple[int, Losses]:
     """Run the same experts on labels at random."""
+    from qufur.models import Experts
+
     trace = at_random(Experts(seed=seed), table, budget, seed)
     return 1 + trace.queries, {"loss": trace.loss}
 
@@ -116,6 +115,8 @@ def classes_same(table: Arrays, budget: int, seed: int) -> tuple[int, Losses]:
 
 def experts_for(table: Arrays, seed: int) -> Overheard:
     """Return experts for the classes of a table."""
+    from qufur.experiments.real.overheard import Overheard
+
     return Overheard(classes=range(class_count(table)), seed=seed)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Listing, Statement
-from qufur.experiments.real.methods import NAMES, OURS
+from qufur.experiments.real.methods import BRIEFLY, NAMES, OURS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -145,7 +145,7 @@ def list_ratios(
         for place in places
     ]
     means = [str(geometric_mean(list(part.values()))) for part in found]
-    header = ["table", "seeds", *(f"÷ {NAMES[rival]}: {columns[column]}" for rival, column in asked)]
+    header = ["table", "seeds", *(f"÷ {BRIEFLY[rival]}, {columns[column]}" for rival, column in asked)]
     return Listing(title, header, [*rows, ["geometric mean", "", *means]] if rows else [])
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+PANELS = {"all": "all rows", "late": "last fifth"}
 TICKS = (0.25, 0.5, 0.7, 1, 1.4, 2)
 
 
@@ -30,7 +31,7 @@ def draw_ratios(table: pl.DataFrame, columns: Mapping[str, str], rivals: Sequenc
             panel.errorbar(values, at, xerr=bars, ls="none", ms=5, lw=0.8, label=name, **look)
         panel.axvline(1.0, color="#000000", lw=1.0)
         panel.set_yticks(range(len(places)), [written(place) for place in places])
-        panel.set(xscale="log", xlabel="our loss ÷ theirs", title=title)
+        panel.set(xscale="log", xlabel="our loss ÷ theirs", title=PANELS[title])
         panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
         panel.set_xticks([], minor=True)
     share_legend(figure, panels[0])

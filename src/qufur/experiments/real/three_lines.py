@@ -14,7 +14,7 @@ from qufur.experiments.real.ratios import Ratio, geometric_mean
 from qufur.experiments.real.tables import RealTable, abalone, bike, diabetes
 from qufur.figures.style import subplots_for
 from qufur.learner import Learner
-from qufur.models import Experts, Model
+from qufur.models import Model
 from qufur.rules import Steady
 from qufur.rules.from_budget import labels_of
 from qufur.run import run
@@ -58,6 +58,8 @@ def cells(seeds: int) -> list[Cell]:
 
 def play(cell: Cell) -> Row:
     """Run one way on one table; all have the same coins."""
+    from qufur.models import Experts
+
     table, way, seed = stream_of(TABLES[cell["stream"]], 0), cell["way"], cell["seed"]
     budget = labels_of(SHARES[cell["stream"]], table.horizon)
     if way == RAW:
@@ -72,6 +74,8 @@ def play(cell: Cell) -> Row:
 
 
 def _three_lines(table: Stream, budget: int, seed: int) -> float:
+    from qufur.models import Experts
+
     learner = Learner(Experts(), Steady(budget, table.horizon), seed=seed)
     trace = run(learner, table)
     return float(trace.loss[1:].mean())
