@@ -6,7 +6,6 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, cast, overload
 
 import numpy as np
@@ -316,9 +315,7 @@ class Learner:
         snapshot.save(self, path)
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, estimators: Mapping[str, Any] = MappingProxyType({})
-    ) -> Learner:
+    def load(cls, path: str | os.PathLike[str], *, estimators: Mapping[str, Any] | None = None) -> Learner:
         """Read a learner back; it goes on bit for bit as if it had not stopped.
 
         Files that `save` did not write, or that changed since, are refused with a `ValueError`.
@@ -331,7 +328,7 @@ class Learner:
             By the names of their classes, estimators of `Experts` or `Refit` that are not scikit-learn's own:
             a file can name those and not bring them.
         """
-        return snapshot.load(cls, path, estimators)
+        return snapshot.load(cls, path, estimators or {})
 
     def block_size(self, fixed: int | None = None) -> BlockSize:
         """Return how far to look ahead at most; how far that can go is the state's affair."""
