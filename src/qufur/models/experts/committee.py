@@ -148,19 +148,19 @@ class Committee(Model):
 
     def standing(self, state: CommitteeState) -> Standing:
         """Return how the experts of a state are doing."""
-        names = state.panel.names if state.scaling.dim else []
+        names = state.board.names if state.scaling.dim else []
         if not names:
             return Standing(0, math.nan, (), (), (), (), (), (), 0.0, self.classes is None)
-        *losses, loss = state.record.means().tolist()
+        *losses, loss = state.board.record.means().tolist()
         terms = state.labelled.first().terms
         bought = terms[terms[:, 0] < 1]
         return Standing(
-            state.record.labels,
+            state.board.record.labels,
             loss,
             tuple(names),
             tuple(losses),
-            tuple(state.aggregation.weights.tolist()),
-            tuple(state.record.standard_errors().tolist()),
+            tuple(state.board.aggregation.weights.tolist()),
+            tuple(state.board.record.standard_errors().tolist()),
             tuple(place for place, name in enumerate(names) if name.startswith(("constant", "Dummy"))),
             tuple(place for place, name in enumerate(names) if "labels at random" in name),
             float(bought[:, 2].mean()) if len(bought) else 1.0,

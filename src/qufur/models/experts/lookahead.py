@@ -39,7 +39,7 @@ class CommitteeLookahead(Lookahead):
         self.largest_loss = np.empty(len(self._X))
         for rows, labels in _stretches(arrivals, len(self._X)):
             said = self._consult(rows, arrivals.before[labels.start :])
-            outputs = state.aggregation.combine(said)
+            outputs = state.board.aggregation.combine(said)
             predictions[rows] = state.model.predictions(outputs)
             self.largest_loss[rows] = state.model.largest_loss_within(predictions[rows], state.labels)
             first, last = np.searchsorted(self.queried, (rows.start, rows.stop))
@@ -57,10 +57,10 @@ class CommitteeLookahead(Lookahead):
         """
         state = self._state
         if rows.start >= self._consulted.stop:
-            due = state.next_fit() - len(state.labelled) - 1
+            due = state.board.next_fit() - len(state.labelled) - 1
             stop = int(before[due]) if due < len(before) else len(self._X)
             self._consulted = slice(rows.start, max(stop, rows.stop))
-            self._said = state.ask_experts(self._X[self._consulted])
+            self._said = state.board.ask(self._X[self._consulted])
         start = self._consulted.start
         return state.model.bounded_outputs(self._said[rows.start - start : rows.stop - start], state.labels)
 
@@ -93,8 +93,8 @@ class DoubtLookahead(CommitteeLookahead):
         self._ends_with_query = ends_with_query
         self.rows_at_once = 1 if ends_with_query else None
         self._consulted = slice(0, len(X))
-        self._said = state.ask_experts(X)
-        outputs = state.aggregation.combine(state.model.bounded_outputs(self._said, state.labels))
+        self._said = state.board.ask(X)
+        outputs = state.board.aggregation.combine(state.model.bounded_outputs(self._said, state.labels))
         self.uncertainty = doubt(outputs)
         self._decided = 0
 

@@ -8,29 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qufur.arrays import Axes, Floats, check_shapes, under
-from qufur.errors import invalid
 from qufur.models.base import Id, Purchases, State
 from qufur.models.diagnostics.standing import Standing
-from qufur.models.experts.aggregation import Aggregation
+from qufur.models.experts.board import Board
 from qufur.models.experts.label_range import LabelRange
 from qufur.models.experts.labelled import FREE, Labelled, Terms
 from qufur.models.experts.lookahead import DoubtLookahead, NoveltyLookahead, doubt
 from qufur.models.experts.novelty import Novelty
-from qufur.models.experts.panel import Panel
-from qufur.models.experts.scaling import Scaling, Units
-from qufur.models.experts.track_record import TrackRecord
+from qufur.models.experts.scaling import Scaling
 from qufur.models.lookahead import Lookahead
 from qufur.models.outliers import KnownRange
 
 if TYPE_CHECKING:
     from qufur.models.experts.committee import Committee
-
-GROWTH = {"quick": 0.1, "slow": 0.15}
-"""Experts are fitted anew when there are so many more labels, as a share."""
-FEWEST_NEW = {"quick": 1, "slow": 3}
-"""But not for fewer labels than these."""
-STALE = 0.05
-"""When the scaling is set anew, slow experts are fitted as well if there are so many more labels."""
 
 
 class Said(NamedTuple):
@@ -42,9 +32,7 @@ class Said(NamedTuple):
 
 
 class CommitteeState(State):
-    """Labelled rows, experts that are fitted to them now and then, and the weights of the experts.
-
-    What was fitted is not saved but fitted again, from the same rows.
+    """Inputs that give Δ, labelled rows, and experts that are fitted to them now and then.
 
     Attributes
     ----------
@@ -58,8 +46,6 @@ class CommitteeState(State):
         Δ of inputs, for models of numbers.
     labels
         The range of the labels.
-    fitted
-        To how many of the labelled rows quick and slow experts are fitted.
     """
 
     model: Committee
@@ -72,41 +58,16 @@ class CommitteeState(State):
         self.scaling = Scaling()
         self.novelty = Novelty(self.scaling, self._queried_rows)
         self.labels = LabelRange(model.label_range)
-        self.fitted = {"quick": 0, "slow": 0}
-        self._fits_are_due = False
-        self._fit_units = self.scaling.units
-        self._panel: Panel | None = None
-        self._aggregation: Aggregation | None = None
-        self._record: TrackRecord | None = None
+        self._board: Board | None = None
         self._terms: dict[Id, Terms] = {}
         self._last: tuple[Floats, Floats, Floats] | None = None
 
     @property
-    def panel(self) -> Panel:
+    def board(self) -> Board:
         """The experts, which are there from the first input on."""
-        if self._panel is None:
-            self._panel = self.model.panel(self.scaling.dim)
-            if not self._fit_units.mean.size:
-                self._fit_units = self.scaling.units
-        if self._fits_are_due:  # after a file was read
-            self._fits_are_due = False
-            for speed, count in self.fitted.items():
-                self._fit(speed, count)
-        return self._panel
-
-    @property
-    def aggregation(self) -> Aggregation:
-        """The weights of the experts, which are there from the first input on."""
-        if self._aggregation is None:
-            self._aggregation = self.model.aggregation(self.panel)
-        return self._aggregation
-
-    @property
-    def record(self) -> TrackRecord:
-        """The losses of the experts, which are there from the first input on."""
-        if self._record is None:
-            self._record = TrackRecord(len(self.panel.names))
-        return self._record
+        if self._board is None:
+            self._board = Board(self.model, self.scaling.units, self.labelled)
+        return self._board
 
     # What it says
 
@@ -118,15 +79,11 @@ class CommitteeState(State):
         """Return what the experts say together: a number, or a probability for each class."""
         if not self.scaling.dim:
             return np.tile(self.model.first_output(), (len(X), 1))
-        return self.aggregation.combine(self._consult(X))
+        return self.board.aggregation.combine(self._consult(X))
 
     def probabilities(self, X: Floats) -> Floats:
         """Return the probability of each class, for each row."""
         return self.outputs(X) if self.model.classifies else super().probabilities(X)
-
-    def ask_experts(self, X: Floats) -> Floats:
-        """Return what each expert says about each row, within no bounds."""
-        return self.panel.predict(X, self._fit_units.transform(X))
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
@@ -136,7 +93,7 @@ class CommitteeState(State):
         """Return the prediction and Δ of the one input that is next in the stream."""
         self.prepare(x[None])
         said = self._consult(x[None])
-        output = self.aggregation.combine(said)
+        output = self.board.aggregation.combine(said)
         self._last = x.copy(), said, output
         if self.model.label_free:
             delta = self.novelty.uncertainty_next(self.scaling.units.transform(x))
@@ -183,8 +140,7 @@ class CommitteeState(State):
             return ahead
         self.scaling.renew(X[0])
         self.novelty.outdate()
-        if self.fitted["slow"] * (1 + STALE) < len(self.labelled):
-            self._fit("slow")
+        self.board.fit_what_is_stale(self.scaling.units)
         return max(1, self.scaling.ahead(X))
 
     def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:
@@ -200,7 +156,7 @@ class CommitteeState(State):
             _, said, outputs = last
         else:
             said = self._consult(X)
-            outputs = self.aggregation.combine(said)
+            outputs = self.board.aggregation.combine(said)
         if self.model.label_free:
             self.novelty.add(self.scaling.units.transform(X))
         self.await_labels(ids, X, said, outputs)
@@ -216,11 +172,11 @@ class CommitteeState(State):
         for id, label in zip(ids, labels.tolist(), strict=True):
             predictions, output, terms = self.said.pop(id)
             losses = self.model.losses(np.vstack([predictions, output]), label)
-            self.record.take_in(losses, terms.probability)
-            self.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
+            self.board.record.take_in(losses, terms.probability)
+            self.board.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
             self.labels.take_in(np.array([label]))
             self.labelled.add(self.pending.pop(id), label, terms)
-            self._fit_what_is_due()
+            self.board.fit_what_is_due(self.scaling.units)
 
     def retract(self, id: Id) -> None:
         """Forget a pending query."""
@@ -241,19 +197,17 @@ class CommitteeState(State):
             start += len(part)
         self.labels.take_in(labels)
         if len(X) > 1:  # what comes together is learned at once
-            for speed in self.fitted:
-                self._fit(speed)
-        else:
-            self._fit_what_is_due()
+            self.board.fit_all(self.scaling.units)
+        elif len(X):
+            self.board.fit_what_is_due(self.scaling.units)
 
     def relearn(self, rows: Floats, labels: Floats) -> None:
         """Let the labelled rows have had other labels; what was said of them is no longer known."""
-        self._record = None
+        self.board.forget_record()
         self.labelled.relabel(labels.tolist())
         self.labels = LabelRange(self.model.label_range)
         self.labels.take_in(labels)
-        for speed in self.fitted:
-            self._fit(speed)
+        self.board.fit_all(self.scaling.units)
 
     def advance(self, count: int) -> None:
         """Take note of the one input that was next; look-aheads do so themselves."""
@@ -261,33 +215,8 @@ class CommitteeState(State):
             self.scaling.take_in(self._last[0][None])
             self._last = None
 
-    # Fitting
-
-    def next_fit(self) -> int:
-        """Return at how many labels some experts are fitted next."""
-        return min(self._due(speed) for speed in self.fitted)
-
-    def _due(self, speed: str) -> int:
-        count = self.fitted[speed]
-        return count + max(FEWEST_NEW[speed], int(GROWTH[speed] * count))
-
-    def _fit_what_is_due(self) -> None:
-        for speed in self.fitted:
-            if len(self.labelled) >= self._due(speed):
-                self._fit(speed)
-
-    def _fit(self, speed: str, count: int | None = None) -> None:
-        """Fit quick or slow experts to the first so many labelled rows, by default all."""
-        panel, sample = self.panel, self.labelled.first(count)
-        self.fitted[speed] = len(sample.y)
-        if speed == "quick" and count is None:
-            self._fit_units = self.scaling.units
-        if len(sample.y):
-            members = panel.quick if speed == "quick" else panel.slow
-            panel.fit(members, sample, self._fit_units.transform(sample.X), self.model.targets(sample.y))
-
     def _consult(self, X: Floats) -> Floats:
-        return self.model.bounded_outputs(self.ask_experts(X), self.labels)
+        return self.model.bounded_outputs(self.board.ask(X), self.labels)
 
     def _queried_rows(self) -> list[Floats]:
         return [*self.labelled.rows(), *self.pending.values()]
@@ -300,15 +229,14 @@ class CommitteeState(State):
         low, high = self.labels.low, self.labels.high
         learned = self.model.label_range is None and low <= high
         values |= {"pending": list(self.pending), "range": [low, high] if learned else []}
-        values |= {f"fitted_{speed}": count for speed, count in self.fitted.items()}
+        fitted, board = ({}, {}) if self._board is None else self._board.save()
+        values |= {"fitted_quick": 0, "fitted_slow": 0} | fitted
         said, outputs, terms = zip(*self.said.values(), strict=True) if self.said else ((), (), ())
         parts = {
             "labelled": self.labelled.arrays(),
             "scaling": scaling,
             "novelty": self.novelty.arrays(),
-            "fitted": {"units": np.array([self._fit_units.mean, self._fit_units.deviation])},
-            "aggregation": {} if self._aggregation is None else self._aggregation.arrays(),
-            "record": {} if self._record is None else self._record.arrays(),
+            "board": board,
             "pending": {
                 "X": np.array(list(self.pending.values())).reshape(len(said), -1 if said else 0),
                 "said": np.array(said).reshape(len(said), -1 if said else 0),
@@ -327,25 +255,16 @@ class CommitteeState(State):
         if values["range"]:
             self.labels.low, self.labels.high = values["range"]
         self.labels.count = len(self.labelled)
-        self.fitted = {speed: values[f"fitted_{speed}"] for speed in self.fitted}
-        if max(self.fitted.values()) > len(self.labelled):
-            raise invalid("fitted", "a saved state", "at most the labels that it has", self.fitted)
-        if dim:
-            check_shapes(arrays, {"fitted.units": (2, "d")}, d=dim)
-            self._fit_units = Units(*arrays["fitted.units"])
-        weights = under("aggregation.", arrays)
-        if weights:
-            self.aggregation.restore(weights)
-        record = under("record.", arrays)
-        if record:
-            self.record.restore(record)
+        board = under("board.", arrays)
+        if board:
+            self.board.restore(values, board)
         self._restore_pending(values["pending"], under("pending.", arrays), dim)
         self._fits_are_due = True
 
     def _restore_pending(self, ids: Sequence[Id], arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> None:
         if not ids:
             return
-        shape = len(self.aggregation.prior), self.model.output_count
+        shape = len(self.board.names), self.model.output_count
         axes: Axes = {"X": "nd", "said": "nw", "outputs": "no", "terms": ("n", 3)}
         check_shapes(arrays, axes, d=dim, w=shape[0] * shape[1], o=shape[1])
         terms = [Terms(p, mean, bool(at_random)) for p, mean, at_random in arrays["terms"].tolist()]

@@ -1,0 +1,121 @@
+"""The experts of a committee at work: fitted now and then, weighed, and judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qufur.arrays import Floats, check_shapes, under
+from qufur.errors import invalid
+from qufur.models.experts.aggregation import Aggregation
+from qufur.models.experts.labelled import Labelled
+from qufur.models.experts.scaling import Units
+from qufur.models.experts.track_record import TrackRecord
+
+if TYPE_CHECKING:
+    from qufur.models.experts.committee import Committee
+
+GROWTH = {"quick": 0.1, "slow": 0.15}
+"""Experts are fitted anew when there are so many more labels, as a share."""
+FEWEST_NEW = {"quick": 1, "slow": 3}
+"""But not for fewer labels than these."""
+STALE = 0.05
+"""When the scaling is set anew, slow experts are fitted as well if there are so many more labels."""
+
+
+class Board:
+    """Experts, fitted to the first labelled rows; their weights; and the losses of what they said.
+
+    What was fitted is not saved but fitted again, from the same rows in the same units, when it is needed.
+
+    Parameters
+    ----------
+    model
+        Whose experts they are.
+    units
+        Of the inputs, until the first fit.
+    labelled
+        The rows to fit them to.
+
+    Attributes
+    ----------
+    fitted
+        To how many of the labelled rows quick and slow experts are fitted.
+    """
+
+    def __init__(self, model: Committee, units: Units, labelled: Labelled) -> None:
+        self._model, self._units, self._labelled = model, units, labelled
+        self._panel = model.panel(len(units.mean))
+        self._fits_are_due = False
+        self.fitted = {"quick": 0, "slow": 0}
+        self.names = self._panel.names
+        self.aggregation: Aggregation = model.aggregation(self._panel)
+        self.record = TrackRecord(len(self.names))
+
+    def ask(self, X: Floats) -> Floats:
+        """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
+        if self._fits_are_due:
+            self._fits_are_due = False
+            for speed, count in self.fitted.items():
+                self._fit(speed, count)
+        return self._panel.predict(X, self._units.transform(X))
+
+    def next_fit(self) -> int:
+        """Return at how many labels some experts are fitted next."""
+        return min(self._due(speed) for speed in self.fitted)
+
+    def fit_what_is_due(self, units: Units) -> None:
+        """Fit those experts for which enough labels came since the last time; inputs have these units."""
+        for speed in self.fitted:
+            if len(self._labelled) >= self._due(speed):
+                self.fit(speed, units)
+
+    def fit_what_is_stale(self, units: Units) -> None:
+        """Fit slow experts if there are some more labels."""
+        if self.fitted["slow"] * (1 + STALE) < len(self._labelled):
+            self.fit("slow", units)
+
+    def fit_all(self, units: Units) -> None:
+        """Fit all experts to all labelled rows."""
+        for speed in self.fitted:
+            self.fit(speed, units)
+
+    def fit(self, speed: str, units: Units) -> None:
+        """Fit quick or slow experts to all labelled rows."""
+        if speed == "quick":  # the slow ones see inputs as they come
+            self._units = units
+        self._fit(speed, len(self._labelled))
+
+    def _due(self, speed: str) -> int:
+        count = self.fitted[speed]
+        return count + max(FEWEST_NEW[speed], int(GROWTH[speed] * count))
+
+    def _fit(self, speed: str, count: int) -> None:
+        self.fitted[speed] = count
+        if count:
+            sample = self._labelled.first(count)
+            members = self._panel.quick if speed == "quick" else self._panel.slow
+            self._panel.fit(members, sample, self._units.transform(sample.X), self._model.targets(sample.y))
+
+    def forget_record(self) -> None:
+        """Let nothing be known of what was said, since labels were others."""
+        self.record = TrackRecord(len(self.names))
+
+    def save(self) -> tuple[dict[str, int], dict[str, np.ndarray[Any, Any]]]:
+        """Return everything as JSON values and named arrays."""
+        parts = {"aggregation": self.aggregation.arrays(), "record": self.record.arrays()}
+        arrays = {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
+        arrays["units"] = np.array([self._units.mean, self._units.deviation])
+        return {f"fitted_{speed}": count for speed, count in self.fitted.items()}, arrays
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Take over what `save` returned."""
+        self.fitted = {speed: values[f"fitted_{speed}"] for speed in self.fitted}
+        if max(self.fitted.values()) > len(self._labelled):
+            raise invalid("fitted", "a saved state", "at most the labels that it has", self.fitted)
+        check_shapes(arrays, {"units": (2, "d")}, d=len(self._units.mean))
+        self._units = Units(*arrays["units"])
+        self.aggregation.restore(under("aggregation.", arrays))
+        self.record.restore(under("record.", arrays))
+        self._fits_are_due = True
