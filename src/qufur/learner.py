@@ -33,7 +33,7 @@ from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model, Purchases
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, beyond_numbers
-from qufur.models.outliers import Outlier, first_outlier
+from qufur.models.outliers import KnownRange, Outlier, first_outlier
 from qufur.operation import Operation
 from qufur.rules.base import Rule
 
@@ -184,7 +184,7 @@ class Learner:
     def _tell(self, ids: Sequence[Id], labels: Floats) -> None:
         check_outstanding(ids, self.queries)
         self.model.check_labels(labels)
-        self._warn_of(self._outlier(ids, labels), level=4)
+        self._warn_of(self.outlier(ids, labels), level=4)
         self.state.label(ids, labels)
         self.ledger.tell([self.queries.pop(id) for id in ids], labels)
 
@@ -208,7 +208,7 @@ class Learner:
             rows = as_inputs(X, self.dim, "Learner")
             labels = as_labels(self.model.encode_labels(y), len(rows), "Learner")
             self.model.check_labels(labels)
-            self._warn_of(self._outlier(range(len(rows)), labels))
+            self._warn_of(self.outlier(range(len(rows)), labels))
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
 
@@ -260,6 +260,10 @@ class Learner:
         array([[0.25, 0.25, 0.25, 0.25]])
         """
         self._operation.check_idle()
+        if not self.model.classifies:
+            allowed = "one with classes, such as Softmax or Experts(classes=[...])"
+            received, remedy = type(self.model).__name__, "predict(X) has its predictions."
+            raise invalid("model", "Learner.predict_proba", allowed, received, remedy)
         return self.state.probabilities(as_inputs(X, self.dim, "Learner"))
 
     def uncertainty(self, X: ArrayLike) -> Floats:
@@ -357,7 +361,7 @@ class Learner:
 
         def noted(block: Block) -> Arrivals:
             arrivals = exchange(block)
-            odd.append(self._outlier(arrivals.ids, arrivals.labels))
+            odd.append(self.outlier(arrivals.ids, arrivals.labels))
             return arrivals
 
         with self._operation:
@@ -392,8 +396,10 @@ class Learner:
             self.ledger.tell([self.queries.pop(id) for id in arrivals.ids], arrivals.labels)
         return prediction
 
-    def _outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
-        known = self.state.known_range()
+    def outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
+        """Return the first label that lies far out of the range known so far, by name; None if none does."""
+        given = self.model.given_range
+        known = self.state.known_range() if given is None else KnownRange(*given)
         return None if known is None else first_outlier(known, names, labels)
 
     def _warn_of(self, outlier: Outlier | None, level: int = 3) -> None:

@@ -18,7 +18,6 @@ from qufur.ids import KnownIds
 from qufur.learner import Learner
 from qufur.models.base import Id
 from qufur.models.least_squares_state import LeastSquaresState
-from qufur.models.outliers import first_outlier
 from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.tables import Batch, Encoding, ids
@@ -173,9 +172,7 @@ class Workbook:
         return Told(len(new), len(wanted) - len(new), len(other))
 
     def _refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
-        known = self.learner.state.known_range()
-        values = np.array(list(labels.values()))
-        odd = None if known is None else first_outlier(known, list(labels), values)
+        odd = self.learner.outlier(list(labels), np.array(list(labels.values())))
         if odd is not None:
             raise invalid("label", file, odd.allowed, odd.received, "--accept-outliers takes it as it is.")
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from qufur.arrays import Bools, Floats
-from qufur.errors import invalid
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.outliers import KnownRange
 
@@ -167,13 +166,10 @@ class State(ABC):
 
     Attributes
     ----------
-    model
-        Its description.
     pending
         Inputs whose label was asked for and has not come, by id.
     """
 
-    model: Any
     pending: dict[Id, Floats]
 
     @abstractmethod
@@ -181,10 +177,8 @@ class State(ABC):
         """Return the prediction for each row, from the labelled data alone."""
 
     def probabilities(self, X: Floats) -> Floats:
-        """Return the probability of each class, for each row; models without classes refuse."""
-        allowed = "one with classes, such as Softmax or Experts(classes=[...])"
-        remedy = "predict(X) has its predictions."
-        raise invalid("model", "Learner.predict_proba", allowed, type(self.model).__name__, remedy)
+        """Return the probability of each class, for each row, where there are classes."""
+        raise NotImplementedError
 
     def predictor(self) -> Callable[[Floats], Floats]:
         """Return a function that goes on predicting as the state does now."""
@@ -209,9 +203,8 @@ class State(ABC):
         return 0.0
 
     def known_range(self) -> KnownRange | None:
-        """Return the range of labels as far as it is known; None where labels have none."""
-        given = self.model.given_range
-        return None if given is None else KnownRange(*given)
+        """Return the range of labels as far as it was learned; None where none is."""
+        return None
 
     @property
     def first_block_size(self) -> int:

@@ -83,7 +83,7 @@ class CommitteeState(State):
 
     def probabilities(self, X: Floats) -> Floats:
         """Return the probability of each class, for each row."""
-        return self.outputs(X) if self.model.classifies else super().probabilities(X)
+        return self.outputs(X)
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
@@ -106,10 +106,9 @@ class CommitteeState(State):
         return float(self.model.largest_loss_within(np.array([prediction]), self.labels)[0])
 
     def known_range(self) -> KnownRange | None:
-        """Return the range of labels: given, or that of the labels so far; None for classes."""
-        if self.model.classifies or self.labels.given is not None:
-            return super().known_range()
-        return KnownRange(self.labels.low, self.labels.high, len(self.labelled))
+        """Return the range of the labels so far; None for classes, and where one is given."""
+        learns = self.model.classes is None and self.labels.given is None
+        return KnownRange(self.labels.low, self.labels.high, len(self.labelled)) if learns else None
 
     def standing(self) -> Standing:
         """Return how the experts are doing."""
