@@ -123,6 +123,7 @@ def play_extreme(learner, name, size, label, both):
         learner.retract(learner.outstanding[0])
 
 
+@pytest.mark.filterwarnings("ignore::qufur.OutlierWarning")
 @settings(
     max_examples=times(3_000),
     deadline=None,

@@ -364,6 +364,7 @@ def test_telling_many_labels_at_once_takes_memory_for_the_rows_only():
     assert peak(lambda: learner.tell_many(learner.outstanding, X[:, 0])) < 20 * X.nbytes
 
 
+@pytest.mark.filterwarnings("ignore::qufur.OutlierWarning")
 @pytest.mark.parametrize(
     ("rows", "scale"), [(3, 1.0), (40, 1.0), (40, 1e6)], ids=["young", "inverse", "factor"]
 )

@@ -23,6 +23,7 @@ def test_smallest_parameter_that_spends_the_budget(rule_of, budget):
     assert min(run(Learner(MODEL, rule, seed=3), STREAM).queries for rule in below) < budget
 
 
+@pytest.mark.filterwarnings("ignore::qufur.OutlierWarning")
 def test_labels_are_not_used():
     whole = next(STREAM.chunks(10**6))
     junk = streams.Arrays(whole.X, np.random.default_rng(0).normal(size=len(whole)) * 100)

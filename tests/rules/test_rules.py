@@ -301,6 +301,7 @@ def test_fixed_budget_holds_when_the_copies_never_agree(horizon, labels):
         assert (spending.charged == labels).all()
 
 
+@pytest.mark.filterwarnings("ignore::qufur.OutlierWarning")
 @pytest.mark.parametrize("hundred", range(10))
 def test_fixed_budget_never_exceeds_it(hundred):
     """1000 seeds in all, each with its own B and T, on inputs of any size."""
@@ -318,6 +319,7 @@ def test_fixed_budget_never_exceeds_it(hundred):
     assert exhausted > 80, "with copies that rarely run out nothing is shown"
 
 
+@pytest.mark.filterwarnings("ignore::qufur.OutlierWarning")
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     horizon=st.integers(1, 200),

@@ -158,7 +158,9 @@ class Experts(Committee):
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Experts]:
-        return [cls(dim), cls(classes=[0, 1, 2], seed=3)]
+        from sklearn.linear_model import LinearRegression
+
+        return [cls(dim, also=[LinearRegression()]), cls(classes=[0, 1, 2], seed=3)]
 
 
 def _as_they_are(Z: Floats) -> Floats:
