@@ -24,5 +24,9 @@ class FailedFitWarning(UserWarning):
     """An estimator could not be fitted; the learner goes on without it for a while."""
 
 
+class OtherVersionWarning(UserWarning):
+    """What a file names is fitted again by another version of scikit-learn, and may say other things."""
+
+
 class OutlierWarning(UserWarning):
     """A label lies so far outside the range of the others that it may be a mistake."""

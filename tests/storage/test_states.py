@@ -110,6 +110,7 @@ def assert_alike(found, recorded, *, grows_trees=False):
     np.testing.assert_allclose(*said, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::qufur.errors.OtherVersionWarning")
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.gz")), ids=lambda file: file.name)
 def test_saved_states_load_and_go_on(tmp_path, file):
     path = tmp_path / "learner.qufur"

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.refusals import refusal
 
 from qufur import Experts, Learner, QuFUR, Refit, Steady, Uniform, run
-from qufur.errors import FailedFitWarning
+from qufur.errors import FailedFitWarning, OtherVersionWarning
 from qufur.models.experts.novelty import REGULARIZATION
 from qufur.streams import Arrays
 
@@ -212,6 +212,21 @@ def test_estimators_are_saved_by_name_and_fitted_again(tmp_path, model):
     assert again.model == model
     np.testing.assert_array_equal(again.predict(X), learner.predict(X))
     assert b"DecisionTree" in (tmp_path / "learner.qufur").read_bytes()
+
+
+def test_another_version_of_scikit_learn_is_warned_of(tmp_path, monkeypatch):
+    learner = Learner(Refit(LinearRegression()), Uniform(1.0))
+    learner.learn(np.eye(3), [1.0, 2.0, 9.0])
+    with monkeypatch.context() as patched:
+        patched.setattr("sklearn.__version__", "0.1")
+        learner.learn(np.eye(3), [1.0, 2.0, 9.0])
+        learner.save(tmp_path / "learner.qufur")
+    with pytest.warns(OtherVersionWarning, match=r"scikit-learn 0\.1 fitted are fitted again by"):
+        again = Learner.load(tmp_path / "learner.qufur")
+    np.testing.assert_allclose(again.predict(np.eye(3)), learner.predict(np.eye(3)))
+    again.learn(np.eye(3), [1.0, 2.0, 9.0])
+    again.save(tmp_path / "learner.qufur")
+    Learner.load(tmp_path / "learner.qufur")
 
 
 class Own(DummyRegressor):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sklearn
 
 from qufur.arrays import Floats, check_shapes, under
-from qufur.errors import invalid
+from qufur.errors import OtherVersionWarning, invalid
 from qufur.models.experts.aggregation import Aggregation
 from qufur.models.experts.labelled import Labelled
 from qufur.models.experts.scaling import Units
@@ -48,6 +50,7 @@ class Board:
         self._model, self._units, self._labelled = model, units, labelled
         self._panel = model.panel(len(units.mean))
         self._fits_are_due = False
+        self._fitted_with = sklearn.__version__
         self.fitted = {"quick": 0, "slow": 0}
         self.names = self._panel.names
         self.aggregation: Aggregation = model.aggregation(self._panel)
@@ -85,6 +88,7 @@ class Board:
         """Fit quick or slow experts to all labelled rows."""
         if speed == "quick":  # the slow ones see inputs as they come
             self._units = units
+        self._fitted_with = sklearn.__version__
         self._fit(speed, len(self._labelled))
 
     def _due(self, speed: str) -> int:
@@ -102,12 +106,13 @@ class Board:
         """Let nothing be known of what was said, since labels were others."""
         self.record = TrackRecord(len(self.names))
 
-    def save(self) -> tuple[dict[str, int], dict[str, np.ndarray[Any, Any]]]:
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as JSON values and named arrays."""
         parts = {"aggregation": self.aggregation.arrays(), "record": self.record.arrays()}
         arrays = {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
         arrays["units"] = np.array([self._units.mean, self._units.deviation])
-        return {f"fitted_{speed}": count for speed, count in self.fitted.items()}, arrays
+        values = {f"fitted_{speed}": count for speed, count in self.fitted.items()}
+        return values | {"scikit_learn": self._fitted_with}, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over what `save` returned."""
@@ -119,3 +124,8 @@ class Board:
         self.aggregation.restore(under("aggregation.", arrays))
         self.record.restore(under("record.", arrays))
         self._fits_are_due = True
+        self._fitted_with = values["scikit_learn"]
+        if self._panel.slow and self._fitted_with != sklearn.__version__:
+            text = f"Experts that scikit-learn {self._fitted_with} fitted are fitted again by"
+            more = f"{text} {sklearn.__version__}, and may say other things."
+            warnings.warn(more, OtherVersionWarning, stacklevel=2)

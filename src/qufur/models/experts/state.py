@@ -229,7 +229,7 @@ class CommitteeState(State):
         learned = self.model.label_range is None and low <= high
         values |= {"pending": list(self.pending), "range": [low, high] if learned else []}
         fitted, board = ({}, {}) if self._board is None else self._board.save()
-        values |= {"fitted_quick": 0, "fitted_slow": 0} | fitted
+        values |= {"fitted_quick": 0, "fitted_slow": 0, "scikit_learn": ""} | fitted
         said, outputs, terms = zip(*self.said.values(), strict=True) if self.said else ((), (), ())
         parts = {
             "labelled": self.labelled.arrays(),
