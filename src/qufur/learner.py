@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,16 +26,18 @@ from qufur.arrays import (
 )
 from qufur.blocks import Block, BlockSize, columns, decide
 from qufur.errors import OutlierWarning, invalid
-from qufur.estimates import intervals, report
+from qufur.estimates import intervals
 from qufur.estimates.ledger import Ledger
 from qufur.estimates.query import Query
-from qufur.estimates.report import Report
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model, Purchases
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, beyond_numbers
 from qufur.models.outliers import KnownRange, Outlier, first_outlier
 from qufur.operation import Operation
 from qufur.rules.base import Rule
+
+if TYPE_CHECKING:
+    from qufur.estimates.report import Report
 
 
 class Learner:
@@ -307,7 +309,9 @@ class Learner:
         """
         self._operation.check_idle()
         X = None if inputs is None else as_inputs(inputs, self.dim, "Learner")
-        return report.report(self, X)
+        from qufur.estimates.report import report
+
+        return report(self, X)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole learner to a file, random generator and outstanding queries included.

@@ -13,12 +13,10 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, as_number, set_fields
 from qufur.errors import invalid
-from qufur.models.forgetting_state import ForgettingState
 from qufur.models.gram.gram import Gram
 from qufur.models.least_squares import LeastSquares
 from qufur.models.least_squares_state import LeastSquaresState
 from qufur.models.regression import as_flag
-from qufur.models.weighted_state import WeightedState
 
 
 @dataclass(frozen=True)
@@ -131,8 +129,14 @@ class Ridge(LeastSquares):
 
     def start(self) -> LeastSquaresState:
         if self.importance:
+            from qufur.models.weighted_state import WeightedState
+
             return WeightedState(self, self.importance)
-        return LeastSquaresState(self) if self.half_life is None else ForgettingState(self, self.half_life)
+        if self.half_life is not None:
+            from qufur.models.forgetting_state import ForgettingState
+
+            return ForgettingState(self, self.half_life)
+        return LeastSquaresState(self)
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Ridge]:
