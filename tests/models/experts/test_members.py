@@ -174,6 +174,23 @@ def test_an_estimator_that_fails_is_named_and_rests(estimator, reason):
     np.testing.assert_allclose(member.predict(rows.X, rows.X), rows.y.mean())
 
 
+class Warns(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        warnings.warn("divided by 0", RuntimeWarning, stacklevel=2)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), 3.0)
+
+
+def test_what_an_estimator_warns_of_at_every_fit_is_left_out():
+    rows, member = sample(), EstimatorExpert(Warns())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        member.fit(rows, rows.X, rows.y[:, None])
+    assert (member.predict(rows.X, rows.X) == 3).all()
+
+
 def test_an_estimator_is_given_weights_and_a_seed_where_it_takes_them():
     rows = sample()
     member = EstimatorExpert(ExtraTreesRegressor(3), 1.0, half_life=10, seed=5)

@@ -85,6 +85,7 @@ class EstimatorExpert(Member):
 
     def _try_to_fit(self, sample: Sample, y: Floats) -> Any:
         from sklearn.base import clone
+        from sklearn.exceptions import ConvergenceWarning
         from sklearn.utils.validation import has_fit_parameter
 
         fresh = clone(self._estimator)
@@ -93,7 +94,10 @@ class EstimatorExpert(Member):
         options = {}
         if has_fit_parameter(fresh, "sample_weight"):
             options["sample_weight"] = sample.weights(self._importance, self._half_life)
-        with one_thread():
+        with one_thread(), warnings.catch_warnings():
+            # With few labels there is much to warn of, at every fit; what comes of it is judged by its losses.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
             return fresh.fit((sample.X - self._offset) / self._unit, y, **options)
 
     def _outputs(self, X: Floats) -> Floats:
