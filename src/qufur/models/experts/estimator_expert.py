@@ -95,7 +95,7 @@ class EstimatorExpert(Member):
         if has_fit_parameter(fresh, "sample_weight"):
             options["sample_weight"] = sample.weights(self._importance, self._half_life)
         with one_thread(), warnings.catch_warnings():
-            # With few labels there is much to warn of, at every fit; what comes of it is judged by its losses.
+            # With few labels there is much to warn of, at every fit; what comes of it, losses judge.
             warnings.simplefilter("ignore", RuntimeWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
             return fresh.fit((sample.X - self._offset) / self._unit, y, **options)
