@@ -49,16 +49,19 @@ def test_sums_are_of_what_was_said_whenever_the_label_comes(classes, tmp_path):
         answer = learner.ask(X[t])
         if answer.query:
             predictions, combined, _ = learner.state.said[t]
-            shown = [*predictions, combined]
+            shown, known = [*predictions, combined], np.ptp(predictions, axis=0).any()
             said[t] = (
                 [float(s[0]) if classes is None else int(np.argmax(s)) for s in shown],
                 answer.probability,
+                known,
             )
             assert said[t][0][-1] == (answer.prediction if classes is None else number(answer.prediction))
         if t % 10 == 9:
             for id in list(learner.outstanding)[::-1][1:]:
                 learner.tell(id, labels[id])
-                everyone, probability = said.pop(id)
+                everyone, probability, known = said.pop(id)
+                if not known:  # nothing was known of labels when it was said
+                    continue
                 truth = number(labels[id])
                 loss = [(s - truth) ** 2 if classes is None else float(s != truth) for s in everyone]
                 losses.append(loss)
@@ -150,8 +153,10 @@ def test_a_part_that_cannot_be_compared_is_left_out(report):
         text = str(dataclasses.replace(report, standing=standing))
         for words in ("constant", "at random:", "would do as well"):
             assert words not in text
-    for standing in (None, dataclasses.replace(STANDING, labels=0)):
-        assert "experts " not in str(dataclasses.replace(report, standing=standing))
+    assert "experts " not in str(dataclasses.replace(report, standing=None))
+    assert "too early to say" in str(
+        dataclasses.replace(report, standing=dataclasses.replace(STANDING, labels=0))
+    )
 
 
 def test_heaviest_and_best():
@@ -162,7 +167,13 @@ def test_heaviest_and_best():
 
 
 def test_before_the_first_label_and_for_other_models():
-    assert "experts" not in str(Learner(Experts(), Steady(0.1)).report())
+    learner = Learner(Experts(), Steady(0.5))
+    assert "experts       too early to say" in str(learner.report())
+    learner.ask_many(X)
+    learner.tell_many(learner.outstanding, Y[list(learner.outstanding)])
+    text = str(learner.report())
+    assert "unknown: all examples came before the labels had a range" in text
+    assert "experts       too early to say" in text
     assert played(Ridge(3, label_range=(0, 100)), rule=Paced(60, 150)).report().standing is None
 
 

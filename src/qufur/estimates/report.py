@@ -141,8 +141,9 @@ def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
         yield "noise", [_noise(found.fit)]
         yield "λ", [_penalty(found.fit)]
         yield "fit", found.fit.misfit or [_fits(found.fit)]
-    if found.standing is not None and found.standing.labels:
-        yield "experts", list(_experts(found.standing))
+    if found.standing is not None:
+        early = ["too early to say: nothing was asked for since the first label came"]
+        yield "experts", list(_experts(found.standing)) if found.standing.labels else early
     yield "new domains", [_shifts(found.shifts)]
 
 
@@ -157,7 +158,8 @@ def _labels(found: Report) -> Iterator[str]:
 def _loss(found: Report) -> Iterator[str]:
     if not found.covered > 0:
         unbounded = found.interval[1] == math.inf
-        why = "labels have no range yet" if unbounded else "no example had a chance to be labelled"
+        early = "all examples came before the labels had a range"
+        why = early if unbounded else "no example had a chance to be labelled"
         yield f"unknown: {why}"
         return
     known = not math.isnan(found.loss)

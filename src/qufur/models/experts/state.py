@@ -170,8 +170,9 @@ class CommitteeState(State):
         """Learn the labels of pending queries, in this order."""
         for id, label in zip(ids, labels.tolist(), strict=True):
             predictions, output, terms = self.said.pop(id)
-            losses = self.model.losses(np.vstack([predictions, output]), label)
-            self.board.record.take_in(losses, terms.probability)
+            if not np.allclose(predictions, self.model.first_output()):  # nothing was known of labels then
+                losses = self.model.losses(np.vstack([predictions, output]), label)
+                self.board.record.take_in(losses, terms.probability)
             self.board.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
             self.labels.take_in(np.array([label]))
             self.labelled.add(self.pending.pop(id), label, terms)
