@@ -31,8 +31,8 @@ from qufur.estimates.ledger import Ledger
 from qufur.estimates.query import Query
 from qufur.ids import as_ids, beyond, check_outstanding
 from qufur.models.base import Id, Model, Purchases
+from qufur.models.diagnostics.outliers import KnownRange, Outlier, first_outlier
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, beyond_numbers
-from qufur.models.outliers import KnownRange, Outlier, first_outlier
 from qufur.operation import Operation
 from qufur.rules.base import Rule
 

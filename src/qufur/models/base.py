@@ -12,7 +12,7 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats
 from qufur.models.diagnostics.fit import Fit
-from qufur.models.outliers import KnownRange
+from qufur.models.diagnostics.outliers import KnownRange
 
 if TYPE_CHECKING:
     from qufur.models.diagnostics.standing import Standing

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.models import blas
 from qufur.models.engines.base import BlockEngine
+from qufur.models.gram import blas
 from qufur.models.gram.update import Update, forward
 from qufur.models.lookahead import Effort, Terms
 

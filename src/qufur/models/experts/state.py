@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats, check_shapes, under
 from qufur.models.base import Id, Purchases, State
+from qufur.models.diagnostics.outliers import KnownRange
 from qufur.models.diagnostics.standing import Standing
 from qufur.models.experts.board import Board
 from qufur.models.experts.label_range import LabelRange
@@ -17,7 +18,6 @@ from qufur.models.experts.lookahead import DoubtLookahead, NoveltyLookahead, dou
 from qufur.models.experts.novelty import Novelty
 from qufur.models.experts.scaling import Scaling
 from qufur.models.lookahead import Lookahead
-from qufur.models.outliers import KnownRange
 
 if TYPE_CHECKING:
     from qufur.models.experts.committee import Committee

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.models import blas
+from qufur.models.gram import blas
 
 
 class Covariances(ABC):

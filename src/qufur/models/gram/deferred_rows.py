@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.models import blas
+from qufur.models.gram import blas
 
 
 class DeferredRows:

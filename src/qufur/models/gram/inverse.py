@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qufur.arrays import Axes, Floats
-from qufur.models import blas
+from qufur.models.gram import blas
 from qufur.models.gram.covariances import ByHalves
 from qufur.models.gram.deferred_rows import DeferredRows
 from qufur.models.gram.factor import FactorGram

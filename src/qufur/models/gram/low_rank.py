@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qufur.arrays import Axes, Floats
-from qufur.models import blas
+from qufur.models.gram import blas
 from qufur.models.gram.covariances import ByBasis
 from qufur.models.gram.factor import FactorGram
 from qufur.models.gram.inverse import InverseGram

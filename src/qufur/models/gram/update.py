@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.models import blas
+from qufur.models.gram import blas
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.models import blas
+from qufur.models.gram import blas
 
 LARGEST = 1024  # of a Hessian that is made, which then takes 8 MB
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 from tests.same import same_content
 
 from qufur import Learner, OutlierWarning, Refit, Ridge, Softmax, Uniform, run, streams
-from qufur.models.outliers import KnownRange, first_outlier
+from qufur.models.diagnostics.outliers import KnownRange, first_outlier
 from qufur.snapshot import encode
 
 X = np.random.default_rng(0).normal(size=(60, 2))
