@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from qufur.streams import Chunk, Summary, Table
 from qufur.tables import Encoding
 from qufur.tables import read as rows
+from qufur.tables.formats import text_lines
 
 pl = pytest.importorskip("polars")
 
@@ -245,6 +246,21 @@ def test_csv_cells(tmp_path, cell, shown):
 def test_csv_rows_of_the_wrong_length(tmp_path, row, fields):
     message = complaint(write(tmp_path, f"x,y,note\n1,2,\n1,2,3\n{row}\n"), features=["x"])
     assert message.startswith(f"row 3 of t.csv must be 3 fields wide like the header, got {fields} fields.")
+
+
+@pytest.mark.parametrize(("name", "text"), [("t.csv", "x,y\n1,2\n3\n"), ("t.jsonl", '{"x": 1, "y": 2}\n3\n')])
+def test_a_file_is_closed_when_it_is_refused(tmp_path, monkeypatch, name, text):
+    opened = []
+    usual = text_lines._open
+    monkeypatch.setattr(
+        text_lines, "_open", lambda *given, **more: opened.append(usual(*given, **more)) or opened[-1]
+    )
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match="must be") as held:  # and with it all that it went through
+        _ = Table(tmp_path / name, "y").horizon
+    assert opened
+    assert all(file.closed for file in opened)
+    assert held.value
 
 
 def test_short_csv_rows_are_found_while_counting_too(tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -49,10 +50,11 @@ class CsvFile(TableFile):
             first += len(rows)
 
     def _records(self) -> Iterator[list[str]]:
-        try:
-            yield from _even(reader(lines(self.path)), self.path)
-        except csv.Error as error:
-            raise unreadable(self.path, self.format, error) from None
+        with closing(lines(self.path)) as text:  # now, and not when an error that holds on to it is forgotten
+            try:
+                yield from _even(reader(text), self.path)
+            except csv.Error as error:
+                raise unreadable(self.path, self.format, error) from None
 
 
 def reader(lines: Iterable[str]) -> Iterator[list[str]]:

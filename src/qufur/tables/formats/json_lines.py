@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,9 +50,10 @@ class JsonLines(TableFile):
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(lines(path), 1):
-        if not line.isspace():
-            yield _row(line, number, path)
+    with closing(lines(path)) as text:
+        for number, line in enumerate(text, 1):
+            if not line.isspace():
+                yield _row(line, number, path)
 
 
 def _row(line: str, number: int, path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,7 +12,7 @@ from qufur.errors import invalid
 from qufur.tables.formats.base import unreadable
 
 
-def lines(path: Path) -> Iterator[str]:
+def lines(path: Path) -> Generator[str, None, None]:
     """Yield the lines of a UTF-8 file, with their ends."""
     try:
         with _open(path, "rt", encoding="utf-8-sig", newline="") as file:
