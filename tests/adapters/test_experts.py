@@ -12,16 +12,12 @@ from qufur import Experts, Learner, Ridge, Steady, run, streams
 from qufur.adapters import river, skactiveml, sklearn
 from qufur.models import Refit
 
+pytestmark = pytest.mark.usefixtures("few_trees")
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(120, 3)) * [1.0, 1e4, 1e-3] + [0.0, 1e6, 5.0]
 Y = 5000 + 0.01 * X[:, 1] + 50 * np.sin(X[:, 0])
 WORDS = np.where(X[:, 1] > 1e6, "high", "low")
 ROWS = [dict(zip("abc", row, strict=True)) for row in X.tolist()]
-
-
-@pytest.fixture(autouse=True)
-def _few_trees(monkeypatch):
-    monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
 
 
 def test_fit_is_a_run_of_experts_on_raw_rows():

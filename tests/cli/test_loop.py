@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock
-from tests.cli.test_cli import qufur
 
 from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge, Uniform
 from qufur.snapshot import encode
@@ -47,19 +46,6 @@ def filled(path, labels=None):
         writer.writeheader()
         writer.writerows(rows)
     return done
-
-
-@pytest.fixture
-def work(monkeypatch, capsys, tmp_path):
-    """Return a function that runs a command on the state file and returns its exit code and output."""
-
-    def command(name, *arguments):
-        code = qufur(monkeypatch, name, *arguments, "--state", tmp_path / "s.qufur")
-        text = capsys.readouterr()
-        assert "Traceback" not in text.err
-        return code, text.out + text.err
-
-    return command
 
 
 def asked(work, tmp_path, *options):

@@ -7,18 +7,14 @@ from importlib import import_module
 import numpy as np
 import pytest
 from tests.cli.test_cli import qufur
-from tests.cli.test_loop import DELAY, SKY, START, WIND, filled, work, write  # noqa: F401
+from tests.cli.test_loop import DELAY, SKY, START, WIND, filled, write
 
 from qufur import Experts, Learner, Ridge, Steady, Uniform
 from qufur.tables import read
 from qufur.workbook import Workbook
 
+pytestmark = pytest.mark.usefixtures("few_trees")
 START = [option for option in START if option not in ("--model", "ridge", "--label-range", 0, 60)]
-
-
-@pytest.fixture(autouse=True)
-def _few_trees(monkeypatch):
-    monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
 
 
 @pytest.fixture
@@ -32,14 +28,14 @@ def table(tmp_path):
     return path
 
 
-def asked(work, tmp_path, *options, rows=range(120)):  # noqa: F811
+def asked(work, tmp_path, *options, rows=range(120)):
     out = tmp_path / "to_label.csv"
     code, text = work("ask", write(tmp_path / "may.csv", rows), "-o", out, *START, *options)
     assert code == 0, text
     return out
 
 
-def test_the_loop_is_a_learner_of_experts_on_raw_columns(work, tmp_path):  # noqa: F811
+def test_the_loop_is_a_learner_of_experts_on_raw_columns(work, tmp_path):
     out = asked(work, tmp_path, "--seed", 3)
     X = np.column_stack([WIND, *np.equal.outer(range(3), SKY)])
     learner = Learner(Experts(4), Steady(40, 120), seed=3)
@@ -59,7 +55,7 @@ def test_the_loop_is_a_learner_of_experts_on_raw_columns(work, tmp_path):  # noq
     assert np.sqrt(np.mean((np.array(found) - DELAY[120:200]) ** 2)) < 3 < DELAY.std()
 
 
-def test_a_table_in_two_parts_goes_on_as_one(work, tmp_path):  # noqa: F811
+def test_a_table_in_two_parts_goes_on_as_one(work, tmp_path):
     """Saved and loaded between: the rows, the labels and the scaling are all there."""
     out = asked(work, tmp_path, "--horizon", 160)
     work("tell", filled(out))
@@ -74,7 +70,7 @@ def test_a_table_in_two_parts_goes_on_as_one(work, tmp_path):  # noqa: F811
     np.testing.assert_array_equal(book.learner.predict(X), learner.predict(X))
 
 
-def test_a_label_is_replaced(work, tmp_path):  # noqa: F811
+def test_a_label_is_replaced(work, tmp_path):
     out = asked(work, tmp_path)
     right = {name: DELAY[int(name[2:])] for name in Workbook.load(tmp_path / "s.qufur").learner.outstanding}
     work("tell", filled(out, right | dict.fromkeys(list(right)[3:6], 70.0)))
@@ -84,7 +80,7 @@ def test_a_label_is_replaced(work, tmp_path):  # noqa: F811
     assert state.labelled.first().y.tolist() == list(right.values())
 
 
-def test_a_column_that_is_constant_at_first_counts_when_it_varies(work, tmp_path):  # noqa: F811
+def test_a_column_that_is_constant_at_first_counts_when_it_varies(work, tmp_path):
     first, second, out = (tmp_path / name for name in ("1.csv", "2.csv", "out.csv"))
     first.write_text("year,wind\n" + "".join(f"2011,{t % 7}\n" for t in range(30)))
     _, text = work("ask", first, "-o", out, "--budget", "100%")
@@ -111,7 +107,7 @@ def test_a_column_that_is_constant_at_first_counts_when_it_varies(work, tmp_path
     ],
     ids=str,
 )
-def test_what_is_started(work, tmp_path, options, model, rule):  # noqa: F811
+def test_what_is_started(work, tmp_path, options, model, rule):
     asked(work, tmp_path, *options)
     learner = Workbook.load(tmp_path / "s.qufur").learner
     assert learner.model == (model or Ridge(4, intercept=True, label_range=(0.0, 60.0)))
@@ -130,7 +126,7 @@ def test_what_is_started(work, tmp_path, options, model, rule):  # noqa: F811
     ids=str,
 )
 @pytest.mark.parametrize("said", [[], ["--model", "experts"]], ids=str)
-def test_what_only_ridge_has_names_it(work, monkeypatch, capsys, tmp_path, command, option, said):  # noqa: F811
+def test_what_only_ridge_has_names_it(work, monkeypatch, capsys, tmp_path, command, option, said):
     may, out = write(tmp_path / "may.csv", range(30)), ["--out", tmp_path / "out"]
     options = [*said, "--budget", 5, "--skip", "flight", *option, *out]
     call = work if command == "ask" else lambda *parts: (qufur(monkeypatch, *parts), capsys.readouterr().err)

@@ -52,9 +52,9 @@ def test_the_oracle_is_left_out_where_domains_are_unknown():
     assert "known" in left_out["DomainOracle"]
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_what_experts_query_does_not_take_a_fit(monkeypatch):
     small = streams.HiddenDomains([60, 60], [4, 2], seed=4)
-    monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
     for rule in (QuFUR(0.3), Steady(20, 120)):
         found = [
             run(Learner(model, rule, seed=1), small).query for model in (Experts(), Experts().without_fits())

@@ -98,6 +98,27 @@ def as_budget(budget: Any, owner: str) -> int | None:
     return as_count(budget, "budget", owner, remedy=remedy)
 
 
+class BudgetOrRate(Rule):
+    """A rule that spends a budget over a horizon, or keeps to a rate where there is none.
+
+    What it does depends on what has been seen: its probabilities are those of a `Spending` of its own.
+    """
+
+    budget: Any
+    horizon: int | None
+
+    @property
+    def share(self) -> float:
+        return min(1.0, float(self.budget) / (self.horizon or 1))
+
+    @property
+    def limit(self) -> int | None:
+        return None if self.horizon is None else self.budget
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        return self.start().probability(uncertainty, domain)
+
+
 def as_budget_or_rate(budget: Any, horizon: Any, owner: str) -> tuple[int | float, int | None]:
     """Return a budget, a whole number that goes with a horizon, or a rate in (0, 1] that goes without."""
     if horizon is not None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from qufur.arrays import Floats, Ints, as_number, set_fields
+from qufur.arrays import as_number, set_fields
 from qufur.errors import invalid
-from qufur.rules.base import Domains, Rule, as_budget_or_rate, as_floor
+from qufur.rules.base import BudgetOrRate, Domains, as_budget_or_rate, as_floor
 from qufur.rules.bucket import MOST_TOKENS, Bucket
 from qufur.rules.paced_spending import Pacing
 from qufur.rules.spending import Spending
@@ -17,7 +17,7 @@ from qufur.rules.stretches import STRETCH
 
 
 @dataclass(frozen=True)
-class Paced(Rule):
+class Paced(BudgetOrRate):
     """Spend a budget over a stream, about as well as QuFUR(α) with the α that hindsight would choose.
 
     With a budget B and a horizon T the probability is the geometric mean of two, set anew at fixed positions
@@ -69,19 +69,8 @@ class Paced(Rule):
         least = STRETCH * self.budget + 1
         return as_number(self.burst, "burst", "Paced", low=least, high=MOST_TOKENS)
 
-    @property
-    def share(self) -> float:
-        return min(1.0, float(self.budget) / (self.horizon or 1))
-
-    @property
-    def limit(self) -> int | None:
-        return None if self.horizon is None else self.budget
-
     def start(self) -> Spending:
         return Bucket(self) if self.horizon is None else Remainder(self)
-
-    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        return self.start().probability(uncertainty, domain)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Paced:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from qufur.arrays import Floats, Ints, as_number, set_fields
+from qufur.arrays import as_number, set_fields
 from qufur.errors import invalid
-from qufur.rules.base import Domains, Rule, as_budget_or_rate
+from qufur.rules.base import BudgetOrRate, Domains, as_budget_or_rate
 from qufur.rules.bucket import MOST_TOKENS
 from qufur.rules.spending import Spending
 from qufur.rules.steady_spending import AtRate, WithFront
@@ -17,7 +17,7 @@ BURST = 10
 
 
 @dataclass(frozen=True)
-class Steady(Rule):
+class Steady(BudgetOrRate):
     """Spend a budget evenly, half of it at random: no drift and no wrong model can do much harm.
 
     The probability is min(1, r(½ + ½Δ/Δ̄)), with Δ̄ the running mean of Δ. So about half of the labels are a
@@ -63,19 +63,8 @@ class Steady(Rule):
             raise invalid("burst", "Steady", "given with a rate only", repr(self.burst))
         set_fields(self, burst=burst)
 
-    @property
-    def share(self) -> float:
-        return min(1.0, float(self.budget) / (self.horizon or 1))
-
-    @property
-    def limit(self) -> int | None:
-        return None if self.horizon is None else self.budget
-
     def start(self) -> Spending:
         return AtRate(self) if self.horizon is None else WithFront(self)
-
-    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        return self.start().probability(uncertainty, domain)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Steady:
