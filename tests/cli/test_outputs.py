@@ -4,7 +4,7 @@ import os
 
 import pytest
 from tests.cli.test_cli import qufur
-from tests.cli.test_loop import asked, filled, work, write  # noqa: F401
+from tests.cli.test_loop import asked, filled, write
 
 from qufur.workbook import Workbook
 

@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from tests.cli.test_loop import work  # noqa: F401
 from tests.data.test_text import tiny_model
 from tests.letters import Letters, let_letters_be_counted
 
