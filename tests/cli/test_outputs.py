@@ -29,7 +29,7 @@ def everything(folder):
 @pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize("file", ["s.qufur", "june.csv", "s.qufur.lock"])
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_what_is_used_is_not_written_over(work, tmp_path, command, file, name):  # noqa: F811
+def test_what_is_used_is_not_written_over(work, tmp_path, command, file, name):
     asked(work, tmp_path)
     june = write(tmp_path / "june.csv", range(300, 320))
     out = LINKS[name](tmp_path / file, tmp_path)
@@ -40,7 +40,7 @@ def test_what_is_used_is_not_written_over(work, tmp_path, command, file, name): 
     assert everything(tmp_path) == before
 
 
-def test_a_state_file_that_is_to_be_made(work, tmp_path):  # noqa: F811
+def test_a_state_file_that_is_to_be_made(work, tmp_path):
     (tmp_path / "link.csv").symlink_to("s.qufur")
     for out in ("s.qufur", "link.csv"):
         may = write(tmp_path / "may.csv", range(30))
@@ -50,7 +50,7 @@ def test_a_state_file_that_is_to_be_made(work, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_no_pipe_folder_or_other_format(work, tmp_path, command):  # noqa: F811
+def test_no_pipe_folder_or_other_format(work, tmp_path, command):
     asked(work, tmp_path)
     june, before = write(tmp_path / "june.csv", range(300, 320)), everything(tmp_path)
     os.mkfifo(tmp_path / "pipe")
@@ -62,7 +62,7 @@ def test_no_pipe_folder_or_other_format(work, tmp_path, command):  # noqa: F811
     assert everything(tmp_path) == before | {"june.csv": june.read_bytes()}
 
 
-def test_a_state_file_is_no_pipe(work, tmp_path):  # noqa: F811
+def test_a_state_file_is_no_pipe(work, tmp_path):
     os.mkfifo(tmp_path / "s.qufur")
     may, out = write(tmp_path / "may.csv", range(30)), ["-o", tmp_path / "t.csv"]
     for command in (["ask", may, *out], ["predict", may, *out], ["tell", may], ["status"]):
@@ -71,7 +71,7 @@ def test_a_state_file_is_no_pipe(work, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_labels_that_are_yet_to_be_told_are_not_written_over(work, tmp_path, command):  # noqa: F811
+def test_labels_that_are_yet_to_be_told_are_not_written_over(work, tmp_path, command):
     """Blank, filled in, some of both, corrected after they were told, or made odd by a spreadsheet."""
     out, _ = asked(work, tmp_path, "--horizon", 600)
     june = write(tmp_path / "june.csv", range(300, 320))
@@ -100,7 +100,7 @@ def test_labels_that_are_yet_to_be_told_are_not_written_over(work, tmp_path, com
 @pytest.mark.parametrize(
     "content", ["", "flight,prediction\nLH0,3\n", "flight,delay\n", "flight,delay\nKL9,3\n", '"\x00', "told"]
 )
-def test_all_else_is_written_over(work, tmp_path, content):  # noqa: F811
+def test_all_else_is_written_over(work, tmp_path, content):
     out, _ = asked(work, tmp_path)
     if content == "told":
         work("tell", filled(out))

@@ -31,7 +31,7 @@ def read(path):
         return list(csv.DictReader(file))
 
 
-def whole_loop(work, tmp_path, *options):  # noqa: F811
+def whole_loop(work, tmp_path, *options):
     """Ask, tell, look and predict; return the root mean squared error on rows never seen."""
     may, out, predicted = (tmp_path / name for name in ("may.csv", "to_label.csv", "predicted.csv"))
     code, text = work("ask", write(may, range(150)), "-o", out, *START, *options)
@@ -50,14 +50,14 @@ def whole_loop(work, tmp_path, *options):  # noqa: F811
     return np.sqrt(np.mean(np.square(found - STARS[150:])))
 
 
-def test_text_beside_numbers(work, tmp_path, monkeypatch):  # noqa: F811
+def test_text_beside_numbers(work, tmp_path, monkeypatch):
     let_letters_be_counted(monkeypatch)
     assert whole_loop(work, tmp_path, "--text-model", "letters-abc") < 0.2
     book = Workbook.load(tmp_path / "s.qufur")
     assert book.encoding.names == ["note[0]", "note[1]", "note[2]", "wind"]
 
 
-def test_text_by_a_language_model(work, tmp_path, monkeypatch):  # noqa: F811
+def test_text_by_a_language_model(work, tmp_path, monkeypatch):
     tiny, folder = tiny_model(tmp_path), tmp_path / "tiny"
     tiny.model.save_pretrained(folder)
     tiny.tokenizer.save_pretrained(folder)
@@ -74,7 +74,7 @@ def test_text_by_a_language_model(work, tmp_path, monkeypatch):  # noqa: F811
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
-def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):  # noqa: F811
+def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):
     let_letters_be_counted(monkeypatch)
     whole_loop(work, tmp_path, "--text-model", "letters-abc")
     LOADED.clear()
@@ -85,7 +85,7 @@ def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):  # noqa: F
 
 
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_a_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):  # noqa: F811
+def test_a_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):
     """It may come from anywhere: what it names is fetched when the user names it too."""
     fetched = []
 
@@ -123,7 +123,7 @@ class Other:
         return iter([np.zeros(7)] * len(texts))
 
 
-def test_without_the_extra(work, tmp_path, monkeypatch):  # noqa: F811
+def test_without_the_extra(work, tmp_path, monkeypatch):
     LOADED.clear()
     monkeypatch.setitem(sys.modules, "transformers", None)
     code, text = work("ask", write(tmp_path / "may.csv", range(9)), "-o", tmp_path / "out.csv", *START)
@@ -143,7 +143,7 @@ def test_without_the_extra(work, tmp_path, monkeypatch):  # noqa: F811
         (["--text", "note", "--text-model", "x"], "got 'x' (x is not a local folder)."),
     ],
 )
-def test_a_start_that_does_not_work(work, tmp_path, monkeypatch, options, message):  # noqa: F811
+def test_a_start_that_does_not_work(work, tmp_path, monkeypatch, options, message):
     let_letters_be_counted(monkeypatch)
     may, start = write(tmp_path / "may.csv", range(9)), ["--budget", 5, "--label-range", 0, 9]
     code, text = work("ask", may, "-o", tmp_path / "out.csv", *start, *options)
