@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from qufur.models.experts.aggregation import ExponentialWeights, PolynomialWeights
+from qufur.models.experts.aggregation import ExponentialWeights, LevelledWeights, PolynomialWeights
 
 
 def test_polynomial_weights_by_hand():
@@ -28,6 +28,32 @@ def test_polynomial_weights_by_hand():
     np.testing.assert_allclose(
         weights.combine(np.array([[[1.0], [2.0], [3.0]]]))[0, 0], v[0] + 2 * v[1] + 3 * v[2]
     )
+
+
+def test_levels_by_hand():
+    """The levels are experts themselves, over the errors of the experts' own mean."""
+    rng = np.random.default_rng(5)
+    prior = np.array([0.7, 0.3])
+    levelled, inner, outer = (
+        LevelledWeights(prior),
+        PolynomialWeights(prior),
+        PolynomialWeights(np.array([0.6, 0.2, 0.2])),
+    )
+    errors, levels = [], [0.0, 0.0, 0.0]
+    for said, y in zip(rng.normal(size=(30, 2, 1)), 3 + rng.normal(size=30), strict=True):
+        mean = inner.combine(said[None]).item()
+        expected = mean + float(np.dot(outer.weights, levels))
+        assert levelled.combine(said[None]).item() == pytest.approx(expected, rel=1e-12)
+        outer.update(np.array([[mean + level] for level in levels]), y, 1.5)
+        inner.update(said, y, 1.5)
+        levelled.update(said, y, 1.5)
+        errors.append(y - mean)
+        for place, half_life in ((1, 2), (2, 8)):
+            w = [0.5 ** (age / half_life) for age in reversed(range(len(errors)))]
+            levels[place] = sum(a * b for a, b in zip(w, errors, strict=True)) / (sum(w) + 1)
+    np.testing.assert_allclose(levelled.weights, inner.weights, rtol=1e-12)
+    levelled.forget_errors()
+    np.testing.assert_allclose(levelled.combine(said[None]), inner.combine(said[None]))
 
 
 def test_units_do_not_matter_to_polynomial_weights():
@@ -63,7 +89,7 @@ def test_exponential_weights_by_hand():
     np.testing.assert_allclose(weights.combine(said)[0], np.array(powers) / sum(powers))
 
 
-@pytest.mark.parametrize("kind", [PolynomialWeights, ExponentialWeights])
+@pytest.mark.parametrize("kind", [PolynomialWeights, LevelledWeights, ExponentialWeights])
 def test_they_go_on_after_a_file_to_the_bit(kind):
     rng = np.random.default_rng(3)
     said = rng.dirichlet([1, 1], size=(20, 4))
@@ -76,3 +102,4 @@ def test_they_go_on_after_a_file_to_the_bit(kind):
         weights.update(f, 0.0, 1.0)
         again.update(f, 0.0, 1.0)
     np.testing.assert_array_equal(weights.weights, again.weights)
+    np.testing.assert_array_equal(weights.combine(said), again.combine(said))

@@ -251,3 +251,15 @@ def test_labels_at_random_are_those_whose_coin_lay_below_the_floor():
     p, mean, _ = sample.terms.T
     assert (p > 0).all()
     assert (abs(mean[50:] - 0.25) < 0.15).all()
+
+
+def test_levels_follow_labels_stay_within_a_given_range_and_forget_what_was_replaced():
+    """Inputs say nothing and labels jump to the top of the range, where only the last ones are."""
+    learner = Learner(Experts(label_range=(0, 10)), Uniform(1.0))
+    inputs = np.random.default_rng(0).normal(size=(60, 1))
+    for place, row in enumerate(inputs):
+        learner.tell(learner.ask(row).id, 0.0 if place < 50 else 10.0)
+    assert (learner.predict(inputs) > 5.5).all() and (learner.predict(inputs) <= 10).all()
+    state = learner.state
+    state.relearn(np.array(state.labelled.rows()), np.full(60, 5.0))
+    np.testing.assert_allclose(learner.predict(inputs), 5.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, check_shapes
+from qufur.arrays import Floats, check_shapes, under
 
 HEAVIEST = 5.0
 """The most examples that one label stands for."""
@@ -33,6 +33,9 @@ class Aggregation(ABC):
     @abstractmethod
     def update(self, said: Floats, label: float, importance: float) -> None:
         """Take in what all experts said of one example, which stands for p̄/p of them, and its label."""
+
+    def forget_errors(self) -> None:  # noqa: B027  (most know of none)
+        """Let the errors of the last labels, one by one, be known no more."""
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything as named arrays."""
@@ -89,6 +92,59 @@ class PolynomialWeights(Aggregation):
         check_shapes(arrays, {"sums": (2, "e"), "largest": (1,)}, e=len(self.prior))
         self._regret, self._squares = arrays["sums"]
         self._largest = arrays["largest"].item()
+
+
+class LevelledWeights(PolynomialWeights):
+    """Polynomial weights, and a level: by how much all together were off lately.
+
+    Rows come in order, and those that are near each other are often wrong alike. A level is the mean error of
+    the last labels, which count half as much after every 2 or 8 more of them, and one label without error.
+    Weights like those of the experts say how much each level counts, and none at all.
+
+    Examples
+    --------
+    >>> levelled = LevelledWeights(np.array([1.0]))
+    >>> for _ in range(9):
+    ...     levelled.update(np.array([[1.0]]), 3.0, 1.0)
+    >>> levelled.combine(np.array([[[5.0]]])).round(1)
+    array([[6.7]])
+    """
+
+    half_lives = np.array([2.0, 8.0])
+    level_prior = np.array([0.6, 0.2, 0.2])
+    """Of none, and of each half-life."""
+
+    def __init__(self, prior: Floats) -> None:
+        super().__init__(prior)
+        self._choice = PolynomialWeights(self.level_prior)
+        self.forget_errors()
+
+    def forget_errors(self) -> None:
+        self._errors, self._counts = np.zeros((2, len(self.half_lives)))
+
+    @property
+    def _levels(self) -> Floats:
+        return np.append(0.0, self._errors / (self._counts + 1))
+
+    def combine(self, said: Floats) -> Floats:
+        return super().combine(said) + self._choice.weights @ self._levels
+
+    def update(self, said: Floats, label: float, importance: float) -> None:
+        mixed = float(self.weights @ said[:, 0])
+        self._choice.update((mixed + self._levels)[:, None], label, importance)
+        kept = 0.5 ** (1 / self.half_lives)
+        self._errors, self._counts = kept * self._errors + (label - mixed), kept * self._counts + 1
+        super().update(said, label, importance)
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        choice = {f"choice.{name}": array for name, array in self._choice.arrays().items()}
+        return super().arrays() | choice | {"levels": np.array([self._errors, self._counts])}
+
+    def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        super().restore(arrays)
+        check_shapes(arrays, {"levels": (2, "h")}, h=len(self.half_lives))
+        self._errors, self._counts = arrays["levels"]
+        self._choice.restore(under("choice.", arrays))
 
 
 class ExponentialWeights(Aggregation):

@@ -105,6 +105,7 @@ class Board:
     def forget_record(self) -> None:
         """Let nothing be known of what was said, since labels were others."""
         self.record = TrackRecord(len(self.names))
+        self.aggregation.forget_errors()
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as JSON values and named arrays."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats, set_fields
+from qufur.models.experts.aggregation import Aggregation, LevelledWeights
 from qufur.models.experts.class_ridge import ClassRidge
 from qufur.models.experts.committee import Committee
 from qufur.models.experts.estimator_expert import EstimatorExpert
@@ -53,7 +54,8 @@ class Experts(Committee):
     The experts are ridge regressions that differ in λ, in how they weigh labels and in what they forget, on
     the inputs and on random features of them; tree ensembles; a constant; and one that learns from the
     labels bought at random alone. For classes: least squares and logistic regression instead. Each is judged
-    by what it said of examples before their labels came.
+    by what it said of examples before their labels came; and where all together were off lately, what they
+    say next is moved by it.
 
     Inputs are scaled inside, by all inputs so far. For numbers Δ is that of a linear model: how new an input
     is. For classes it is 1.02 less the difference of the two largest probabilities.
@@ -155,6 +157,11 @@ class Experts(Committee):
         quick = sum(len(member.names) for member in panel.quick)
         weights = np.array([1.0] * quick + [each] * len(panel.slow))
         return np.asarray(weights / weights.sum())
+
+    def aggregation(self, panel: Panel) -> Aggregation:
+        if self.classes is None:
+            return LevelledWeights(self.prior(panel))
+        return super().aggregation(panel)
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Experts]:

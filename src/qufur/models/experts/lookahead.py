@@ -39,7 +39,7 @@ class CommitteeLookahead(Lookahead):
         self.largest_loss = np.empty(len(self._X))
         for rows, labels in _stretches(arrivals, len(self._X)):
             said = self._consult(rows, arrivals.before[labels.start :])
-            outputs = state.board.aggregation.combine(said)
+            outputs = state.combine(said)
             predictions[rows] = state.model.predictions(outputs)
             self.largest_loss[rows] = state.model.largest_loss_within(predictions[rows], state.labels)
             first, last = np.searchsorted(self.queried, (rows.start, rows.stop))
@@ -94,7 +94,7 @@ class DoubtLookahead(CommitteeLookahead):
         self.rows_at_once = 1 if ends_with_query else None
         self._consulted = slice(0, len(X))
         self._said = state.board.ask(X)
-        outputs = state.board.aggregation.combine(state.model.bounded_outputs(self._said, state.labels))
+        outputs = state.combine(state.model.bounded_outputs(self._said, state.labels))
         self.uncertainty = doubt(outputs)
         self._decided = 0
 

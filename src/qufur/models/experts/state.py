@@ -79,7 +79,12 @@ class CommitteeState(State):
         """Return what the experts say together: a number, or a probability for each class."""
         if not self.scaling.dim:
             return np.tile(self.model.first_output(), (len(X), 1))
-        return self.board.aggregation.combine(self._consult(X))
+        return self.combine(self._consult(X))
+
+    def combine(self, said: Floats) -> Floats:
+        """Return what experts say together, of rows of what each says: (rows, experts, outputs)."""
+        outputs = self.board.aggregation.combine(said)
+        return self.labels.clip(outputs) if self.model.classes is None else outputs
 
     def probabilities(self, X: Floats) -> Floats:
         """Return the probability of each class, for each row."""
@@ -93,7 +98,7 @@ class CommitteeState(State):
         """Return the prediction and Δ of the one input that is next in the stream."""
         self.prepare(x[None])
         said = self._consult(x[None])
-        output = self.board.aggregation.combine(said)
+        output = self.combine(said)
         self._last = x.copy(), said, output
         if self.model.label_free:
             delta = self.novelty.uncertainty_next(self.scaling.units.transform(x))
@@ -155,7 +160,7 @@ class CommitteeState(State):
             _, said, outputs = last
         else:
             said = self._consult(X)
-            outputs = self.board.aggregation.combine(said)
+            outputs = self.combine(said)
         if self.model.label_free:
             self.novelty.add(self.scaling.units.transform(X))
         self.await_labels(ids, X, said, outputs)
@@ -170,10 +175,11 @@ class CommitteeState(State):
         """Learn the labels of pending queries, in this order."""
         for id, label in zip(ids, labels.tolist(), strict=True):
             predictions, output, terms = self.said.pop(id)
-            if not np.allclose(predictions, self.model.first_output()):  # nothing was known of labels then
+            if (predictions != self.model.first_output()).any():  # else nothing was known of labels then
                 losses = self.model.losses(np.vstack([predictions, output]), label)
                 self.board.record.take_in(losses, terms.probability)
-            self.board.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
+                importance = terms.mean_probability / terms.probability
+                self.board.aggregation.update(predictions, label, importance)
             self.labels.take_in(np.array([label]))
             self.labelled.add(self.pending.pop(id), label, terms)
             self.board.fit_what_is_due(self.scaling.units)
