@@ -98,7 +98,7 @@ class LevelledWeights(PolynomialWeights):
     """Polynomial weights, and a level: by how much all together were off lately.
 
     Rows come in order, and those that are near each other are often wrong alike. A level is the mean error of
-    the last labels, which count half as much after every 2 or 8 more of them, and one label without error.
+    the last labels, which count half as much after every 1 or 4 more of them, and one label without error.
     Weights like those of the experts say how much each level counts, and none at all.
 
     Examples
@@ -107,10 +107,10 @@ class LevelledWeights(PolynomialWeights):
     >>> for _ in range(9):
     ...     levelled.update(np.array([[1.0]]), 3.0, 1.0)
     >>> levelled.combine(np.array([[[5.0]]])).round(1)
-    array([[6.7]])
+    array([[6.6]])
     """
 
-    half_lives = np.array([2.0, 8.0])
+    half_lives = np.array([1.0, 4.0])
     level_prior = np.array([0.6, 0.2, 0.2])
     """Of none, and of each half-life."""
 
