@@ -259,7 +259,7 @@ def test_levels_follow_labels_stay_within_a_given_range_and_forget_what_was_repl
     inputs = np.random.default_rng(0).normal(size=(60, 1))
     for place, row in enumerate(inputs):
         learner.tell(learner.ask(row).id, 0.0 if place < 50 else 10.0)
-    assert (learner.predict(inputs) > 5).all() and (learner.predict(inputs) <= 10).all()
+    assert 5 < learner.predict(inputs).min() <= learner.predict(inputs).max() <= 10
     state = learner.state
     state.relearn(np.array(state.labelled.rows()), np.full(60, 5.0))
     np.testing.assert_allclose(learner.predict(inputs), 5.0)
