@@ -7,7 +7,7 @@ run: $(VENV)/.run
 	$(BIN)/qufur reproduce --quick
 
 test: check
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 soak: $(VENV)/.dev
 	QUFUR_SOAK=1 $(BIN)/pytest -n auto -rP $$(grep --recursive --files-with-matches 'import times' tests --include='*.py')

@@ -1,6 +1,11 @@
 """What tests of several rooms share."""
 
+import os
+
 import pytest
+
+# Before NumPy and scikit-learn are loaded: threads that wait for one another take the cores of other workers.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture

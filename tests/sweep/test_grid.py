@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from joblib import register_parallel_backend
 from joblib.parallel import BACKENDS, ThreadingBackend
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from qufur import ConfidenceSet, DomainOracle, QuFUR, Ridge, Uniform, streams
 from qufur.hypotheses import Finite, FiniteLinear
@@ -247,8 +247,10 @@ def threads_of_blas(_):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_jobs_have_one_thread_each(jobs):
-    assert list(parallel.spread(threads_of_blas, range(2), jobs)) == [{1}, {1}]
+def test_jobs_have_one_thread_each(jobs, monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")  # what processes begin with
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert list(parallel.spread(threads_of_blas, range(2), jobs)) == [{1}, {1}]
 
 
 class AllAtOnce(ThreadingBackend):

@@ -37,6 +37,7 @@ from qufur import (
 )
 from qufur.models import engines
 from qufur.models.engines import compiled
+from qufur.models.engines.covariance import CovarianceEngine
 from qufur.models.least_squares import LeastSquares
 from qufur.models.least_squares_state import LeastSquaresState
 from qufur.rules.base import Rule
@@ -89,6 +90,7 @@ class Problem:
 
 ENGINES = {"OneRow", "CovarianceEngine"}
 IN_LOOPS = {"CompiledEngine"} if True in COMPILED else set()
+CHOOSES_IN_LOOP = {"choose"} if True in COMPILED else set()
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,14 @@ class Form:
 LARGE = {"smallest_penalty": 1e-3, "digits": 1e-7}
 FORMS = {
     "few rows": Form({"LowRankGram"} | ENGINES | IN_LOOPS, (81, 150), (1, 40)),
-    "many columns": Form({"LowRankGram"} | ENGINES, (260, 280), (25,)),
+    "many columns": Form({"LowRankGram"} | ENGINES | CHOOSES_IN_LOOP, (260, 280), (25,)),
     "growing": Form({"LowRankGram", "InverseGram"} | ENGINES | IN_LOOPS, (8, 40)),
     "many rows": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 6), (20, 130, 330)),
     "large": Form({"InverseGram", "FactorGram"} | ENGINES, (1, 40), magnitude=3, **LARGE),
     "huge": Form({"FactorGram"} | ENGINES, (1, 12), magnitude=6, **LARGE),
     # So many labels come within a block that M goes through all of its forms on the way.
     "labels together": Form({"FactorGram"} | ENGINES, (8, 20), (330,), 2.5, 0.01, 1e-7, examples=16),
-    "kernel": Form({"KernelGram"} | ENGINES, (1, 40), kernel=True),
+    "kernel": Form({"KernelGram"} | ENGINES | CHOOSES_IN_LOOP, (1, 40), kernel=True),
     "forgetting": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), forgets=True),
     "intercept": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), intercept=True),
     "importance": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), importance=0.8),
@@ -290,12 +292,16 @@ def assert_same_end(mine, reference, digits):
 
 def passing_through(form, play, in_batches):
     """Compare one by one with the slow implementation and every way with that; return what was passed."""
-    look_ahead, passed = LeastSquaresState.look_ahead, set()
+    look_ahead, choose, passed = LeastSquaresState.look_ahead, CovarianceEngine._choose_in_loop, set()
 
     def noted(state, X):
         found, posterior = look_ahead(state, X), state.queried
         passed.update({type(found).__name__, type(getattr(posterior, "form", posterior)).__name__})
         return found
+
+    def noted_choice(*arguments):
+        passed.add("choose")
+        return choose(*arguments)
 
     @settings(
         max_examples=form.examples,
@@ -317,7 +323,11 @@ def passing_through(form, play, in_batches):
             assert_same_answers(answers, reference, label_range, form.digits)
             assert_same_end(learner, alone, form.digits)
 
-    with threadpool_limits(limits=1), mock.patch.object(LeastSquaresState, "look_ahead", noted):
+    with (
+        threadpool_limits(limits=1),
+        mock.patch.object(LeastSquaresState, "look_ahead", noted),
+        mock.patch.object(CovarianceEngine, "_choose_in_loop", noted_choice),
+    ):
         check()
     return passed
 

@@ -73,7 +73,10 @@ def first_outlier(known: KnownRange, names: Sequence[object], labels: Floats) ->
     """
     low, high, count = known
     reach = FARTHEST * (high - low)
-    if len(labels) == 1 and low - reach <= labels.item() <= high + reach:  # the usual case, at little cost
+    alone = labels.item() if len(labels) == 1 else None  # `min` takes long over one number
+    lowest = labels.min(initial=high) if alone is None else alone
+    highest = labels.max(initial=low) if alone is None else alone
+    if low - reach <= lowest and highest <= high + reach:  # the usual case; a learned range only widens
         return None
     if count < math.inf:
         lows, highs = (

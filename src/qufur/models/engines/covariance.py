@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from qufur.arrays import Floats, Ints
+from qufur.models.engines import compiled
 from qufur.models.engines.base import BlockEngine
 from qufur.models.gram import blas
 from qufur.models.gram.update import Update, forward
@@ -23,6 +24,10 @@ class CovarianceEngine(BlockEngine):
     among the queries. The rows of V = L⁻¹K are what each query, one after the other, takes off: with the
     first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx². A covariance falls by Σ_{j≤k} V_ja V_jx.
     """
+
+    largest_dim_of_loop: ClassVar[int] = 512
+    """Beyond it, numba takes longer to import than a compiled loop over the candidates saves in a second."""
+    fewest_rows_of_loop: ClassVar[int] = 16
 
     def __init__(self, state: LeastSquaresState, X: Floats) -> None:
         view = state.queried.view(X)
@@ -69,6 +74,8 @@ class CovarianceEngine(BlockEngine):
 
         Returns which of them are queried, and L; only its lower triangle means anything.
         """
+        if self._in_loop(len(places)):
+            return self._choose_in_loop(G, places, terms)
         cholesky, model = SequentialCholesky(G), self._state.model
         lowest = terms.lowest_threshold[places].tolist()
         for turn, place in enumerate(places.tolist()):
@@ -78,6 +85,20 @@ class CovarianceEngine(BlockEngine):
                 if terms.buy(place, uncertainty):
                     lowest = terms.lowest_threshold[places].tolist()
         return cholesky.factor()
+
+    def _in_loop(self, candidates: int) -> bool:
+        pays = candidates >= self.fewest_rows_of_loop and self.X.shape[1] <= self.largest_dim_of_loop
+        return pays and compiled.available()
+
+    def _choose_in_loop(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
+        from qufur.models.engines import numba_loops
+
+        model, thresholds = self._state.model, np.ascontiguousarray(terms.thresholds[:, places].T)
+        charges, chosen, columns = numba_loops.choose(
+            np.ascontiguousarray(G), thresholds, terms.labels_left, model.noise_scale, model.variance_cap
+        )
+        terms.record_purchases(places, charges.T)
+        return chosen, columns[:, chosen].T
 
     def _settle(self, queried: Ints, L: Floats) -> None:
         """Let the rest of the block know of queries: V grows by their rows."""

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from qufur.arrays import Bools, Floats
+from qufur.arrays import Bools, Floats, Ints
 
 ROWS_AT_ONCE = 64
 QUERIES_AT_ONCE = 24
@@ -132,6 +132,39 @@ def decide_young(
                 count += 1
         start = stop
     return variance[:start], charges[:start], B[old:count] / math.sqrt(penalty)
+
+
+@_compiled
+def choose(
+    G: Floats, thresholds: Floats, labels_left: Floats, noise_scale: float, variance_cap: float
+) -> tuple[Bools, Ints, Floats]:
+    """Decide rows of covariances G in turn, as `SequentialCholesky` does.
+
+    The column of L of a query j is (G_ij − Σ_k L_ik L_jk)/√(1 + q_j), over the queries k before it; the
+    variance of each row i after it falls by L_ij².
+
+    Returns
+    -------
+    tuple of arrays
+        Which copies pay for each row, the rows queried, and for each of these its column of L, over all rows.
+    """
+    m = len(G)
+    charges, chosen = np.zeros(thresholds.shape, dtype=np.bool_), np.empty(m, dtype=np.int64)
+    columns, variance = np.zeros((m, m)), np.diag(G).copy()
+    count = 0
+    for row in range(m):
+        q = max(variance[row], 0.0)
+        if _buys(noise_scale * min(variance_cap, q), thresholds[row], labels_left, charges[row]):
+            column = columns[count]
+            column[row + 1 :] = G[row, row + 1 :]
+            for k in range(count):
+                _subtract(columns[k, row], columns[k, row + 1 :], column[row + 1 :])
+            column[row] = math.sqrt(1.0 + q)
+            column[row + 1 :] /= column[row]
+            variance[row + 1 :] -= column[row + 1 :] ** 2
+            chosen[count] = row
+            count += 1
+    return charges, chosen[:count], columns[:count]
 
 
 @_compiled
