@@ -135,7 +135,7 @@ def test_every_rule_that_can_be_had_is_run(small):
     table = run_all([known_horizon.EXPERIMENT], seeds=2)["pacing"]
     rows = table.group_by("stream", "share").agg(pl.col("rule").unique())
     ran = {(stream, share): set(rules) for stream, share, rules in rows.rows()}
-    everywhere = {"QuFUR", "Paced", "Uniform", "Greedy", "Threshold"}
+    everywhere = {"QuFUR", "Paced", "Steady", "Uniform", "Greedy", "Threshold"}
     # 20 labels are fewer than Algorithm 2 has copies, and duplicates have no domains to tell.
     assert ran == {
         ("homogeneous", 0.05): everywhere | {"DomainOracle"},
@@ -199,6 +199,14 @@ def test_a_bad_budget_is_shown_where_the_stream_as_a_whole_is_fine():
     (worst,) = [s for s in known_horizon.judge(table) if "on no stream" in s.claim and "held" in s.source]
     assert worst.holds
     assert worst.measured.endswith("at one budget 2.00 (b, 5%)")
+
+
+def test_the_rule_for_tables_is_judged_beside():
+    table = doctored()
+    steady = table.filter(table["rule"] == "Paced").with_columns(rule=pl.lit("Steady"))
+    found = known_horizon.judge(pl.concat([table, steady.with_columns(regret=1.3 * pl.col("regret"))]))
+    assert [s.holds for s in found if "Steady's regret" in s.claim] == [False] * 3
+    assert {s.holds for s in found if "Paced" in s.claim} == {True}
 
 
 def test_spending_too_little_or_too_much_fails():

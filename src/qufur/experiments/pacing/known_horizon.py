@@ -10,7 +10,7 @@ from qufur.experiments.pacing import scores
 from qufur.experiments.pacing.streams import DESIGN, FAMILIES, model_of
 from qufur.experiments.pacing.strips import draw_strips
 from qufur.learner import Learner
-from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Rule, Threshold, Uniform
+from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Rule, Steady, Threshold, Uniform
 from qufur.rules.from_budget import labels_of
 from qufur.run import run
 from qufur.streams import Stream
@@ -22,9 +22,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARES = (0.05, 0.1, 0.2, 0.3)
-RULES: tuple[type[Rule], ...] = (QuFUR, Paced, FixedBudget, Uniform, Greedy, Threshold, DomainOracle)
+RULES: tuple[type[Rule], ...] = (
+    QuFUR,
+    Paced,
+    Steady,
+    FixedBudget,
+    Uniform,
+    Greedy,
+    Threshold,
+    DomainOracle,
+)
 NAMES = tuple(kind.__name__ for kind in RULES)
 JUDGED = "Paced"
+FOR_TABLES = "Steady"
+"""The rule of the command line, whose regret these streams measure too."""
 MOST, WORST = 1.10, 1.6
 BRIEF = ("homogeneous", "iid, short", "interleaved", "five short domains")
 COINS = 1000
@@ -69,7 +80,8 @@ def play_kind(kind: type[Rule], budget: int, stream: Stream, coins: int) -> tupl
 
 def judge(table: pl.DataFrame) -> list[Statement]:
     """Say whether the rule that users get spends its budget, and as well as hindsight would."""
-    return scores.judge(table, JUDGED, "known horizon", MOST, WORST)
+    found = scores.judge(table, JUDGED, "known horizon", MOST, WORST)
+    return found + scores.averages(table, FOR_TABLES, "known horizon", MOST)
 
 
 def listings(table: pl.DataFrame) -> list[Listing]:

@@ -88,7 +88,7 @@ def judge(table: pl.DataFrame, rule: str, source: str, most: float, worst: float
         return []
     return [
         _spends(table, rule, source),
-        *(on_average(rows, rule, f"{source}, {name} streams", most) for name, rows in groups(table).items()),
+        *averages(table, rule, source, most),
         *(_at_worst(rows, rule, f"{source}, {name} streams", worst) for name, rows in groups(table).items()),
     ]
 
@@ -103,6 +103,13 @@ def _spends(table: pl.DataFrame, rule: str, source: str) -> Statement:
         f"{min(by_setting):.1%} of it at least, {shares.min():.1%} in one run; {shares.max():.1%} at most",
         bool(min(by_setting) >= LEAST_SPENT and shares.max() <= 1),
     )
+
+
+def averages(table: pl.DataFrame, rule: str, source: str, most: float) -> list[Statement]:
+    """Say of each group of streams whether a rule, if it was run, does well on average."""
+    if rule not in table["rule"]:
+        return []
+    return [on_average(rows, rule, f"{source}, {name} streams", most) for name, rows in groups(table).items()]
 
 
 def on_average(table: pl.DataFrame, rule: str, source: str, most: float) -> Statement:

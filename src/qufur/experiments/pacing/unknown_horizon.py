@@ -66,10 +66,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
             f"{-over.max():.1f} labels fewer at least",
             bool(over.max() <= 1e-6),  # a sum of thousands of rates is rounded
         ),
-        *(
-            scores.on_average(rows, "Paced", f"unknown horizon, {name} streams", MOST)
-            for name, rows in scores.groups(table).items()
-        ),
+        *scores.averages(table, "Paced", "unknown horizon", MOST),
     ]
 
 

@@ -1,5 +1,5 @@
 """`Experts` with `Steady` on real tables, against labels at random; not in the paper."""
 
-from qufur.experiments.real import classes, numbers, three_lines
+from qufur.experiments.real import classes, coverage, numbers, three_lines
 
-REAL = (numbers.EXPERIMENT, classes.EXPERIMENT, three_lines.EXPERIMENT)
+REAL = (numbers.EXPERIMENT, classes.EXPERIMENT, three_lines.EXPERIMENT, coverage.EXPERIMENT)
