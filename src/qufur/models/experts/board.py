@@ -97,9 +97,9 @@ class Board:
 
     def _fit(self, speed: str, count: int) -> None:
         self.fitted[speed] = count
-        if count:
+        members = self._panel.quick if speed == "quick" else self._panel.slow
+        if count and members:
             sample = self._labelled.first(count)
-            members = self._panel.quick if speed == "quick" else self._panel.slow
             self._panel.fit(members, sample, self._units.transform(sample.X), self._model.targets(sample.y))
 
     def forget_record(self) -> None:

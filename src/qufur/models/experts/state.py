@@ -168,15 +168,17 @@ class CommitteeState(State):
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries, in this order."""
+        board, first = self.board, self.model.first_output()
+        near = 1e-8 + 1e-5 * abs(first)
         for id, label in zip(ids, labels.tolist(), strict=True):
             predictions, output, terms = self.said.pop(id)
-            if not np.allclose(predictions, self.model.first_output()):  # nothing was known of labels then
-                losses = self.model.losses(np.vstack([predictions, output]), label)
-                self.board.record.take_in(losses, terms.probability)
-            self.board.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
-            self.labels.take_in(np.array([label]))
+            if (abs(predictions - first) > near).any():  # else nothing was known of labels then
+                losses = self.model.losses(np.concatenate([predictions, output[None]]), label)
+                board.record.take_in(losses, terms.probability)
+            board.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
             self.labelled.add(self.pending.pop(id), label, terms)
-            self.board.fit_what_is_due(self.scaling.units)
+            board.fit_what_is_due(self.scaling.units)
+        self.labels.take_in(labels)
 
     def retract(self, id: Id) -> None:
         """Forget a pending query."""
