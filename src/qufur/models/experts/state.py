@@ -103,7 +103,7 @@ class CommitteeState(State):
 
     def largest_loss_one(self, prediction: float) -> float:
         """Return the largest loss that it may turn out to have, as far as is known; 0 where it is not."""
-        return float(self.model.largest_loss_within(np.array([prediction]), self.labels)[0])
+        return self.labels.largest_loss_one(prediction) if self.model.classes is None else 1.0
 
     def known_range(self) -> KnownRange | None:
         """Return the range of the labels so far; None for classes, and where one is given."""
@@ -220,8 +220,9 @@ class CommitteeState(State):
     def _consult(self, X: Floats) -> Floats:
         return self.model.bounded_outputs(self.board.ask(X), self.labels)
 
-    def _queried_rows(self) -> list[Floats]:
-        return [*self.labelled.rows(), *self.pending.values()]
+    def _queried_rows(self) -> Floats:
+        labelled = self.labelled.first().X
+        return np.vstack([labelled.reshape(-1, self.scaling.dim), *self.pending.values()])
 
     # Files
 
