@@ -218,7 +218,7 @@ def test_another_version_of_scikit_learn_is_warned_of(tmp_path, monkeypatch):
     learner = Learner(Refit(LinearRegression()), Uniform(1.0))
     learner.learn(np.eye(3), [1.0, 2.0, 9.0])
     with monkeypatch.context() as patched:
-        patched.setattr("sklearn.__version__", "0.1")
+        patched.setattr("qufur.models.experts.board._scikit_learn", lambda: "0.1")
         learner.learn(np.eye(3), [1.0, 2.0, 9.0])
         learner.save(tmp_path / "learner.qufur")
     with pytest.warns(OtherVersionWarning, match=r"scikit-learn 0\.1 fitted are fitted again by"):

@@ -90,9 +90,14 @@ class Sample(NamedTuple):
 
     def weights(self, importance: float, half_life: float) -> Floats:
         """Return min(20, (p̄/p)^κ), and half of it for every `half_life` labels that came since."""
+        return self.importances(importance) * self.decay(half_life)
+
+    def importances(self, importance: float) -> Floats:
+        """Return min(20, (p̄/p)^κ)."""
         p, mean = self.terms[:, :2].T
         # The last bits of p may depend on blocks, and trees turn them into other splits.
-        heavy = np.round(np.minimum(HEAVIEST, (mean / p) ** importance), 6)
-        if half_life < np.inf:
-            heavy *= 0.5 ** (np.arange(len(p))[::-1] / half_life)
-        return np.asarray(heavy)
+        return np.asarray(np.round(np.minimum(HEAVIEST, (mean / p) ** importance), 6))
+
+    def decay(self, half_life: float) -> Floats:
+        """Return 1 for the last label, and half of it for every `half_life` before."""
+        return np.asarray(0.5 ** (np.arange(len(self.y))[::-1] / half_life))

@@ -84,9 +84,8 @@ class Novelty:
     def _built(self) -> LeastSquaresState:
         inputs, rows = self._empty(), self._rows()
         if len(rows):
-            model = cast(Ridge, inputs.model)
-            Z = model.features(self._scaling.units.transform(rows))
-            inputs.labelled = inputs.queried = Gram.of_rows(Z, model.penalty, model.constant)
+            Z = self._scaling.units.transform(rows)
+            cast(Gram, inputs.labelled).start_with(inputs.model.features(Z))
         return inputs
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -61,9 +62,9 @@ class RidgeFamily(Member):
         self._intercepts = np.tile(output, (len(self.names), 1))
 
     def fit(self, sample: Sample, Z: Floats, targets: Floats) -> None:
-        weights = np.array([_weights(sample, *weighting) for weighting, _ in self._groups])
         penalties = [own for _, own in self._groups]
-        coefficients, self._intercepts = solve_ridges(Z, self._features, targets, weights, penalties)
+        solved = solve_ridges(Z, self._features, targets, self._weights(sample), penalties)
+        coefficients, self._intercepts = solved
         self._coefficients = coefficients.transpose(1, 0, 2).reshape(coefficients.shape[1], -1)
 
     def predict(self, X: Floats, Z: Floats) -> Floats:
@@ -72,13 +73,17 @@ class RidgeFamily(Member):
         scores = self._features(Z) @ self._coefficients
         return scores.reshape(len(Z), *self._intercepts.shape) + self._intercepts
 
-
-def _weights(sample: Sample, importance: float, half_life: float, at_random: bool) -> Floats:
-    weights = sample.weights(importance, half_life)
-    if not at_random:
+    def _weights(self, sample: Sample) -> Floats:
+        importances, decay = cache(sample.importances), cache(sample.decay)
+        weights = np.ones((len(self._groups), len(sample.y)))
+        for place, ((importance, half_life, at_random), _) in enumerate(self._groups):
+            if importance:
+                weights[place] *= importances(importance)
+            if half_life < np.inf:
+                weights[place] *= decay(half_life)
+            if at_random and sample.at_random.any():  # of the uniform sample there may be none yet
+                weights[place] *= sample.at_random
         return weights
-    weights = np.where(sample.at_random, weights, 0.0)
-    return weights if weights.any() else np.ones(len(weights))  # of the uniform sample there is none yet
 
 
 def solve_ridge(

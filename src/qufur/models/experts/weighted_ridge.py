@@ -44,9 +44,8 @@ def solve_ridges(
            [ 0. ,  0. ]]), array([2., 2.]))
     """
     middle = targets.mean(axis=0)  # so that no digits are lost to labels far from 0
-    first = features(Z[:ROWS_AT_ONCE])
-    if len(Z) < first.shape[1]:  # then the matrix of the rows is smaller than that of the columns
-        coefficients, intercepts = _by_rows(first, targets - middle, weights, penalties)
+    if len(Z) < features(Z[:1]).shape[1]:  # then the matrix of the rows is smaller than that of the columns
+        coefficients, intercepts = _by_rows(features(Z), targets - middle, weights, penalties)
     else:
         coefficients, intercepts = _by_columns(Z, features, targets - middle, weights, penalties)
     return coefficients, intercepts + middle
@@ -54,19 +53,21 @@ def solve_ridges(
 
 def _by_rows(F: Floats, targets: Floats, weights: Floats, penalties: Penalties) -> Solutions:
     """Solve with the products of the rows, which all weights share but for their centers."""
-    shares = weights / weights.sum(axis=1, keepdims=True)
+    shares, roots = weights / weights.sum(axis=1, keepdims=True), np.sqrt(weights)[:, :, None]
     products, means = F @ F.T, shares @ targets
-    to_center = shares @ products
-    within = (to_center * shares).sum(axis=1)
-    roots = np.sqrt(weights)
-    solved = []
-    for group, own in enumerate(penalties):
-        toward, root = to_center[group], roots[group]
-        gram = (products - (toward - within[group]) - toward[:, None]) * root * root[:, None]
-        right = (targets - means[group]) * root[:, None]
-        solved += [_solve(gram.T, right, penalty) * root[:, None] for penalty in own]
-    alphas, group_of = np.array(solved), _groups(penalties)
-    centers = shares @ F
+    toward = shares @ products
+    within = (toward * shares).sum(axis=1)
+    grams = products - (toward - within[:, None])[:, None] - toward[:, :, None]
+    grams *= roots * roots.transpose(0, 2, 1)
+    rights = (targets - means[:, None]) * roots
+    alphas = np.array(
+        [
+            _solve(gram.T, right, penalty) * root
+            for gram, right, root, own in zip(grams, rights, roots, penalties, strict=True)
+            for penalty in own
+        ]
+    )
+    group_of, centers = _groups(penalties), shares @ F
     coefficients = F.T @ alphas - centers[group_of, :, None] * alphas.sum(axis=1)[:, None]
     return coefficients, _intercepts(means[group_of], centers[group_of], coefficients)
 
@@ -97,7 +98,8 @@ def _solve(gram: Floats, right: Floats, penalty: float) -> Floats:
     if penalty == np.inf:
         return np.zeros(right.shape)
     matrix = gram.copy(order="F")
-    matrix.flat[:: len(matrix) + 1] += penalty
+    diagonal = np.einsum("ii->i", matrix)
+    diagonal += penalty
     return np.asarray(blas.dposv(matrix, right, overwrite_a=1)[1])
 
 

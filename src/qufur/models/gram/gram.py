@@ -41,17 +41,15 @@ class Gram:
         self.form: Form = LowRankGram(dim, regularization, constant)
         self.innovations = Innovations(dim, constant)
 
-    @classmethod
-    def of_rows(cls, X: Floats, regularization: float, constant: float = 1.0) -> Gram:
-        """Return M of rows whose labels are all 0 and not to be judged, O(nd²) at once."""
-        gram = cls(X.shape[1], regularization, constant)
-        if len(X) > cast(LowRankGram, gram.form).most_rows:
-            form = InverseGram.of_rows(X, regularization, constant)
+    def start_with(self, X: Floats) -> None:
+        """Let a new M have rows whose labels are all 0 and not to be judged, O(nd²) at once."""
+        young = cast(LowRankGram, self.form)
+        if len(X) > young.most_rows:
+            form = InverseGram.of_rows(X, young.regularization, young.constant)
             if form.risk(0.0) <= form.worst_condition:
-                gram.form = form
-                return gram
-        gram.add(X)
-        return gram
+                self.form = form
+                return
+        self.add(X)
 
     @property
     def coef(self) -> Floats:
