@@ -25,13 +25,7 @@ def as_ids(ids: Sequence[Any] | None, count: int, next_id: int, taken: Collectio
     ids = [int(id) if isinstance(id, np.integer) else id for id in ids]
     if len(ids) != count:
         raise invalid("ids", "Learner", f"{count} ids, one per input", len(ids))
-    for id in ids:
-        if not _is_id(id):
-            raise invalid("id", "Learner", "an int or a str", repr(id))
-        if isinstance(id, int) and abs(id) >= LARGEST_NUMBER:
-            raise invalid(
-                "id", "Learner", "a number of at most 1000 digits", f"one of {id.bit_length()} bits"
-            )
+    _check_kinds(ids)
     _check_distinct(ids)
     again = [id for id in ids if id in taken]
     if again:
@@ -76,6 +70,7 @@ class KnownIds:
 
     def __init__(self, ids: Iterable[Id] = ()) -> None:
         self.digests = np.sort(_digests(list(ids)))
+        self._looked_up: tuple[Sequence[Id], Digests] = (), self.digests[:0]
 
     @classmethod
     def of_digests(cls, digests: Digests) -> KnownIds:
@@ -87,14 +82,16 @@ class KnownIds:
     def first_known(self, ids: Sequence[Id]) -> Id | None:
         """Return the first of these ids that was asked about, O(log n) for each."""
         found = _digests(ids)
+        self._looked_up = ids, found
         places = np.searchsorted(self.digests, found)
         known = np.append(self.digests, np.uint64(0))[places] == found
         known &= places < len(self.digests)
         return ids[int(known.argmax())] if known.any() else None
 
     def add(self, ids: Sequence[Id]) -> None:
-        """Take in ids that are new, O(n)."""
-        new = np.sort(_digests(ids))
+        """Take in ids that are new, O(n); those that were looked up last are not digested again."""
+        ids_before, found = self._looked_up
+        new = np.sort(found if ids is ids_before else _digests(ids))
         self.digests = np.insert(self.digests, np.searchsorted(self.digests, new), new)
 
 
@@ -102,10 +99,23 @@ def _is_id(id: object) -> bool:
     return isinstance(id, str) or is_whole(id)
 
 
+def _check_kinds(ids: Sequence[Any]) -> None:
+    kinds = set(map(type, ids))
+    if kinds <= {str} or (kinds == {int} and -LARGEST_NUMBER < min(ids) <= max(ids) < LARGEST_NUMBER):
+        return  # the usual cases, at little cost
+    for id in ids:
+        if not _is_id(id):
+            raise invalid("id", "Learner", "an int or a str", repr(id))
+        if isinstance(id, int) and abs(id) >= LARGEST_NUMBER:
+            allowed = "a number of at most 1000 digits"
+            raise invalid("id", "Learner", allowed, f"one of {id.bit_length()} bits")
+
+
 def _check_distinct(ids: Sequence[Id]) -> None:
-    twice = [id for id, times in Counter(ids).items() if times > 1]
-    if twice:
-        raise invalid("ids", "Learner", "distinct", f"{twice[0]!r} more than once")
+    if len(set(ids)) == len(ids):
+        return
+    twice = next(id for id, times in Counter(ids).items() if times > 1)
+    raise invalid("ids", "Learner", "distinct", f"{twice!r} more than once")
 
 
 def _digests(ids: Sequence[Id]) -> Digests:

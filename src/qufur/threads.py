@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+_held = threading.local()
 
-def one_thread() -> AbstractContextManager[Any]:
+
+@contextmanager
+def one_thread() -> Iterator[None]:
     """Hold NumPy's and SciPy's BLAS to one thread; their pools would fight over the cores."""
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
-    return limited
+    if getattr(_held, "already", False):  # setting them again takes 50 µs
+        yield
+        return
+    with _controller().limit(limits=1):
+        _held.already = True
+        try:
+            yield
+        finally:
+            _held.already = False
 
 
 @cache

@@ -34,10 +34,11 @@ class Moments:
             self._mean: Floats = np.zeros(X.shape[1])
             self._squares: Floats = np.zeros(X.shape[1])
         X = X - self._origin
-        step = X.mean(axis=0) - self._mean
-        share = len(X) / (self.count + len(X))
-        self._squares += ((X - X.mean(axis=0)) ** 2).sum(axis=0) + step**2 * self.count * share
-        self._mean += step * share
+        mean = X.mean(axis=0)
+        step, share = mean - self._mean, len(X) / (self.count + len(X))
+        # Not in place: a shallow copy is then a copy.
+        self._squares = self._squares + (((X - mean) ** 2).sum(axis=0) + step**2 * self.count * share)
+        self._mean = self._mean + step * share
         self.count += len(X)
 
     @property

@@ -218,7 +218,7 @@ def test_another_version_of_scikit_learn_is_warned_of(tmp_path, monkeypatch):
     learner = Learner(Refit(LinearRegression()), Uniform(1.0))
     learner.learn(np.eye(3), [1.0, 2.0, 9.0])
     with monkeypatch.context() as patched:
-        patched.setattr("sklearn.__version__", "0.1")
+        patched.setattr("qufur.models.experts.board._scikit_learn", lambda: "0.1")
         learner.learn(np.eye(3), [1.0, 2.0, 9.0])
         learner.save(tmp_path / "learner.qufur")
     with pytest.warns(OtherVersionWarning, match=r"scikit-learn 0\.1 fitted are fitted again by"):
@@ -261,5 +261,5 @@ def test_levels_follow_labels_stay_within_a_given_range_and_forget_what_was_repl
         learner.tell(learner.ask(row).id, 0.0 if place < 50 else 10.0)
     assert 5 < learner.predict(inputs).min() <= learner.predict(inputs).max() <= 10
     state = learner.state
-    state.relearn(np.array(state.labelled.rows()), np.full(60, 5.0))
+    state.relearn(inputs, np.full(60, 5.0))
     np.testing.assert_allclose(learner.predict(inputs), 5.0)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sklearn
 
 from qufur.arrays import Floats, check_shapes, under
 from qufur.errors import OtherVersionWarning, invalid
@@ -50,7 +51,7 @@ class Board:
         self._model, self._units, self._labelled = model, units, labelled
         self._panel = model.panel(len(units.mean))
         self._fits_are_due = False
-        self._fitted_with = sklearn.__version__
+        self._fitted_with = _scikit_learn()
         self.fitted = {"quick": 0, "slow": 0}
         self.names = self._panel.names
         self.aggregation: Aggregation = model.aggregation(self._panel)
@@ -88,7 +89,7 @@ class Board:
         """Fit quick or slow experts to all labelled rows."""
         if speed == "quick":  # the slow ones see inputs as they come
             self._units = units
-        self._fitted_with = sklearn.__version__
+        self._fitted_with = _scikit_learn()
         self._fit(speed, len(self._labelled))
 
     def _due(self, speed: str) -> int:
@@ -97,9 +98,9 @@ class Board:
 
     def _fit(self, speed: str, count: int) -> None:
         self.fitted[speed] = count
-        if count:
+        members = self._panel.quick if speed == "quick" else self._panel.slow
+        if count and members:
             sample = self._labelled.first(count)
-            members = self._panel.quick if speed == "quick" else self._panel.slow
             self._panel.fit(members, sample, self._units.transform(sample.X), self._model.targets(sample.y))
 
     def forget_record(self) -> None:
@@ -126,7 +127,13 @@ class Board:
         self.record.restore(under("record.", arrays))
         self._fits_are_due = True
         self._fitted_with = values["scikit_learn"]
-        if self._panel.slow and self._fitted_with != sklearn.__version__:
+        if self._panel.slow and self._fitted_with != _scikit_learn():
             text = f"Experts that scikit-learn {self._fitted_with} fitted are fitted again by"
-            more = f"{text} {sklearn.__version__}, and may say other things."
+            more = f"{text} {_scikit_learn()}, and may say other things."
             warnings.warn(more, OtherVersionWarning, stacklevel=2)
+
+
+@cache
+def _scikit_learn() -> str:
+    # Not from the package itself: that takes a second and 80 MB to import, also where no expert is.
+    return version("scikit-learn")

@@ -42,7 +42,8 @@ class LabelRange:
         """Let labels widen a range that is learned."""
         self.count += len(labels)
         if self.given is None and len(labels):
-            self.low, self.high = min(self.low, float(labels.min())), max(self.high, float(labels.max()))
+            values = labels.tolist()
+            self.low, self.high = min(self.low, *values), max(self.high, *values)
 
     def clip(self, predictions: Floats) -> Floats:
         """Keep predictions within the range, somewhat widened if it is learned."""
@@ -58,5 +59,18 @@ class LabelRange:
         """
         if not self.width:
             return np.zeros(len(predictions))
+        low, high = self._reach
+        return np.maximum(predictions - low, high - predictions) ** 2
+
+    def largest_loss_one(self, prediction: float) -> float:
+        """Return the largest squared loss that one prediction may have."""
+        if not self.width:
+            return 0.0
+        low, high = self._reach
+        most = max(prediction - low, high - prediction)
+        return most * most
+
+    @property
+    def _reach(self) -> tuple[float, float]:
         more = self.width / 2 if self.given is None else 0.0
-        return np.maximum(predictions - (self.low - more), self.high + more - predictions) ** 2
+        return self.low - more, self.high + more

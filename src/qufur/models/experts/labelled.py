@@ -36,32 +36,28 @@ class Labelled:
     """Rows, labels and terms; it grows with the labels alone."""
 
     def __init__(self) -> None:
-        self._rows: list[Floats] = []
-        self._labels: list[float] = []
-        self._terms: list[Terms] = []
+        self._all = Sample(np.empty((0, 0)), np.empty(0), np.empty((0, 3)))
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return self._count
 
     def add(self, row: Floats, label: float, terms: Terms) -> None:
         """Add one row."""
-        self._rows.append(row)
-        self._labels.append(label)
-        self._terms.append(terms)
+        at = self._count
+        if at == len(self._all.y):  # doubling: rows are copied once on average, however many come
+            self._all = Sample(*map(_grown, self._all, ((len(row),), (), (3,))))
+        self._all.X[at], self._all.y[at], self._all.terms[at] = row, label, terms
+        self._count = at + 1
 
     def first(self, count: int | None = None) -> Sample:
-        """Return the first so many rows, by default all."""
-        X = np.array(self._rows[:count])
-        terms = np.array(self._terms[:count], dtype=np.float64).reshape(-1, 3)
-        return Sample(X.reshape(len(X), -1 if len(X) else 0), np.array(self._labels[:count]), terms)
-
-    def rows(self) -> list[Floats]:
-        """Return all rows."""
-        return self._rows
+        """Return the first so many rows, by default all; they are not to be written to."""
+        stop = self._count if count is None else min(count, self._count)
+        return Sample(*(part[:stop] for part in self._all))
 
     def relabel(self, labels: Sequence[float]) -> None:
         """Let the rows have had other labels."""
-        self._labels = list(labels)
+        self._all = self.first()._replace(y=np.array(labels, dtype=np.float64))
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything as named arrays."""
@@ -71,8 +67,13 @@ class Labelled:
         """Take over what `arrays` returned."""
         if len(arrays["y"]):
             check_shapes(arrays, {"X": "nd", "y": "n", "terms": ("n", 3)}, d=dim)
-        self._rows, self._labels = list(arrays["X"]), arrays["y"].tolist()
-        self._terms = [Terms(p, mean, bool(at_random)) for p, mean, at_random in arrays["terms"].tolist()]
+        self._all, self._count = Sample(arrays["X"], arrays["y"], arrays["terms"]), len(arrays["y"])
+
+
+def _grown(rows: Floats, shape: tuple[int, ...]) -> Floats:
+    grown = np.empty((max(16, 2 * len(rows)), *shape))
+    grown[: len(rows)] = rows.reshape(-1, *shape)
+    return grown
 
 
 class Sample(NamedTuple):
@@ -89,8 +90,14 @@ class Sample(NamedTuple):
 
     def weights(self, importance: float, half_life: float) -> Floats:
         """Return min(20, (p̄/p)^κ), and half of it for every `half_life` labels that came since."""
+        return self.importances(importance) * self.decay(half_life)
+
+    def importances(self, importance: float) -> Floats:
+        """Return min(20, (p̄/p)^κ)."""
         p, mean = self.terms[:, :2].T
-        age = np.arange(len(p))[::-1]
         # The last bits of p may depend on blocks, and trees turn them into other splits.
-        heavy = np.round(np.minimum(HEAVIEST, (mean / p) ** importance), 6)
-        return np.asarray(heavy * 0.5 ** (age / half_life))
+        return np.asarray(np.round(np.minimum(HEAVIEST, (mean / p) ** importance), 6))
+
+    def decay(self, half_life: float) -> Floats:
+        """Return 1 for the last label, and half of it for every `half_life` before."""
+        return np.asarray(0.5 ** (np.arange(len(self.y))[::-1] / half_life))

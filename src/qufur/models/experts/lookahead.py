@@ -35,19 +35,25 @@ class CommitteeLookahead(Lookahead):
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive."""
-        state, predictions = self._state, np.empty(len(self._X))
-        self.largest_loss = np.empty(len(self._X))
-        for rows, labels in _stretches(arrivals, len(self._X)):
+        state, X, queried = self._state, self._X, self.queried
+        predictions, self.largest_loss = np.empty(len(X)), np.empty(len(X))
+        first = 0
+        for rows, labels in _stretches(arrivals, len(X)):
             said = self._consult(rows, arrivals.before[labels.start :])
             outputs = state.combine(said)
-            predictions[rows] = state.model.predictions(outputs)
-            self.largest_loss[rows] = state.model.largest_loss_within(predictions[rows], state.labels)
-            first, last = np.searchsorted(self.queried, (rows.start, rows.stop))
-            asked = self.queried[first:last]
-            here = asked - rows.start
-            state.await_labels(ids[first:last], self._X[asked], said[here], outputs[here])
-            state.label(arrivals.ids[labels], arrivals.labels[labels])
-        state.scaling.take_in(self._X)
+            predictions[rows] = here = state.model.predictions(outputs)
+            self.largest_loss[rows] = state.model.largest_loss_within(here, state.labels)
+            last = first
+            while last < len(ids) and queried[last] < rows.stop:
+                last += 1
+            if first < last:
+                asked = queried[first:last]
+                places = asked - rows.start
+                state.await_labels(ids[first:last], X[asked], said[places], outputs[places])
+                first = last
+            if labels.start < len(arrivals.ids):
+                state.label(arrivals.ids[labels], arrivals.labels[labels])
+        state.scaling.take_in(X)
         return predictions
 
     def _consult(self, rows: slice, before: Ints) -> Floats:

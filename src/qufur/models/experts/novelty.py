@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
 
 import numpy as np
 
 from qufur.arrays import Floats
 from qufur.models.experts.scaling import Scaling
+from qufur.models.gram.gram import Gram
 from qufur.models.least_squares_state import LeastSquaresState
 from qufur.models.lookahead import Lookahead
 from qufur.models.ridge import Ridge
@@ -31,7 +33,7 @@ class Novelty:
         Returns all rows that were queried or learned.
     """
 
-    def __init__(self, scaling: Scaling, rows: Callable[[], Sequence[Floats]]) -> None:
+    def __init__(self, scaling: Scaling, rows: Callable[[], Floats]) -> None:
         self._scaling = scaling
         self._rows = rows
         self._inputs: LeastSquaresState | None = None
@@ -77,16 +79,16 @@ class Novelty:
             self._inputs.restore({"pending": [], "fresh": [], "stale": False}, arrays)
 
     def _empty(self) -> LeastSquaresState:
-        model = Ridge(
-            self._scaling.dim,
-            regularization=REGULARIZATION,
-            intercept=True,
-            intercept_penalty=INTERCEPT_PENALTY,
-        )
-        return model.start()
+        return _model(self._scaling.dim).start()
 
     def _built(self) -> LeastSquaresState:
         inputs, rows = self._empty(), self._rows()
         if len(rows):
-            inputs.learn(self._scaling.units.transform(np.array(rows)), np.zeros(len(rows)))
+            Z = self._scaling.units.transform(rows)
+            cast(Gram, inputs.labelled).start_with(inputs.model.features(Z))
         return inputs
+
+
+@cache
+def _model(dim: int) -> Ridge:
+    return Ridge(dim, regularization=REGULARIZATION, intercept=True, intercept_penalty=INTERCEPT_PENALTY)

@@ -87,14 +87,13 @@ class Scaling:
         count = min(len(X), self.next_position - self.seen - 1)
         if count < 1:
             return 0
-        low, high = self._expected
-        new: Bools = (X[:count] < low) | (X[:count] > high)
-        return int(new.any(axis=1).argmax()) if new.any() else count
+        rows, (low, high) = X if count == len(X) else X[:count], self._expected
+        new: Bools = (rows < low) | (rows > high)
+        return int(new.any(axis=1).argmax()) if np.count_nonzero(new) else count
 
     def renew(self, x: Floats) -> None:
         """Set the scaling anew; x is the next input."""
-        moments = copy.deepcopy(self._moments)
-        rows = np.array([*self._part, x])
+        moments, rows = copy.copy(self._moments), np.vstack([*self._part, x])
         moments.add(rows)
         lowest, highest = self._widened(rows)
         deviation = np.where(highest > lowest, moments.std, 0.0)
@@ -106,12 +105,15 @@ class Scaling:
     def take_in(self, X: Floats) -> None:
         """Take note of rows."""
         self.seen += len(X)
-        self._part.extend(X.copy())
-        while len(self._part) >= PART:
-            rows = np.array(self._part[:PART])
-            self._range = self._widened(rows)
-            self._moments.add(rows)
-            del self._part[:PART]
+        self._part.append(X.copy())
+        if self.seen - self._moments.count < PART:
+            return
+        rows = np.concatenate(self._part)
+        for start in range(0, len(rows) - PART + 1, PART):
+            part = rows[start : start + PART]
+            self._range = self._widened(part)
+            self._moments.add(part)
+        self._part = [rows[len(rows) - len(rows) % PART :].copy()]
 
     def _widened(self, X: Floats) -> Floats:
         """Return the lowest and the highest value of every column, those of some rows included."""
@@ -133,7 +135,7 @@ class Scaling:
             "expected": self._expected,
             "range": self._range if moments.count else np.empty((0, dim)),
             "moments": np.array(moments.arrays()) if moments.count else np.empty((0, dim)),
-            "part": np.array(self._part).reshape(len(self._part), dim),
+            "part": np.concatenate([np.empty((0, dim)), *self._part]),
         }
         return {"seen": self.seen, "next_position": self.next_position, "summed": moments.count}, arrays
 
@@ -146,14 +148,18 @@ class Scaling:
         axes: Axes = {"units": (2, "d"), "expected": (2, "d"), "part": "nd"}
         check_shapes(arrays, axes | {"moments": (3 * some, "d"), "range": (2 * some, "d")})
         self.units = Units(*arrays["units"])
-        self._expected, self._range, self._part = arrays["expected"], arrays["range"], list(arrays["part"])
+        self._expected, self._range, self._part = arrays["expected"], arrays["range"], [arrays["part"]]
         if some:
             self._moments = Moments.restored(values["summed"], arrays["moments"])
 
 
 def _shared(deviation: Floats) -> Floats:
     """Let the columns of what looks like an embedding have one deviation."""
-    varying = deviation[deviation > 0]
-    if len(varying) < EMBEDDING_COLUMNS or varying.max() > EMBEDDING_RATIO * np.median(varying):
+    varying = np.sort(deviation[deviation > 0])
+    n = len(varying)
+    if n < EMBEDDING_COLUMNS:
         return deviation
-    return np.where(deviation > 0, np.sqrt(np.mean(varying**2)), 0.0)
+    median = (varying[(n - 1) // 2] + varying[n // 2]) / 2  # NumPy's takes longer than all the rest
+    if varying[-1] > EMBEDDING_RATIO * median:
+        return deviation
+    return np.where(deviation > 0, np.sqrt(np.mean(deviation[deviation > 0] ** 2)), 0.0)

@@ -108,7 +108,7 @@ class CommitteeState(State):
 
     def largest_loss_one(self, prediction: float) -> float:
         """Return the largest loss that it may turn out to have, as far as is known; 0 where it is not."""
-        return float(self.model.largest_loss_within(np.array([prediction]), self.labels)[0])
+        return self.labels.largest_loss_one(prediction) if self.model.classes is None else 1.0
 
     def known_range(self) -> KnownRange | None:
         """Return the range of the labels so far; None for classes, and where one is given."""
@@ -173,16 +173,16 @@ class CommitteeState(State):
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries, in this order."""
+        board, first = self.board, self.model.first_output()
         for id, label in zip(ids, labels.tolist(), strict=True):
             predictions, output, terms = self.said.pop(id)
-            if (predictions != self.model.first_output()).any():  # else nothing was known of labels then
-                losses = self.model.losses(np.vstack([predictions, output]), label)
-                self.board.record.take_in(losses, terms.probability)
-                importance = terms.mean_probability / terms.probability
-                self.board.aggregation.update(predictions, label, importance)
-            self.labels.take_in(np.array([label]))
+            if (predictions != first).any():  # else nothing was known of labels then
+                losses = self.model.losses(np.concatenate([predictions, output[None]]), label)
+                board.record.take_in(losses, terms.probability)
+                board.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
             self.labelled.add(self.pending.pop(id), label, terms)
-            self.board.fit_what_is_due(self.scaling.units)
+            board.fit_what_is_due(self.scaling.units)
+        self.labels.take_in(labels)
 
     def retract(self, id: Id) -> None:
         """Forget a pending query."""
@@ -224,8 +224,9 @@ class CommitteeState(State):
     def _consult(self, X: Floats) -> Floats:
         return self.model.bounded_outputs(self.board.ask(X), self.labels)
 
-    def _queried_rows(self) -> list[Floats]:
-        return [*self.labelled.rows(), *self.pending.values()]
+    def _queried_rows(self) -> Floats:
+        labelled = self.labelled.first().X
+        return np.vstack([labelled.reshape(-1, self.scaling.dim), *self.pending.values()])
 
     # Files
 

@@ -28,9 +28,10 @@ class TrackRecord:
         """Take note of one label that was bought with this probability."""
         lead = losses[-1] - losses[:-1]
         self.labels += 1
+        self._sums[0] += 1 / probability
+        self._sums[1 : self._experts + 2] += losses / probability
         # The variance of q·d/p is d²(1 − p)/p, of which this is the estimate without bias.
-        variance = lead**2 * (1 - probability) / probability**2
-        self._sums = self._sums + np.concatenate([[1 / probability], losses / probability, variance])
+        self._sums[self._experts + 2 :] += lead**2 * (1 - probability) / probability**2
 
     def means(self) -> Floats:
         """Return the mean losses of the experts and of the committee; NaN before the first label."""
@@ -48,4 +49,4 @@ class TrackRecord:
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over what `arrays` returned."""
         check_shapes(arrays, {"sums": (len(self._sums) + 1,)})
-        self._sums, self.labels = arrays["sums"][:-1], int(arrays["sums"][-1])
+        self._sums, self.labels = arrays["sums"][:-1].copy(), int(arrays["sums"][-1])

@@ -63,6 +63,15 @@ class InverseGram:
         self._recent.add(X, self.gram)
 
     @classmethod
+    def of_rows(cls, X: Floats, regularization: float, constant: float) -> InverseGram:
+        """Return M of rows, computed at once."""
+        gram = np.asfortranarray(regularization * np.eye(X.shape[1]))
+        blas.dsyrk(1.0, X.T, beta=1.0, c=gram, overwrite_c=1)
+        form = cls(gram, gram, np.zeros(len(gram)), np.zeros(len(gram)), constant)
+        form.refresh()
+        return form
+
+    @classmethod
     def of_factor(cls, factor: FactorGram) -> InverseGram:
         """Return the same matrix through its inverse."""
         R = np.triu(factor.R)
