@@ -39,6 +39,8 @@ class Board:
         Of the inputs, until the first fit.
     labelled
         The rows to fit them to.
+    further
+        How many of the columns came after the start.
 
     Attributes
     ----------
@@ -46,9 +48,9 @@ class Board:
         To how many of the labelled rows quick and slow experts are fitted.
     """
 
-    def __init__(self, model: Committee, units: Units, labelled: Labelled) -> None:
+    def __init__(self, model: Committee, units: Units, labelled: Labelled, further: int) -> None:
         self._model, self._units, self._labelled = model, units, labelled
-        self._panel = model.panel(len(units.mean))
+        self._panel = model.panel(len(units.mean) - further, further)
         self._fits_are_due = False
         self._fitted_with = sklearn.__version__
         self.fitted = {"quick": 0, "slow": 0}
