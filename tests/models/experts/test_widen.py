@@ -85,6 +85,29 @@ def test_what_was_drawn_for_a_column_stays():
     assert (abs(one - other) > 0.01).any()  # and the new one is seen
 
 
+class Counted(SklearnRidge):
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Counted.fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def test_estimators_are_not_fitted_again():
+    X, y = data(30, 2, begin=25)
+    learner = Learner(Refit(Counted()), QuFUR(2.0))
+    learner.learn(X[:20, :2], y[:20])
+    before, said = Counted.fits, learner.predict(X[:, :2])
+    learner.widen(CONSTANTS[:1])
+    learner.widen(CONSTANTS[1:])
+    np.testing.assert_array_equal(learner.predict(X), said)
+    assert Counted.fits == before
+    learner.learn(X[20:], y[20:])
+    said = learner.predict(X)
+    X[:, -1] += 1e5
+    assert (learner.predict(X) != said).any()  # once it varies, it is given to them
+
+
 def test_a_saved_learner_goes_on_to_the_bit_and_a_copy_by_itself(tmp_path):
     X, y = data(30, 2, begin=15)
     learner = Learner(Experts(), QuFUR(2.0))
