@@ -132,7 +132,7 @@ class Model(ABC):
         return self
 
     def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
-        """Return the model of inputs with further columns at the end, and a state of it as a new object.
+        """Return the model of inputs with further columns at the end, and its state, in place of this one.
 
         It is the state that would be there if the columns had been constants in all inputs so far. Models
         that cannot tell refuse.

@@ -51,7 +51,7 @@ class Board:
     def __init__(self, model: Committee, units: Units, labelled: Labelled, further: int) -> None:
         self._model, self._units, self._labelled = model, units, labelled
         self._panel = model.panel(len(units.mean) - further, further)
-        self._fits_are_due = False
+        self._to_fit_again: list[str] = []
         self._fitted_with = sklearn.__version__
         self.fitted = {"quick": 0, "slow": 0}
         self.names = self._panel.names
@@ -60,10 +60,9 @@ class Board:
 
     def ask(self, X: Floats) -> Floats:
         """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
-        if self._fits_are_due:
-            self._fits_are_due = False
-            for speed, count in self.fitted.items():
-                self._fit(speed, count)
+        for speed in self._to_fit_again:
+            self._fit(speed, self.fitted[speed])
+        self._to_fit_again.clear()
         return self._panel.predict(X, self._units.transform(X))
 
     def next_fit(self) -> int:
@@ -104,6 +103,12 @@ class Board:
             members = self._panel.quick if speed == "quick" else self._panel.slow
             self._panel.fit(members, sample, self._units.transform(sample.X), self._model.targets(sample.y))
 
+    def take_over_slow(self, board: Board) -> None:
+        """Go on with the slow experts of a board of fewer columns: fitted again, they would be the same."""
+        if "slow" not in board._to_fit_again:
+            self._panel.take_over_slow(board._panel)
+            self._to_fit_again.remove("slow")
+
     def forget_record(self) -> None:
         """Let nothing be known of what was said, since labels were others."""
         self.record = TrackRecord(len(self.names))
@@ -125,7 +130,7 @@ class Board:
         self._units = Units(*arrays["units"])
         self.aggregation.restore(under("aggregation.", arrays))
         self.record.restore(under("record.", arrays))
-        self._fits_are_due = True
+        self._to_fit_again = list(self.fitted)
         self._fitted_with = values["scikit_learn"]
         if self._panel.slow and self._fitted_with != sklearn.__version__:
             text = f"Experts that scikit-learn {self._fitted_with} fitted are fitted again by"

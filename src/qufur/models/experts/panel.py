@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats
+from qufur.arrays import Floats, Ints
 from qufur.models.experts.labelled import Sample
 from qufur.models.experts.member import Member
 from qufur.threads import one_thread
@@ -29,9 +29,13 @@ class Panel:
     def __init__(self, quick: Sequence[Member], slow: Sequence[Member], output: Floats, dim: int) -> None:
         self.quick, self.slow = quick, slow
         self._dim = dim
-        self._given: Bools | slice = slice(None)
+        self._given: Ints | slice = slice(dim)
         for member in (*quick, *slow):
             member.rest(output)
+
+    def take_over_slow(self, panel: Panel) -> None:
+        """Go on with the estimators of a panel of fewer columns."""
+        self.slow, self._given = panel.slow, panel._given
 
     @property
     def names(self) -> list[str]:
@@ -53,10 +57,10 @@ class Panel:
         return np.concatenate([member.predict(X, Z) for member in (*self.quick, *self.slow)], axis=1)
 
 
-def _given(X: Floats, dim: int) -> Bools | slice:
+def _given(X: Floats, dim: int) -> Ints | slice:
     """Return which columns there is something to learn from, beside those that were there at the start."""
     if X.shape[1] == dim:
-        return slice(None)
-    given: Bools = (X[0] != X).any(axis=0)
-    given[:dim] = True
-    return given
+        return slice(dim)
+    varies = (X[0] != X).any(axis=0)
+    varies[:dim] = True
+    return np.flatnonzero(varies)

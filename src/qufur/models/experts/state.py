@@ -268,7 +268,6 @@ class CommitteeState(State):
         if board:
             self.board.restore(values, board)
         self._restore_pending(values["pending"], under("pending.", arrays), dim)
-        self._fits_are_due = True
 
     def _restore_pending(self, ids: Sequence[Id], arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> None:
         if not ids:

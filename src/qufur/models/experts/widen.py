@@ -20,13 +20,16 @@ IN_FIRST_ROW = {"scaling.units", "scaling.moments", "board.units"}
 def wider_committee(state: CommitteeState, model: Committee, constants: Floats) -> CommitteeState:
     """Return the state of a model with further columns, which were constants in all inputs so far.
 
-    Experts are fitted again, and M is built anew from the queried rows, when they are needed.
+    Ridge regressions are fitted again, and M is built anew from the queried rows, when they are needed. The
+    estimators go on, so the state before is not to be used any more.
     """
     values, arrays = state.save()
     known = {name: array for name, array in arrays.items() if not name.startswith("novelty.")}
     moved = model.start()
     further = {"further": state.further + len(constants)}
     moved.restore(values | further, {name: _wider(name, array, constants) for name, array in known.items()})
+    if "board.units" in known:
+        moved.board.take_over_slow(state.board)
     return moved
 
 
