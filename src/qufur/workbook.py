@@ -105,11 +105,13 @@ class Workbook:
         """Let inputs have further columns at the end, by an encoding that goes on from the present one."""
         new = encoding.columns[len(self.encoding.columns) :]
         constants = [value for entry in new for value in entry.before]
+        # What a model itself adds to a row, such as an intercept, stays last.
+        places = [self.encoding.dim] * len(constants)
         self.encoding = encoding
         if constants:
             self.learner.widen(constants)
             self.told = {
-                name: record._replace(row=np.append(record.row, constants))
+                name: record._replace(row=np.insert(record.row, places, constants))
                 for name, record in self.told.items()
             }
             self.history.append(Stage(len(self.tables), self.rows, len(encoding.columns)))
