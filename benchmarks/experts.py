@@ -25,9 +25,9 @@ ROUNDS = 5
 class LinearExperts(Experts):
     """The ridge regressions on the inputs alone."""
 
-    def panel(self, dim: int) -> Panel:
+    def panel(self, dim: int, further: int) -> Panel:
         """Return them."""
-        return Panel([RidgeFamily(LINEAR, lambda Z: Z, "linear")], [], self.first_output())
+        return Panel([RidgeFamily(LINEAR, lambda Z: Z, "linear")], [], self.first_output(), dim)
 
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:

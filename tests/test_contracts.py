@@ -73,3 +73,29 @@ class ReadsGlobalRandomness(QuFUR):
 def test_wrong_rules_are_caught(rule, broken):
     with pytest.raises(AssertionError):
         broken(Ridge(4), rule)
+
+
+class ForgetsWhenWidened(Ridge):
+    def widened(self, state, constants):
+        after, moved = super().widened(state, constants)
+        moved.labelled = after.posterior()
+        return after, moved
+
+
+def test_a_model_that_forgets_when_it_gets_columns_is_caught():
+    with pytest.raises(AssertionError):
+        checks.check_widen(ForgetsWhenWidened(4), QuFUR(2.0))
+
+
+def test_all_models_but_these_get_columns():
+    def refuses(model):
+        learner = Learner(model, QuFUR(2.0))
+        learner.ask(np.zeros(4))
+        try:
+            learner.widen([0.0])
+        except ValueError:
+            return True
+        return learner.ask(np.zeros(5)).id != 1
+
+    refused = {type(model).__name__ for model, _ in checks.combinations() if refuses(model)}
+    assert refused == {"ConfidenceSet", "FisherSoftmax", "Softmax"}  # one that trains by steps

@@ -7,6 +7,7 @@ what does not apply to what the model declares is passed over. `CHECKS` lists th
 from __future__ import annotations
 
 import copy
+import dataclasses
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -238,6 +239,35 @@ def check_bad_input(model: Model, rule: Rule) -> None:
         assert _equal(fingerprint, encode(learner))
 
 
+def check_widen(model: Model, rule: Rule) -> None:
+    """Let inputs get columns: all is as if they had been there from the start, or the model refuses."""
+    if model.dim is None:
+        model = dataclasses.replace(model, dim=DIM)  # type: ignore[type-var]
+    constants = _constants_taken(model, rule)
+    if constants is None:
+        return
+    horizon = HORIZON if model.quick else HORIZON // 3
+    stream, moments = shifting_stream(model, horizon), (0, 4, horizon // 2)
+    begun = np.arange(horizon)[:, None] >= moments
+    wide = np.column_stack([stream.X, constants + begun * stream.X[::-1, 1:]])
+    early, late = Learner(model, rule), Learner(model, rule)
+    early.widen(constants)
+    with tempfile.TemporaryDirectory() as folder:
+        for t in range(horizon):
+            if t in moments:  # before the first input, and with queries outstanding, young and grown
+                late.widen(constants[[moments.index(t)]])
+                late.save(Path(folder) / "learner.qufur")
+                late = Learner.load(Path(folder) / "learner.qufur")
+            inputs = (early, wide[t]), (late, wide[t, : late.dim])
+            one, other = (learner.ask(x, domain=int(stream.domain[t])) for learner, x in inputs)  # type: ignore[index]
+            assert (one.id, one.query) == (other.id, other.query)
+            np.testing.assert_allclose(one[1:4], other[1:4], atol=1e-9)
+            for learner in (early, late):
+                for id in _outstanding(learner)[:-3]:
+                    learner.retract(id) if id % 5 == 0 else learner.tell(id, stream.y[id])
+    _assert_alike(late.uncertainty(wide), early.uncertainty(wide))
+
+
 CHECKS: tuple[Check, ...] = (
     check_budget,
     check_blocks,
@@ -249,6 +279,7 @@ CHECKS: tuple[Check, ...] = (
     check_numbers,
     check_memory,
     check_bad_input,
+    check_widen,
 )
 
 
@@ -286,6 +317,21 @@ def _taught(model: Model, rule: Rule, stream: Arrays, rows: list[int]) -> Learne
             learner.learn(stream.X[t], stream.y[t])
         learner.state.advance(1)
     return learner
+
+
+def _constants_taken(model: Model, rule: Rule) -> Floats | None:
+    """Return what further columns may have been, as far as the model takes some."""
+    for constants in (np.array([7.0, -2.0, 0.5]), np.zeros(3)):
+        learner = Learner(model, rule)
+        before = encode(learner)
+        try:
+            learner.widen(constants)
+        except ValueError as error:
+            assert "\n" not in str(error)
+            assert _equal(before, encode(learner))
+        else:
+            return constants
+    return None
 
 
 def _assert_same_run(one: tuple[Learner, Any], other: tuple[Learner, Any]) -> None:

@@ -214,6 +214,37 @@ class Learner:
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
 
+    def widen(self, constants: ArrayLike) -> None:
+        """Let inputs have further columns at the end, from now on.
+
+        All is as if the columns had been there from the first input on, with these values: the same
+        decisions, and predictions that are equal to rounding. Labels that are outstanding stay so.
+
+        Parameters
+        ----------
+        constants
+            What each new column was in all inputs so far. Any finite numbers for `Experts` and `Refit`, whose
+            learner is then the one that was widened before its first input; 0 for `Ridge` and `KernelRidge`,
+            and for a `Softmax` that trains to convergence, whose learner is that of a model of so many
+            columns. Other models refuse.
+
+        Examples
+        --------
+        >>> from qufur import QuFUR, Ridge
+        >>> learner = Learner(Ridge(1), QuFUR(4.0))
+        >>> learner.learn([[1.0]], [1.0])
+        >>> learner.widen([0.0])
+        >>> learner.model.dim, learner.predict([[1.0, 0.0]]), learner.uncertainty(np.eye(2))
+        (2, array([0.5]), array([0.5, 1. ]))
+        """
+        with self._operation:
+            values = as_labels(constants, np.size(constants), "Learner.widen", "constants")
+            if self.dim is None:
+                remedy = "Widen it after the first input, or give the model its dim."
+                raise invalid("dim", "Learner.widen", "known", "None", remedy)
+            self.model, self.state = self.model.widened(self.state, values)
+            self.dim += len(values)
+
     @overload
     def predict(self, X: ArrayLike, interval: None = None) -> Floats: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -54,6 +54,14 @@ class Record(NamedTuple):
     row: Floats
 
 
+class Stage(NamedTuple):
+    """From which table and row on an encoding had so many entries; both are counted from 0."""
+
+    tables: int
+    rows: int
+    entries: int
+
+
 @dataclass
 class Workbook:
     """A learner, and all that must stay the same from one table to the next.
@@ -63,7 +71,7 @@ class Workbook:
     learner
         What has been learned and bought.
     encoding
-        How a row becomes an input; fixed by the first table.
+        How a row becomes an input; the first table decides, and later ones add to it.
     id
         The column that names the rows; None if rows are numbered, through all tables.
     target
@@ -76,6 +84,8 @@ class Workbook:
         Digests of the tables asked about.
     asked
         The ids of the rows asked about, if a column names them.
+    history
+        How many tables and rows were asked about when the encoding got so many entries, each time it did.
     """
 
     learner: Learner
@@ -86,6 +96,30 @@ class Workbook:
     rows: int = 0
     tables: list[str] = field(default_factory=list)
     asked: KnownIds = field(default_factory=KnownIds)
+    history: list[Stage] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.history = self.history or [Stage(0, 0, len(self.encoding.columns))]
+
+    def grow(self, encoding: Encoding) -> None:
+        """Let inputs have further columns at the end, by an encoding that goes on from the present one."""
+        new = encoding.columns[len(self.encoding.columns) :]
+        constants = [value for entry in new for value in entry.before]
+        # What a model itself adds to a row, such as an intercept, stays last.
+        places = [self.encoding.dim] * len(constants)
+        self.encoding = encoding
+        if constants:
+            self.learner.widen(constants)
+            self.told = {
+                name: record._replace(row=np.insert(record.row, places, constants))
+                for name, record in self.told.items()
+            }
+            self.history.append(Stage(len(self.tables), self.rows, len(encoding.columns)))
+
+    def encoding_at(self, row: int) -> Encoding:
+        """Return the encoding by which a row was asked about; rows are counted from 0, through all tables."""
+        entries = max(stage.entries for stage in self.history if stage.rows <= row)
+        return replace(self.encoding, columns=self.encoding.columns[:entries])
 
     def note_table(self, digest: str, file: str) -> None:
         """Take note of a table that is going to be asked about; the same one a second time is refused."""
@@ -100,7 +134,7 @@ class Workbook:
         again = self.asked.first_known(names) if self.id else None
         if again is not None:
             received = f"{again!r}, which was asked about before"
-            remedy = "`qufur predict` predicts on it again; start anew to name another column of ids."
+            remedy = "Drop the row; `qufur predict` predicts on it again."
             raise invalid("id", batch.file, "of a row that is new", received, remedy)
         answers = self.learner.ask_many(self.encoding.encode(batch), ids=names)
         self.rows += len(batch)
@@ -206,6 +240,7 @@ class Workbook:
             "told": list(self.told),
             "rows": self.rows,
             "tables": self.tables,
+            "history": self.history,
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -246,4 +281,6 @@ class Workbook:
         encoding = Encoding.from_state(own["encoding"])
         # Files without it are of before; what has a label or waits for one is known all the same.
         known = KnownIds([*told, *learner.outstanding]) if asked is None else KnownIds.of_digests(asked)
-        return cls(learner, encoding, own["id"], own["target"], told, own["rows"], own["tables"], known)
+        history = [Stage(*stage) for stage in own.get("history", ())]
+        place = own["id"], own["target"], told, own["rows"], own["tables"], known, history
+        return cls(learner, encoding, *place)

@@ -300,20 +300,20 @@ def test_what_does_not_count_is_said(work, tmp_path):
     start += ["--categorical", "month"]
     first.write_text("year,wind,month\n2011,1,1\n2011,2,2\n2011,4,1\n")
     _, text = work("ask", first, *start)
-    assert "The same in all rows, so without effect, also later: 'year'.\nWhat will vary needs a" in text
+    assert "The same in all rows, so without effect until it varies: 'year'." in text
     assert "New in column" not in text
     second.write_text("year,wind,month\n2011,1,1\n2012,2,10\n" + "2012,2,9\n" * 5000 + "2012,4,3\n")
-    unknown = "New in column 'month' since the first table, so counted as none: 3, 9, 10."
-    for command in ("predict", "ask"):
+    none = "New in column 'month', so counted as none until `qufur ask` meets them:"
+    counted = "New in column 'month', and counted from now on:"
+    for command, note in {"predict": none, "ask": counted}.items():
         _, text = work(command, second, "-o", tmp_path / f"{command}.csv")
-        assert unknown in text.splitlines()
+        assert f"{note} 3, 9, 10." in text.splitlines()
+        assert ("Column 'year' begins to vary, and counts from now on." in text) == (command == "ask")
         assert "The same in all rows" not in text
     second.write_text("year,wind,month\n2013,1,7\n")
-    for command in ("predict", "ask"):
+    for command, note in {"predict": none, "ask": counted}.items():
         out = ["-o", tmp_path / f"{command}.csv", "--force"]
-        assert json.loads(work(command, second, *out, "--json")[1])["notes"] == [
-            "New in column 'month' since the first table, so counted as none: 7."
-        ]
+        assert json.loads(work(command, second, *out, "--json")[1])["notes"] == [f"{note} 7."]
 
 
 @pytest.mark.parametrize("option", [[], ["--json"]])

@@ -2,25 +2,22 @@
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 from tests.refusals import refusal
+from tests.same import same_content
 
-from qufur import Learner, PaperAdam, QuFUR, Ridge, Softmax
+from qufur import Experts, FisherSoftmax, KernelRidge, Learner, PaperAdam, QuFUR, Ridge, Softmax
 from qufur.models.gram.factor import FactorGram
 from qufur.models.gram.inverse import InverseGram
 from qufur.models.gram.low_rank import LowRankGram
 from qufur.models.widen import wider
+from qufur.snapshot import encode
 
 
 def data(rows, dim, *, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, dim)) / dim**0.5
     return X, X @ np.linspace(-0.5, 0.5, dim) + 0.1 * rng.normal(size=rows)
-
-
-def widened(learner, after):
-    learner.state = wider(learner.state, learner.model, after)
-    learner.model, learner.dim = after, after.dim
-    return learner
 
 
 def play(learner, X, labels, *, delay=3):
@@ -50,6 +47,7 @@ CASES = {
     "factor": (Ridge, {"regularization": 0.3}, FactorGram, 40, 5, 1e5),
     "intercept": (Ridge, {"intercept": True, "label_range": (0, 3)}, InverseGram, 40, 5, 1.0),
     "forgetting": (Ridge, {"half_life": 20}, InverseGram, 40, 5, 1.0),
+    "weighted": (Ridge, {"intercept": True, "importance": 0.7}, InverseGram, 40, 5, 1.0),
 }
 
 
@@ -65,7 +63,8 @@ def test_new_columns_are_as_if_they_had_always_been_there(case):
     assert_same(*before)
     assert isinstance(late.state.labelled.form, form)
     assert late.outstanding  # in whose rows the columns are new, too
-    widened(late, kind(dim + 3, **options))
+    late.widen(np.zeros(3))
+    assert late.model == early.model
     assert late.outstanding == early.outstanding
     assert_same(play(late, X[rows:], y[rows:]), play(early, X[rows:], y[rows:]))
     np.testing.assert_allclose(late.predict(np.eye(dim + 3)), early.predict(np.eye(dim + 3)), rtol=1e-8)
@@ -78,7 +77,7 @@ def test_the_tests_of_the_fit_go_on():
     late, early = Learner(Ridge(2), QuFUR(2.0)), Learner(Ridge(4), QuFUR(2.0))
     late.learn(X[:450, :2], y[:450])
     early.learn(X[:450], y[:450])
-    widened(late, Ridge(4))
+    late.widen([0, 0])
     for learner in (late, early):
         learner.learn(X[450:], y[450:])
     tests = [learner.state.labelled.tested().array() for learner in (late, early)]
@@ -93,7 +92,7 @@ def test_the_risk_is_kept():
     )
     late.learn(X[:, :2], y)
     early.learn(X * [1, 1, 0, 0], y)
-    widened(late, Ridge(4, regularization=5.0))
+    late.widen([0, 0])
     risks = (learner.state.labelled.form.risk(1.0) for learner in (late, early))
     np.testing.assert_allclose(*risks, rtol=1e-9)
 
@@ -107,7 +106,9 @@ def test_a_classifier_gets_columns_and_classes():
     play(late, X[:30, :4], classes[:30])
     play(early, X[:30], classes[:30])
     before = late.state.probabilities(X[:, :4])
-    widened(late, Softmax(6, 3))
+    late.widen([0, 0])
+    late.state = wider(late.state, late.model, Softmax(6, 3))
+    late.model = late.state.model
     after = late.state.probabilities(X)[:, :2]  # a new class takes its share from all others alike
     np.testing.assert_allclose(after / after.sum(axis=1, keepdims=True), before, rtol=1e-12)
     for learner in (late, early):
@@ -122,16 +123,58 @@ def test_what_was_widened_can_be_saved(tmp_path):
     X, y = data(20, 3)
     learner = Learner(Ridge(2), QuFUR(2.0))
     play(learner, X[:10, :2], y[:10])
-    widened(learner, Ridge(3))
+    learner.widen([0])
     learner.save(tmp_path / "wide")
     again = Learner.load(tmp_path / "wide")
     assert [a == b for a, b in zip(map(again.ask, X), map(learner.ask, X), strict=True)] == [True] * 20
 
 
-def test_what_cannot_be_widened_is_refused():
-    adam = Softmax(2, 2, training=PaperAdam())
-    assert refusal(lambda: wider(adam.start(), adam, Softmax(3, 2))).startswith(
-        "training of wider must be Converged"
-    )
+def test_a_kernel_gets_columns_that_make_no_difference_to_it():
+    X, y = data(40, 5)
+    X[:20, 3:] = 0.0
+    late, early = (Learner(KernelRidge(RBF(0.5), regularization=0.1), QuFUR(2.0)) for _ in range(2))
+    assert_same(play(late, X[:20, :3], y[:20]), play(early, X[:20], y[:20]))
+    late.widen([0, 0])
+    assert late.model.dim is None
+    assert_same(play(late, X[20:], y[20:]), play(early, X[20:], y[20:]))
+
+
+def asked_once(model):
+    learner = Learner(model, QuFUR(9.0))
+    learner.ask([0.5, 0.5])
+    return learner
+
+
+@pytest.mark.parametrize(
+    ("learner", "constants", "message"),
+    [
+        (
+            asked_once(Ridge(2)),
+            [0, 5],
+            "constants of Learner.widen must be 0 for Ridge, which does not shift",
+        ),
+        (asked_once(Ridge(2)), [np.nan], "constants of Learner.widen must be finite, got nan"),
+        (asked_once(KernelRidge(RBF(1.0))), [3], "constants of Learner.widen must be 0 for KernelRidge"),
+        (
+            asked_once(KernelRidge(RBF([1.0, 2.0]))),
+            [0],
+            "kernel of Learner.widen must be one to which columns",
+        ),
+        (asked_once(Softmax(2, 2, training=PaperAdam())), [0], "training of wider must be Converged"),
+        (
+            asked_once(FisherSoftmax(2, 2)),
+            [0],
+            "model of Learner.widen must be one that takes further columns",
+        ),
+        (Learner(Experts(), QuFUR(1.0)), [0], "dim of Learner.widen must be known, got None. Widen it after"),
+    ],
+)
+def test_what_cannot_be_widened_is_refused_and_stays(learner, constants, message):
+    before = encode(learner)
+    assert refusal(lambda: learner.widen(constants)).startswith(message)
+    assert same_content(before, encode(learner))
+
+
+def test_another_model_is_not_a_wider_one():
     message = refusal(lambda: wider(Ridge(2).start(), Ridge(2), Softmax(3, 2)))
     assert message == "after of wider must be a Ridge, got Softmax."

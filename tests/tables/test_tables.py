@@ -447,16 +447,16 @@ COLUMNS = [
     (
         of("a,b\n1,1\n2,1\n,1\n4,1\n,1\n"),
         "column 'a' of t.csv must be without missing cells, got an empty cell in row 3. "
-        "Fill it, drop the row, --skip the column, or give --impute.",
+        "Fill it, drop the row, --skip a, or give --impute.",
     ),
     (
         of("a,b\n,1\n,1\n", impute=True),
-        "column 'a' of t.csv must be of some value, got missing cells only. Skip",
+        "column 'a' of t.csv must be of some value, got missing cells only. It is no input yet: --skip a.",
     ),
     (
         of("a\n1\n2\nn/a\n", numeric=["a"]),
         "column 'a' of t.csv must be finite numbers, got 'n/a' in row 3. "
-        "Correct the cell, drop the row, or skip the column.",
+        "Correct the cell, drop the row, or --skip a.",
     ),
     (
         of("a\n1e300\n-1e300\n"),
@@ -478,16 +478,21 @@ COLUMNS = [
     ),
 ]
 LATER = [
-    (later("a,b\n1,x\n"), "column 'c' of t.csv must be one of 'a', 'b', got no such column."),
+    (
+        later("a,b\n1,x\n"),
+        "column 'c' of t.csv must be one of 'a', 'b', got no such column. "
+        "--impute takes a column that is lacking as empty cells.",
+    ),
     (
         later("a,c\n1,x\n2,x\n3 m,x\n"),
-        "column 'a' of t.csv must be finite numbers, got '3 m' in row 3. Correct the cell or drop the row.",
+        "column 'a' of t.csv must be finite numbers, got '3 m' in row 3. "
+        "Correct the cell, drop the row, or give --impute, which takes it as empty.",
     ),
     (later("a,c\n1,x\n2,x\ninf,x\n"), "column 'a' of t.csv must be finite numbers, got 'inf' in row 3."),
     (
         later("a,c\n1,x\n2,x\n,x\n"),
         "column 'a' of t.csv must be finite numbers, got an empty cell in row 3. "
-        "Fill it, drop the row, or start anew with --impute.",
+        "Fill it, drop the row, or give --impute.",
     ),
     (
         later("a,c\n1,\n"),

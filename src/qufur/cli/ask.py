@@ -10,22 +10,14 @@ import typer
 from qufur.cli import show
 from qufur.cli.columns import Columns
 from qufur.cli.first_table import check_target, started
-from qufur.cli.loop import (
-    NewCategories,
-    Rows,
-    State,
-    Write,
-    digest_of,
-    files_of,
-    locked,
-    on_constant_columns,
-    table,
-)
+from qufur.cli.growth import on_constant_columns, on_growth
+from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
     BUDGET,
     MODEL,
     TABLE,
+    AddColumn,
     CategoricalColumns,
     EmbeddingColumn,
     Force,
@@ -101,6 +93,7 @@ def ask(
         ),
     ] = None,
     impute: Impute = False,
+    add_column: AddColumn = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
     ] = None,
@@ -124,29 +117,28 @@ def ask(
         "--id": id,
         "--seed": seed,
     }
-    columns = Columns(skip, categorical, embedding, text, text_model, impute)
+    columns = Columns(skip, categorical, embedding, text, text_model, impute, add_column)
     check_table(out, files_of(state) | {"the table": data})
     with locked(state):
         digest = digest_of(data)
-        book, total = (
-            (_continued(state, first, columns), None)
-            if state.exists()
-            else started(data, first, columns, quiet=json)
-        )
+        if state.exists():
+            book = _continued(state, first, columns)
+            total, notes = _grown(book, data, columns, quiet=json)
+        else:
+            book, total = started(data, first, columns, quiet=json)
+            notes = on_constant_columns(book.encoding)
         book.note_table(digest, data.name)
         if not force:
             check_answered(book, out)
         rows = Rows(data, None if json else "Asking", text=book.encoding.text is not None, total=total)
-        new = NewCategories(book.encoding)
-        wanted = _write(book, rows, out, new)
+        wanted = _write(book, rows, out)
         book.save(state)  # last: until then the same call makes the same file again
-    notes = [*(on_constant_columns(book.encoding) if total else []), *new.notes()]
     _print(book, rows.count, wanted, out, notes, json)
 
 
 def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Workbook:
-    for name, value in (first | columns.said).items():
-        if value is not None and name != "--text-model":
+    for name, value in (first | columns.fixed).items():
+        if value is not None:
             remedy = "It is fixed by the first table."
             raise invalid(name, "qufur ask", "left out once the state file is there", repr(value), remedy)
     book = Workbook.load(state)
@@ -156,7 +148,18 @@ def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Workbook
     return book
 
 
-def _write(book: Workbook, rows: Rows, out: Path, new: NewCategories) -> int:
+def _grown(book: Workbook, data: Path, columns: Columns, *, quiet: bool) -> tuple[int, list[str]]:
+    """Let inputs get the columns that a later table needs; return its number of rows, and what is new."""
+    rows = columns.rows(data, quiet=quiet)
+    aside = [*rows.file.aside(book.target), *filter(None, [book.id])]
+    growth = columns.growth(book.encoding, scale=not book.learner.model.scales_inputs, aside=aside)
+    for batch in rows:
+        growth.add(batch)
+    book.grow(growth.grown)
+    return rows.count, on_growth(growth)
+
+
+def _write(book: Workbook, rows: Rows, out: Path) -> int:
     """Write the rows to label with what a person needs to label them; return how many."""
     id, target = heading(book.id_column), heading(book.target)
     prediction = free("prediction", {id, target})
@@ -165,12 +168,11 @@ def _write(book: Workbook, rows: Rows, out: Path, new: NewCategories) -> int:
         if heading(name) not in (id, target, prediction) and not _is_embedding(column):
             shown.setdefault(heading(name), name)
     with table(out, [id, *shown, prediction, target]) as write:
-        return sum(_write_batch(book, batch, list(shown.values()), write, new) for batch in rows)
+        return sum(_write_batch(book, batch, list(shown.values()), write) for batch in rows)
 
 
-def _write_batch(book: Workbook, batch: Batch, shown: list[str], write: Write, new: NewCategories) -> int:
+def _write_batch(book: Workbook, batch: Batch, shown: list[str], write: Write) -> int:
     answers = book.ask(batch)
-    new.add(batch)
     places = answers.query.nonzero()[0].tolist()
     columns = [batch.columns[name] for name in shown]
     write(

@@ -9,7 +9,7 @@ from typing import Any
 
 from qufur.cli.loop import Rows
 from qufur.errors import invalid
-from qufur.tables import Encoding
+from qufur.tables import Encoding, Growth
 from qufur.tables.embeddings import BERT
 
 
@@ -23,6 +23,7 @@ class Columns:
     text: str | None = None
     text_model: str | None = None
     impute: bool = False
+    add_column: Sequence[str] | None = None
 
     @property
     def said(self) -> dict[str, Any]:
@@ -33,6 +34,20 @@ class Columns:
         """Complain about options that do not go together, before a long table is looked at."""
         if self.text_model is not None and self.text is None:
             raise invalid("--text-model", command, "left out without --text", repr(self.text_model))
+        if self.add_column:
+            allowed = "left out for the first table, whose columns are inputs unless skipped"
+            raise invalid("--add-column", command, allowed, repr(self.add_column[0]))
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """The options that only the first table takes; kinds of columns that are new may be said later."""
+        added = set(self.add_column or ())
+        later = {"--impute", "--add-column", "--text-model"}
+        if added.issuperset(self.categorical or ()):
+            later.add("--categorical")
+        if self.embedding in added:
+            later.add("--embedding")
+        return {name: value for name, value in self.said.items() if name not in later}
 
     def rows(self, data: Path, *, quiet: bool) -> Rows:
         """Return the rows of a table that is looked at for the first time."""
@@ -52,4 +67,16 @@ class Columns:
             text_model=self.text_model or BERT,
             impute=self.impute,
             scale=scale,
+        )
+
+    def growth(self, encoding: Encoding, *, scale: bool, aside: Sequence[str]) -> Growth:
+        """Return the pass over a later table that shows what it adds; columns `aside` are no inputs."""
+        return Growth(
+            encoding,
+            add=self.add_column or (),
+            categorical=self.categorical or (),
+            embedding=self.embedding,
+            impute=self.impute,
+            scale=scale,
+            aside=aside,
         )

@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -19,7 +18,7 @@ from filelock import FileLock, Timeout
 from qufur.errors import invalid
 from qufur.progress import track_rows
 from qufur.storage.atomic import replacing
-from qufur.tables import Batch, Encoding, open_table
+from qufur.tables import Batch, open_table
 from qufur.tables.written import escaped
 from qufur.workbook import Workbook
 
@@ -27,8 +26,6 @@ Write = Callable[[Iterable[Sequence[Any]]], None]
 State = Annotated[Path, typer.Option(metavar="FILE", help="The state file of the work.")]
 ROWS, ROWS_OF_TEXT = 4096, 32
 """Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
-SHOWN = 5
-"""How many names a note lists."""
 
 
 @contextmanager
@@ -123,42 +120,3 @@ class Rows:
         for batch in shown:
             self.count += len(batch)
             yield batch
-
-
-def on_constant_columns(encoding: Encoding) -> list[str]:
-    """Say which columns of the first table have no effect from now on."""
-    if not encoding.constant:
-        return []
-    return [
-        f"The same in all rows, so without effect, also later: {_few(map(repr, encoding.constant))}.",
-        "What will vary needs a start with --categorical, or with a table in which it does.",
-    ]
-
-
-class NewCategories:
-    """The categories that the first table did not have, gathered batch by batch."""
-
-    def __init__(self, encoding: Encoding) -> None:
-        self._encoding = encoding
-        self._found: defaultdict[str, set[str]] = defaultdict(set)
-
-    def add(self, batch: Batch) -> None:
-        """Look at a batch that was encoded."""
-        for name, new in self._encoding.new_categories(batch).items():
-            self._found[name] |= new
-
-    def notes(self) -> list[str]:
-        """Say what they are."""
-        return [
-            f"New in column {name!r} since the first table, so counted as none: {_few(new)}."
-            for name, new in ((name, sorted(new, key=_order)) for name, new in self._found.items())
-        ]
-
-
-def _few(words: Iterable[str]) -> str:
-    listed = list(words)
-    return ", ".join(listed[:SHOWN]) + (", …" if len(listed) > SHOWN else "")
-
-
-def _order(category: str) -> tuple[int, str]:
-    return len(category), category  # which puts 9 before 10

@@ -29,6 +29,14 @@ TextModel = Annotated[
     typer.Option(metavar="NAME", help=f"Model that reads text, or its folder; {BERT} by default."),
 ]
 Impute = Annotated[bool, typer.Option(help="Let cells be missing.")]
+AddColumn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--add-column",
+        metavar="COLUMN",
+        help="Later: a new column that becomes an input. May be given several times.",
+    ),
+]
 Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Seeds of streams and coins to average over.")]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Processes.")]
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where tables and figures go.")]

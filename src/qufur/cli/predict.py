@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.loop import NewCategories, Rows, State, files_of, opened, table
-from qufur.cli.options import TABLE, Force, Json
+from qufur.cli.growth import on_prediction
+from qufur.cli.loop import Rows, State, files_of, opened, table
+from qufur.cli.options import TABLE, Force, Impute, Json
 from qufur.cli.outputs import check_answered, check_table
-from qufur.tables import ids
+from qufur.tables import Growth, ids
 from qufur.tables.written import free, heading
 
 
@@ -22,6 +23,7 @@ def predict(
     text_model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model that reads text, to let it be fetched.")
     ] = None,
+    impute: Impute = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -33,15 +35,17 @@ def predict(
     if text_model is not None:
         book.encoding.fetch(text_model)
     rows = Rows(data, None if json else "Predicting", text=book.encoding.text is not None)
-    new = NewCategories(book.encoding)
+    growth = Growth(book.encoding, impute=impute)
+    encoding = growth.known
     id = heading(book.id or "row")
     with table(out, [id, *(free(name, {id}) for name in ("prediction", "uncertainty"))]) as write:
         for batch in rows:
-            X = book.encoding.encode(batch)
-            new.add(batch)
+            growth.add(batch)
+            X = encoding.encode(batch)
             columns = ids(batch, book.id), book.learner.predict(X), book.learner.uncertainty(X)
             write((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
+    notes = on_prediction(growth)
     if json:
-        show.print_json({"rows": rows.count, "notes": new.notes()})
+        show.print_json({"rows": rows.count, "notes": notes})
         return
-    print(f"{rows.count} rows predicted: written to {out}.", *new.notes(), sep="\n")
+    print(f"{rows.count} rows predicted: written to {out}.", *notes, sep="\n")

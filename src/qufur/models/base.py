@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from qufur.arrays import Bools, Floats
+from qufur.errors import invalid
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.diagnostics.outliers import KnownRange
 
@@ -129,6 +130,16 @@ class Model(ABC):
     def without_fits(self) -> Model:
         """Return a model with the same Δ that learns faster, to find out what would be queried."""
         return self
+
+    def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Return the model of inputs with further columns at the end, and its state, in place of this one.
+
+        It is the state that would be there if the columns had been constants in all inputs so far. Models
+        that cannot tell refuse.
+        """
+        allowed = "one that takes further columns, such as Experts or Ridge"
+        remedy = "Give this one all columns from the start."
+        raise invalid("model", "Learner.widen", allowed, type(self).__name__, remedy)
 
     def describe(self) -> dict[str, Any]:
         """Return the arguments that make the model, as values that JSON knows or NumPy's."""

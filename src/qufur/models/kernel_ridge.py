@@ -12,6 +12,7 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, check_shapes, set_fields
 from qufur.errors import invalid
+from qufur.models.base import Model, State
 from qufur.models.gram.kernel import Kernel, KernelGram, adds_noise, noise_in
 from qufur.models.least_squares import LeastSquares
 from qufur.models.least_squares_state import LeastSquaresState
@@ -85,6 +86,22 @@ class KernelRidge(LeastSquares):
     def start(self) -> LeastSquaresState:
         return LeastSquaresState(self)
 
+    def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Take further columns that were 0, where they make no difference to the kernel."""
+        from qufur.models.widen import check_zeros
+
+        check_zeros(constants, self)
+        values, arrays = state.save()
+        wide = {name: _wider(name, array, len(constants)) for name, array in arrays.items()}
+        for name in ("labelled.rows", "pending"):
+            if not _alike(self.kernel, arrays[name], wide[name]):
+                allowed, remedy = "one to which columns of 0 make no difference", "Experts takes any columns."
+                raise invalid("kernel", "Learner.widen", allowed, repr(self.kernel), remedy)
+        after = self if self.dim is None else dataclasses.replace(self, dim=self.dim + len(constants))
+        moved = after.start()
+        moved.restore(values, wide)
+        return after, moved
+
     def describe(self) -> dict[str, Any]:
         fields = {name.name: getattr(self, name.name) for name in dataclasses.fields(self)}
         return {**fields, "kernel": describe_kernel(self.kernel)}
@@ -95,6 +112,20 @@ class KernelRidge(LeastSquares):
 
         smooth = RBF(1.0) + 0.5 * DotProduct(sigma_0=1.0)
         return [cls(DotProduct(sigma_0=0.0), dim=dim), cls(smooth, regularization=0.1, label_range=(1, 5))]
+
+
+def _wider(name: str, array: Floats, columns: int) -> Floats:
+    """Return inputs, where there are some, with columns of 0 at the end."""
+    rows = name.endswith("rows") or name == "pending"
+    return np.pad(array, ((0, 0), (0, columns))) if rows and len(array) else array
+
+
+def _alike(kernel: Kernel, X: Floats, wide: Floats) -> bool:
+    """Return whether the kernel takes some rows for the same as others."""
+    try:
+        return not len(X) or np.allclose(kernel(X), kernel(wide), rtol=1e-12)
+    except Exception:  # one that knows the number of columns, or a user's
+        return False
 
 
 def _adds_noise(kernel: Kernel, columns: int) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, as_number, set_fields
 from qufur.errors import invalid
+from qufur.models.base import Model, State
 from qufur.models.gram.gram import Gram
 from qufur.models.least_squares import LeastSquares
 from qufur.models.least_squares_state import LeastSquaresState
@@ -137,6 +138,12 @@ class Ridge(LeastSquares):
 
             return ForgettingState(self, self.half_life)
         return LeastSquaresState(self)
+
+    def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Take further columns that were 0: M then has λ on the new diagonal, and 0 beside it."""
+        from qufur.models.widen import with_columns_of_zeros
+
+        return with_columns_of_zeros(self, state, constants)
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Ridge]:

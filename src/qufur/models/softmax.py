@@ -129,6 +129,12 @@ class Softmax(Model):
         """Return the state of a learner that has seen nothing."""
         return SoftmaxState(self)
 
+    def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Take further columns that were 0, where training does not remember its steps."""
+        from qufur.models.widen import with_columns_of_zeros
+
+        return with_columns_of_zeros(self, state, constants)
+
     @classmethod
     def examples(cls, dim: int) -> Sequence[Softmax]:
         """Return small instances for the contract checks."""
@@ -159,6 +165,7 @@ class FisherSoftmax(Softmax):
 
     label_free = False
     monotone = False
+    widened = Model.widened
 
     def sizes(self, X: Floats) -> None:
         return None

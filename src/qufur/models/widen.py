@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
+from qufur.arrays import Floats
 from qufur.errors import invalid
-from qufur.models.base import State
+from qufur.models.base import Model, State
 from qufur.models.ridge import Ridge
 from qufur.models.softmax import Softmax
 from qufur.models.training.converged import Converged
@@ -42,13 +44,31 @@ def wider(state: State, before: Ridge | Softmax, after: Ridge | Softmax) -> Stat
     return moved
 
 
+def with_columns_of_zeros(
+    model: Ridge | Softmax, state: State, constants: Floats
+) -> tuple[Ridge | Softmax, State]:
+    """Return the model with so many more columns, and its state; columns that were not 0 are refused."""
+    check_zeros(constants, model)
+    after = dataclasses.replace(model, dim=model.dim + len(constants))
+    return after, wider(state, model, after)
+
+
+def check_zeros(constants: Floats, model: Model) -> None:
+    """Refuse constants for which the past would have been another one."""
+    if constants.any():
+        allowed = f"0 for {type(model).__name__}, which does not shift columns"
+        remedy = "Subtract it from its column, or use Experts, which takes any."
+        raise invalid("constants", "Learner.widen", allowed, f"{constants[constants != 0][0]:g}", remedy)
+
+
 def _wider_ridge(arrays: Arrays, before: Ridge, after: Ridge) -> Arrays:
     at, new = before.dim, after.dim - before.dim
     return {name: _wider_array(name, array, at, new, before.penalty) for name, array in arrays.items()}
 
 
 def _wider_array(name: str, array: Array, at: int, new: int, penalty: float) -> Array:
-    name = name.removeprefix("labelled.").removeprefix("queried.")
+    for part in ("labelled.", "queried.", "weighted."):
+        name = name.removeprefix(part)
     if name in _ALONG or (name == "pending" and len(array)):
         return _inserted(array, at, new)
     if name in _POWER_ON_DIAGONAL:

@@ -67,7 +67,7 @@ class Table(Stream):
         self._encoding = encoding
         self.target, self.domain = target, domain or self._file.domain
         if encoding is not None:
-            features = [column.name for column in encoding.columns]
+            features = list(dict.fromkeys(column.name for column in encoding.columns))
         aside = {*self._file.aside(target, domain), *skip}
         self.features = tuple(self._columns(aside) if features is None else features)
         self.dim = len(self.features) if encoding is None else encoding.dim

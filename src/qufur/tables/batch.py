@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from qufur.errors import invalid
 
 Column = list[Any] | NDArray[Any]
-FILL = "Fill it, drop the row, or start anew with --impute."
+FILL = "Fill it, drop the row, or give --impute."
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,10 @@ class Batch:
         """Return the number that a row has in its file."""
         return self.first + place
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a column of this name."""
+        return name in self.columns or name in self.numbers
+
     def column(self, name: str) -> Column:
         """Return a column, or complain that there is none of this name."""
         if name in self.columns:
@@ -62,6 +66,16 @@ class Batch:
         matrix, place = self.numbers[name]
         column: NDArray[Any] = np.asarray(self.columns[matrix])[:, place]
         return column
+
+    def cells(self, name: str, impute: bool) -> Column:
+        """Return the column of an input; with `impute` one that is lacking has empty cells."""
+        if self.has(name):
+            return self.column(name)
+        if impute:
+            return [None] * len(self)
+        allowed, received, meant = nearest(name, list(self.columns))
+        remedy = f"{meant} --impute takes a column that is lacking as empty cells.".strip()
+        raise invalid(f"column {name!r}", self.file, allowed, received, remedy)
 
     def refuse(self, name: str, place: int, allowed: str, remedy: str) -> ValueError:
         """Build the error for one of the cells."""

@@ -99,6 +99,19 @@ def numbers(column: Column) -> Floats | None:
     return None if floats is None or np.isinf(floats).any() else floats[:, None]
 
 
+def numbers_or_nan(column: Column) -> Floats:
+    """Return the cells as (n, 1) floats, NaN also where a cell is no number.
+
+    >>> numbers_or_nan(["1", None, "n/a"]).ravel()
+    array([ 1., nan, nan])
+    """
+    floats = numbers(column)
+    if floats is None:
+        cells = (numbers(column[place : place + 1]) for place in range(len(column)))
+        floats = np.array([[np.nan] if cell is None else cell[0] for cell in cells])
+    return floats
+
+
 def truths(column: list[Any]) -> Floats | None:
     """Return cells that are all true or false as 1 and 0; None if one is not."""
     found = [{"true": 1.0, "false": 0.0}.get(cell) if isinstance(cell, str) else None for cell in column]

@@ -11,30 +11,43 @@ import numpy as np
 
 from qufur.arrays import LARGEST, Bools, Floats, Ints
 from qufur.tables.batch import FILL, Batch, Column
-from qufur.tables.cells import category, first_bad, first_other, listed, numbers, vectors
+from qufur.tables.cells import (
+    category,
+    first_bad,
+    first_other,
+    is_missing,
+    listed,
+    numbers,
+    numbers_or_nan,
+    vectors,
+)
 from qufur.tables.text_vectors import text_vectors
 
 CORRECT = "Correct the cell or drop the row."
+NO_NUMBER = "Correct the cell, drop the row, or give --impute, which takes it as empty."
 
 
 @dataclass(frozen=True)
 class Numeric:
     """A number per cell, or a list of them: as it is, or (number − mean) / deviation.
 
-    What was constant in the first table is 0 for good if it is scaled.
+    What was constant in the table of its moments is 0 if it is scaled.
 
     Parameters
     ----------
     name
         Of the column.
     mean, deviation
-        Of the first table, one per number in a cell.
+        Of the table in which it came, one per number in a cell.
     vector
         Whether cells are lists.
     blanks
         Whether an indicator of missing cells is added.
     scaled
         Whether numbers are scaled; models that scale inputs take them as they are.
+    added
+        Whether the column came later than others: an indicator is then 1 where the number is known. Rows of
+        before are like missing cells.
     """
 
     name: str
@@ -43,13 +56,26 @@ class Numeric:
     vector: bool = False
     blanks: bool = False
     scaled: bool = field(default=True, kw_only=True)
+    added: bool = field(default=False, kw_only=True)
     kind: ClassVar[str] = "numeric"
 
     @property
     def names(self) -> list[str]:
         """One per column of x."""
         own = [f"{self.name}[{j}]" for j in range(len(self.mean))] if self.vector else [self.name]
-        return [*own, f"{self.name} missing"] if self.blanks else own
+        indicators = {"missing": self.blanks, "known": self.added}
+        return [*own, *(f"{self.name} {what}" for what, there in indicators.items() if there)]
+
+    @property
+    def before(self) -> list[float]:
+        """What the columns of x were for rows that came before this entry."""
+        own = [0.0] * len(self.mean) if self.scaled else list(self.mean)
+        return [*own, *[0.0] * (self.blanks + self.added)]
+
+    @property
+    def tells_missing(self) -> bool:
+        """Whether an indicator says where cells are missing."""
+        return self.blanks or self.added
 
     @property
     def allowed(self) -> str:
@@ -57,12 +83,13 @@ class Numeric:
         return f"lists of {len(self.mean)} finite numbers" if self.vector else "finite numbers"
 
     def encode(self, batch: Batch, impute: bool) -> Floats:
-        """Return the columns of x; with `impute` a missing cell is the mean."""
-        column = batch.column(self.name)
-        values = self._read(column)
+        """Return the columns of x; with `impute` a cell that is missing or no number is the mean."""
+        column = batch.cells(self.name, impute)
+        read = numbers_or_nan if impute and self.is_single else self._read
+        values = read(column)
         if values is None:
             place = first_bad(column, self._read)
-            raise batch.refuse(self.name, place, self.allowed, CORRECT)
+            raise batch.refuse(self.name, place, self.allowed, NO_NUMBER if self.is_single else CORRECT)
         missing: Bools = np.isnan(values[:, 0])
         if missing.any() and not impute:
             raise batch.refuse(self.name, int(missing.argmax()), self.allowed, FILL)
@@ -71,7 +98,7 @@ class Numeric:
         if odd.any():
             large = "not too large to be scaled" if self.scaled else f"below {LARGEST:g} in size"
             raise batch.refuse(self.name, int(odd.argmax()), f"numbers {large}", CORRECT)
-        return np.column_stack([encoded, missing]) if self.blanks else encoded
+        return np.column_stack([encoded, *[missing] * self.blanks, *[~missing] * self.added])
 
     def transform(self, values: Floats) -> Floats:
         """Return numbers as inputs, too large ones included."""
@@ -82,6 +109,11 @@ class Numeric:
         with np.errstate(over="ignore"):
             np.divide(values - np.array(self.mean), deviation, out=scaled, where=deviation > 0)
         return scaled
+
+    @property
+    def is_single(self) -> bool:
+        """Whether a cell is one number, and not a list or a text."""
+        return not self.vector
 
     @property
     def _read(self) -> Callable[[Column], Floats | None]:
@@ -113,14 +145,14 @@ class Text(Numeric):
 
 @dataclass(frozen=True)
 class Categorical:
-    """A category per cell, one-hot; one that the first table did not have is all zeros.
+    """A category per cell, one-hot; one that is not among the categories is all zeros.
 
     Parameters
     ----------
     name
         Of the column.
     categories
-        Of the first table, sorted.
+        Those of one table, sorted; later ones have an entry of their own.
     blanks
         Whether missing cells are a category of their own.
     """
@@ -136,6 +168,16 @@ class Categorical:
         own = [f"{self.name}={category}" for category in self.categories]
         return [*own, f"{self.name} missing"] if self.blanks else own
 
+    @property
+    def before(self) -> list[float]:
+        """What the columns of x were for rows that came before this entry."""
+        return [0.0] * len(self.names)
+
+    @property
+    def tells_missing(self) -> bool:
+        """Whether an indicator says where cells are missing."""
+        return self.blanks
+
     def encode(self, batch: Batch, impute: bool) -> Floats:
         """Return the columns of x."""
         codes = self._codes(batch, impute)
@@ -144,16 +186,11 @@ class Categorical:
         onehot[known, codes[known]] = 1.0
         return onehot
 
-    def new(self, batch: Batch) -> set[str]:
-        """Return the categories that the first table did not have; the batch is known to be in order."""
-        cells = set(listed(batch.column(self.name))) - {None}
-        return {category(cell) for cell in cells} - set(self.categories)
-
     def _codes(self, batch: Batch, impute: bool) -> Ints:
-        column = batch.column(self.name)
+        column = batch.cells(self.name, impute)
         other = first_other(column)
         if other is not None:
-            raise batch.refuse(self.name, other, "text or numbers", "Correct the cell or drop the row.")
+            raise batch.refuse(self.name, other, "text or numbers", CORRECT)
         cells = listed(column)
         if None in cells and not impute:
             raise batch.refuse(self.name, cells.index(None), "a category in every row", FILL)
@@ -163,8 +200,38 @@ class Categorical:
         return np.fromiter(map(codes.__getitem__, cells), np.int64, len(cells))
 
 
-Kind = Numeric | Categorical | Text
-KINDS: dict[str, type[Kind]] = {kind.kind: kind for kind in (Numeric, Categorical, Text)}
+@dataclass(frozen=True)
+class Missing:
+    """1 where a cell is missing, for a column that had no missing cells when it came.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    numeric
+        Whether a cell that is no number counts as missing.
+    """
+
+    name: str
+    numeric: bool
+    kind: ClassVar[str] = "missing"
+    before: ClassVar[list[float]] = [0.0]
+    tells_missing: ClassVar[bool] = True
+
+    @property
+    def names(self) -> list[str]:
+        """One per column of x."""
+        return [f"{self.name} missing"]
+
+    def encode(self, batch: Batch, impute: bool) -> Floats:
+        """Return the column of x."""
+        column = batch.cells(self.name, impute)
+        missing = np.isnan(numbers_or_nan(column)[:, 0]) if self.numeric else is_missing(column)
+        return missing[:, None].astype(np.float64)
+
+
+Kind = Numeric | Categorical | Text | Missing
+KINDS: dict[str, type[Kind]] = {kind.kind: kind for kind in (Numeric, Categorical, Text, Missing)}
 
 
 def kind_state(kind: Kind) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""From rows of mixed columns to inputs, in a way that the first table decides."""
+"""From rows of mixed columns to inputs, in a way that the first table decides and later ones add to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, spread
-from qufur.tables.columns import Categorical, Kind, Numeric, Text, kind_from_state, kind_state
+from qufur.tables.columns import Kind, Numeric, Text, kind_from_state, kind_state
 from qufur.tables.embeddings import BERT
 from qufur.tables.plain import numbers_in_text
 from qufur.tables.survey import Survey, TextSurvey
@@ -22,24 +22,28 @@ from qufur.tables.text_vectors import vectors_of
 class Encoding:
     """What becomes of each column; made from the first table, and followed by every later one.
 
+    It never changes; `Growth` makes one with further entries at the end, whose inputs come after all others.
+
     * Numeric columns stay as they are, for models that scale inputs. If scaled, they become
-      (number − mean) / deviation, with the moments of the first table; a column that was constant there is 0
-      for good. Embeddings are treated so, number by number.
+      (number − mean) / deviation, with the moments of the first table; a column that was constant there is
+      0. Embeddings are treated so, number by number.
     * A column of text becomes the embedding that a language model makes of it.
     * Categorical columns become one-hot over the categories of the first table in sorted order. A category
       that the first table did not have becomes all zeros.
-    * Missing cells are errors unless `impute`. Then a missing number is the mean of the first table, and
-      columns that had missing cells there get an indicator; a missing category is one of its own if the first
-      table had missing cells there, and all zeros if not.
-    * The order of columns in later tables does not matter. A column that is lacking there is an error, one
-      that is new is ignored.
+    * Missing cells are errors unless `impute`. Then a missing number is the mean of the first table, and so
+      is a later cell that is no number; columns that had missing cells there get an indicator. A missing
+      category is one of its own if the first table had missing cells there, and all zeros if not.
+    * The order of columns in later tables does not matter. A column that is lacking there is an error, and
+      with `impute` all its cells are missing; one that is new is ignored.
 
     Parameters
     ----------
     columns
-        The columns used, in the order of the first table.
+        The columns used, in the order of the first table; then further entries for them, or for new columns.
     impute
         Whether cells may be missing.
+    aside
+        The columns of the first table that are no inputs; None if that is not known.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class Encoding:
 
     columns: tuple[Kind, ...]
     impute: bool = False
+    aside: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -122,6 +127,7 @@ class Encoding:
         return cls(
             tuple(replace(kind, scaled=scale) if isinstance(kind, Numeric) else kind for kind in kinds),
             impute,
+            tuple(sorted(aside)),
         )
 
     @property
@@ -149,17 +155,19 @@ class Encoding:
 
     @property
     def constant(self) -> list[str]:
-        """The scaled columns of one number only in the first table, which say nothing from then on."""
-        return [
-            column.name
-            for column in self.columns
-            if isinstance(column, Numeric) and column.scaled and column.deviation == (0.0,)
-        ]
+        """The scaled columns of one number only so far, which say nothing until they vary."""
+        varied: dict[str, bool] = {}
+        for column in self.columns:
+            if isinstance(column, Numeric) and column.scaled and column.is_single:
+                varied[column.name] = varied.get(column.name, False) or column.deviation > (0.0,)
+        return [name for name, did in varied.items() if not did]
 
-    def new_categories(self, batch: Batch) -> dict[str, set[str]]:
-        """Return the categories that the first table did not have, by column."""
-        found = {column.name: column.new(batch) for column in self.columns if isinstance(column, Categorical)}
-        return {name: new for name, new in found.items() if new}
+    def new_columns(self, batch: Batch) -> list[str]:
+        """Return the columns that are neither inputs nor set aside in the first table, if that is known."""
+        if self.aside is None:
+            return []
+        known = {*self.aside, *(column.name for column in self.columns)}
+        return [name for name in _columns(batch, known) if name not in known]
 
     def encode(self, batch: Batch) -> Floats:
         """Return the inputs (n, dim), O(n · dim)."""
@@ -173,7 +181,8 @@ class Encoding:
 
     def state(self) -> dict[str, Any]:
         """Return the encoding as JSON values."""
-        return {"impute": self.impute, "columns": [kind_state(column) for column in self.columns]}
+        columns = [kind_state(column) for column in self.columns]
+        return {"impute": self.impute, "columns": columns, "aside": self.aside and list(self.aside)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Encoding:
@@ -184,7 +193,9 @@ class Encoding:
         True
         """
         try:
-            return cls(tuple(map(kind_from_state, state["columns"])), state["impute"])
+            aside = state.get("aside")  # files of before do not have it
+            columns = tuple(map(kind_from_state, state["columns"]))
+            return cls(columns, state["impute"], None if aside is None else tuple(aside))
         except (AttributeError, KeyError, TypeError):
             raise invalid("state", "Encoding", "what state() gave", "something else") from None
 

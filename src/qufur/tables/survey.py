@@ -26,7 +26,6 @@ from qufur.tables.moments import Moments
 from qufur.tables.text_vectors import text_vectors
 
 MOST_CATEGORIES = 100
-_SKIP = "Correct the cell, drop the row, or skip the column."
 Found = tuple[int, Any]
 
 
@@ -39,6 +38,8 @@ class Survey:
         Of the column and of its table.
     numeric, categorical, embedding
         What the user says it is; at most one of them.
+    added
+        Whether it is to become an input later than others.
     """
 
     def __init__(
@@ -49,8 +50,12 @@ class Survey:
         numeric: bool = False,
         categorical: bool = False,
         embedding: bool = False,
+        added: bool = False,
     ) -> None:
         self.name, self.file = name, file
+        self._leave_out = f"leave out --add-column {name}" if added else f"--skip {name}"
+        self._as_text = "" if added else f"; for free text --text {name}"
+        self._correct = f"Correct the cell, drop the row, or {self._leave_out}."
         self._numeric, self._categorical, self._embedding = numeric, categorical, embedding
         self._moments = Moments()
         self._categories: set[str] = set()
@@ -93,11 +98,12 @@ class Survey:
     def kind(self, *, impute: bool) -> Kind:
         """Decide, or complain."""
         if self._missing and not impute:
-            remedy = "Fill it, drop the row, --skip the column, or give --impute."
+            remedy = f"Fill it, drop the row, {self._leave_out}, or give --impute."
             raise bad_cell(self.file, self.name, *self._missing, "without missing cells", remedy)
         if self._length is None:
             received = "missing cells only"
-            raise invalid(f"column {self.name!r}", self.file, "of some value", received, "Skip the column.")
+            remedy = f"It is no input yet: {self._leave_out}."
+            raise invalid(f"column {self.name!r}", self.file, "of some value", received, remedy)
         as_numbers = self._numeric or self._embedding or self._length
         return (
             self._as_numeric()
@@ -139,10 +145,10 @@ class Survey:
 
     def _as_numeric(self) -> Numeric:
         if self._odd:
-            raise bad_cell(self.file, self.name, *self._odd, self._allowed, _SKIP)
+            raise bad_cell(self.file, self.name, *self._odd, self._allowed, self._correct)
         if self._large:
             allowed = f"numbers below {LARGEST:g} in size"
-            raise bad_cell(self.file, self.name, *self._large, allowed, _SKIP)
+            raise bad_cell(self.file, self.name, *self._large, allowed, self._correct)
         mean, deviation = self._moments.mean, self._moments.std
         vector = bool(self._length)
         return Numeric(
@@ -151,7 +157,8 @@ class Survey:
 
     def _as_categorical(self) -> Categorical:
         if self._other:
-            raise bad_cell(self.file, self.name, *self._other, "numbers, text or lists of numbers", _SKIP)
+            allowed = "numbers, text or lists of numbers"
+            raise bad_cell(self.file, self.name, *self._other, allowed, self._correct)
         if len(self._categories) > MOST_CATEGORIES:
             raise self._too_many()
         return Categorical(self.name, tuple(sorted(self._categories)), bool(self._missing))
@@ -161,7 +168,7 @@ class Survey:
         if self._odd:
             row, cell = self._odd
             allowed, received = f"numbers, or {allowed}", f"more, such as {shown(cell)} in row {row}"
-        remedy = f"Ids and dates are no inputs: --skip {self.name}; for free text --text {self.name}."
+        remedy = f"Ids and dates are no inputs: {self._leave_out}{self._as_text}."
         return invalid(f"column {self.name!r}", self.file, allowed, received, remedy)
 
 

@@ -40,6 +40,8 @@ class Board:
         Of the inputs, until the first fit.
     labelled
         The rows to fit them to.
+    further
+        How many of the columns came after the start.
 
     Attributes
     ----------
@@ -47,10 +49,10 @@ class Board:
         To how many of the labelled rows quick and slow experts are fitted.
     """
 
-    def __init__(self, model: Committee, units: Units, labelled: Labelled) -> None:
+    def __init__(self, model: Committee, units: Units, labelled: Labelled, further: int) -> None:
         self._model, self._units, self._labelled = model, units, labelled
-        self._panel = model.panel(len(units.mean))
-        self._fits_are_due = False
+        self._panel = model.panel(len(units.mean) - further, further)
+        self._to_fit_again: list[str] = []
         self._fitted_with = _scikit_learn()
         self.fitted = {"quick": 0, "slow": 0}
         self.names = self._panel.names
@@ -59,10 +61,9 @@ class Board:
 
     def ask(self, X: Floats) -> Floats:
         """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
-        if self._fits_are_due:
-            self._fits_are_due = False
-            for speed, count in self.fitted.items():
-                self._fit(speed, count)
+        for speed in self._to_fit_again:
+            self._fit(speed, self.fitted[speed])
+        self._to_fit_again.clear()
         return self._panel.predict(X, self._units.transform(X))
 
     def next_fit(self) -> int:
@@ -103,6 +104,12 @@ class Board:
             sample = self._labelled.first(count)
             self._panel.fit(members, sample, self._units.transform(sample.X), self._model.targets(sample.y))
 
+    def take_over_slow(self, board: Board) -> None:
+        """Go on with the slow experts of a board of fewer columns: fitted again, they would be the same."""
+        if "slow" not in board._to_fit_again:
+            self._panel.take_over_slow(board._panel)
+            self._to_fit_again.remove("slow")
+
     def forget_record(self) -> None:
         """Let nothing be known of what was said, since labels were others."""
         self.record = TrackRecord(len(self.names))
@@ -125,7 +132,7 @@ class Board:
         self._units = Units(*arrays["units"])
         self.aggregation.restore(under("aggregation.", arrays))
         self.record.restore(under("record.", arrays))
-        self._fits_are_due = True
+        self._to_fit_again = list(self.fitted)
         self._fitted_with = values["scikit_learn"]
         if self._panel.slow and self._fitted_with != _scikit_learn():
             text = f"Experts that scikit-learn {self._fitted_with} fitted are fitted again by"

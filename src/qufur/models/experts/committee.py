@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 import numpy as np
 
 from qufur.arrays import Floats, as_count, is_whole, set_fields
 from qufur.errors import invalid
-from qufur.models.base import Model
+from qufur.models.base import Model, State
 from qufur.models.diagnostics.standing import Standing
 from qufur.models.experts.aggregation import Aggregation, ExponentialWeights, PolynomialWeights
 from qufur.models.experts.estimators import describe, revive
 from qufur.models.experts.label_range import LabelRange
 from qufur.models.experts.panel import Panel
 from qufur.models.experts.state import CommitteeState
+from qufur.models.experts.widen import wider_committee
 from qufur.models.regression import as_range
 
 LEAST_PROBABILITY = 0.003
@@ -63,8 +64,8 @@ class Committee(Model):
         return hash(repr(self.describe()))
 
     @abstractmethod
-    def panel(self, dim: int) -> Panel:
-        """Return the experts before any label."""
+    def panel(self, dim: int, further: int) -> Panel:
+        """Return the experts before any label, for `dim` columns and others that came after the start."""
 
     @abstractmethod
     def prior(self, panel: Panel) -> Floats:
@@ -86,6 +87,12 @@ class Committee(Model):
     @property
     def order_free(self) -> bool:
         return False
+
+    def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Take further columns: those that have not varied are neither in the scaling nor in Δ."""
+        dim = None if self.dim is None else self.dim + len(constants)
+        model = replace(self, dim=dim)  # type: ignore[call-arg]
+        return model, wider_committee(cast(CommitteeState, state), model, constants)
 
     # Outputs: a number, or a probability for each class
 

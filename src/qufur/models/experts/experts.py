@@ -92,18 +92,23 @@ class Experts(Committee):
             check_estimator(estimator, "Experts", classifies=self.classes is not None)
         set_fields(self, also=also)
 
-    def panel(self, dim: int) -> Panel:
-        quick, slow = self._for_numbers(dim) if self.classes is None else self._for_classes(dim)
+    def panel(self, dim: int, further: int) -> Panel:
+        # Which experts there are is settled at the start: all that is known of them goes on.
+        quick, slow = self._for_numbers(dim, further) if self.classes is None else self._for_classes(dim)
         slow = [*slow, *(EstimatorExpert(estimator, seed=self.seed) for estimator in self.also)]
-        return Panel(quick, slow, self.first_output())
+        return Panel(quick, slow, self.first_output(), dim)
 
-    def _for_numbers(self, dim: int) -> tuple[Sequence[Member], Sequence[Member]]:
+    def _for_numbers(self, dim: int, further: int) -> tuple[Sequence[Member], Sequence[Member]]:
         from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
         from qufur.models.experts.residual_trees import ResidualTrees
 
         rng = np.random.default_rng(self.seed)
         wide, narrow = (RandomFeatures(dim, FEATURES, width * DISTANCE, rng) for width in (1.0, 0.5))
+        columns = [np.random.SeedSequence(self.seed, spawn_key=(dim + place,)) for place in range(further)]
+        own = [np.random.default_rng(column) for column in columns]
+        wide.extend(own)
+        narrow.extend(own)
         quick = [
             RidgeFamily(LINEAR, _as_they_are, "linear"),
             RidgeFamily(WIDE, wide, "random features,"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from qufur.arrays import Floats
@@ -21,8 +23,14 @@ class RandomFeatures:
     """
 
     def __init__(self, dim: int, count: int, bandwidth: float, rng: np.random.Generator) -> None:
+        self._bandwidth = bandwidth
         self._directions = rng.normal(size=(dim, count)) / bandwidth
         self._phases = rng.uniform(0, 2 * np.pi, count)
+
+    def extend(self, columns: Sequence[np.random.Generator]) -> None:
+        """Take further columns, each with a generator of its own: what was drawn for the others stays."""
+        new = [rng.normal(size=len(self._phases)) / self._bandwidth for rng in columns]
+        self._directions = np.vstack([self._directions, *new])
 
     def __call__(self, X: Floats) -> Floats:
         """Return the features of each row."""

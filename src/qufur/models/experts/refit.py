@@ -48,8 +48,8 @@ class Refit(Committee):
         super().__post_init__()
         check_estimator(self.estimator, "Refit", classifies=self.classes is not None)
 
-    def panel(self, dim: int) -> Panel:
-        return Panel((), [EstimatorExpert(self.estimator, seed=self.seed)], self.first_output())
+    def panel(self, dim: int, further: int) -> Panel:
+        return Panel((), [EstimatorExpert(self.estimator, seed=self.seed)], self.first_output(), dim)
 
     def prior(self, panel: Panel) -> Floats:
         return np.ones(1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qufur.arrays import Axes, Floats, check_shapes, under
+from qufur.errors import invalid
 from qufur.models.base import Id, Purchases, State
 from qufur.models.diagnostics.outliers import KnownRange
 from qufur.models.diagnostics.standing import Standing
@@ -46,6 +47,8 @@ class CommitteeState(State):
         Δ of inputs, for models of numbers.
     labels
         The range of the labels.
+    further
+        How many columns came after the start.
     """
 
     model: Committee
@@ -58,6 +61,7 @@ class CommitteeState(State):
         self.scaling = Scaling()
         self.novelty = Novelty(self.scaling, self._queried_rows)
         self.labels = LabelRange(model.label_range)
+        self.further = 0
         self._board: Board | None = None
         self._terms: dict[Id, Terms] = {}
         self._last: tuple[Floats, Floats, Floats] | None = None
@@ -66,7 +70,7 @@ class CommitteeState(State):
     def board(self) -> Board:
         """The experts, which are there from the first input on."""
         if self._board is None:
-            self._board = Board(self.model, self.scaling.units, self.labelled)
+            self._board = Board(self.model, self.scaling.units, self.labelled, self.further)
         return self._board
 
     # What it says
@@ -236,6 +240,7 @@ class CommitteeState(State):
         low, high = self.labels.low, self.labels.high
         learned = self.model.label_range is None and low <= high
         values |= {"pending": list(self.pending), "range": [low, high] if learned else []}
+        values["further"] = self.further
         fitted, board = ({}, {}) if self._board is None else self._board.save()
         values |= {"fitted_quick": 0, "fitted_slow": 0, "scikit_learn": ""} | fitted
         said, outputs, terms = zip(*self.said.values(), strict=True) if self.said else ((), (), ())
@@ -257,6 +262,10 @@ class CommitteeState(State):
         """Take over a state that `save` returned."""
         self.scaling.restore(values, under("scaling.", arrays))
         dim = self.scaling.dim
+        self.further = values.get("further", 0)  # files of older versions do without
+        columns = dim or self.model.dim or self.further + 1
+        if not 0 <= self.further < columns:
+            raise invalid("further", "a saved state", "fewer than its columns", self.further)
         self.novelty.restore(under("novelty.", arrays))
         self.labelled.restore(under("labelled.", arrays), dim)
         if values["range"]:
@@ -266,7 +275,6 @@ class CommitteeState(State):
         if board:
             self.board.restore(values, board)
         self._restore_pending(values["pending"], under("pending.", arrays), dim)
-        self._fits_are_due = True
 
     def _restore_pending(self, ids: Sequence[Id], arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> None:
         if not ids:

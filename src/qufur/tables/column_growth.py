@@ -1,0 +1,163 @@
+"""What a later table adds to one of the columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from qufur.arrays import LARGEST, Floats
+from qufur.tables.batch import Batch, Column
+from qufur.tables.cells import category, first_other, is_missing, listed, numbers_or_nan
+from qufur.tables.columns import Categorical, Kind, Missing, Numeric
+from qufur.tables.moments import Moments
+from qufur.tables.survey import MOST_CATEGORIES
+
+FINER = 30.0
+"""A scaled column that began far from where it varies is scaled again if it varies by so much less."""
+
+
+class ColumnGrowth:
+    """One pass of a later table over a column that is an input.
+
+    Parameters
+    ----------
+    entries
+        Those of the column so far.
+    impute
+        Whether cells may be missing; what may not be is refused by the encoding, and is not looked at here.
+
+    Attributes
+    ----------
+    lacking
+        Whether the table does not have the column.
+    """
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        self.name, self.lacking = entries[0].name, False
+        self._entries, self._impute, self._missing = entries, impute, False
+
+    def add(self, batch: Batch) -> None:
+        """Look at the cells of a batch."""
+        self.lacking = not batch.has(self.name)
+        self._look(batch, batch.cells(self.name, self._impute))
+
+    @property
+    def first_missing(self) -> bool:
+        """Whether cells are missing that no indicator tells of."""
+        told = any(entry.tells_missing for entry in self._entries)
+        return self._missing and self._impute and not told
+
+    @property
+    def new(self) -> list[Kind]:
+        """The entries to be added."""
+        return [Missing(self.name, numeric=isinstance(self, NumberGrowth))] if self.first_missing else []
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        self._missing |= bool(is_missing(column).any())
+
+
+class NumberGrowth(ColumnGrowth):
+    """One pass over a column of numbers.
+
+    A scaled column that was the same in all rows begins to vary: rows before have 0, so it is scaled by how
+    far it is from what it was. If it varies much less than that, it is scaled by its own moments as well.
+
+    Attributes
+    ----------
+    odd
+        Row and cell of the first that is no number, and how many there are; they count as missing.
+    """
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        super().__init__(entries, impute)
+        self._first, *self._others = (entry for entry in entries if isinstance(entry, Numeric))
+        self._was_constant = self._first.scaled and not self._first.deviation[0]
+        self._moments = Moments()
+        self.odd: tuple[int, Any, int] | None = None
+
+    @property
+    def needs_no_look(self) -> bool:
+        """Whether numbers, whatever they are, add nothing."""
+        return not (self._impute or self._was_constant)
+
+    def add_numbers(self, values: Floats) -> None:
+        """Take in the numbers of a batch, (n, 1), that has nothing else in this column."""
+        self._moments.add(values)
+
+    @property
+    def new(self) -> list[Kind]:
+        return [*super().new, *self.finer]
+
+    @property
+    def finer(self) -> list[Numeric]:
+        """The entries without which the column would say nothing."""
+        if not (self._was_constant and self._moments.count):
+            return []
+        found: list[Numeric] = []
+        mean, deviation = self._moments.mean.item(), self._moments.std.item()
+        scale = min((other.deviation[0] for other in self._others), default=0.0)
+        if not scale:
+            scale = math.hypot(deviation, mean - self._first.mean[0])
+            found = [Numeric(self.name, self._first.mean, (scale,))] if scale else []
+        if 0 < FINER * deviation < scale:
+            found.append(Numeric(self.name, (mean,), (deviation,)))
+        return found
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        values = numbers_or_nan(column)
+        unknown = np.isnan(values[:, 0])
+        self._missing |= bool(unknown.any())
+        odd = np.flatnonzero(unknown & ~is_missing(column))
+        if len(odd):
+            row, cell, count = self.odd or (batch.row(int(odd[0])), column[odd[0]], 0)
+            self.odd = row, cell, count + len(odd)
+        self._moments.add(values[np.abs(values[:, 0]) < LARGEST])
+
+
+class CategoryGrowth(ColumnGrowth):
+    """One pass over a column of categories, which gets new ones in the order in which they come.
+
+    Attributes
+    ----------
+    categories
+        Those that are new.
+    too_many
+        Whether there are more than can be taken.
+    """
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        super().__init__(entries, impute)
+        own = (entry for entry in entries if isinstance(entry, Categorical))
+        self._known = {name for entry in own for name in entry.categories}
+        self.categories: set[str] = set()
+        self.too_many = False
+
+    @property
+    def new(self) -> list[Kind]:
+        own = [Categorical(self.name, tuple(sorted(self.categories)))] if self.categories else []
+        return [*super().new, *own]
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        super()._look(batch, column)
+        if first_other(column) is not None:
+            return
+        for cell in dict.fromkeys(listed(column)):
+            name = None if cell is None else category(cell)
+            if name is None or name in self._known or name in self.categories:
+                continue
+            if len(self._known) + len(self.categories) < MOST_CATEGORIES:
+                self.categories.add(name)
+            else:
+                self.too_many = True
+
+
+def growth_of(entries: Sequence[Kind], impute: bool) -> ColumnGrowth:
+    """Return the pass over the column that some entries are of."""
+    first = entries[0]
+    if isinstance(first, Categorical):
+        return CategoryGrowth(entries, impute)
+    is_number = isinstance(first, Numeric) and first.is_single
+    return NumberGrowth(entries, impute) if is_number else ColumnGrowth(entries, impute)
