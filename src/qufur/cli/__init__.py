@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from qufur.cli.ask import ask
+from qufur.cli.budget import budget
 from qufur.cli.data import data
 from qufur.cli.plan import plan
 from qufur.cli.predict import predict
@@ -47,6 +48,7 @@ app.command()(ask)
 app.command()(tell)
 app.command()(status)
 app.command()(predict)
+app.command()(budget)
 app.command()(reproduce)
 app.command()(data)
 

@@ -36,6 +36,7 @@ from qufur.cli.options import (
 )
 from qufur.cli.outputs import check_answered, check_table
 from qufur.errors import invalid
+from qufur.rules.from_budget import promise
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
 from qufur.tables.written import free, heading
@@ -74,6 +75,12 @@ def ask(
             min=1,
             metavar="ROWS",
             help="First: rows the budget is for; by default this table's for a count, and any for a share.",
+        ),
+    ] = None,
+    burst: Annotated[
+        float | None,
+        typer.Option(
+            metavar="LABELS", help="First, with a share: labels on top of it; 10 with experts by default."
         ),
     ] = None,
     label_range: Annotated[
@@ -119,6 +126,7 @@ def ask(
         "--fixed-budget": fixed_budget,
         "--at-random": at_random or None,
         "--horizon": horizon,
+        "--burst": burst,
         "--label-range": label_range,
         "--target": target,
         "--id": id,
@@ -140,7 +148,8 @@ def ask(
         new = NewCategories(book.encoding)
         wanted = _write(book, rows, out, new)
         book.save(state)  # last: until then the same call makes the same file again
-    notes = [*(on_constant_columns(book.encoding) if total else []), *new.notes()]
+    said = promise(book.learner.rule)
+    notes = [*([said] if said else []), *(on_constant_columns(book.encoding) if total else []), *new.notes()]
     _print(book, rows.count, wanted, out, notes, json)
 
 

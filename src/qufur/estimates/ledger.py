@@ -53,6 +53,10 @@ class Ledger:
         if model.loss_scale is not None:
             self._begin(model.loss_scale)
 
+    def expect(self, typical_probability: float) -> None:
+        """Let most probabilities be about this from now on; an estimate that has begun stays as it is."""
+        self._typical_probability = typical_probability
+
     def _begin(self, loss_scale: float) -> None:
         self._estimate = LossEstimate(loss_scale, typical_probability=self._typical_probability)
 
