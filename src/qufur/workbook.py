@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -20,8 +20,10 @@ from qufur.models.base import Id
 from qufur.models.least_squares_state import LeastSquaresState
 from qufur.storage import container
 from qufur.storage.container import Content
+from qufur.storage.versions import History
 from qufur.tables import Batch, Encoding, ids
 from qufur.tables.cells import clean_texts, numbers
+from qufur.tables.waiting import Waiting
 from qufur.tables.written import free, heading, unescaped
 
 VERSION = 1
@@ -76,6 +78,10 @@ class Workbook:
         Digests of the tables asked about.
     asked
         The ids of the rows asked about, if a column names them.
+    waiting
+        The outstanding rows as they were written for the people who label.
+    history
+        Which command made this state, and which states came before.
     """
 
     learner: Learner
@@ -86,6 +92,8 @@ class Workbook:
     rows: int = 0
     tables: list[str] = field(default_factory=list)
     asked: KnownIds = field(default_factory=KnownIds)
+    waiting: Waiting = field(default_factory=Waiting)
+    history: History = field(default_factory=History)
 
     def note_table(self, digest: str, file: str) -> None:
         """Take note of a table that is going to be asked about; the same one a second time is refused."""
@@ -183,6 +191,7 @@ class Workbook:
             warnings.simplefilter("ignore", OutlierWarning)  # whoever is here has accepted them
             self.learner.tell_many(list(labels), np.array(list(labels.values())))
         self.told |= records
+        self.waiting.drop(labels)
 
     def _replace(self, labels: dict[Id, float]) -> None:
         """Learn all labels anew: what a wrong one left behind may be larger than the right ones."""
@@ -199,6 +208,7 @@ class Workbook:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in place of what was there, or not at all."""
         header, tensors = snapshot.encode(self.learner)
+        headers, lines = self.waiting.save(self.learner.outstanding)
         own: dict[str, Any] = {
             "encoding": self.encoding.state(),
             "id": self.id,
@@ -206,6 +216,8 @@ class Workbook:
             "told": list(self.told),
             "rows": self.rows,
             "tables": self.tables,
+            "headers": headers,
+            "history": asdict(self.history),
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -213,6 +225,7 @@ class Workbook:
             "workbook.numbers": np.array(columns, dtype=np.float64).reshape(-1, 4),
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
             "workbook.asked": self.asked.digests,
+            "workbook.waiting": lines,
         }
         content = {"version": VERSION, "workbook": own, "learner": header}, tensors
         container.write(path, content, self._decoded)
@@ -232,7 +245,7 @@ class Workbook:
         header, tensors = content
         own = header["workbook"]
         columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
-        asked = tensors.pop("workbook.asked", None)
+        asked, lines = (tensors.pop(f"workbook.{name}", None) for name in ("asked", "waiting"))
         learner = snapshot.decode(Learner, (header["learner"], tensors))
         if columns.shape[1:] == (3,):  # files of before leave out the largest losses
             columns = np.column_stack([columns, learner.model.largest_loss(columns[:, 1])])
@@ -246,4 +259,7 @@ class Workbook:
         encoding = Encoding.from_state(own["encoding"])
         # Files without it are of before; what has a label or waits for one is known all the same.
         known = KnownIds([*told, *learner.outstanding]) if asked is None else KnownIds.of_digests(asked)
-        return cls(learner, encoding, own["id"], own["target"], told, own["rows"], own["tables"], known)
+        waiting = Waiting() if lines is None else Waiting.restored(own["headers"], lines, learner.outstanding)
+        history = History(**own.get("history", {}))
+        fixed = learner, encoding, own["id"], own["target"]
+        return cls(*fixed, told, own["rows"], own["tables"], known, waiting, history)

@@ -11,12 +11,14 @@ import typer
 from qufur.cli.ask import ask
 from qufur.cli.budget import budget
 from qufur.cli.data import data
+from qufur.cli.outstanding import outstanding
 from qufur.cli.plan import plan
 from qufur.cli.predict import predict
 from qufur.cli.reproduce import reproduce
 from qufur.cli.run import run
 from qufur.cli.status import status
 from qufur.cli.tell import tell
+from qufur.cli.undo import undo
 
 app = typer.Typer(
     name="qufur",
@@ -48,7 +50,9 @@ app.command()(ask)
 app.command()(tell)
 app.command()(status)
 app.command()(predict)
+app.command()(outstanding)
 app.command()(budget)
+app.command()(undo)
 app.command()(reproduce)
 app.command()(data)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from qufur.cli import show
+from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
 from qufur.cli.first_table import check_target, started
 from qufur.cli.loop import (
@@ -147,7 +149,8 @@ def ask(
         rows = Rows(data, None if json else "Asking", text=book.encoding.text is not None, total=total)
         new = NewCategories(book.encoding)
         wanted = _write(book, rows, out, new)
-        book.save(state)  # last: until then the same call makes the same file again
+        # Last: until then the same call makes the same file again.
+        commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
     said = promise(book.learner.rule)
     notes = [*([said] if said else []), *(on_constant_columns(book.encoding) if total else []), *new.notes()]
     _print(book, rows.count, wanted, out, notes, json)
@@ -173,7 +176,14 @@ def _write(book: Workbook, rows: Rows, out: Path, new: NewCategories) -> int:
     for name, column in rows.columns.items():
         if heading(name) not in (id, target, prediction) and not _is_embedding(column):
             shown.setdefault(heading(name), name)
-    with table(out, [id, *shown, prediction, target]) as write:
+    header = [id, *shown, prediction, target]
+    with table(out, header) as write_out:
+
+        def write(wanted: Iterable[Sequence[Any]]) -> None:
+            wanted = list(wanted)
+            write_out(wanted)
+            book.waiting.add(header, wanted)
+
         return sum(_write_batch(book, batch, list(shown.values()), write, new) for batch in rows)
 
 

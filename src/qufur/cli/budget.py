@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
+from qufur.cli.changes import commit
 from qufur.cli.loop import State, locked, opened
 from qufur.cli.options import Json
 from qufur.errors import invalid
@@ -42,7 +43,7 @@ def budget(
     with locked(state):
         book = opened(state)
         _add(book, add, horizon)
-        book.save(state)
+        commit(book, state, f"budget --add {add}", f"{book.learner.left} labels left")
     _print(book, json)
 
 
