@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from qufur.errors import OutlierWarning, invalid
 from qufur.ids import KnownIds
 from qufur.learner import Learner
 from qufur.models.base import Id
-from qufur.models.least_squares_state import LeastSquaresState
 from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.storage.versions import History
@@ -44,7 +43,7 @@ class Record(NamedTuple):
     Attributes
     ----------
     label, prediction, probability, largest_loss
-        In the user's units; the others are those of the decision.
+        In the user's units; the others are those of the decision, or NaN if the label was free.
     row
         The input as the model takes it.
     """
@@ -128,7 +127,7 @@ class Workbook:
     def untold(self, rows: Iterable[tuple[str, str]]) -> list[Id]:
         """Return of ids and labels, as text, the ids that wait for a label or came with another one."""
         cells = [(id.strip(), label) for id, label in rows]
-        names = self._known([id for id, _ in cells])
+        names = self.known([id for id, _ in cells])
         labels = clean_texts(label for _, label in cells)
         return [name for name, label in zip(names, labels, strict=True) if self._is_untold(name, label)]
 
@@ -138,7 +137,7 @@ class Workbook:
         number = numbers([label])
         return number is None or number.item() != self.told[name].label
 
-    def _known(self, names: Sequence[Id]) -> list[Id]:
+    def known(self, names: Sequence[Id]) -> list[Id]:
         """Return ids by the names that they have here: what is written alike is the same."""
         known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.queries)}
         return [known.get(unescaped(str(name)), known.get(str(name), name)) for name in names]
@@ -158,7 +157,7 @@ class Workbook:
         all labels are learned anew, O(d²) for each. Labels that are far out of range are refused unless
         `accept_outliers` says that they are right.
         """
-        names = self._known(names)
+        names = self.known(names)
         wanted = dict(zip(names, as_labels(labels, len(names), file).tolist(), strict=True))
         if len(wanted) < len(names):
             twice = next(name for place, name in enumerate(names) if name in names[:place])
@@ -173,13 +172,14 @@ class Workbook:
             received = f"{wanted[other[0]]:g} for {other[0]!r}, which has {self.told[other[0]].label:g}"
             raise invalid("label", file, "the one that came before", received, "--replace takes the new one.")
         if not accept_outliers:
-            self._refuse_outliers({name: wanted[name] for name in (*new, *other)}, file)
+            self.refuse_outliers({name: wanted[name] for name in (*new, *other)}, file)
         self._learn({name: wanted[name] for name in new})
         if other:
             self._replace({name: wanted[name] for name in other})
         return Told(len(new), len(wanted) - len(new), len(other))
 
-    def _refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
+    def refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
+        """Complain about the first label that is far out of the range known so far."""
         odd = self.learner.outlier(list(labels), np.array(list(labels.values())))
         if odd is not None:
             raise invalid("label", file, odd.allowed, odd.received, "--accept-outliers takes it as it is.")
@@ -200,9 +200,11 @@ class Workbook:
             name: record._replace(label=labels.get(name, record.label)) for name, record in self.told.items()
         }
         new = np.array([record.label for record in told.values()])
-        cast(LeastSquaresState, self.learner.state).relearn(np.array([record.row for record in records]), new)
-        old, prediction, probability, largest_loss = np.array([record[:4] for record in records]).T
-        self.learner.ledger.correct(prediction, probability, largest_loss, old, new)
+        self.learner.state.relearn(np.array([record.row for record in records]), new)
+        numbers = np.array([record[:4] for record in records])
+        bought = ~np.isnan(numbers[:, 1])
+        old, prediction, probability, largest_loss = numbers[bought].T
+        self.learner.ledger.correct(prediction, probability, largest_loss, old, new[bought])
         self.told = told
 
     def save(self, path: str | os.PathLike[str]) -> None:

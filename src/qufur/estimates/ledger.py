@@ -139,6 +139,23 @@ class Ledger:
         wrong, right = (np.minimum(loss[rows], most) for loss in (before, after))
         self._estimate.replace(probability[rows], wrong, right, most)
 
+    def forget(self, gone: Floats, kept: Floats) -> None:
+        """Take note that labels were wrong and the right ones will never come.
+
+        Parameters
+        ----------
+        gone, kept
+            Label, prediction, probability and largest loss of these, and of all others that came, as rows.
+        """
+        old, prediction, probability, largest_loss = gone.T
+        loss, known = self._model.loss(prediction, old), largest_loss > 0
+        if self._estimate is not None and known.any():
+            most = largest_loss[known]
+            self._estimate.forget(probability[known], np.minimum(loss[known], most), most)
+        self.answered, self.retracted = self.answered - len(gone), self.retracted + len(gone)
+        labels, prediction, probability, largest_loss = kept.T
+        self.correct(prediction, probability, largest_loss, labels, labels)
+
     def retract(self, query: Query) -> None:
         """Take note that a label will never come."""
         self.retracted += 1

@@ -80,7 +80,9 @@ class Board:
             self.fit("slow", units)
 
     def fit_all(self, units: Units) -> None:
-        """Fit all experts to all labelled rows."""
+        """Fit all experts to all labelled rows; where there are none, they know nothing."""
+        if not len(self._labelled):
+            self._panel = self._model.panel(len(units.mean))
         for speed in self.fitted:
             self.fit(speed, units)
 

@@ -63,6 +63,11 @@ class Labelled:
         """Let the rows have had other labels."""
         self._labels = list(labels)
 
+    def remove(self, places: Sequence[int]) -> None:
+        """Forget rows."""
+        for place in sorted(places, reverse=True):
+            del self._rows[place], self._labels[place], self._terms[place]
+
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything as named arrays."""
         return self.first()._asdict()
