@@ -191,7 +191,6 @@ class Workbook:
             warnings.simplefilter("ignore", OutlierWarning)  # whoever is here has accepted them
             self.learner.tell_many(list(labels), np.array(list(labels.values())))
         self.told |= records
-        self.waiting.drop(labels)
 
     def _replace(self, labels: dict[Id, float]) -> None:
         """Learn all labels anew: what a wrong one left behind may be larger than the right ones."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.refusals import refusal
 
-from qufur import Learner, Paced, QuFUR, Ridge, Steady, Uniform
+from qufur import Experts, Learner, Paced, QuFUR, Ridge, Steady, Uniform
 from qufur.rules import RULES
 from qufur.rules.from_budget import promise
 from qufur.snapshot import decode, encode
@@ -65,6 +65,24 @@ def test_while_rows_are_to_come_the_horizon_stays(kind):
     assert learner.rule == kind(30, 100)
     asked(learner, slice(50, 100))
     assert learner.spent == 30
+
+
+@pytest.mark.parametrize(("kind", "mean"), [(Paced, "level"), (Steady, "mean")])
+def test_a_stretch_that_ends_early_counts(kind, mean):
+    learner = Learner(Ridge(3), kind(10, 100))
+    asked(learner, slice(50))
+    before = learner.spending.save()
+    learner.add_budget(1)
+    after = learner.spending.save()
+    assert (before["seen"], len(before["stretch"]), after["seen"], after["stretch"]) == (32, 18, 50, [])
+    assert after[mean] != before[mean]
+
+
+def test_it_can_be_saved_before_the_range_of_labels_is_known(tmp_path):
+    learner = Learner(Experts(3), Steady(10, 100))
+    learner.add_budget(40)
+    learner.save(tmp_path / "learner")
+    assert Learner.load(tmp_path / "learner").left == 50
 
 
 @pytest.mark.parametrize("rule", [Steady(0.1), Paced(0.1), Uniform(0.1), QuFUR(2.0)], ids=repr)

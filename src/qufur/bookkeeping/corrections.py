@@ -22,7 +22,6 @@ def retract(book: Workbook, names: Sequence[Id]) -> list[Id]:
     """
     found = book.known(names)
     book.learner.retract_many(found)
-    book.waiting.drop(found)
     return found
 
 

@@ -16,18 +16,19 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 class Waiting:
     """Rows by id, each as one line of JSON: its header, when it was asked about, and its cells.
 
-    Numbers and text stay what they are, and anything else becomes text. Rows with a label are dropped.
+    Numbers and text stay what they are, and anything else becomes text. Those are saved that still wait.
 
     Examples
     --------
     >>> waiting = Waiting()
     >>> waiting.add(["flight", "wind", "delay"], [["LH1", 4.5, ""], ["LH2", None, ""]])
     >>> waiting.add(["flight", "gate", "delay"], [["LH3", "A1", ""]])
-    >>> waiting.drop(["LH1"])
     >>> waiting.columns
     ['flight', 'gate', 'wind', 'delay']
-    >>> waiting.cells("LH3"), waiting.cells("LH1")
-    ({'flight': 'LH3', 'gate': 'A1', 'delay': ''}, None)
+    >>> left = ["LH3"]
+    >>> waiting = Waiting.restored(*waiting.save(left), left)
+    >>> waiting.columns, waiting.cells("LH3"), waiting.cells("LH1")
+    (['flight', 'gate', 'delay'], {'flight': 'LH3', 'gate': 'A1', 'delay': ''}, None)
     """
 
     def __init__(self) -> None:
@@ -43,11 +44,6 @@ class Waiting:
         for row in rows:
             line = [place, now, *map(_plain, row)]
             self._lines[row[0]] = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-
-    def drop(self, ids: Iterable[Name]) -> None:
-        """Forget rows that are no longer awaited."""
-        for id in ids:
-            self._lines.pop(id, None)
 
     @property
     def columns(self) -> list[str]:
