@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +26,13 @@ def test_the_rows_that_wait_are_written_again(work, tmp_path):
     again, first = tmp_path / "again.csv", out.read_bytes()
     code, text = work("outstanding", "-o", again)
     assert code == 0
-    assert text.startswith("40 labels are outstanding, the oldest asked for at ")
+    assert text == f"40 labels are outstanding: written to {again}.\n"
     assert again.read_bytes() == first
     wanted = rows(out)
     work("tell", filled(out, {row["flight"]: 30.0 for row in wanted[:25]}))
-    assert json.loads(work("outstanding", "-o", again, "--json")[1])["rows"] == 15
+    found = json.loads(work("outstanding", "-o", again, "--json")[1])
+    assert found["rows"] == 15
+    assert 0 <= time.time() - found["oldest"] < 600
     assert rows(again) == wanted[25:]
 
 

@@ -6,9 +6,10 @@ import io
 import os
 import random
 import signal
-import time
+import sys
 import traceback
 import warnings
+from collections import Counter
 
 import pytest
 from tests.cli.test_loop import filled, write
@@ -20,6 +21,7 @@ from qufur.storage.container import digest_in
 from qufur.workbook import Workbook
 
 START = ["--model", "ridge", "--budget", 10, "--label-range", 0, 60, "--id", "flight", "--target", "delay"]
+EVENTS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.chmod", "os.listdir"}
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked, to be there at once")
 
 
@@ -27,15 +29,17 @@ def test_commands_killed_at_any_moment(work, tmp_path):
     out, state, rng = tmp_path / "first.csv", tmp_path / "s.qufur", random.Random(3)
     assert work("ask", write(tmp_path / "may.csv", range(20)), "-o", out, *START)[0] == 0
     assert work("tell", filled(out))[0] == 0
-    inside, ended = [], []
+    killed, new = Counter(), Counter()
     for turn in range(times(300)):
-        lines = killed_after(tmp_path, f"{turn}-", rng.uniform(0, 0.8))
-        before = next(words[1] for words in reversed(lines) if words[0] == "end")
-        name = lines[-1][1] if lines[-1][0] == "begin" else None
-        (inside if name else ended).append(name)
+        before = digest_in(state)
+        lines = killed_at(tmp_path, f"{turn}-", rng.randint(1, 100))
+        before = next((words[1] for words in reversed(lines) if words[0] == "end"), before)
+        begun, name = lines[-1]
+        assert begun == "begin"
+        killed[name] += 1
+        new[name] += digest_in(state) != before
         check(work, state, before, name)
-    print(f"{len(inside)} kills inside a command, {len(ended)} between two: {sorted(set(inside))}")
-    assert len(inside) >= times(300) // 2, "the kills missed the commands"
+    print(f"killed: {dict(killed)}, of which the new state was there: {dict(new)}")
 
 
 def check(work, state, before, name):
@@ -50,8 +54,8 @@ def check(work, state, before, name):
     assert len(list(versions.folder_of(state).iterdir())) <= versions.KEPT + 2
 
 
-def killed_after(folder, prefix, seconds):
-    """Kill a process so long after its first command; return what it printed, line by line."""
+def killed_at(folder, prefix, count):
+    """Let a process kill itself before it uses the folder for the n-th time; return its lines, in words."""
     read, write_end = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which do nothing here
@@ -60,22 +64,29 @@ def killed_after(folder, prefix, seconds):
         try:
             os.close(read)
             os.dup2(write_end, 1)
+            kill_before(folder, count)
             go_on(folder, prefix)
         except BaseException:
             os.write(1, f"error {traceback.format_exc()!r}\n".encode())
         os._exit(0)
     os.close(write_end)
-    with os.fdopen(read, "rb", buffering=0) as printed:
-        text = b""
-        while b"end" not in text:
-            text += printed.read(1)
-        time.sleep(seconds)
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
-        text += printed.read()
-    lines = [line.split(maxsplit=1) for line in text.decode().split("\n")[:-1]]
-    assert not [words for words in lines if words[0] == "error"], lines[-1]
+    with os.fdopen(read) as printed:
+        lines = [line.split(maxsplit=1) for line in printed.read().splitlines()]
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL, lines
     return lines
+
+
+def kill_before(folder, count):
+    """Kill this process before it opens, renames, links or removes something in the folder so many times."""
+
+    def look(event, arguments):
+        nonlocal count
+        if event in EVENTS and str(folder) in str(arguments[0]):
+            count -= 1
+            if not count:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(look)
 
 
 def go_on(folder, prefix):

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from qufur.cli import show
-from qufur.cli.changes import when
 from qufur.cli.loop import State, files_of, opened, table
 from qufur.cli.options import Json
 from qufur.cli.outputs import check_filled_in, check_table
@@ -40,8 +39,7 @@ def outstanding(
     if json:
         show.print_json({"rows": len(waiting), "oldest": min(known, default=None)})
         return
-    oldest = f", the oldest asked for at {when(min(known))}" if known else ""
-    print(f"{len(waiting)} labels are outstanding{oldest}: written to {out}.")
+    print(f"{len(waiting)} labels are outstanding: written to {out}.")
     if len(known) < len(waiting):
         print(f"{len(waiting) - len(known)} were asked for before rows were kept: without their columns.")
 
