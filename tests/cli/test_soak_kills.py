@@ -34,8 +34,7 @@ def test_commands_killed_at_any_moment(work, tmp_path):
         before = digest_in(state)
         lines = killed_at(tmp_path, f"{turn}-", rng.randint(1, 100))
         before = next((words[1] for words in reversed(lines) if words[0] == "end"), before)
-        begun, name = lines[-1]
-        assert begun == "begin"
+        name = lines[-1][1] if lines[-1][0] == "begin" else "none"
         killed[name] += 1
         new[name] += digest_in(state) != before
         check(work, state, before, name)
@@ -46,7 +45,7 @@ def check(work, state, before, name):
     """See that a state is the one before a command or the one after, and can be taken back."""
     book, now = Workbook.load(state), digest_in(state)
     if now != before:
-        assert name == "undo" or book.history.before[0] == before
+        assert name == "undo" or (name != "none" and book.history.before[0] == before)
     bought = [record for record in book.told.values() if record.prediction == record.prediction]
     assert book.learner.ledger.answered == len(bought)
     assert work("undo")[0] == 0

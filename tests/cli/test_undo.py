@@ -5,11 +5,12 @@ import json
 import os
 import time
 
+import numpy as np
 import pytest
 from tests.cli.test_loop import START, asked, filled, write
 from tests.cli.test_outstanding import WORKBOOKS
 
-from qufur.storage import versions
+from qufur.storage import container, versions
 from qufur.workbook import Workbook
 
 
@@ -154,3 +155,38 @@ def test_a_first_table_that_fails_leaves_no_folder(work, tmp_path):
     may = write(tmp_path / "may.csv", range(30))
     assert work("ask", may, "-o", tmp_path / "out.csv", *START, "--burst", 3)[0] == 2
     assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        {"before": ["../../etc/passwd"]},
+        {"before": [7]},
+        {"before": 7},
+        {"command": ["ask"]},
+        {"at": "now"},
+        {"at": True},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_history_from_elsewhere_is_refused(work, tmp_path, history):
+    asked(work, tmp_path)
+    header, tensors = container.read(tmp_path / "s.qufur")
+    header["workbook"]["history"] |= history
+    container.write(tmp_path / "s.qufur", (header, tensors), lambda content: content)
+    code, text = work("undo")
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "must be a file of `qufur ask`" in text
+
+
+@pytest.mark.parametrize("line", ["5", "[9,1]", "[0]", "{}", "[0,1,2]", "[0,1e999,1,2,3,4,5]", "x"])
+def test_rows_from_elsewhere_are_refused(work, tmp_path, line):
+    asked(work, tmp_path)
+    header, tensors = container.read(tmp_path / "s.qufur")
+    tensors["workbook.waiting"] = np.frombuffer("\n".join([line] * 40).encode(), dtype=np.uint8)
+    container.write(tmp_path / "s.qufur", (header, tensors), lambda content: content)
+    for command in (["outstanding", "-o", tmp_path / "again.csv"], ["retract", "--expire", "1d"]):
+        code, text = work(*command)
+        assert (code, len(text.splitlines())) == (2, 1)
+        assert "rows that wait of the state file must be lines of cells" in text

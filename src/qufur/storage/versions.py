@@ -8,13 +8,16 @@ before it, so that nothing else that a crash leaves in the folder is ever taken 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from qufur.errors import invalid
 from qufur.storage.atomic import force, replace_file
 from qufur.storage.container import digest_in
 
+DIGEST = re.compile("[0-9a-f]{64}")
 KEPT = 5
 """How many versions are kept."""
 MOST_BYTES = 1 << 28
@@ -39,6 +42,12 @@ class History:
     outcome: str = ""
     at: int = 0
     before: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what a file from elsewhere may say: digests become names of files, and the rest is shown."""
+        known = isinstance(self.command, str) and isinstance(self.outcome, str) and type(self.at) is int
+        if not known or not all(DIGEST.fullmatch(digest) for digest in self.before):
+            raise invalid("history", "the file", "a command, its outcome, a time and digests", "others")
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path:
@@ -84,7 +93,7 @@ def prune(path: str | os.PathLike[str], kept: Sequence[str]) -> None:
         if place == 0 or size <= MOST_BYTES:
             wanted.add(version.name)
     for version in folder_of(path).glob("*.qufur"):
-        if version.name not in wanted and len(version.stem) == len(kept[0]):
+        if version.name not in wanted and DIGEST.fullmatch(version.stem):
             version.unlink(missing_ok=True)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from qufur.errors import invalid
+
 Name = str | int
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -49,8 +51,8 @@ class Waiting:
     def columns(self) -> list[str]:
         """The columns of all rows; one that only a later header has stands after the one before it there."""
         merged: list[str] = []
-        used = {json.loads(line)[0] for line in self._lines.values()}
-        for header in (self._headers[place] for place in sorted(used)):
+        headers = {tuple(found[1]): None for found in map(self._parsed, self._lines) if found}
+        for header in headers:
             for place, name in enumerate(header):
                 if name not in merged:
                     merged.insert(merged.index(header[place - 1]) + 1 if place else 0, name)
@@ -58,14 +60,23 @@ class Waiting:
 
     def cells(self, id: Name) -> dict[str, Any] | None:
         """Return a row by column, or None if it was asked about before rows were kept."""
-        if id not in self._lines:
-            return None
-        place, _, *cells = json.loads(self._lines[id])
-        return dict(zip(self._headers[place], cells, strict=True))
+        found = self._parsed(id)
+        return None if found is None else found[1]
 
     def asked_at(self, id: Name) -> int | None:
         """Return when a row was asked about, in seconds since 1970; None if that is not known."""
-        return int(json.loads(self._lines[id])[1]) if id in self._lines else None
+        found = self._parsed(id)
+        return None if found is None else found[0]
+
+    def _parsed(self, id: Name) -> tuple[int, dict[str, Any]] | None:
+        """Return when a row was asked about, and its cells; files from elsewhere may say anything."""
+        if id not in self._lines:
+            return None
+        try:
+            place, at, *cells = json.loads(self._lines[id])
+            return int(at), dict(zip(self._headers[place], cells, strict=True))
+        except (ValueError, TypeError, IndexError, OverflowError):
+            raise invalid("rows that wait", "the state file", "lines of cells", "others") from None
 
     def save(self, ids: Sequence[Name]) -> tuple[list[list[str]], Bytes]:
         """Return the headers, and the lines of these rows as bytes, of which a file may have any number."""
