@@ -47,7 +47,7 @@ def retract(
     if json:
         show.print_json({"retracted": len(gone), "left": left, "outstanding": waiting})
         return
-    back = "no budget" if left is None else f"the budget has them back: {left} left"
+    back = "no budget" if left is None else f"{'the budget has them back: ' if gone else ''}{left} left"
     print(f"{len(gone)} labels given up; {back}, {waiting} outstanding.")
 
 

@@ -14,10 +14,8 @@ LEFTOVER_AGE = 600.0
 """Seconds after which a temporary file is taken for one that a crash left behind: a save takes far less."""
 
 
-def replace_file(
-    path: str | os.PathLike[str], content: bytes, *, like: str | os.PathLike[str] | None = None
-) -> None:
-    """Make `content` the content of a file, all of it or nothing, with the permissions of `like` or its own.
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Make `content` the content of a file, all of it or nothing.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -26,7 +24,7 @@ def replace_file(
     ...     Path(folder, "a").read_bytes(), len(os.listdir(folder))
     (b'2', 1)
     """
-    with replacing(path, like=like) as file:
+    with replacing(path) as file:
         file.write(content)
 
 

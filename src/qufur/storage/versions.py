@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qufur.errors import invalid
-from qufur.storage.atomic import force, replace_file
+from qufur.storage.atomic import force, replacing
 from qufur.storage.container import digest_in
 
 DIGEST = re.compile("[0-9a-f]{64}")
@@ -80,7 +80,8 @@ def keep(path: str | os.PathLike[str], before: Sequence[str]) -> list[str]:
         try:
             os.link(target, version)
         except OSError:
-            replace_file(version, target.read_bytes(), like=target)
+            with replacing(version, like=target) as file:
+                file.write(target.read_bytes())
     force(version.parent)
     return [digest, *before][:KEPT]
 
