@@ -37,12 +37,13 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 FENCE = re.compile(r"(?P<comment><!--[^\n]*-->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
-HELP = re.compile(r"<!-- help: (?P<command>\w+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
+HELP = re.compile(r"<!-- help: (?P<command>[\w-]+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
 CLAIMS = re.compile(r"<!-- claims: (?P<names>[^\n]*) -->\n(?P<text>(?:\|[^\n]*\n)*)")
 LISTING = re.compile(r"<!-- listing: (?P<name>[\w-]+) (?P<place>\d) -->\n(?P<text>(?:\|[^\n]*\n)*)")
 MADE_WITH = re.compile(r"typer (?P<version>\d+(\.\d+)*)")
 ENTRY = re.compile(r"^- `(?P<name>[\w.]+)(?P<signature>\(.*?\))?`", re.M)
 COMMAND = re.compile(r"^\$ (?:.*\\\n)*.*\n", re.M)  # a backslash goes on in the next line
+TIME = re.compile(r"` of [-0-9 ]*[0-9]{2}:[0-9]{2}:")  # of a command, which `undo` says
 COPIED = re.compile(r"<!-- copied from (?P<page>[^\n]*) -->")
 COMMANDS = ("qufur", *get_command(app).commands)
 
@@ -112,7 +113,8 @@ def _answer(command: str) -> str:
         env={**os.environ, "COLUMNS": "110", "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"},
         check=False,
     )
-    return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    shown = TIME.sub("` of 12:30:", done.stdout)
+    return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 
 def help_text(command: str) -> str:

@@ -19,7 +19,7 @@ LEVELS = """
     snapshot
     learner
     online_to_batch run workbook
-    adapters checks planning
+    adapters bookkeeping checks planning
     faces sweep
     experiments
     cli

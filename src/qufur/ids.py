@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import is_whole
+from qufur.arrays import Bools, is_whole
 from qufur.errors import invalid
 from qufur.models.base import Id
 
@@ -81,12 +81,16 @@ class KnownIds:
 
     def first_known(self, ids: Sequence[Id]) -> Id | None:
         """Return the first of these ids that was asked about, O(log n) for each."""
+        known = self.known(ids)
+        return ids[int(known.argmax())] if known.any() else None
+
+    def known(self, ids: Sequence[Id]) -> Bools:
+        """Return which of these ids were asked about."""
         found = _digests(ids)
         self._looked_up = ids, found
         places = np.searchsorted(self.digests, found)
         known = np.append(self.digests, np.uint64(0))[places] == found
-        known &= places < len(self.digests)
-        return ids[int(known.argmax())] if known.any() else None
+        return np.asarray(known & (places < len(self.digests)))
 
     def add(self, ids: Sequence[Id]) -> None:
         """Take in ids that are new, O(n); those that were looked up last are not digested again."""

@@ -17,6 +17,7 @@ from qufur.arrays import (
     Bools,
     Floats,
     Ints,
+    as_count,
     as_input_one,
     as_inputs,
     as_label_one,
@@ -79,8 +80,7 @@ class Learner:
         self.dim = model.dim
         self.next_id = 0
         self.queries: dict[Id, Query] = {}
-        # Rules that choose have most of their probabilities below the mean.
-        self.ledger = Ledger(model, max(rule.floor, (rule.share or 0.1) / 2))
+        self.ledger = Ledger(model, _typical_probability(rule))
         self._operation = Operation()
 
     def __repr__(self) -> str:
@@ -203,6 +203,33 @@ class Learner:
                 query = self.queries.pop(id)
                 self.ledger.retract(query)
                 self.spending.refund(query.charge)
+
+    def add_budget(self, labels: int, rows: int | None = None) -> None:
+        """Let the rule buy more labels; what it has spent and decided stays.
+
+        Parameters
+        ----------
+        labels
+            How many more, at least 1. A rule whose budget is a share, or that has none, refuses.
+        rows
+            For rules with a horizon: over how many examples from now on what is left is spent. By default
+            those up to the horizon, or beyond it as many as keep the pace.
+
+        Examples
+        --------
+        >>> from qufur import Greedy, Ridge
+        >>> learner = Learner(Ridge(1), Greedy(2))
+        >>> learner.ask_many([[1.0], [1.0], [1.0]]).query
+        array([ True,  True, False])
+        >>> learner.add_budget(1)
+        >>> learner.left, learner.ask([1.0]).query
+        (1, True)
+        """
+        with self._operation:
+            labels = as_count(labels, "labels", "Learner.add_budget")
+            self.spending.add(labels, None if rows is None else as_count(rows, "rows", "Learner.add_budget"))
+            self.rule = self.spending.rule
+            self.ledger.expect(_typical_probability(self.rule))
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn from labels that were free: they cost no budget and no coin."""
@@ -448,3 +475,8 @@ class Learner:
         """Say on what terms labels are bought; `probability` is that of all examples, bought or not."""
         mean = self.ledger.mean_probability(probability)
         self.state.note_purchases(ids, Purchases(probability[queried], mean[queried], at_random))
+
+
+def _typical_probability(rule: Rule) -> float:
+    """Return about what most probabilities will be: rules that choose have them below the mean."""
+    return max(rule.floor, (rule.share or 0.1) / 2)

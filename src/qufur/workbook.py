@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from qufur.errors import OutlierWarning, invalid
 from qufur.ids import KnownIds
 from qufur.learner import Learner
 from qufur.models.base import Id
-from qufur.models.least_squares_state import LeastSquaresState
 from qufur.storage import container
 from qufur.storage.container import Content
+from qufur.storage.versions import History
 from qufur.tables import Batch, Encoding, ids
 from qufur.tables.cells import clean_texts, numbers
+from qufur.tables.waiting import Waiting
 from qufur.tables.written import free, heading, unescaped
 
 VERSION = 1
@@ -42,7 +43,7 @@ class Record(NamedTuple):
     Attributes
     ----------
     label, prediction, probability, largest_loss
-        In the user's units; the others are those of the decision.
+        In the user's units; the others are those of the decision, or NaN if the label was free.
     row
         The input as the model takes it.
     """
@@ -84,8 +85,12 @@ class Workbook:
         Digests of the tables asked about.
     asked
         The ids of the rows asked about, if a column names them.
-    history
+    growth
         How many tables and rows were asked about when the encoding got so many entries, each time it did.
+    waiting
+        The outstanding rows as they were written for the people who label.
+    history
+        Which command made this state, and which states came before.
     """
 
     learner: Learner
@@ -96,10 +101,12 @@ class Workbook:
     rows: int = 0
     tables: list[str] = field(default_factory=list)
     asked: KnownIds = field(default_factory=KnownIds)
-    history: list[Stage] = field(default_factory=list)
+    growth: list[Stage] = field(default_factory=list)
+    waiting: Waiting = field(default_factory=Waiting)
+    history: History = field(default_factory=History)
 
     def __post_init__(self) -> None:
-        self.history = self.history or [Stage(0, 0, len(self.encoding.columns))]
+        self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
 
     def grow(self, encoding: Encoding) -> None:
         """Let inputs have further columns at the end, by an encoding that goes on from the present one."""
@@ -114,11 +121,11 @@ class Workbook:
                 name: record._replace(row=np.insert(record.row, places, constants))
                 for name, record in self.told.items()
             }
-            self.history.append(Stage(len(self.tables), self.rows, len(encoding.columns)))
+            self.growth.append(Stage(len(self.tables), self.rows, len(encoding.columns)))
 
     def encoding_at(self, row: int) -> Encoding:
         """Return the encoding by which a row was asked about; rows are counted from 0, through all tables."""
-        entries = max(stage.entries for stage in self.history if stage.rows <= row)
+        entries = max(stage.entries for stage in self.growth if stage.rows <= row)
         return replace(self.encoding, columns=self.encoding.columns[:entries])
 
     def note_table(self, digest: str, file: str) -> None:
@@ -154,7 +161,7 @@ class Workbook:
     def untold(self, rows: Iterable[tuple[str, str]]) -> list[Id]:
         """Return of ids and labels, as text, the ids that wait for a label or came with another one."""
         cells = [(id.strip(), label) for id, label in rows]
-        names = self._known([id for id, _ in cells])
+        names = self.known([id for id, _ in cells])
         labels = clean_texts(label for _, label in cells)
         return [name for name, label in zip(names, labels, strict=True) if self._is_untold(name, label)]
 
@@ -164,7 +171,7 @@ class Workbook:
         number = numbers([label])
         return number is None or number.item() != self.told[name].label
 
-    def _known(self, names: Sequence[Id]) -> list[Id]:
+    def known(self, names: Sequence[Id]) -> list[Id]:
         """Return ids by the names that they have here: what is written alike is the same."""
         known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.queries)}
         return [known.get(unescaped(str(name)), known.get(str(name), name)) for name in names]
@@ -184,7 +191,7 @@ class Workbook:
         all labels are learned anew, O(d²) for each. Labels that are far out of range are refused unless
         `accept_outliers` says that they are right.
         """
-        names = self._known(names)
+        names = self.known(names)
         wanted = dict(zip(names, as_labels(labels, len(names), file).tolist(), strict=True))
         if len(wanted) < len(names):
             twice = next(name for place, name in enumerate(names) if name in names[:place])
@@ -199,13 +206,14 @@ class Workbook:
             received = f"{wanted[other[0]]:g} for {other[0]!r}, which has {self.told[other[0]].label:g}"
             raise invalid("label", file, "the one that came before", received, "--replace takes the new one.")
         if not accept_outliers:
-            self._refuse_outliers({name: wanted[name] for name in (*new, *other)}, file)
+            self.refuse_outliers({name: wanted[name] for name in (*new, *other)}, file)
         self._learn({name: wanted[name] for name in new})
         if other:
             self._replace({name: wanted[name] for name in other})
         return Told(len(new), len(wanted) - len(new), len(other))
 
-    def _refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
+    def refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
+        """Complain about the first label that is far out of the range known so far."""
         odd = self.learner.outlier(list(labels), np.array(list(labels.values())))
         if odd is not None:
             raise invalid("label", file, odd.allowed, odd.received, "--accept-outliers takes it as it is.")
@@ -225,14 +233,17 @@ class Workbook:
             name: record._replace(label=labels.get(name, record.label)) for name, record in self.told.items()
         }
         new = np.array([record.label for record in told.values()])
-        cast(LeastSquaresState, self.learner.state).relearn(np.array([record.row for record in records]), new)
-        old, prediction, probability, largest_loss = np.array([record[:4] for record in records]).T
-        self.learner.ledger.correct(prediction, probability, largest_loss, old, new)
+        self.learner.state.relearn(np.array([record.row for record in records]), new)
+        numbers = np.array([record[:4] for record in records])
+        bought = ~np.isnan(numbers[:, 1])
+        old, prediction, probability, largest_loss = numbers[bought].T
+        self.learner.ledger.correct(prediction, probability, largest_loss, old, new[bought])
         self.told = told
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in place of what was there, or not at all."""
         header, tensors = snapshot.encode(self.learner)
+        headers, lines = self.waiting.save(self.learner.outstanding)
         own: dict[str, Any] = {
             "encoding": self.encoding.state(),
             "id": self.id,
@@ -240,7 +251,9 @@ class Workbook:
             "told": list(self.told),
             "rows": self.rows,
             "tables": self.tables,
-            "history": self.history,
+            "growth": self.growth,
+            "headers": headers,
+            "history": asdict(self.history),
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -248,6 +261,7 @@ class Workbook:
             "workbook.numbers": np.array(columns, dtype=np.float64).reshape(-1, 4),
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
             "workbook.asked": self.asked.digests,
+            "workbook.waiting": lines,
         }
         content = {"version": VERSION, "workbook": own, "learner": header}, tensors
         container.write(path, content, self._decoded)
@@ -267,7 +281,7 @@ class Workbook:
         header, tensors = content
         own = header["workbook"]
         columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
-        asked = tensors.pop("workbook.asked", None)
+        asked, lines = (tensors.pop(f"workbook.{name}", None) for name in ("asked", "waiting"))
         learner = snapshot.decode(Learner, (header["learner"], tensors))
         if columns.shape[1:] == (3,):  # files of before leave out the largest losses
             columns = np.column_stack([columns, learner.model.largest_loss(columns[:, 1])])
@@ -281,6 +295,8 @@ class Workbook:
         encoding = Encoding.from_state(own["encoding"])
         # Files without it are of before; what has a label or waits for one is known all the same.
         known = KnownIds([*told, *learner.outstanding]) if asked is None else KnownIds.of_digests(asked)
-        history = [Stage(*stage) for stage in own.get("history", ())]
-        place = own["id"], own["target"], told, own["rows"], own["tables"], known, history
-        return cls(learner, encoding, *place)
+        growth = [Stage(*stage) for stage in own.get("growth", ())]
+        waiting = Waiting() if lines is None else Waiting.restored(own["headers"], lines, learner.outstanding)
+        history = History(**own.get("history", {}))
+        fixed = learner, encoding, own["id"], own["target"]
+        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history)

@@ -50,7 +50,7 @@ def test_labels_of_before_count_and_can_be_replaced(work, tmp_path, model):
     new = {"experts": ["sky=hail", "gate", "gate known"]}
     new["ridge"] = ["crew", *new["experts"]]
     assert book.encoding.names[4:] == sorted(new[model], key=["sky=hail", "crew", "gate", "gate known"].index)
-    assert book.history == [Stage(0, 0, 3), Stage(1, 30, len(book.encoding.columns))]
+    assert book.growth == [Stage(0, 0, 3), Stage(1, 30, len(book.encoding.columns))]
     told = list(book.told.values())
     rows = np.array([record.row[: book.encoding.dim] for record in told])
     before = book.encoding_at(0).dim
@@ -164,6 +164,6 @@ def test_files_of_before_grow_as_well(work, tmp_path):
     assert code == 0, text
     book = Workbook.load(tmp_path / "s.qufur")
     assert book.encoding.names[-4:] == ["wind missing", "sky=hail", "fuel", "fuel known"]
-    assert [stage.rows for stage in book.history] == [0, 40]
+    assert [stage.rows for stage in book.growth] == [0, 40]
     (batch,) = read(table)
     assert np.isfinite(book.learner.predict(book.encoding.encode(batch))).all()

@@ -161,4 +161,4 @@ def test_a_year_of_weekly_files(work, tmp_path):
         (batch,) = read(file)
         old = book.encoding_at(number * ROWS)
         np.testing.assert_array_equal(old.encode(batch), book.encoding.encode(batch)[:, : old.dim])
-    assert [stage.tables for stage in book.history] == [0, 6, 10, 12, 21, 26, 35]
+    assert [stage.tables for stage in book.growth] == [0, 6, 10, 12, 21, 26, 35]

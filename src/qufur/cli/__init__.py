@@ -9,13 +9,19 @@ from typing import Annotated
 import typer
 
 from qufur.cli.ask import ask
+from qufur.cli.budget import budget
 from qufur.cli.data import data
+from qufur.cli.forget_label import forget_label
+from qufur.cli.learn import learn
+from qufur.cli.outstanding import outstanding
 from qufur.cli.plan import plan
 from qufur.cli.predict import predict
 from qufur.cli.reproduce import reproduce
+from qufur.cli.retract import retract
 from qufur.cli.run import run
 from qufur.cli.status import status
 from qufur.cli.tell import tell
+from qufur.cli.undo import undo
 
 app = typer.Typer(
     name="qufur",
@@ -47,6 +53,12 @@ app.command()(ask)
 app.command()(tell)
 app.command()(status)
 app.command()(predict)
+app.command()(outstanding)
+app.command()(learn)
+app.command()(retract)
+app.command()(forget_label)
+app.command()(budget)
+app.command()(undo)
 app.command()(reproduce)
 app.command()(data)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from qufur.cli import show
+from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
 from qufur.cli.first_table import check_target, started
-from qufur.cli.growth import on_constant_columns, on_growth
+from qufur.cli.growth import grow, on_constant_columns
 from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
@@ -28,6 +30,7 @@ from qufur.cli.options import (
 )
 from qufur.cli.outputs import check_answered, check_table
 from qufur.errors import invalid
+from qufur.rules.from_budget import promise
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
 from qufur.tables.written import free, heading
@@ -66,6 +69,12 @@ def ask(
             min=1,
             metavar="ROWS",
             help="First: rows the budget is for; by default this table's for a count, and any for a share.",
+        ),
+    ] = None,
+    burst: Annotated[
+        float | None,
+        typer.Option(
+            metavar="LABELS", help="First, with a share: labels on top of it; 10 with experts by default."
         ),
     ] = None,
     label_range: Annotated[
@@ -112,6 +121,7 @@ def ask(
         "--fixed-budget": fixed_budget,
         "--at-random": at_random or None,
         "--horizon": horizon,
+        "--burst": burst,
         "--label-range": label_range,
         "--target": target,
         "--id": id,
@@ -123,7 +133,7 @@ def ask(
         digest = digest_of(data)
         if state.exists():
             book = _continued(state, first, columns)
-            total, notes = _grown(book, data, columns, quiet=json)
+            total, notes = grow(book, data, columns, quiet=json)
         else:
             book, total = started(data, first, columns, quiet=json)
             notes = on_constant_columns(book.encoding)
@@ -132,7 +142,10 @@ def ask(
             check_answered(book, out)
         rows = Rows(data, None if json else "Asking", text=book.encoding.text is not None, total=total)
         wanted = _write(book, rows, out)
-        book.save(state)  # last: until then the same call makes the same file again
+        # Last: until then the same call makes the same file again.
+        commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
+    said = promise(book.learner.rule)
+    notes = [*([said] if said else []), *notes]
     _print(book, rows.count, wanted, out, notes, json)
 
 
@@ -148,17 +161,6 @@ def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Workbook
     return book
 
 
-def _grown(book: Workbook, data: Path, columns: Columns, *, quiet: bool) -> tuple[int, list[str]]:
-    """Let inputs get the columns that a later table needs; return its number of rows, and what is new."""
-    rows = columns.rows(data, quiet=quiet)
-    aside = [*rows.file.aside(book.target), *filter(None, [book.id])]
-    growth = columns.growth(book.encoding, scale=not book.learner.model.scales_inputs, aside=aside)
-    for batch in rows:
-        growth.add(batch)
-    book.grow(growth.grown)
-    return rows.count, on_growth(growth)
-
-
 def _write(book: Workbook, rows: Rows, out: Path) -> int:
     """Write the rows to label with what a person needs to label them; return how many."""
     id, target = heading(book.id_column), heading(book.target)
@@ -167,7 +169,14 @@ def _write(book: Workbook, rows: Rows, out: Path) -> int:
     for name, column in rows.columns.items():
         if heading(name) not in (id, target, prediction) and not _is_embedding(column):
             shown.setdefault(heading(name), name)
-    with table(out, [id, *shown, prediction, target]) as write:
+    header = [id, *shown, prediction, target]
+    with table(out, header) as write_out:
+
+        def write(wanted: Iterable[Sequence[Any]]) -> None:
+            wanted = list(wanted)
+            write_out(wanted)
+            book.waiting.add(header, wanted)
+
         return sum(_write_batch(book, batch, list(shown.values()), write) for batch in rows)
 
 

@@ -62,7 +62,7 @@ def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
 
     More tables may come, so a share is of `--horizon` rows, and without that a rate.
 
-    >>> names = ["--model", "--budget", "--alpha", "--fixed-budget", "--at-random", "--horizon"]
+    >>> names = ["--model", "--budget", "--alpha", "--fixed-budget", "--at-random", "--horizon", "--burst"]
     >>> options = dict.fromkeys(names)
     >>> rule_of(options | {"--budget": "50"})(1000)
     Steady(budget=50, horizon=1000, burst=10.0)
@@ -75,7 +75,9 @@ def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
     horizon, alpha, budget = said["--horizon"], said["--alpha"], _amount(said, "--budget")
     fixed = _amount(said, "--fixed-budget")
     if said["--at-random"]:
-        _check_left_out("--at-random", said, "--alpha", "--fixed-budget")
+        _check_left_out("--at-random", said, "--alpha", "--fixed-budget", "--burst")
+    if horizon is not None or not isinstance(budget, float):
+        _check_left_out("a count of labels, which --horizon makes of a share", said, "--burst")
     if fixed is not None:
         _check_left_out("--fixed-budget", said, "--budget", "--alpha")
         return lambda rows: FixedBudget(labels_of(fixed, horizon or rows), horizon or rows)
@@ -94,6 +96,7 @@ def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
             parameter="--budget",
             remedy="--horizon says how many.",
             steady=said["--model"] is not ModelName.ridge,
+            burst=said["--burst"],
         )
         return Uniform(rule.share or 1.0, budget=rule.limit) if said["--at-random"] else rule
 

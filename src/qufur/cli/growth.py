@@ -1,16 +1,30 @@
-"""What a table brings that the ones before did not have: what becomes of it, in words."""
+"""What a table brings that the ones before did not have: what becomes of it, and how that is said."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+from qufur.cli.columns import Columns
 from qufur.tables import Encoding, Growth
 from qufur.tables.batch import shown
 from qufur.tables.column_growth import CategoryGrowth, ColumnGrowth, NumberGrowth
 from qufur.tables.survey import MOST_CATEGORIES
+from qufur.workbook import Workbook
 
 SHOWN = 5
 """How many names a note lists."""
+
+
+def grow(book: Workbook, data: Path, columns: Columns, *, quiet: bool) -> tuple[int, list[str]]:
+    """Let inputs get the columns that a later table needs; return its number of rows, and what is new."""
+    rows = columns.rows(data, quiet=quiet)
+    aside = [*rows.file.aside(book.target), *filter(None, [book.id])]
+    growth = columns.growth(book.encoding, scale=not book.learner.model.scales_inputs, aside=aside)
+    for batch in rows:
+        growth.add(batch)
+    book.grow(growth.grown)
+    return rows.count, on_growth(growth)
 
 
 def on_constant_columns(encoding: Encoding) -> list[str]:

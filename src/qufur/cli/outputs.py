@@ -53,6 +53,16 @@ def check_answered(book: Workbook, out: Path) -> None:
         raise invalid("--out", "qufur", "a file whose labels were told", received, remedy)
 
 
+def check_filled_in(book: Workbook, out: Path) -> None:
+    """Refuse to replace a file with labels of this work that were not told; blank rows can be replaced."""
+    cells = _ids_and_labels(book, out) if out.exists() else iter(())
+    rows = book.untold((id, label) for id, label in cells if label.strip())
+    if rows:
+        received = f"{str(out)!r}, where that of {rows[0]!r} was not"
+        remedy = "Give it to `qufur tell`, or write to another file; --force gives its labels up."
+        raise invalid("--out", "qufur", "a file whose labels were told", received, remedy)
+
+
 def _is_same(one: Path, other: Path) -> bool:
     if os.path.realpath(one) == os.path.realpath(other):
         return True

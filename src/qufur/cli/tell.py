@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from qufur.cli import show
+from qufur.cli.changes import commit
 from qufur.cli.loop import State, locked, opened
 from qufur.cli.options import Json
 from qufur.tables import ids, labels, read
@@ -47,7 +48,8 @@ def tell(
         told = book.tell(
             names, np.concatenate(values), data.name, replace=replace, accept_outliers=accept_outliers
         )
-        book.save(state)
+        if told.new or told.replaced:
+            commit(book, state, f"tell {data.name}", f"{told.new} labels learned, {told.replaced} replaced")
     left = len(book.learner.outstanding)
     if json:
         show.print_json(asdict(told) | {"blank": blank, "outstanding": left})

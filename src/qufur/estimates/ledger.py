@@ -53,6 +53,10 @@ class Ledger:
         if model.loss_scale is not None:
             self._begin(model.loss_scale)
 
+    def expect(self, typical_probability: float) -> None:
+        """Let most probabilities be about this from now on; an estimate that has begun stays as it is."""
+        self._typical_probability = typical_probability
+
     def _begin(self, loss_scale: float) -> None:
         self._estimate = LossEstimate(loss_scale, typical_probability=self._typical_probability)
 
@@ -134,6 +138,23 @@ class Ledger:
         # These are bounded whatever the labels were: nothing large is added and taken off again.
         wrong, right = (np.minimum(loss[rows], most) for loss in (before, after))
         self._estimate.replace(probability[rows], wrong, right, most)
+
+    def forget(self, gone: Floats, kept: Floats) -> None:
+        """Take note that labels were wrong and the right ones will never come.
+
+        Parameters
+        ----------
+        gone, kept
+            Label, prediction, probability and largest loss of these, and of all others that came, as rows.
+        """
+        old, prediction, probability, largest_loss = gone.T
+        loss, known = self._model.loss(prediction, old), largest_loss > 0
+        if self._estimate is not None and known.any():
+            most = largest_loss[known]
+            self._estimate.forget(probability[known], np.minimum(loss[known], most), most)
+        self.answered, self.retracted = self.answered - len(gone), self.retracted + len(gone)
+        labels, prediction, probability, largest_loss = kept.T
+        self.correct(prediction, probability, largest_loss, labels, labels)
 
     def retract(self, query: Query) -> None:
         """Take note that a label will never come."""

@@ -158,6 +158,13 @@ class LossEstimate:
         self.saw(p, old, largest)
         self._sums = start + (with_new - self._sums)
 
+    def forget(self, p: Floats, loss: Floats, largest: Floats) -> None:
+        """Let queries that were taken in have had losses that are not known."""
+        start = self._sums
+        self.saw(p, loss, largest)
+        self._sums = start - (self._sums - start)
+        self.forgo(p, largest)
+
     def passed(self, p: Floats, largest: Floats) -> None:
         """Take in examples that were not queried and the bounds of their losses, known to be right."""
         covered = p > 0

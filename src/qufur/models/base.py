@@ -252,6 +252,21 @@ class State(ABC):
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not asked for."""
 
+    def as_pending(self, X: Floats) -> Floats:
+        """Return inputs as `pending` would have them, for whoever may want to `relearn` them."""
+        raise NotImplementedError
+
+    def relearn(self, rows: Floats, labels: Floats) -> None:
+        """Learn again, with other labels, all rows that have one, as they were pending; others stay so."""
+        raise NotImplementedError
+
+    def forget(self, places: Sequence[int], rows: Floats, labels: Floats) -> None:
+        """Unlearn labelled rows by their places in the order of labels; the rows and labels stay that follow.
+
+        Queries and labels are then as if these had not been asked for.
+        """
+        raise NotImplementedError
+
     def fit(self) -> Fit | None:
         """Return what the labels so far say about the model; None where it has no residuals to judge by."""
         return None

@@ -142,6 +142,16 @@ class LeastSquaresState(State):
         if shared:
             self.queried = self.labelled
 
+    def as_pending(self, X: Floats) -> Floats:
+        """Return inputs as they enter M."""
+        return self.model.features(X)
+
+    def forget(self, places: Sequence[int], rows: Floats, labels: Floats) -> None:
+        """Unlearn labelled rows; those that stay are as they enter M."""
+        self.relearn(rows, labels)
+        if self.pending:
+            self._queried = None
+
     def fit(self) -> Fit:
         """Return what the labels so far say about the model."""
         (low, high), penalty = self.model.label_range, self.model.penalty

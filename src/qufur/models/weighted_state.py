@@ -87,6 +87,10 @@ class WeightedState(LeastSquaresState):
         super().learn(X, labels)
         self.weighted.add(self.model.features(X), self.model.scaled(labels))
 
+    def as_pending(self, X: Floats) -> Floats:
+        """Return inputs as they enter M, with a weight of 1."""
+        return np.column_stack([super().as_pending(X), np.ones(len(X))])
+
     def relearn(self, rows: Floats, labels: Floats) -> None:
         """Learn again, with other labels, all rows that have one; they come with their weights."""
         super().relearn(rows[:, :-1], labels)

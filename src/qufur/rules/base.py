@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import numbers
 from abc import ABC, abstractmethod
@@ -75,6 +76,16 @@ class Rule(ABC):
         """Return the state of a learner that has spent nothing."""
         return Spending(self)
 
+    def with_more(self, labels: int, horizon: int | None) -> Rule:
+        """Return the rule with so many labels more; `horizon` is for those that have one."""
+        owner = type(self).__name__
+        if self.limit is None:
+            remedy = "A share grows with the examples by itself."
+            raise invalid("budget", owner, "a count of labels to be added to", "none", remedy)
+        if horizon is not None:
+            raise invalid("horizon", owner, "left out: what is added has no end", horizon)
+        return dataclasses.replace(self, budget=self.limit + labels)  # type: ignore[type-var]
+
     @classmethod
     @abstractmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Rule | Callable[[float], Rule]:
@@ -117,6 +128,10 @@ class BudgetOrRate(Rule):
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return self.start().probability(uncertainty, domain)
+
+    def with_more(self, labels: int, horizon: int | None) -> Rule:
+        more = super().with_more(labels, None)
+        return dataclasses.replace(more, horizon=horizon)  # type: ignore[type-var]
 
 
 def as_budget_or_rate(budget: Any, horizon: Any, owner: str) -> tuple[int | float, int | None]:

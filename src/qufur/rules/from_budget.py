@@ -17,9 +17,11 @@ from typing import Any
 from qufur.arrays import as_count, as_number, is_whole
 from qufur.errors import invalid
 from qufur.rules.base import Rule
+from qufur.rules.bucket import usual_burst
 from qufur.rules.paced import Paced
 from qufur.rules.qufur import QuFUR
 from qufur.rules.steady import Steady
+from qufur.rules.uniform import Uniform
 
 ALLOWED = "a whole number of labels of at least 1, or a share in (0, 1] such as 0.05 or 5%"
 
@@ -70,6 +72,7 @@ def rule_from_budget(
     floor: float = 0.0,
     remedy: str = "",
     steady: bool = False,
+    burst: float | None = None,
 ) -> Rule:
     """Return `Paced` or `Steady`, which spend the budget; or with α `QuFUR(alpha)`, which it only caps.
 
@@ -89,6 +92,8 @@ def rule_from_budget(
         How one says there how many rows will come.
     steady
         Whether `Steady` spends the budget: the rule for models that may be wrong.
+    burst
+        Labels that a rate may be exceeded by; None for what the rule has by default.
 
     Examples
     --------
@@ -110,7 +115,34 @@ def rule_from_budget(
     if rows is None and not isinstance(amount, float):
         allowed = "a share such as 0.05, while it is not known how many rows come"
         raise invalid(parameter, owner, allowed, repr(budget), remedy)
-    return Steady(amount, rows) if steady else Paced(amount, rows, floor=floor)
+    if steady:
+        return Steady(amount, rows) if burst is None else Steady(amount, rows, burst=burst)
+    return Paced(amount, rows, burst=burst, floor=floor)
+
+
+def promise(rule: Rule) -> str | None:
+    """Say how many labels a share buys at most; None for counts, and for rules without a budget.
+
+    >>> promise(Steady(0.05))
+    'At no time are more than 5% of the rows asked about, and 10 labels on top, bought.'
+    >>> promise(Paced(0.05, burst=30))
+    'At no time are more than 5% of the rows asked about, and 30 labels on top, bought.'
+    >>> promise(Uniform(0.05))
+    'Each row is bought with a chance of 5%; by chance it may be more of them.'
+    """
+    if rule.limit is not None:
+        return None
+    if isinstance(rule, Uniform):
+        return f"Each row is bought with a chance of {_percent(rule.rate)}; by chance it may be more of them."
+    if not isinstance(rule, Steady | Paced):
+        return None
+    burst = usual_burst(rule.share) if rule.burst is None else rule.burst
+    share = f"more than {_percent(rule.share)} of the rows asked about"
+    return f"At no time are {share}, and {burst:g} labels on top, bought."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g}%"
 
 
 def _parsed(text: str) -> int | float | None:

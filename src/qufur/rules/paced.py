@@ -89,9 +89,13 @@ class Remainder(Pacing):
     horizon: int
 
     def __init__(self, rule: Paced) -> None:
-        self.total = rule.budget
         self.level = 0.0
         super().__init__(rule, rule.horizon)
+
+    @property
+    def total(self) -> int:
+        """B."""
+        return self.rule.budget or 0
 
     def take_in(self, uncertainty: Sequence[float]) -> None:
         """Follow the level with weights of 4/(t + 4), and of 2/(examples left + 2) towards the end."""

@@ -126,6 +126,23 @@ class Spending:
         self.charged -= charge.copies
         self.spent -= 1
 
+    def add(self, labels: int, rows: int | None = None) -> None:
+        """Let so many labels more be bought.
+
+        Parameters
+        ----------
+        labels
+            At least 1. A rule without a count of labels refuses.
+        rows
+            For rules with a horizon: over how many examples from now on what is left is spent. By default
+            those up to the horizon, or beyond it as many as keep the pace.
+        """
+        self.take_over(self.rule.with_more(labels, rows))
+
+    def take_over(self, rule: Rule) -> None:
+        """Go on with another budget."""
+        self.rule, self.limit, self.caps = rule, rule.limit, rule.caps()
+
     def save(self) -> dict[str, Any]:
         """Return the state as JSON values."""
         return {"charged": self.charged.tolist(), "spent": self.spent}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -73,6 +74,19 @@ class Stretches(Spending):
             self.take_in(self._stretch)
             self._stretch = []
             self._begin_stretch(self.seen + self._length)
+
+    def add(self, labels: int, rows: int | None = None) -> None:
+        """Let more labels be bought; a stretch ends there, so that the next one goes by them."""
+        place = self.place
+        if rows is None and self.horizon is not None:
+            left = self.horizon - place
+            rows = left if left > 0 else math.ceil(((self.left or 0) + labels) / (self.rule.share or 1.0))
+        self.take_over(self.rule.with_more(labels, None if rows is None else place + rows))
+        if self._stretch:
+            self.take_in(self._stretch)
+            self._stretch = []
+        self.horizon = None if rows is None else place + rows
+        self._begin_stretch(place)
 
     def save(self) -> dict[str, Any]:
         return super().save() | {"seen": self.seen, "stretch": self._stretch}

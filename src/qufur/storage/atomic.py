@@ -29,22 +29,24 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(
+    path: str | os.PathLike[str], *, like: str | os.PathLike[str] | None = None
+) -> Iterator[BinaryIO]:
     """Yield a file to write to; it takes the place of another when all is well, and is gone if not.
 
     It is a temporary file beside the other, forced to the disk, and renamed. A link stays a link, and an
-    existing file keeps its permissions, which are those of the temporary file too. What earlier crashes left
-    behind is removed.
+    existing file keeps its permissions, or gets those of `like`; the temporary file has them too. What
+    earlier crashes left behind is removed.
     """
     target = Path(os.path.realpath(path))
     _remove_leftovers(target)
     with _temporary(target) as part:
-        with open(part, "xb", opener=_like(target)) as file:
+        with open(part, "xb", opener=_like(target if like is None else Path(like))) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)
-    _force(target.parent)
+    force(target.parent)
 
 
 def _like(target: Path) -> Callable[[str, int], int]:
@@ -70,7 +72,7 @@ def _temporary(target: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def _force(folder: Path) -> None:
+def force(folder: Path) -> None:
     """Force the new name to the disk, where folders can be opened: not on Windows."""
     if os.name != "nt":
         handle = os.open(folder, os.O_RDONLY)

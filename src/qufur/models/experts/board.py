@@ -50,7 +50,7 @@ class Board:
     """
 
     def __init__(self, model: Committee, units: Units, labelled: Labelled, further: int) -> None:
-        self._model, self._units, self._labelled = model, units, labelled
+        self._model, self._units, self._labelled, self._further = model, units, labelled, further
         self._panel = model.panel(len(units.mean) - further, further)
         self._to_fit_again: list[str] = []
         self._fitted_with = _scikit_learn()
@@ -82,7 +82,9 @@ class Board:
             self.fit("slow", units)
 
     def fit_all(self, units: Units) -> None:
-        """Fit all experts to all labelled rows."""
+        """Fit all experts to all labelled rows; where there are none, they know nothing."""
+        if not len(self._labelled):
+            self._panel = self._model.panel(len(units.mean) - self._further, self._further)
         for speed in self.fitted:
             self.fit(speed, units)
 

@@ -59,6 +59,11 @@ class Labelled:
         """Let the rows have had other labels."""
         self._all = self.first()._replace(y=np.array(labels, dtype=np.float64))
 
+    def remove(self, places: Sequence[int]) -> None:
+        """Forget rows."""
+        self._all = Sample(*(np.delete(part, places, axis=0) for part in self.first()))
+        self._count = len(self._all.y)
+
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything as named arrays."""
         return self.first()._asdict()

@@ -219,6 +219,16 @@ class CommitteeState(State):
         self.labels.take_in(labels)
         self.board.fit_all(self.scaling.units)
 
+    def as_pending(self, X: Floats) -> Floats:
+        """Return inputs as they are."""
+        return X
+
+    def forget(self, places: Sequence[int], rows: Floats, labels: Floats) -> None:
+        """Unlearn labelled rows by their places in the order of labels."""
+        self.labelled.remove(places)
+        self.relearn(rows, labels)
+        self.novelty.outdate()
+
     def advance(self, count: int) -> None:
         """Take note of the one input that was next; look-aheads do so themselves."""
         if self._last is not None:

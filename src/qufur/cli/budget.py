@@ -1,0 +1,82 @@
+"""`qufur budget`: what labels may still be bought, and more of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from qufur.cli import show
+from qufur.cli.changes import commit
+from qufur.cli.loop import State, locked, opened
+from qufur.cli.options import Json
+from qufur.errors import invalid
+from qufur.rules.from_budget import promise
+from qufur.workbook import Workbook
+
+
+def budget(
+    state: State,
+    add: Annotated[
+        int | None, typer.Option(min=1, metavar="LABELS", help="Labels that may be bought besides.")
+    ] = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="ROWS",
+            help="With --add: rows from now on that what is left is for; by default those that were still to "
+            "come, or if all came as many as keep the pace.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what may still be bought, and add to it.
+
+    What was bought and decided stays. A share cannot be added to: it grows with the rows.
+    """
+    if horizon is not None and add is None:
+        raise invalid("--horizon", "qufur budget", "left out without --add", horizon)
+    if add is None:
+        _print(opened(state), json)
+        return
+    with locked(state):
+        book = opened(state)
+        _add(book, add, horizon)
+        commit(book, state, f"budget --add {add}", f"{book.learner.left} labels left")
+    _print(book, json)
+
+
+def _add(book: Workbook, labels: int, horizon: int | None) -> None:
+    rule = book.learner.rule
+    if rule.limit is None:
+        allowed, remedy = "left out where no count of labels is the budget", promise(rule) or ""
+        raise invalid("--add", "qufur budget", allowed, labels, remedy)
+    if horizon is not None and not hasattr(book.learner.spending, "horizon"):
+        allowed = f"left out with the rule {type(rule).__name__}, which knows none"
+        raise invalid("--horizon", "qufur budget", allowed, horizon)
+    book.learner.add_budget(labels, horizon)
+
+
+def _print(book: Workbook, json: bool) -> None:
+    learner = book.learner
+    rows = _rows_to_come(book)
+    if json:
+        counts = {"budget": learner.rule.limit, "bought": learner.spent, "left": learner.left}
+        show.print_json(counts | {"rows_to_come": rows, "promise": promise(learner.rule)})
+        return
+    total = "" if learner.rule.limit is None else f" of {learner.rule.limit}"
+    left = "no budget" if learner.left is None else f"{learner.left} left"
+    print(
+        f"{learner.spent}{total} labels bought, {left}{'' if rows is None else f' for {rows} rows to come'}."
+    )
+    said = promise(learner.rule)
+    if said:
+        print(said)
+
+
+def _rows_to_come(book: Workbook) -> int | None:
+    """Return how many rows of the horizon are still to come, where there is one."""
+    spending = book.learner.spending
+    horizon = getattr(spending, "horizon", None)
+    return None if horizon is None else max(0, horizon - spending.place)

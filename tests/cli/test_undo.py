@@ -1,0 +1,192 @@
+"""`qufur undo`: the last commands, one after the other, whatever a crash left behind."""
+
+import gzip
+import json
+import os
+import time
+
+import numpy as np
+import pytest
+from tests.cli.test_loop import START, asked, filled, write
+from tests.cli.test_outstanding import WORKBOOKS
+
+from qufur.storage import container, versions
+from qufur.workbook import Workbook
+
+
+def state_of(tmp_path):
+    return (tmp_path / "s.qufur").read_bytes()
+
+
+def kept(tmp_path):
+    return sorted((tmp_path / "s.qufur.versions").glob("*"))
+
+
+def test_commands_are_taken_back_one_after_the_other(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    first = state_of(tmp_path)
+    work("budget", "--add", 5)
+    second = state_of(tmp_path)
+    work("tell", filled(out))
+    third = state_of(tmp_path)
+    june = write(tmp_path / "june.csv", range(300, 330))
+    _, text = work("ask", june, "-o", out)
+    wanted = text.split(" labels wanted")[0].split()[-1]
+    now = time.strftime("%H:%M")
+    code, text = work("undo")
+    assert code == 0
+    assert f"Took back `ask june.csv` of {now[:3]}" in text
+    assert f": {wanted} labels wanted.\nAs before, 0 labels are outstanding.\n" in text
+    assert state_of(tmp_path) == third
+    assert "Took back `tell labels.csv`" in work("undo")[1]
+    assert state_of(tmp_path) == second
+    found = json.loads(work("undo", "--json")[1])
+    assert found["command"] == "budget --add 5"
+    assert found["outstanding"] == 40
+    assert state_of(tmp_path) == first
+    code, text = work("undo")
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "got `ask may.csv`, with which the work began. Remove the state file" in text
+    assert state_of(tmp_path) == first
+    assert work("ask", june, "-o", tmp_path / "june_out.csv")[0] == 0  # as if it had not been asked
+
+
+def test_what_changes_nothing_is_not_taken_back(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    work("tell", filled(out))
+    state = state_of(tmp_path)
+    work("tell", filled(out))
+    work("status")
+    work("outstanding", "-o", tmp_path / "again.csv")
+    work("budget")
+    assert state_of(tmp_path) == state
+    assert "Took back `tell labels.csv`" in work("undo")[1]
+    assert "40 outstanding" in work("status")[1]
+
+
+def test_five_versions_are_kept(work, tmp_path):
+    asked(work, tmp_path)
+    for _ in range(8):
+        assert work("budget", "--add", 1)[0] == 0
+    assert len(kept(tmp_path)) == versions.KEPT
+    for _ in range(versions.KEPT):
+        assert work("undo")[0] == 0
+    assert Workbook.load(tmp_path / "s.qufur").learner.rule.limit == 43
+    state = state_of(tmp_path)
+    code, text = work("undo")
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "the version before of qufur undo must be kept, got none in" in text
+    assert state_of(tmp_path) == state
+
+
+def test_large_versions_are_few(work, tmp_path, monkeypatch):
+    monkeypatch.setattr(versions, "MOST_BYTES", 1)
+    asked(work, tmp_path)
+    for _ in range(3):
+        work("budget", "--add", 1)
+    assert len(kept(tmp_path)) == 1
+    assert work("undo")[0] == 0
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["hard links", "copies"])
+@pytest.mark.skipif(os.name == "nt", reason="links need rights")
+def test_versions_lie_beside_the_file_that_links_lead_to(work, tmp_path, monkeypatch, links):
+    def refuse(*_):
+        raise OSError("no hard links here")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "s.qufur").symlink_to(tmp_path / "there" / "real.qufur")
+    asked(work, tmp_path)
+    state = state_of(tmp_path)
+    (tmp_path / "s.qufur").chmod(0o600)
+    work("budget", "--add", 1)
+    (version,) = (tmp_path / "there" / "real.qufur.versions").iterdir()
+    assert version.read_bytes() == state
+    assert version.stat().st_mode & 0o777 == 0o600
+    assert work("undo")[0] == 0
+    assert (tmp_path / "s.qufur").is_symlink()
+    assert state_of(tmp_path) == state
+
+
+def test_a_damaged_version_is_not_put_back(work, tmp_path):
+    asked(work, tmp_path)
+    work("budget", "--add", 1)
+    state, (version,) = state_of(tmp_path), kept(tmp_path)
+    version.write_bytes(version.read_bytes()[:-1] + b"!")
+    code, text = work("undo")
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "is damaged" in text
+    assert state_of(tmp_path) == state
+
+
+@pytest.mark.parametrize("where", ["keep", "save", "prune"])
+def test_an_error_at_any_step_leaves_the_old_state_or_the_new_one(work, tmp_path, monkeypatch, where):
+    asked(work, tmp_path)
+    work("budget", "--add", 1)
+    old = state_of(tmp_path)
+
+    def broken(*_):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*{"save": (Workbook, "save")}.get(where, (versions, where)), broken)
+        assert work("budget", "--add", 2) == (2, "qufur: disk full\n")
+    assert (state_of(tmp_path) == old) == (where != "prune")
+    assert work("undo")[0] == 0
+    assert Workbook.load(tmp_path / "s.qufur").learner.rule.limit == (41 if where == "prune" else 40)
+    assert work("budget", "--add", 3)[0] == 0
+    assert len(kept(tmp_path)) <= 3
+
+
+def test_files_of_earlier_versions_have_no_version_before(work, tmp_path):
+    file = WORKBOOKS / "1-csv-paced.qufur.gz"
+    (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
+    state = state_of(tmp_path)
+    code, text = work("undo")
+    assert (code, "must be kept, got none in" in text) == (2, True)
+    work("budget", "--add", 1)
+    assert work("undo")[0] == 0
+    assert state_of(tmp_path) == state
+
+
+def test_a_first_table_that_fails_leaves_no_folder(work, tmp_path):
+    may = write(tmp_path / "may.csv", range(30))
+    assert work("ask", may, "-o", tmp_path / "out.csv", *START, "--burst", 3)[0] == 2
+    assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        {"before": ["../../etc/passwd"]},
+        {"before": [7]},
+        {"before": 7},
+        {"command": ["ask"]},
+        {"at": "now"},
+        {"at": True},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_history_from_elsewhere_is_refused(work, tmp_path, history):
+    asked(work, tmp_path)
+    header, tensors = container.read(tmp_path / "s.qufur")
+    header["workbook"]["history"] |= history
+    container.write(tmp_path / "s.qufur", (header, tensors), lambda content: content)
+    code, text = work("undo")
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "must be a file of `qufur ask`" in text
+
+
+@pytest.mark.parametrize("line", ["5", "[9,1]", "[0]", "{}", "[0,1,2]", "[0,1e999,1,2,3,4,5]", "x"])
+def test_rows_from_elsewhere_are_refused(work, tmp_path, line):
+    asked(work, tmp_path)
+    header, tensors = container.read(tmp_path / "s.qufur")
+    tensors["workbook.waiting"] = np.frombuffer("\n".join([line] * 40).encode(), dtype=np.uint8)
+    container.write(tmp_path / "s.qufur", (header, tensors), lambda content: content)
+    for command in (["outstanding", "-o", tmp_path / "again.csv"], ["retract", "--expire", "1d"]):
+        code, text = work(*command)
+        assert (code, len(text.splitlines())) == (2, 1)
+        assert "rows that wait of the state file must be lines of cells" in text
