@@ -32,7 +32,7 @@ def test_commands_killed_at_any_moment(work, tmp_path):
     killed, new = Counter(), Counter()
     for turn in range(times(300)):
         before = digest_in(state)
-        lines = killed_at(tmp_path, f"{turn}-", rng.randint(1, 100))
+        lines = killed_at(tmp_path, f"{turn}-", rng.randint(1, 140))
         before = next((words[1] for words in reversed(lines) if words[0] == "end"), before)
         name = lines[-1][1] if lines[-1][0] == "begin" else "none"
         killed[name] += 1
