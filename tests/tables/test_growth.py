@@ -152,6 +152,22 @@ def test_what_began_far_from_where_it_varies_is_not_dead():
     assert still.constant == []
 
 
+def test_numbers_in_lists_begin_to_vary():
+    first = Batch({"X": np.array([[1.0, 5.0, 0.0], [2.0, 5.0, 0.0]])})
+    encoding = Encoding.of([first])
+    table = Batch({"X": np.array([[1.0, 5.0, 0.0], [2.0, 8.0, 0.0]])})
+    growth = grown(encoding, table)
+    new = growth.grown
+    assert new.names == ["X[0]", "X[1]", "X[2]", "X[1]"]
+    np.testing.assert_allclose(new.encode(table)[:, 3], [0, 2**0.5])
+    np.testing.assert_array_equal(new.encode(first)[:, 3:], [growth.before] * 2)
+    assert Encoding.from_state(json.loads(json.dumps(new.state()))) == new
+    assert grown(new, table).before == []
+    assert grown(new, Batch({"X": [[1, 5, 2], None]}), impute=True).grown.names[4:] == ["X missing", "X[2]"]
+    assert grown(Encoding.of([first], scale=False), table, scale=False).before == []
+    assert "lists of 3 finite numbers" in refusal(lambda: new.columns[1].encode(Batch({"X": [[1]]}), True))
+
+
 def test_texts_and_arrays_give_the_same(tmp_path):
     first = "a,b\n" + "".join(f"{j},5\n" for j in range(9))
     table = "a,b\n" + "".join(f"{j},{j * j}\n" for j in range(99))

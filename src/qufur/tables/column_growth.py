@@ -10,8 +10,8 @@ import numpy as np
 
 from qufur.arrays import LARGEST, Floats
 from qufur.tables.batch import Batch, Column
-from qufur.tables.cells import category, first_other, is_missing, listed, numbers_or_nan
-from qufur.tables.columns import Categorical, Kind, Missing, Numeric
+from qufur.tables.cells import category, first_other, is_missing, listed, numbers_or_nan, vectors
+from qufur.tables.columns import Categorical, Kind, Missing, Numeric, Part
 from qufur.tables.moments import Moments
 from qufur.tables.survey import MOST_CATEGORIES
 
@@ -117,6 +117,42 @@ class NumberGrowth(ColumnGrowth):
         self._moments.add(values[np.abs(values[:, 0]) < LARGEST])
 
 
+class ListGrowth(ColumnGrowth):
+    """One pass over a column of lists of numbers; those that were the same in all rows may begin to vary."""
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        super().__init__(entries, impute)
+        self._first, *others = (entry for entry in entries if isinstance(entry, Numeric))
+        alive = {place for other in others if isinstance(other, Part) for place in other.places}
+        constant = np.flatnonzero(np.array(self._first.deviation) == 0) if self._first.scaled else ()
+        self._places = [int(place) for place in constant if place not in alive]
+        self._moments = Moments()
+
+    @property
+    def new(self) -> list[Kind]:
+        return [*super().new, *self.finer]
+
+    @property
+    def finer(self) -> list[Numeric]:
+        """The entry without which some of the numbers would say nothing."""
+        if not self._moments.count:
+            return []
+        mean = np.array(self._first.mean)[self._places]
+        scale = np.hypot(self._moments.std, self._moments.mean - mean)
+        there = np.flatnonzero(scale)
+        places = tuple(self._places[j] for j in there)
+        found = tuple(mean[there].tolist()), tuple(scale[there].tolist())
+        length = len(self._first.mean)
+        return [Part(self.name, *found, vector=True, places=places, length=length)] if places else []
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        super()._look(batch, column)
+        values = vectors(column, len(self._first.mean)) if self._places else None
+        if values is not None:
+            known = values[:, self._places]
+            self._moments.add(known[(np.abs(known) < LARGEST).all(axis=1)])
+
+
 class CategoryGrowth(ColumnGrowth):
     """One pass over a column of categories, which gets new ones in the order in which they come.
 
@@ -159,5 +195,7 @@ def growth_of(entries: Sequence[Kind], impute: bool) -> ColumnGrowth:
     first = entries[0]
     if isinstance(first, Categorical):
         return CategoryGrowth(entries, impute)
-    is_number = isinstance(first, Numeric) and first.is_single
-    return NumberGrowth(entries, impute) if is_number else ColumnGrowth(entries, impute)
+    if isinstance(first, Numeric) and first.is_single:
+        return NumberGrowth(entries, impute)
+    # The vectors of a language model vary, and take long.
+    return ListGrowth(entries, impute) if type(first) is Numeric else ColumnGrowth(entries, impute)

@@ -121,6 +121,39 @@ class Numeric:
 
 
 @dataclass(frozen=True)
+class Part(Numeric):
+    """Some numbers of a list per cell, which were the same in all rows when the list came.
+
+    Parameters
+    ----------
+    places
+        Of the numbers in the list.
+    length
+        Of the list.
+    """
+
+    places: tuple[int, ...] = field(kw_only=True)
+    length: int = field(kw_only=True)
+    kind: ClassVar[str] = "part"
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{self.name}[{place}]" for place in self.places]
+
+    @property
+    def allowed(self) -> str:
+        return f"lists of {self.length} finite numbers"
+
+    @property
+    def _read(self) -> Callable[[Column], Floats | None]:
+        return self._numbers
+
+    def _numbers(self, column: Column) -> Floats | None:
+        found = vectors(column, self.length)
+        return None if found is None else found[:, list(self.places)]
+
+
+@dataclass(frozen=True)
 class Text(Numeric):
     """A text per cell, as the vector that a language model makes of it; its numbers are scaled like others.
 
@@ -231,7 +264,7 @@ class Missing:
 
 
 Kind = Numeric | Categorical | Text | Missing
-KINDS: dict[str, type[Kind]] = {kind.kind: kind for kind in (Numeric, Categorical, Text, Missing)}
+KINDS: dict[str, type[Kind]] = {kind.kind: kind for kind in (Numeric, Categorical, Text, Missing, Part)}
 
 
 def kind_state(kind: Kind) -> dict[str, Any]:
