@@ -73,8 +73,8 @@ def first_outlier(known: KnownRange, names: Sequence[object], labels: Floats) ->
     """
     low, high, count = known
     reach = FARTHEST * (high - low)
-    if len(labels) == 1 and low - reach <= labels.item() <= high + reach:  # the usual case, at little cost
-        return None
+    if not len(labels) or (low - reach <= labels.min() and labels.max() <= high + reach):
+        return None  # the usual case, at little cost: no label makes a range smaller
     if count < math.inf:
         lows, highs = (
             f.accumulate(np.append(end, labels[:-1])) for f, end in ((np.minimum, low), (np.maximum, high))
