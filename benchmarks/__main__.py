@@ -14,10 +14,10 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import drift, kernel, page, ratios
+from benchmarks import command, drift, kernel, page, ratios
 from benchmarks.text import Progress
 
-PARTS: dict[str, Any] = {**page.TABLES, "kernel": kernel, "drift": drift}
+PARTS: dict[str, Any] = {**page.TABLES, "command": command, "kernel": kernel, "drift": drift}
 """Each has `measure`, which returns what JSON can hold, and `render` or `tables` for people."""
 FOLDER = Path("bench")
 

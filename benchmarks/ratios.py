@@ -23,6 +23,9 @@ BARE_CALLS = 1.3
 RIVER = 5.0
 SHARE_OF_GEMM = 0.65
 MEGABYTES, GROWTH = 200.0, 20.0
+ASKED = {"Ridge": 50_000, "Experts": 12_000}
+"""Rows per second of `qufur ask`."""
+MEGABYTES_OF_COMMAND = 250.0
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,18 @@ def _scale(found: list[dict[str, Any]]) -> Iterator[Ratio]:
             )
 
 
+def _command(found: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in found:
+        speed, work = r["rows"] / r["cpu_seconds"], f"qufur ask, {r['rows']:,} rows, {r['model']}"
+        if r["loops"] == "compiled":
+            work += ", with the compiled extra"
+        least = ASKED[r["model"]]
+        yield Ratio(work, f"≥ {least:,} rows/s", f"{speed:,.0f}", speed >= least)
+        if r["loops"] == "plain":
+            most = MEGABYTES_OF_COMMAND
+            yield Ratio(f"{work}, memory", f"< {most:.0f} MB", f"{r['peak']:.0f} MB", r["peak"] < most)
+
+
 def _sweep(found: dict[str, Any]) -> Iterator[Ratio]:
     faster = found["faster_than_authors"]["fresh"]
     work = f"sweep of {found['cells']} runs, d = {found['dim']}, two processes, against the authors' loop"
@@ -137,5 +152,6 @@ PROMISES = {
     "experts": _experts,
     "single": _single,
     "scale": _scale,
+    "command": _command,
     "sweep": _sweep,
 }

@@ -45,7 +45,7 @@ def _measure(rows: int, dim: int, format: str, loops: str, progress: Progress) -
         target = WRITERS[format](path, Drawn(rows, dim))
         progress.say(f"scale: running over {rows:,} × {dim} from {format}")
         command = [sys.executable, "-m", "benchmarks.memory", str(path), target, loops]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=_environment())
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment())
         found: dict[str, Any] = json.loads(done.stdout)
         return {
             "format": format,
@@ -56,7 +56,7 @@ def _measure(rows: int, dim: int, format: str, loops: str, progress: Progress) -
         }
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return one in which a new process finds the same code, and has one BLAS thread like this one."""
     places = [str(Path(module.__file__).parents[1]) for module in (benchmarks, qufur)]
     path = os.pathsep.join([*places, os.environ.get("PYTHONPATH", "")])

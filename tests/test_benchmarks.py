@@ -78,6 +78,19 @@ def test_other_parts_print_tables_and_write_json(tmp_path, capsys):
         assert text in out
 
 
+def test_the_command_is_measured_on_a_second_table(tmp_path, monkeypatch, capsys):
+    from benchmarks import command, ratios
+
+    monkeypatch.setattr(command, "MODELS", {"Ridge": command.MODELS["Ridge"]})
+    (found,) = quick(tmp_path, "command")["command"]
+    assert (found["model"], found["loops"], found["rows"]) == ("Ridge", "plain", 600)
+    assert "< 250 MB" in capsys.readouterr().out
+    fast = found | {"rows": 10**6, "cpu_seconds": 19.0, "peak": 249.0}
+    assert [r.kept for r in ratios.ratios({"command": [fast]})] == [True, True]
+    slow = fast | {"cpu_seconds": 21.0, "peak": 251.0}
+    assert [r.kept for r in ratios.ratios({"command": [slow]})] == [False, False]
+
+
 def test_rules_are_compared_at_the_same_number_of_labels():
     from benchmarks import rules, workloads
 

@@ -73,11 +73,8 @@ def first_outlier(known: KnownRange, names: Sequence[object], labels: Floats) ->
     """
     low, high, count = known
     reach = FARTHEST * (high - low)
-    alone = labels.item() if len(labels) == 1 else None  # `min` takes long over one number
-    lowest = labels.min(initial=high) if alone is None else alone
-    highest = labels.max(initial=low) if alone is None else alone
-    if low - reach <= lowest and highest <= high + reach:  # the usual case; a learned range only widens
-        return None
+    if not len(labels) or (low - reach <= labels.min() and labels.max() <= high + reach):
+        return None  # the usual case, at little cost: no label makes a range smaller
     if count < math.inf:
         lows, highs = (
             f.accumulate(np.append(end, labels[:-1])) for f, end in ((np.minimum, low), (np.maximum, high))
