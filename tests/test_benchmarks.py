@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from qufur import streams
+
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch):
@@ -24,7 +26,12 @@ def quick(tmp_path, *parts):
     return json.loads((tmp_path / "results.json").read_text())
 
 
-def test_replay_prints_a_table_and_writes_json(tmp_path, capsys):
+def test_replay_prints_a_table_and_writes_json(tmp_path, capsys, monkeypatch):
+    from benchmarks import workloads
+
+    monkeypatch.setattr(workloads, "QUICK_ROWS", 30)
+    wide = streams.HiddenDomains([2, 2, 2], [2, 3, 4], ambient=4096)
+    monkeypatch.setitem(workloads.STREAMS, 4096, lambda: wide)
     found = quick(tmp_path, "replay")["replay"]
     out, err = capsys.readouterr()
     assert [(r["dim"], r["rate"]) for r in found] == [

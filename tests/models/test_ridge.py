@@ -194,6 +194,15 @@ def test_the_safe_form_is_needed(monkeypatch):
     assert np.abs(gram.variance(X[:20]) / q - 1).max() > 1e-5
 
 
+def test_all_rows_count_for_the_condition_number():
+    X = np.random.default_rng(0).normal(size=(6, 20))
+    gram = Gram(20, 0.5)
+    for rows in (X[:1], X[1:4], X[4:]):
+        gram.add(rows, np.zeros(len(rows)))
+        assert isinstance(gram.form, LowRankGram)
+    assert gram.form.risk(3.0) == pytest.approx(1 + (np.sum(X**2) + 3) / 0.5)
+
+
 def test_the_form_changes_by_itself_and_once():
     gram = Gram(3, 1.0)
     rng = np.random.default_rng(0)

@@ -206,6 +206,20 @@ def test_a_refund_comes_back():
     assert bucket.spending.tokens == full
 
 
+def test_a_refund_counts_from_where_its_batch_was():
+    X = np.random.default_rng(0).normal(size=(160, 20))
+    X[:96] = 0.0  # nothing is worth a label, and the bucket stays full
+    single, batches = (Learner(Ridge(20), Paced(0.125, burst=20.0), seed=1) for _ in range(2))
+    for x in X:
+        single.ask(x)
+    for part in (X[:100], X[100:]):
+        batches.ask_many(part)
+    before = batches.spending.tokens
+    for learner in (single, batches):
+        learner.retract_many(learner.outstanding[-2:])
+        assert learner.spending.tokens == before + 2
+
+
 @pytest.mark.parametrize("rule", Paced.examples(300), ids=str)
 def test_a_stretch_survives_saving(rule, tmp_path):
     stream = next(streams.HiddenDomains([150, 150], [5, 2], seed=2).chunks(300))

@@ -1,0 +1,71 @@
+"""Blocks: decided in parts as in one, and how long the next one is."""
+
+import numpy as np
+import pytest
+
+from qufur import DomainOracle
+from qufur.blocks import LARGEST, BlockSize, decide
+from qufur.models.lookahead import Effort, Lookahead
+
+DOMAIN = np.repeat([0, 1], 3)
+
+
+class BuysAll(Lookahead):
+    """Decides some rows at once, and buys every label that is wanted."""
+
+    def __init__(self, rows_at_once):
+        self.rows_at_once = rows_at_once
+        self.uncertainty = np.ones(len(DOMAIN))
+
+    def __len__(self):
+        return len(DOMAIN)
+
+    def decide(self, terms):
+        wanted = np.flatnonzero(self.uncertainty[: len(terms.lowest_threshold)] > terms.lowest_threshold)
+        for row in wanted.tolist():
+            terms.buy(row, 1.0)
+        return Effort(len(terms.lowest_threshold), len(terms.lowest_threshold), len(wanted))
+
+    def finish(self, ids, arrivals):
+        raise NotImplementedError
+
+
+def test_rows_decided_apart_are_those_of_their_domains_and_count_together():
+    rule = DomainOracle(durations=[3, 3], dims=[9, 1], budget=3)
+    whole, apart = (
+        decide(BuysAll(rows), range(6), rule.start(), np.random.default_rng(1), DOMAIN) for rows in (None, 2)
+    )
+    assert len(set(whole.probability.tolist())) == 2
+    np.testing.assert_array_equal(apart.probability, whole.probability)
+    assert apart.query.tolist() == whole.query.tolist()
+    assert apart.spent.tolist() == whole.spent.tolist()
+    assert apart.effort == whole.effort == Effort(6, 6, whole.query.sum())
+
+
+@pytest.mark.parametrize(
+    ("rows", "candidates", "queries", "size"),
+    [
+        (64, 40, 32, 128),  # few are rejected
+        (64, 40, 30, 64),
+        (64, 40, 23, 32),  # many
+        (640, 49, 49, 64),  # enough candidates
+        (640, 129, 129, 32),  # too many
+    ],
+)
+def test_the_next_block_is_longer_while_that_pays(rows, candidates, queries, size):
+    block = BlockSize(64)
+    block.update(Effort(rows, candidates, queries))
+    assert block.value == size
+
+
+def test_blocks_are_neither_too_short_nor_too_long_and_may_be_fixed():
+    for first, fixed, effort, end in (
+        (64, None, Effort(64, 64, 0), 16),
+        (64, None, Effort(64, 0, 0), LARGEST),
+        (64, 7, Effort(64, 64, 0), 7),
+        (64, 7, Effort(64, 0, 0), 7),
+    ):
+        block = BlockSize(first, fixed)
+        for _ in range(9):
+            block.update(effort)
+        assert block.value == end
