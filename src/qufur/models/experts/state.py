@@ -171,8 +171,7 @@ class CommitteeState(State):
         for id, label in zip(ids, labels.tolist(), strict=True):
             predictions, output, terms = self.said.pop(id)
             if not np.allclose(predictions, self.model.first_output()):  # nothing was known of labels then
-                losses = self.model.losses(np.vstack([predictions, output]), label)
-                self.board.record.take_in(losses, terms.probability)
+                self.board.take_in(predictions, output, label, terms)
             self.board.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
             self.labels.take_in(np.array([label]))
             self.labelled.add(self.pending.pop(id), label, terms)
