@@ -6,9 +6,9 @@ error is the mean squared one of predictions as examples come, against the truth
 
 import numpy as np
 from skactiveml.stream import StreamRandomSampling
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge as Batch
 
-from qufur import streams
+from qufur import Ridge, streams
 from qufur.adapters.skactiveml import PacedBudgetManager, StreamQuFUR
 
 SEEDS = range(2)
@@ -18,7 +18,7 @@ SHARE, HORIZON = 0.05, 1000
 def qufur(seed):
     """Return our strategy with our budget manager."""
     manager = PacedBudgetManager(budget=SHARE, horizon=HORIZON, random_state=seed)
-    return StreamQuFUR(regularization=0.1, intercept=False, budget_manager=manager)
+    return StreamQuFUR(model=Ridge, regularization=0.1, intercept=False, budget_manager=manager)
 
 
 def at_random(seed):
@@ -37,7 +37,7 @@ def play(strategy, seed):
         strategy.update(x, queried)
         if len(queried):
             bought.append(i)
-            model = Ridge(alpha=0.1, fit_intercept=False).fit(chunk.X[bought], chunk.y[bought])
+            model = Batch(alpha=0.1, fit_intercept=False).fit(chunk.X[bought], chunk.y[bought])
     return len(bought), np.mean((predictions - chunk.truth) ** 2)
 
 

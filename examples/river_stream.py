@@ -5,7 +5,7 @@ The stream is the example of the paper's introduction: a few inputs of many dime
 
 from river import metrics
 
-from qufur import Paced, Uniform, streams
+from qufur import Paced, Ridge, Uniform, streams
 from qufur.adapters.river import QuFURRegressor
 
 SEEDS = range(3)
@@ -14,7 +14,8 @@ RULES = {"paced by uncertainty": Paced(50, 1000), "at random": Uniform(0.05), "a
 
 def play(rule, seed):
     """Return the number of labels bought, and the error."""
-    model, error = QuFURRegressor(rule=rule, regularization=0.1, intercept=False, seed=seed), metrics.MSE()
+    linear = {"model": Ridge, "regularization": 0.1, "intercept": False}
+    model, error = QuFURRegressor(rule=rule, seed=seed, **linear), metrics.MSE()
     for chunk in streams.HiddenDomains.introduction(9, 1000, seed=seed).chunks(1):
         x = {f"feature {i}": value for i, value in enumerate(chunk.X[0].tolist())}
         error.update(chunk.truth[0], model.predict_one(x))

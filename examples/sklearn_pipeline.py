@@ -4,10 +4,11 @@ Run it with  python examples/sklearn_pipeline.py
 """
 
 import numpy as np
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge as Batch
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from qufur import Ridge
 from qufur.adapters.sklearn import QuFURRegressor
 
 ROWS, TEST = 2000, 500
@@ -36,10 +37,11 @@ def main():
     print("labels  bought by qufur  at random  the first ones")
     for budget in (30, 60, 120, 240, ROWS):
         squares = PolynomialFeatures(2, include_bias=False)
-        bought = make_pipeline(squares, QuFURRegressor(budget=budget, random_state=1)).fit(X, y)
+        linear = QuFURRegressor(model=Ridge, budget=budget, random_state=1)
+        bought = make_pipeline(squares, linear).fit(X, y)
         errors = [error(bought, X_new, y_new)]
         for rows in (rng.permutation(ROWS)[:budget], np.arange(budget)):
-            batch = make_pipeline(squares, StandardScaler(), Ridge()).fit(X[rows], y[rows])
+            batch = make_pipeline(squares, StandardScaler(), Batch()).fit(X[rows], y[rows])
             errors.append(error(batch, X_new, y_new))
         print("{:6}  {:15.2f}  {:9.2f}  {:14.2f}".format(bought[-1].n_queries_, *errors))
 

@@ -4,11 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
+from river import checks, datasets
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.refusals import refusal
 
-from qufur import Experts, Learner, Ridge, Steady, run, streams
+from qufur import Experts, Learner, QuFUR, Ridge, Softmax, Steady, run, streams
 from qufur.adapters import river, skactiveml, sklearn
 from qufur.models import Refit
 
@@ -21,7 +23,7 @@ ROWS = [dict(zip("abc", row, strict=True)) for row in X.tolist()]
 
 
 def test_fit_is_a_run_of_experts_on_raw_rows():
-    estimator = sklearn.QuFURRegressor(model=Experts(), budget=30, random_state=1).fit(X, Y)
+    estimator = sklearn.QuFURRegressor(budget=30, random_state=1).fit(X, Y)
     learner = Learner(Experts(), Steady(30, 120), seed=1)
     trace = run(learner, streams.Arrays(X, Y))
     assert estimator.queried_.tolist() == np.flatnonzero(trace.query).tolist()
@@ -31,7 +33,7 @@ def test_fit_is_a_run_of_experts_on_raw_rows():
 
 def test_classes_of_any_name():
     model = Experts(classes=["low", "high"])
-    for given in (Experts(), model):
+    for given in (None, Experts(), model):
         estimator = sklearn.QuFURClassifier(model=given, budget=30, random_state=1).fit(X, WORDS)
         assert estimator.learner_.rule == Steady(30, 120)
         assert estimator.score(X, WORDS) > 0.8
@@ -66,7 +68,7 @@ def test_any_estimator_through_refit_goes_on_after_a_pickle(kind, model, labels)
 
 
 def test_river_is_a_learner_of_experts():
-    model = river.QuFURRegressor(model=Experts(), budget=0.3, seed=2)
+    model = river.QuFURRegressor(budget=0.3, seed=2)
     learner = Learner(Experts(), Steady(0.3), seed=2)
     for row, x, y in zip(ROWS, X, Y, strict=True):
         answer = learner.ask([0.0, *x])
@@ -112,7 +114,7 @@ def test_scikit_activeml_does_not_mind_units():
     """By powers of two, so that nothing rounds."""
     found = []
     for unit in (1.0, 2.0**20):
-        strategy = skactiveml.StreamQuFUR(model=Experts(), budget=0.2, random_state=0)
+        strategy = skactiveml.StreamQuFUR(budget=0.2, random_state=0)
         queried = strategy.query(X * [1.0, unit, 1.0])
         strategy.update(X * [1.0, unit, 1.0], queried)
         assert isinstance(strategy.budget_manager_, skactiveml.SteadyBudgetManager)
@@ -132,6 +134,9 @@ REFUSED = {
     "another model": lambda: sklearn.QuFURRegressor(model=Ridge(3)).fit(X, Y),
     "classes for numbers": lambda: sklearn.QuFURRegressor(model=Experts(classes=[0, 1])).fit(X, Y),
     "other classes": lambda: sklearn.QuFURClassifier(model=Experts(classes=["a", "b"])).fit(X, WORDS),
+    "an object": lambda: sklearn.QuFURClassifier(model=Softmax(3, 2)).fit(X, WORDS),
+    "river, a linear object": lambda: river.QuFURRegressor(model=Ridge(3)),
+    "activeml, a linear object": lambda: skactiveml.StreamQuFUR(model=Ridge(3)).query(X),
     "river, no classes": lambda: river.QuFURClassifier(model=Experts()),
     "river, classes": lambda: river.QuFURRegressor(model=Experts(classes=[0, 1])),
     "activeml, classes": lambda: skactiveml.StreamQuFUR(model=Experts(classes=[0, 1])).query(X),
@@ -141,6 +146,50 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_model_that_does_not_fit_is_refused(case):
     assert refusal(REFUSED[case]).startswith("model of ")
+
+
+LINEAR_SETTINGS = {
+    "sklearn λ": lambda: sklearn.QuFURRegressor(regularization=2.0).fit(X, Y),
+    "sklearn floor": lambda: sklearn.QuFURRegressor(model=Experts(), floor=0.1, budget=9).fit(X, Y),
+    "sklearn penalty": lambda: sklearn.QuFURClassifier(penalty=2.0).fit(X, WORDS),
+    "river λ": lambda: river.QuFURRegressor(regularization=2.0),
+    "river classes": lambda: river.QuFURClassifier(model=Experts(classes=[0, 1]), intercept=False),
+    "activeml": lambda: skactiveml.StreamQuFUR(intercept=False).query(X),
+}
+
+
+@pytest.mark.parametrize("case", LINEAR_SETTINGS)
+def test_what_only_linear_models_take_is_refused(case):
+    message = refusal(LINEAR_SETTINGS[case])
+    assert "must be left out beside experts" in message
+    assert message.endswith(("model=Ridge takes it.", "model=Softmax takes it."))
+
+
+def test_a_floor_goes_with_alpha():
+    model = sklearn.QuFURRegressor(alpha=0.01, budget=9, floor=0.1, random_state=0).fit(X, Y)
+    assert model.learner_.rule == QuFUR(0.01, budget=9, floor=0.1)
+
+
+def test_a_range_of_labels_is_for_the_experts():
+    for make in (sklearn.QuFURRegressor, river.QuFURRegressor):
+        model = make(label_range=(0, 1e4))
+        learner = model.fit(X[:2], Y[:2]).learner_ if make is sklearn.QuFURRegressor else model.learner
+        assert learner.model == Experts(label_range=(0, 1e4))
+
+
+@parametrize_with_checks(
+    [sklearn.QuFURRegressor(budget=0.3, random_state=0), sklearn.QuFURClassifier(budget=0.3, random_state=0)]
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def test_passes_the_checks_of_river(monkeypatch):
+    few = [*datasets.TrumpApproval().take(40)]
+    monkeypatch.setattr(checks, "_yield_datasets", lambda model, scale=1: [few])
+    model = river.QuFURRegressor()
+    for check in checks.yield_checks(model):
+        check(model.clone())
 
 
 def test_what_belongs_into_the_model_is_refused_beside_it():

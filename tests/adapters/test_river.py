@@ -1,4 +1,4 @@
-"""The river face: the same numbers as a learner fed with vectors, and river's own checks."""
+"""The river face with linear models: the numbers of a learner fed with vectors, and river's own checks."""
 
 import itertools
 import sys
@@ -13,6 +13,7 @@ from qufur.adapters.river import QuFURClassifier, QuFURRegressor
 from qufur.snapshot import encode
 
 NAMES = list("abcd")
+LINEAR = {QuFURRegressor: Ridge, QuFURClassifier: Softmax}
 
 
 def rows(count, *, seed=0):
@@ -33,7 +34,11 @@ def state_of(model):
 # river's own checks
 
 
-MODELS = [QuFURRegressor(), QuFURRegressor(alpha=2.0, label_range=(30, 50)), QuFURClassifier()]
+MODELS = [
+    QuFURRegressor(model=Ridge),
+    QuFURRegressor(model=Ridge, alpha=2.0, label_range=(30, 50)),
+    QuFURClassifier(),
+]
 CHECKS = [
     pytest.param(model, place, id=f"{type(model).__name__}-{check.__name__}-{place}")
     for model in MODELS
@@ -55,7 +60,7 @@ def test_passes_the_checks_of_river(model, place):
 def test_regressor_is_the_learner_fed_with_vectors(intercept, label_range):
     X, y = rows(150)
     options = {"regularization": 0.5, "intercept": intercept}
-    model = QuFURRegressor(alpha=2.0, label_range=label_range, seed=3, **options)
+    model = QuFURRegressor(model=Ridge, alpha=2.0, label_range=label_range, seed=3, **options)
     own = {"clip": label_range is not None, "label_range": label_range or (-1, 1), "intercept_penalty": 1.0}
     ridge = Ridge(4, **own, **options)
     learner = Learner(ridge, QuFUR(2.0), seed=3)
@@ -95,7 +100,10 @@ def test_classifier_is_the_learner_fed_with_vectors():
 
 
 def test_a_rate_is_paced_by_default():
-    model, learner = QuFURRegressor(), Learner(Ridge(4, intercept=True, intercept_penalty=1.0), Paced(0.05))
+    model, learner = (
+        QuFURRegressor(model=Ridge),
+        Learner(Ridge(4, intercept=True, intercept_penalty=1.0), Paced(0.05)),
+    )
     X, _ = rows(1000)
     assert [model.query_one(as_dict(x)) for x in X] == learner.ask_many(X).query.tolist()
     assert model.learner.spent <= 0.05 * 1000 + 1000 * 0.05 + 32
@@ -109,7 +117,7 @@ def test_names_that_come_later_are_as_if_all_had_been_there_from_the_start(kind)
     X, y = rows(90)
     X[:30, 1:] = 0.0
     X[30:60, 3] = 0.0
-    late, early = kind(alpha=2.0, seed=1), kind(alpha=2.0, seed=1)
+    late, early = kind(model=LINEAR[kind], alpha=2.0, seed=1), kind(model=LINEAR[kind], alpha=2.0, seed=1)
     early.query_one(dict.fromkeys(NAMES, 0.0))
     late.query_one({})
     waiting = []
@@ -132,7 +140,7 @@ def test_names_that_come_later_are_as_if_all_had_been_there_from_the_start(kind)
 
 def test_the_order_of_names_in_a_dict_does_not_matter_to_the_bit():
     X, _ = rows(50)
-    model, other = QuFURRegressor(alpha=2.0), QuFURRegressor(alpha=2.0)
+    model, other = QuFURRegressor(model=Ridge, alpha=2.0), QuFURRegressor(model=Ridge, alpha=2.0)
     for x in map(as_dict, X):
         model.query_one(x)
         other.query_one(dict(reversed(x.items())))
@@ -141,7 +149,7 @@ def test_the_order_of_names_in_a_dict_does_not_matter_to_the_bit():
 
 def test_a_name_that_is_missing_counts_as_0():
     X, y = rows(20)
-    model = QuFURRegressor()
+    model = QuFURRegressor(model=Ridge)
     for x, label in zip(X, y, strict=True):
         model.learn_one(as_dict(x), label)
     assert model.predict_one({"a": 1.0}) == model.predict_one({"a": 1.0, "b": 0, "c": False, "d": 0.0})
@@ -173,7 +181,7 @@ def test_before_two_classes_are_known():
 
 def test_labels_without_a_query_are_free():
     X, y = rows(30)
-    model, fresh = QuFURRegressor(seed=5), QuFURRegressor(seed=5)
+    model, fresh = QuFURRegressor(model=Ridge, seed=5), QuFURRegressor(model=Ridge, seed=5)
     for x, label in zip(X, y, strict=True):
         model.learn_one(as_dict(x), label)
     assert model.learner.spent == 0
@@ -181,7 +189,7 @@ def test_labels_without_a_query_are_free():
 
 
 def test_equal_inputs_are_answered_one_after_the_other():
-    model, x = QuFURRegressor(rule=QuFUR(50.0), intercept=False), {"a": 1.0}
+    model, x = QuFURRegressor(model=Ridge, rule=QuFUR(50.0), intercept=False), {"a": 1.0}
     assert [model.query_one(x), model.query_one(dict(x))] == [True, True]
     model.learn_one({"a": 1}, 1.0)
     assert model.learner.outstanding == (1,)
@@ -193,7 +201,7 @@ def test_equal_inputs_are_answered_one_after_the_other():
 
 
 def test_a_query_that_is_never_answered_can_be_taken_back():
-    model, x = QuFURRegressor(rule=QuFUR(50.0)), {"a": 1.0}
+    model, x = QuFURRegressor(model=Ridge, rule=QuFUR(50.0)), {"a": 1.0}
     model.query_one(x)
     model.retract_one(x)
     assert (model.learner.spent, model.learner.outstanding) == (0, ())
@@ -202,14 +210,14 @@ def test_a_query_that_is_never_answered_can_be_taken_back():
 
 
 def test_the_budget_counts_labels_that_have_not_come():
-    model = QuFURRegressor(alpha=50.0, budget=7)
+    model = QuFURRegressor(model=Ridge, alpha=50.0, budget=7)
     X, _ = rows(100)
     assert sum(model.query_one(as_dict(x)) for x in X) == model.learner.spent == 7
 
 
 @pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier])
 def test_predicting_changes_nothing(kind):
-    model = kind(alpha=2.0)
+    model = kind(model=LINEAR[kind], alpha=2.0)
     for label in (0, 1):
         model.query_one({"a": 1.0})
         model.learn_one({"a": 1.0}, label)
@@ -235,7 +243,7 @@ def test_bad_features_are_refused_and_change_nothing(kind, value):
 
 
 def test_bad_labels_are_refused_and_change_nothing():
-    model = QuFURRegressor()
+    model = QuFURRegressor(model=Ridge)
     before = state_of(model)
     message = refusal(lambda: model.learn_one({"a": 1.0}, float("nan")))
     assert message == "y of QuFURRegressor must be finite, got nan at row 0."
@@ -262,14 +270,14 @@ def test_bad_labels_are_refused_and_change_nothing():
     ],
 )
 def test_bad_options_are_refused(options, start):
-    assert refusal(lambda: QuFURRegressor(**options)).startswith(start)
+    assert refusal(lambda: QuFURRegressor(model=Ridge, **options)).startswith(start)
 
 
 # In river's own surroundings
 
 
 def test_in_a_pipeline():
-    model = preprocessing.StandardScaler() | QuFURRegressor(label_range=(30, 50))
+    model = preprocessing.StandardScaler() | QuFURRegressor(model=Ridge, label_range=(30, 50))
     plain = model.clone()
     metric = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
     by_hand = metrics.MAE()
@@ -284,7 +292,7 @@ def test_labels_come_late_in_progressive_validation(kind):
     classes = kind is QuFURClassifier
     data = list((datasets.Phishing() if classes else datasets.TrumpApproval()).take(300))
     options = {} if classes else {"label_range": (30, 50)}
-    model = compose.Pipeline(preprocessing.StandardScaler(), kind(**options))
+    model = compose.Pipeline(preprocessing.StandardScaler(), kind(model=LINEAR[kind], **options))
     twin = model.clone()
     delay = {"moment": None if classes else "ordinal_date", "delay": 20}  # examples, or days
     score = evaluate.progressive_val_score(
@@ -307,7 +315,7 @@ def test_labels_come_late_in_progressive_validation(kind):
 
 def test_a_seed_decides_everything_and_clones_start_anew():
     X, y = rows(100)
-    model = QuFURRegressor(alpha=0.5, seed=4)
+    model = QuFURRegressor(model=Ridge, alpha=0.5, seed=4)
     twins = [model.clone(), model.clone()]
     for twin in [model, *twins]:
         for x, label in zip(X, y, strict=True):

@@ -54,7 +54,7 @@ def fingerprint(object):
 
 def test_strategy_is_a_learner_without_labels():
     X = inputs(400)
-    strategy = StreamQuFUR(budget=0.1, regularization=0.5, random_state=7)
+    strategy = StreamQuFUR(model=Ridge, budget=0.1, regularization=0.5, random_state=7)
     learner = Learner(Ridge(3, regularization=0.5, intercept=True), Paced(0.1), seed=7)
     answers = learner.ask_many(X)
     found, utilities = in_pieces(strategy, X, 100)
@@ -88,7 +88,7 @@ def test_query_changes_nothing(manager):
 
 def test_other_queries_than_proposed_are_taken_as_they_are():
     X = inputs(40)
-    strategy = StreamQuFUR(random_state=0)
+    strategy = StreamQuFUR(model=Ridge, random_state=0)
     strategy.update(X, [0, 3, 3])
     state = Ridge(3, regularization=1.0, intercept=True).start()
     state.learn(X[[0, 3]], np.zeros(2))
@@ -135,8 +135,8 @@ def test_bad_input_to_the_strategy_changes_nothing():
         ({"budget": 1}, ValueError),  # one label, of how many samples?
         ({"budget_manager": 0.5}, TypeError),
         ({"budget_manager": PacedBudgetManager}, TypeError),
-        ({"regularization": 0.0}, ValueError),
-        ({"intercept": "yes"}, ValueError),
+        ({"model": Ridge, "regularization": 0.0}, ValueError),
+        ({"model": Ridge, "intercept": "yes"}, ValueError),
         ({"random_state": "state"}, ValueError),
     ],
 )

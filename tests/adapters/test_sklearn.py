@@ -1,4 +1,4 @@
-"""The scikit-learn estimators: its own checks, identities with its models, and labels that stay unseen."""
+"""The scikit-learn estimators with linear models: its own checks, identities, and labels that stay unseen."""
 
 import pickle
 from itertools import pairwise
@@ -47,10 +47,10 @@ options = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 @parametrize_with_checks(
     [
-        QuFURRegressor(),
-        QuFURRegressor(budget=0.5, random_state=1),
-        QuFURClassifier(),
-        QuFURClassifier(budget=0.5, random_state=1),
+        QuFURRegressor(model=Ridge),
+        QuFURRegressor(model=Ridge, budget=0.5, random_state=1),
+        QuFURClassifier(model=Softmax),
+        QuFURClassifier(model=Softmax, budget=0.5, random_state=1),
     ]
 )
 def test_scikit_learns_own_checks(estimator, check):
@@ -63,7 +63,7 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_with_every_label_it_is_ridge_regression(regularization, intercept, label_range):
     X, y = regression()
     ours = QuFURRegressor(
-        regularization=regularization, intercept=intercept, label_range=label_range, scale=False
+        model=Ridge, regularization=regularization, intercept=intercept, label_range=label_range, scale=False
     )
     theirs = Batch(alpha=regularization, fit_intercept=intercept).fit(X, y)
     if label_range and not intercept:
@@ -75,7 +75,7 @@ def test_with_every_label_it_is_ridge_regression(regularization, intercept, labe
 @options
 def test_it_predicts_as_ridge_regression_on_the_labels_bought(options):
     X, y = regression()
-    ours = QuFURRegressor(random_state=3, **options).fit(X, y)
+    ours = QuFURRegressor(model=Ridge, random_state=3, **options).fit(X, y)
     Z = StandardScaler().fit_transform(X)
     theirs = Batch(alpha=1.0).fit(Z[ours.queried_], y[ours.queried_])
     np.testing.assert_allclose(ours.predict(X), theirs.predict(Z), rtol=1e-10)
@@ -84,14 +84,16 @@ def test_it_predicts_as_ridge_regression_on_the_labels_bought(options):
 @pytest.mark.parametrize("mean", [0.0, 1e6])
 def test_few_labels_far_from_zero(mean):
     X, y = regression(mean=mean)
-    model = QuFURRegressor(budget=20, random_state=3).fit(X, y)
+    model = QuFURRegressor(model=Ridge, budget=20, random_state=3).fit(X, y)
     assert model.n_queries_ == 20
     assert model.score(X, y) > 0.95
 
 
 def test_fit_of_the_regressor_is_a_run():
     X, y = regression()
-    ours = QuFURRegressor(budget=40, floor=0.02, label_range=(900, 1100), regularization=0.5, random_state=4)
+    ours = QuFURRegressor(
+        model=Ridge, budget=40, floor=0.02, label_range=(900, 1100), regularization=0.5, random_state=4
+    )
     ours.fit(X, y)
     options = {"label_range": (900, 1100), "regularization": 0.5}
     model = Ridge(DIM, intercept=True, intercept_penalty=1.0, **options)
@@ -104,7 +106,9 @@ def test_fit_of_the_regressor_is_a_run():
 
 def test_fit_of_the_classifier_is_a_run():
     X, y = classification()
-    ours = QuFURClassifier(alpha=0.4, budget=50, regularization=2.0, penalty=0.01, random_state=4).fit(X, y)
+    ours = QuFURClassifier(
+        model=Softmax, alpha=0.4, budget=50, regularization=2.0, penalty=0.01, random_state=4
+    ).fit(X, y)
     Z = np.column_stack([StandardScaler().fit_transform(X), np.ones(T)])
     codes = np.unique(y, return_inverse=True)[1].astype(float)
     model = Softmax(DIM + 1, 3, regularization=2.0, training=Converged(penalty=0.01))
@@ -118,7 +122,7 @@ def test_fit_of_the_classifier_is_a_run():
 @pytest.mark.parametrize("options", OPTIONS[:4], ids=str)
 def test_labels_that_are_not_bought_are_not_looked_at(kind, options):
     X, y = DATA[kind]()
-    model = kind(random_state=5, **options).fit(X, y)
+    model = kind(model=kind.linear, random_state=5, **options).fit(X, y)
     others = np.setdiff1d(np.arange(T), model.queried_)
     assert 0 < model.n_queries_ == T - len(others) < T
     y = y.copy()
@@ -133,7 +137,7 @@ def test_labels_that_are_not_bought_are_not_looked_at(kind, options):
 @pytest.mark.parametrize("alpha", [None, 0.3, 100.0])
 def test_the_budget_is_never_exceeded(kind, budget, alpha):
     X, y = DATA[kind]()
-    model = kind(budget=budget, alpha=alpha, random_state=6).fit(X, y)
+    model = kind(model=kind.linear, budget=budget, alpha=alpha, random_state=6).fit(X, y)
     allowed = budget if isinstance(budget, int) else max(1, round(budget * T))
     assert model.n_queries_ == len(model.queried_) <= allowed
     if alpha is None:
@@ -146,12 +150,12 @@ def test_the_budget_is_never_exceeded(kind, budget, alpha):
 
 def test_one_is_not_one_point_zero():
     X, y = regression()
-    assert [QuFURRegressor(budget=budget).fit(X, y).n_queries_ for budget in (1, 1.0)] == [1, T]
+    assert [QuFURRegressor(model=Ridge, budget=budget).fit(X, y).n_queries_ for budget in (1, 1.0)] == [1, T]
 
 
 def test_a_rate_holds_in_every_window():
     X, y = regression(3000)
-    model = QuFURRegressor(budget=0.05, random_state=7)
+    model = QuFURRegressor(model=Ridge, budget=0.05, random_state=7)
     bought = [model.partial_fit(X[i : i + 100], y[i : i + 100]).n_queries_ for i in range(0, 3000, 100)]
     assert max(b - a for a, b in pairwise(bought)) <= 0.05 * 100 + 82
     assert 0.05 * 3000 * 0.8 < bought[-1] <= 0.05 * 3000 + 82
@@ -167,8 +171,8 @@ def assert_same(one, other, X):
 @pytest.mark.parametrize("options", [{}, {"alpha": 0.5, "budget": 60}], ids=str)
 def test_partial_fit_goes_on(kind, options):
     X, y = DATA[kind]()
-    whole = kind(scale=False, random_state=8, **options).fit(X, y)
-    parts = kind(scale=False, random_state=8, **options)
+    whole = kind(model=kind.linear, scale=False, random_state=8, **options).fit(X, y)
+    parts = kind(model=kind.linear, scale=False, random_state=8, **options)
     first = {"classes": np.unique(y)} if kind is QuFURClassifier else {}
     parts.partial_fit(X[:50], y[:50], **first).partial_fit(X[50:], y[50:])
     assert np.array_equal(parts.queried_, whole.queried_)
@@ -179,8 +183,8 @@ def test_partial_fit_goes_on(kind, options):
 def test_query_and_teach_make_partial_fit(kind):
     X, y = DATA[kind]()
     first = {"classes": np.unique(y)} if kind is QuFURClassifier else {}
-    known = kind(alpha=0.5, random_state=9).partial_fit(X, y, **first)
-    asked = kind(alpha=0.5, random_state=9)
+    known = kind(model=kind.linear, alpha=0.5, random_state=9).partial_fit(X, y, **first)
+    asked = kind(model=kind.linear, alpha=0.5, random_state=9)
     mask = asked.query(X, **first)
     assert mask.dtype == bool
     assert np.array_equal(np.flatnonzero(mask), asked.pending_)
@@ -196,7 +200,7 @@ def test_query_and_teach_make_partial_fit(kind):
 
 def test_rows_are_numbered_through():
     X, y = regression()
-    model = QuFURRegressor(alpha=1.0, random_state=1).fit(X[:100], y[:100])
+    model = QuFURRegressor(model=Ridge, alpha=1.0, random_state=1).fit(X[:100], y[:100])
     before = model.n_queries_
     mask = model.query(X[100:])
     assert np.array_equal(model.pending_, 100 + np.flatnonzero(mask))
@@ -206,7 +210,7 @@ def test_rows_are_numbered_through():
 def test_before_any_label_it_predicts_the_middle():
     X, _ = regression()
     for label_range, middle in ((None, 0.0), ((1, 5), 3.0)):
-        model = QuFURRegressor(label_range=label_range)
+        model = QuFURRegressor(model=Ridge, label_range=label_range)
         assert model.query(X).all()
         mean, std = model.predict(X, return_std=True)
         assert np.array_equal(mean, np.full(T, middle))
@@ -216,7 +220,13 @@ def test_before_any_label_it_predicts_the_middle():
 def test_the_deviation_is_that_of_a_gaussian_process():
     X, y = regression(mean=0.0)
     model = QuFURRegressor(
-        budget=60, regularization=0.5, intercept=False, scale=False, label_range=(-90, 90), random_state=2
+        model=Ridge,
+        budget=60,
+        regularization=0.5,
+        intercept=False,
+        scale=False,
+        label_range=(-90, 90),
+        random_state=2,
     ).fit(X, y)
     noise = model.learner_.state.fit().noise
     assert 0.07 < noise < 0.14
@@ -231,7 +241,7 @@ def test_the_deviation_is_that_of_a_gaussian_process():
 @pytest.mark.parametrize("unit", [1.0, 1e4])
 def test_the_deviation_has_a_free_intercept_and_the_users_units(unit):
     X, y = regression()
-    model = QuFURRegressor(budget=60, regularization=0.5, random_state=2).fit(X, unit * y)
+    model = QuFURRegressor(model=Ridge, budget=60, regularization=0.5, random_state=2).fit(X, unit * y)
     rows = np.column_stack([StandardScaler().fit_transform(X), np.ones(T)])
     bought = rows[model.queried_]
     inverse = np.linalg.inv(bought.T @ bought + 0.5 * np.diag([1.0] * DIM + [0.0]))
@@ -244,7 +254,7 @@ def test_the_deviation_has_a_free_intercept_and_the_users_units(unit):
 @pytest.mark.parametrize("mean", [10.0**power for power in range(9)])
 def test_the_deviation_is_right_or_absent(mean):
     X, y = regression(mean=mean)
-    model = QuFURRegressor(budget=100, random_state=2).fit(X, y)
+    model = QuFURRegressor(model=Ridge, budget=100, random_state=2).fit(X, y)
     ranged = clone(model).set_params(label_range=(mean - 50, mean + 50)).fit(X, y)
     expected = ranged.predict(X, return_std=True)[1]
     std = model.predict(X, return_std=True)[1]
@@ -256,15 +266,15 @@ def test_the_deviation_is_right_or_absent(mean):
 
 def test_a_label_range_clips():
     X, y = regression()
-    model = QuFURRegressor(label_range=(990.0, 991.0)).fit(X, y)
+    model = QuFURRegressor(model=Ridge, label_range=(990.0, 991.0)).fit(X, y)
     assert model.predict(X).min() == 990.0
     assert model.predict(X).max() == 991.0
-    assert QuFURRegressor().fit(X, y).predict(X).max() > 991.0
+    assert QuFURRegressor(model=Ridge).fit(X, y).predict(X).max() > 991.0
 
 
 def test_with_every_label_it_is_logistic_regression():
     X, y = classification()
-    ours = QuFURClassifier(penalty=0.02, scale=False, intercept=False).fit(X, y)
+    ours = QuFURClassifier(model=Softmax, penalty=0.02, scale=False, intercept=False).fit(X, y)
     theirs = LogisticRegression(C=1 / (0.02 * T), fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
     assert ours.classes_.tolist() == ["ash", "elm", "oak"]
@@ -275,7 +285,7 @@ def test_with_every_label_it_is_logistic_regression():
 def test_classes_have_any_names(names):
     X, _ = classification()
     y = np.array(names)[np.random.default_rng(0).integers(len(names), size=T)]
-    model = QuFURClassifier(budget=30, random_state=0).fit(X, y)
+    model = QuFURClassifier(model=Softmax, budget=30, random_state=0).fit(X, y)
     assert model.classes_.tolist() == sorted(names)
     assert model.predict(X).dtype == y.dtype
     P = model.predict_proba(X)
@@ -285,7 +295,7 @@ def test_classes_have_any_names(names):
 
 def test_fitted_models_do_not_mind_new_parameters():
     X, y = classification()
-    model = QuFURClassifier().fit(X, y)
+    model = QuFURClassifier(model=Softmax).fit(X, y)
     before = model.predict_proba(X)
     assert np.array_equal(model.set_params(intercept=False, scale=False).predict_proba(X), before)
 
@@ -293,7 +303,7 @@ def test_fitted_models_do_not_mind_new_parameters():
 @both
 def test_pickles_go_on_as_if_not_stopped(kind):
     X, y = DATA[kind]()
-    model = kind(alpha=0.5, random_state=0).fit(X[:100], y[:100])
+    model = kind(model=kind.linear, alpha=0.5, random_state=0).fit(X[:100], y[:100])
     again = pickle.loads(pickle.dumps(model))
     for one in (model, again):
         one.partial_fit(X[100:], y[100:])
@@ -303,7 +313,7 @@ def test_pickles_go_on_as_if_not_stopped(kind):
 
 def test_clones_know_nothing():
     X, y = regression()
-    model = QuFURRegressor(budget=5, label_range=(0, 2000), random_state=0).fit(X, y)
+    model = QuFURRegressor(model=Ridge, budget=5, label_range=(0, 2000), random_state=0).fit(X, y)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     with pytest.raises(NotFittedError):
@@ -315,10 +325,10 @@ def test_clones_know_nothing():
 @both
 def test_in_pipelines_and_searches(kind):
     X, y = DATA[kind]()
-    line = make_pipeline(PolynomialFeatures(2, include_bias=False), kind(random_state=0))
+    line = make_pipeline(PolynomialFeatures(2, include_bias=False), kind(model=kind.linear, random_state=0))
     search = GridSearchCV(line, {f"{kind.__name__.lower()}__budget": [0.05, 0.5]}, cv=3).fit(X, y)
     assert search.best_params_ == {f"{kind.__name__.lower()}__budget": 0.5}
-    assert cross_val_score(kind(budget=0.5, random_state=0), X, y, cv=3).min() > 0.7
+    assert cross_val_score(kind(model=kind.linear, budget=0.5, random_state=0), X, y, cv=3).min() > 0.7
 
 
 @both
@@ -326,9 +336,11 @@ def test_data_frames_give_their_names(kind):
     pandas = pytest.importorskip("pandas")
     X, y = DATA[kind]()
     frame = pandas.DataFrame(X, columns=list("abcde"))
-    model = kind(budget=20, random_state=0).fit(frame, pandas.Series(y))
+    model = kind(model=kind.linear, budget=20, random_state=0).fit(frame, pandas.Series(y))
     assert model.feature_names_in_.tolist() == list("abcde")
-    assert np.array_equal(model.predict(frame), kind(budget=20, random_state=0).fit(X, y).predict(X))
+    assert np.array_equal(
+        model.predict(frame), kind(model=kind.linear, budget=20, random_state=0).fit(X, y).predict(X)
+    )
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[list("edcba")])
 
@@ -336,7 +348,9 @@ def test_data_frames_give_their_names(kind):
 def test_random_states():
     X, y = regression()
     states = [4, np.random.default_rng(4), np.random.RandomState(4), np.random.RandomState(4), None, None]
-    a, b, c, d, e, f = (QuFURRegressor(budget=30, random_state=s).fit(X, y).queried_.tolist() for s in states)
+    a, b, c, d, e, f = (
+        QuFURRegressor(model=Ridge, budget=30, random_state=s).fit(X, y).queried_.tolist() for s in states
+    )
     assert a == b != c == d
     assert e != f  # equal with a chance below 1e-9
 
@@ -355,20 +369,20 @@ WRONG = {
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in WRONG for value in WRONG[name]])
 def test_bad_parameters_are_refused_by_fit(name, value):
     X, y = regression()
-    model = QuFURRegressor(**{"budget": 30, name: value})
+    model = QuFURRegressor(**{"model": Ridge, "budget": 30, name: value})
     assert refusal(lambda: model.fit(X, y)).startswith(f"{name} of ")
 
 
 def test_refusals_say_what_to_do():
     X, y = regression()
-    message = refusal(lambda: QuFURRegressor(budget=30).partial_fit(X, y))
+    message = refusal(lambda: QuFURRegressor(model=Ridge, budget=30).partial_fit(X, y))
     assert message == (
         "budget of QuFURRegressor must be a share such as 0.05, while it is not known how many rows come,"
         " got 30. fit knows how many, and partial_fit and query do not."
     )
-    message = refusal(lambda: QuFURRegressor(budget=0.1, alpha=1.0).partial_fit(X, y))
+    message = refusal(lambda: QuFURRegressor(model=Ridge, budget=0.1, alpha=1.0).partial_fit(X, y))
     assert "must be a count beside alpha, while it is not known how many rows come, got 0.1." in message
-    model = QuFURRegressor()
+    model = QuFURRegressor(model=Ridge)
     model.query(X[:3])
     message = refusal(lambda: model.teach([1.0, 2.0]))
     assert message == "y of QuFURRegressor must be 3 labels, one for each row that is told, got shape (2,)."
@@ -379,7 +393,7 @@ def test_refusals_say_what_to_do():
 
 def test_refusals_about_classes():
     X, y = classification()
-    model = QuFURClassifier()
+    model = QuFURClassifier(model=Softmax)
     for call in (model.query, lambda X: model.partial_fit(X, y)):
         assert "given in the first call" in refusal(lambda call=call: call(X))
     assert "two classes, got 1 class." in refusal(lambda: model.fit(X, np.full(T, "oak")))

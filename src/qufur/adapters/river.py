@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from qufur.adapters.linear_settings import refuse_linear_settings
 from qufur.adapters.named_features import DictLearner
 from qufur.errors import invalid, missing_extra
 from qufur.learner import Learner
-from qufur.models import Ridge, Softmax
+from qufur.models import Experts, Ridge, Softmax
 from qufur.models.base import Model
 from qufur.models.experts.committee import Committee
 from qufur.rules import Rule
@@ -48,17 +49,18 @@ class _Queries:
 
 
 class QuFURRegressor(_Queries, base.Regressor):
-    """Ridge regression that knows which labels are worth buying; `Ridge` under river's interface.
+    """Regression that knows which labels are worth buying; `Experts` or `Ridge` under river's interface.
 
     `learn_one` brings the label of the oldest outstanding query for an equal x; without such a query the
-    label was free, and costs neither budget nor coin. A new feature is exactly as if it had been 0 until
-    then. Cost per example O(d²) for d features, whether or not they come again.
+    label was free, and costs neither budget nor coin. Experts need no scaling, and take a second for a label
+    now and then; the features of their first example stay the only ones. With `model=Ridge` a new feature is
+    exactly as if it had been 0 until then, and an example costs O(d²) for d features.
 
     Parameters
     ----------
     model
-        None is ridge regression. `Experts()` needs no scaling and is the more precise, but takes seconds for
-        hundreds of labels; the features of its first example stay the only ones. Or a `Refit(...)`.
+        None is `Experts()`. Others are `Experts(...)`, `Refit(...)` and, for ridge regression, the class
+        `qufur.Ridge` itself.
     budget
         A share of the examples, such as 0.05, the default, or "5%": a rate, as their number is not known. Or,
         with `alpha`, a count: the most labels to buy. 1 is one label, and 1.0 every one.
@@ -67,13 +69,13 @@ class QuFURRegressor(_Queries, base.Regressor):
     rule
         Any other rule, instead of both.
     regularization
-        λ > 0. Features should be scaled. Like `intercept` it is of no account beside a `model`.
+        λ > 0 of `Ridge`, whose features should be scaled; experts do not take it, nor `intercept`.
     label_range
-        The (lowest, highest) label: predictions are clipped to it, and shrink to its middle. None does not
-        clip, and shrinks to 0; the interval of `learner.report` is then for labels in [−1, 1] only. A `model`
-        has its own.
+        The (lowest, highest) label: predictions are clipped to it. With None experts learn it from the
+        labels; `Ridge` does not clip, and shrinks to 0 instead of its middle, and the interval of
+        `learner.report` is then for labels in [−1, 1] only. A `model` that is given has its own.
     intercept
-        Whether there is one; it is regularised like the rest.
+        Whether `Ridge` has one; it is regularised like the rest.
     seed
         An int, or a `numpy.random.Generator`; it decides the coins.
 
@@ -81,7 +83,7 @@ class QuFURRegressor(_Queries, base.Regressor):
     --------
     >>> from river import datasets, metrics, preprocessing
     >>> scaler, metric = preprocessing.StandardScaler(), metrics.MAE()
-    >>> model = QuFURRegressor(budget=0.1, label_range=(30, 50))
+    >>> model = QuFURRegressor(model=Ridge, budget=0.1, label_range=(30, 50))
     >>> for x, y in datasets.TrumpApproval():
     ...     scaler.learn_one(x)
     ...     z = scaler.transform_one(x)
@@ -95,7 +97,7 @@ class QuFURRegressor(_Queries, base.Regressor):
     def __init__(
         self,
         *,
-        model: Model | None = None,
+        model: Model | type[Ridge] | None = None,
         budget: int | float | str | None = None,
         alpha: float | None = None,
         rule: Rule | None = None,
@@ -112,18 +114,27 @@ class QuFURRegressor(_Queries, base.Regressor):
         self.intercept = intercept
         self.seed = seed
         self.model = model
-        clip, labels = label_range is not None, label_range or (-1.0, 1.0)
-        linear = Ridge(1, regularization=regularization, clip=clip, label_range=labels)
-        if model is not None and label_range is not None:
-            remedy = "Give it to the model."
-            raise invalid("label_range", "QuFURRegressor", "None beside a model", repr(label_range), remedy)
+        linear = model is Ridge
         self._dicts = DictLearner(
-            linear if model is None else _checked(model, "QuFURRegressor", classes=False),
-            _rule(rule, budget, alpha, "QuFURRegressor", steady=model is not None),
-            intercept=intercept and model is None,
+            self._linear_model() if linear else self._committee(),
+            _rule(rule, budget, alpha, "QuFURRegressor", steady=not linear),
+            intercept=intercept and linear,
             seed=seed,
             owner="QuFURRegressor",
         )
+
+    def _linear_model(self) -> Ridge:
+        clip, labels = self.label_range is not None, self.label_range or (-1.0, 1.0)
+        return Ridge(1, regularization=self.regularization, clip=clip, label_range=labels)
+
+    def _committee(self) -> Committee:
+        refuse_linear_settings(self, ("regularization", "intercept"), Ridge)
+        if self.model is None:
+            return Experts(label_range=self.label_range)
+        if self.label_range is not None:
+            remedy = "Give it to the model."
+            raise invalid("label_range", "QuFURRegressor", "None beside a model", self.label_range, remedy)
+        return _checked(self.model, "QuFURRegressor", classes=False)
 
     def learn_one(self, x: Features, y: base.typing.RegTarget) -> None:
         """Learn a label."""
@@ -135,20 +146,22 @@ class QuFURRegressor(_Queries, base.Regressor):
 
 
 class QuFURClassifier(_Queries, base.Classifier):
-    """Softmax regression that knows which labels are worth buying; `Softmax` under river's interface.
+    """Classification that knows which labels are worth buying, under river's interface.
 
-    Trained to convergence on all labels so far whenever one comes, so a label costs O(n) where n came before
-    it. Classes need not be known: before the first label there is none to predict. Parameters and the rest
-    are as in `QuFURRegressor`.
+    `Experts` must be told all classes. Where these are not known the model is `Softmax`, trained to
+    convergence on all labels so far whenever one comes, so that a label costs O(n) where n came before it.
+    Before the first label there is then no class to predict. Parameters and the rest are as in
+    `QuFURRegressor`.
 
     Parameters
     ----------
     model
-        None is `Softmax`. `Experts(classes=[...])`, or a `Refit(...)`, must be told all classes.
+        `Experts(classes=[...])`, or a `Refit(...)`, with all classes. None is the class `qufur.Softmax`, for
+        classes that nobody knows beforehand.
     budget, alpha, rule, intercept, seed
         As in `QuFURRegressor`.
     regularization
-        λ > 0, of the uncertainty.
+        λ > 0, of the uncertainty; for `Softmax`, as is `intercept`.
 
     Examples
     --------
@@ -169,7 +182,7 @@ class QuFURClassifier(_Queries, base.Classifier):
     def __init__(
         self,
         *,
-        model: Model | None = None,
+        model: Model | type[Softmax] | None = None,
         budget: int | float | str | None = None,
         alpha: float | None = None,
         rule: Rule | None = None,
@@ -185,18 +198,20 @@ class QuFURClassifier(_Queries, base.Classifier):
         self.intercept = intercept
         self.seed = seed
         self._classes: dict[base.typing.ClfTarget, int] = {}
-        inside: Softmax | Committee = Softmax(1, 2, regularization=regularization)
-        if model is not None:
-            inside = _checked(model, "QuFURClassifier", classes=True)
-            self._classes = {name: number for number, name in enumerate(inside.classes or ())}
-            inside = replace(inside, classes=range(len(self._classes)))
+        self._names_classes = model is not None and model is not Softmax
         self._dicts = DictLearner(
-            inside,
-            _rule(rule, budget, alpha, "QuFURClassifier", steady=model is not None),
-            intercept=intercept and model is None,
+            self._committee() if self._names_classes else Softmax(1, 2, regularization=regularization),
+            _rule(rule, budget, alpha, "QuFURClassifier", steady=self._names_classes),
+            intercept=intercept and not self._names_classes,
             seed=seed,
             owner="QuFURClassifier",
         )
+
+    def _committee(self) -> Committee:
+        refuse_linear_settings(self, ("regularization", "intercept"), Softmax)
+        given = _checked(self.model, "QuFURClassifier", classes=True)
+        self._classes = {name: number for number, name in enumerate(given.classes or ())}
+        return replace(given, classes=range(len(self._classes)))
 
     @property
     def _multiclass(self) -> bool:
@@ -206,7 +221,7 @@ class QuFURClassifier(_Queries, base.Classifier):
         """Learn a label, of a class that may be new unless a `model` names them."""
         self._dicts.row(x)
         if y not in self._classes:
-            if self.model is not None:
+            if self._names_classes:
                 raise invalid("y", "QuFURClassifier", f"one of {list(self._classes)}", repr(y))
             self._classes[y] = len(self._classes)
             self._dicts.widen(classes=max(2, len(self._classes)))
@@ -216,10 +231,7 @@ class QuFURClassifier(_Queries, base.Classifier):
         """Return the probability of each class that a label has named."""
         if len(self._classes) < 2:
             return dict.fromkeys(self._classes, 1.0)
-        state: Any = self.learner.state
-        probabilities = (state.probabilities if self.model is None else state.outputs)(
-            self._dicts.row(x)[None]
-        )
+        probabilities = self.learner.state.probabilities(self._dicts.row(x)[None])
         return dict(zip(self._classes, probabilities[0].tolist(), strict=True))
 
     def predict_one(self, x: Features, **kwargs: Any) -> base.typing.ClfTarget | None:
@@ -229,9 +241,10 @@ class QuFURClassifier(_Queries, base.Classifier):
         return list(self._classes)[int(self.learner.predict(self._dicts.row(x)).item())]
 
 
-def _checked(model: Model, owner: str, *, classes: bool) -> Committee:
+def _checked(model: Any, owner: str, *, classes: bool) -> Committee:
     if not isinstance(model, Committee) or (model.classes is not None) != classes:
-        allowed = f"Experts(...) or Refit(...), {'with' if classes else 'without'} classes"
+        none = "None, " if classes else "None, the class Ridge, "
+        allowed = f"{none}Experts(...) or Refit(...), {'with' if classes else 'without'} classes"
         raise invalid("model", owner, allowed, repr(model))
     return model
 

@@ -9,9 +9,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qufur.adapters.linear_settings import refuse_linear_settings
 from qufur.arrays import Bools, Floats, as_count
 from qufur.errors import invalid, missing_extra
-from qufur.models import Ridge
+from qufur.models import Experts, Ridge
 from qufur.models.base import Model, State
 from qufur.models.experts.committee import Committee
 from qufur.rules import Paced, Rule, Steady
@@ -135,21 +136,22 @@ class SteadyBudgetManager(PacedBudgetManager):
 class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     """Query where inputs are new: the utility is Δ = min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ of the queried.
 
-    It needs no labels and no model; predictors of any kind can be trained on what it queries. A batch is
-    decided like its samples one by one, so that near-duplicates within it are not queried twice.
+    x are the inputs in units that are learned from all of them, so that features need not be scaled. It needs
+    no labels and no model; predictors of any kind can be trained on what it queries. A batch is decided like
+    its samples one by one, so that near-duplicates within it are not queried twice.
 
     Parameters
     ----------
     model
-        None is that linear model. `Experts()` measures Δ in units that it learns, so that features need not
-        be scaled; no expert is fitted for that.
+        None is `Experts()`, whose Δ this is; no expert is fitted for it. Or a `Refit(...)`; or the class
+        `qufur.Ridge`, for inputs as they are.
     regularization
-        λ > 0. Features should be scaled. Like `intercept` it is of no account beside a `model`.
+        λ > 0 of `Ridge`, whose features should be scaled; experts do not take it, nor `intercept`.
     intercept
-        Whether a constant 1 is appended to every sample.
+        Whether a constant 1 is appended to every sample, for `Ridge`.
     budget_manager
-        Any budget manager; by default `PacedBudgetManager`, or `SteadyBudgetManager` beside a `model`, with
-        the budget and random state below.
+        Any budget manager; by default `SteadyBudgetManager`, or for `Ridge` `PacedBudgetManager`, with the
+        budget and random state below.
     budget
         The share of samples that may be queried, such as 0.05 or "5%"; None means 0.1.
     random_state
@@ -162,7 +164,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     >>> queried = strategy.query(X)
     >>> _ = strategy.update(X, queried)
     >>> len(queried), len(strategy.query(X))
-    (82, 42)
+    (47, 55)
     """
 
     def __init__(
@@ -213,7 +215,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
         check_type(self.budget_manager, "budget_manager", BudgetManager, type(None))
         X, _ = self._validate_data(candidates, return_utilities, reset=new)
         if new:
-            kind = PacedBudgetManager if self.model is None else SteadyBudgetManager
+            kind = PacedBudgetManager if self.model is Ridge else SteadyBudgetManager
             options = {"random_state": self.random_state}
             state = self._model(X.shape[1]).start()
             self.budget_manager_ = check_budget_manager(self.budget, self.budget_manager, kind, options)
@@ -221,12 +223,14 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
         return np.ascontiguousarray(X, dtype=np.float64)
 
     def _model(self, dim: int) -> Model:
-        if self.model is None:
+        if self.model is Ridge:
             return Ridge(dim, regularization=self.regularization, intercept=self.intercept)
-        if not isinstance(self.model, Committee) or not self.model.label_free:
-            allowed = "None, or Experts() or Refit(...) without classes"
+        refuse_linear_settings(self, ("regularization", "intercept"), Ridge)
+        model = Experts() if self.model is None else self.model
+        if not isinstance(model, Committee) or not model.label_free:
+            allowed = "None, Experts() or Refit(...) without classes, or the class Ridge"
             raise invalid("model", "StreamQuFUR", allowed, repr(self.model))
-        return self.model.without_fits()
+        return model.without_fits()
 
 
 def _amount(part: PacedBudgetManager | StreamQuFUR) -> int | float:

@@ -13,15 +13,17 @@ from qufur.errors import invalid
 from qufur.estimates.random_baseline import summed_uncertainty
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.fit import Fit
+from qufur.models.diagnostics.standing import ERRORS
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
     from qufur.models.diagnostics.standing import Standing
+    from qufur.models.experts.class_errors import ClassError
 
 COPIES = 5
 CONFIDENCE = 0.95
 SHOWN = 8
-"""New domains that are shown, of many the last."""
+"""New domains that are shown, of many the last; and classes, of many the rarest."""
 
 _WIDTH, _INDENT = 100, 14
 
@@ -144,6 +146,8 @@ def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
     if found.standing is not None:
         early = ["too early to say: nothing was asked for since the first label came"]
         yield "experts", list(_experts(found.standing)) if found.standing.labels else early
+        if found.standing.labels and found.standing.class_errors:
+            yield "classes", list(_classes(found.standing.class_errors))
     yield "new domains", [_shifts(found.shifts)]
 
 
@@ -223,6 +227,7 @@ def _experts(standing: Standing) -> Iterator[str]:
     if at_random is not None:
         half = f"{100 * standing.share_at_random:.0f} %"
         yield f"with {half} of the labels, at random: {said(at_random)} ({standing.names[at_random]})"
+        yield _if_all_were_at_random(standing)
     heaviest = (f"{standing.weights[e]:.2f} {standing.names[e]}" for e in standing.heaviest)
     yield f"weights: {'; '.join(heaviest)}"
     if standing.is_worse_than(constant):
@@ -230,11 +235,28 @@ def _experts(standing: Standing) -> Iterator[str]:
             "worse than a constant: buy more labels, give inputs that say more, "
             "or add a model of your own with Experts(also=[...])"
         )
-    if standing.is_worse_than(at_random):
+    if standing.random_would_do:
         yield (
             "labels at random would do as well: for the next run the rule Uniform(rate), "
             "at the command line --at-random"
         )
+
+
+def _if_all_were_at_random(standing: Standing) -> str:
+    if standing.all_at_random is None:
+        return "with all of them at random: too few labels to say"
+    loss, error, _ = standing.all_at_random
+    low, middle, high = (standing.in_units(max(loss + side * ERRORS * error, 0.0)) for side in (-1, 0, 1))
+    return f"with all of them at random: about {_number(middle)}, likely in {_ends((low, high))}"
+
+
+def _classes(found: Sequence[ClassError]) -> Iterator[str]:
+    for each in sorted(found, key=lambda one: one.share)[:SHOWN]:
+        labels = "1 label" if each.labels == 1 else f"{each.labels} labels"
+        wrong = (
+            f"{_number(each.error)} wrong, in {_ends((each.low, each.high))}" if each.labels else "unknown"
+        )
+        yield f"{each.name}: {wrong}; {labels}, {100 * each.share:.2g} % of the examples"
 
 
 def _shifts(times: Sequence[int]) -> str:

@@ -8,6 +8,8 @@ from tests.same import same_content
 
 from qufur import Experts, Learner, Paced, Ridge, Steady, Uniform, run, streams
 from qufur.models.diagnostics.standing import Standing
+from qufur.models.experts.class_errors import ClassError
+from qufur.models.experts.learning_curve import AllAtRandom
 from qufur.models.experts.track_record import TrackRecord
 from qufur.snapshot import encode
 
@@ -139,12 +141,39 @@ def test_the_report_shows_losses_in_the_units_of_the_labels(report):
     ],
 )
 def test_what_is_worse_is_said_in_so_many_words(report, loss, error, constant, random):
-    standing = dataclasses.replace(STANDING, loss=loss, standard_errors=(error,) * 4)
+    standing = dataclasses.replace(
+        STANDING, loss=loss, standard_errors=(error,) * 4, all_at_random=AllAtRandom(6.25, 0.0, error)
+    )
     text = " ".join(str(dataclasses.replace(report, standing=standing)).split())
     assert ("worse than a constant: buy more labels" in text) == constant
     assert ("Experts(also=[...])" in text) == constant
     assert ("labels at random would do as well: for the next run the rule Uniform(rate)" in text) == random
     assert ("--at-random" in text) == random
+
+
+def test_all_labels_at_random(report):
+    text = str(dataclasses.replace(report, standing=dataclasses.replace(STANDING, loss=99.0)))
+    assert "with all of them at random: too few labels to say" in text
+    assert "would do as well" not in text
+    known = dataclasses.replace(STANDING, all_at_random=AllAtRandom(4.0, 1.5, 0.0))
+    text = str(dataclasses.replace(report, standing=known))
+    assert "with all of them at random: about 2, likely in [1, 2.65]" in text
+
+
+def test_rare_classes_are_seen(report):
+    errors = (ClassError("often", 90, 0.98, 0.01, 0.0, 0.05), ClassError("seldom", 1, 0.02, 1.0, 0.2, 1.0))
+    standing = dataclasses.replace(STANDING, squared=False, class_errors=errors)
+    text = " ".join(str(dataclasses.replace(report, standing=standing)).split())
+    assert "classes seldom: 1 wrong, in [0.2, 1]; 1 label, 2 % of the examples often: 0.01 wrong" in text
+
+
+def test_errors_by_class_are_those_of_the_run(few_trees):
+    learner, labels = Learner(Experts(classes=[0, 1]), Uniform(1.0)), (Y[:60] > 50).astype(float)
+    trace = run(learner, streams.Arrays(X[:60], labels))
+    for each, kind in zip(learner.report().standing.class_errors, (0, 1), strict=True):
+        wrong = trace.loss[1:][labels[1:] == kind]  # of the first nothing was known
+        assert (each.name, each.labels, each.error) == (str(kind), len(wrong), pytest.approx(wrong.mean()))
+        assert each.low <= each.error <= each.high
 
 
 def test_a_part_that_cannot_be_compared_is_left_out(report):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from qufur.adapters.sklearn.estimator import ROWS, StreamEstimator
 from qufur.arrays import Bools, Floats
 from qufur.errors import invalid
-from qufur.models import Converged, Softmax
+from qufur.models import Converged, Experts, Softmax
 from qufur.models.base import Model
 from qufur.models.experts.committee import Committee
 from qufur.models.experts.state import CommitteeState
@@ -22,23 +22,24 @@ from qufur.models.softmax_state import SoftmaxState
 
 
 class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
-    """Logistic regression that buys its labels one by one, within a budget.
+    """Classification that buys its labels one by one, within a budget.
 
-    Like `QuFURRegressor`, with the model `Softmax`. Which classes there are must be known beforehand: `fit`
-    takes their names from y, `partial_fit` and `query` are told at the first call. Which row has which is
-    looked at only where the label is bought.
+    Like `QuFURRegressor`: the model is `Experts`, or with `model=Softmax` logistic regression. Which classes
+    there are must be known beforehand: `fit` takes their names from y, `partial_fit` and `query` are told at
+    the first call. Which row has which is looked at only where the label is bought.
 
     Parameters
     ----------
     model
-        None is `Softmax`; `Experts()`, or a `Refit(...)`, as in `QuFURRegressor`. Classes that it names must
-        be those of y.
+        As in `QuFURRegressor`, but the class of the linear model is `qufur.Softmax`. Classes that it names
+        must be those of y.
     budget, alpha, intercept, scale, floor, random_state
         As in `QuFURRegressor`.
     regularization
         λ > 0 of the uncertainty, for inputs as they are after scaling.
     penalty
-        Above 0: that of the weights, as in `Converged`. `LogisticRegression` calls it 1/(nC), for n labels.
+        Above 0: that of the weights of `Softmax`, as in `Converged`. `LogisticRegression` calls it 1/(nC),
+        for n labels.
 
     Attributes
     ----------
@@ -56,6 +57,9 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     >>> model.n_queries_, round(model.score(X, y), 3)
     (30, 0.95)
     """
+
+    linear = Softmax
+    linear_settings = (*StreamEstimator.linear_settings, "penalty")
 
     def __init__(
         self,
@@ -110,10 +114,10 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, in the order of `classes_`."""
         rows = self._known(X)
-        state = self.learner_.state
-        if isinstance(state, CommitteeState):
-            return state.outputs(rows)
-        return cast(SoftmaxState, state).probabilities(rows)
+        return cast(SoftmaxState | CommitteeState, self.learner_.state).probabilities(rows)
+
+    def _experts(self) -> Model:
+        return Experts(classes=range(len(self.classes_)))
 
     def _given_model(self, model: Committee) -> Model:
         own = self.classes_.tolist()

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from qufur.adapters.linear_settings import refuse_linear_settings
 from qufur.arrays import Bools, Floats, Ints, as_number, is_whole
 from qufur.errors import invalid
 from qufur.learner import Learner
@@ -28,6 +29,8 @@ ROWS = {"dtype": np.float64, "order": "C"}
 class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator over a learner. `QuFURRegressor` describes parameters and attributes."""
 
+    linear: type[Model]
+    linear_settings: tuple[str, ...] = ("regularization", "intercept", "scale")
     model: Any
     budget: Any
     alpha: Any
@@ -88,19 +91,32 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _is_new(self) -> bool:
         return not hasattr(self, "learner_")
 
+    @property
+    def _is_linear(self) -> bool:
+        return self.model is self.linear
+
     @abstractmethod
     def _linear_model(self) -> Model:
-        """Return the model for inputs of `n_features_in_` columns, where none is given."""
+        """Return the linear model for inputs of `n_features_in_` columns."""
+
+    @abstractmethod
+    def _experts(self) -> Model:
+        """Return the model where none is given."""
 
     @abstractmethod
     def _given_model(self, model: Committee) -> Model:
         """Return the model that is given as it is used here, or refuse it."""
 
     def _model(self) -> Model:
-        if self.model is None:
+        if self._is_linear:
             return self._linear_model()
+        owner, floor = type(self).__name__, ("floor",) * (self.alpha is None)
+        refuse_linear_settings(self, (*self.linear_settings, *floor), self.linear)
+        if self.model is None:
+            return self._experts()
         if not isinstance(self.model, Committee):
-            raise invalid("model", type(self).__name__, "None, Experts(...) or Refit(...)", repr(self.model))
+            allowed = f"None, Experts(...), Refit(...) or the class {self.linear.__name__}"
+            raise invalid("model", owner, allowed, repr(self.model))
         return self._given_model(self.model)
 
     @abstractmethod
@@ -125,7 +141,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if self.budget is None and self.alpha is None:
             return Uniform(1.0)
         owner, remedy = type(self).__name__, "fit knows how many, and partial_fit and query do not."
-        steady = self.model is not None
+        steady = not self._is_linear
         how = {"rows": rows, "floor": self.floor, "owner": owner, "remedy": remedy, "steady": steady}
         return rule_from_budget(self.budget, self.alpha, **how)
 

@@ -12,7 +12,7 @@ from qufur.adapters.sklearn.estimator import ROWS, StreamEstimator
 from qufur.adapters.sklearn.free_intercept import scores_and_variances
 from qufur.arrays import Floats
 from qufur.errors import invalid
-from qufur.models import Ridge
+from qufur.models import Experts, Ridge
 from qufur.models.base import Model
 from qufur.models.experts.committee import Committee
 from qufur.models.gram.gram import Gram
@@ -23,31 +23,34 @@ FARTHEST = 2e4
 
 
 class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
-    """Ridge regression that buys its labels one by one, within a budget.
+    """Regression that buys its labels one by one, within a budget.
 
-    `fit(X, y)` replays the rows in order as a stream and looks only at the labels that it buys. It predicts
-    as scikit-learn's `Ridge(alpha=regularization)` does after those rows: the intercept is not penalised.
+    `fit(X, y)` replays the rows in order as a stream and looks only at the labels that it buys. The model is
+    `Experts`, which takes most tables as they come, and seconds for hundreds of labels. With `model=Ridge`
+    it predicts, at once, as scikit-learn's `Ridge(alpha=regularization)` does after those rows: the intercept
+    is not penalised.
 
     Parameters
     ----------
     model
-        None is ridge regression. `Experts()`, the model of the command line, takes most tables as they come
-        and is more precise, but takes seconds for hundreds of labels. Or a `Refit(...)`.
+        None is `Experts()`, the model of the command line. Others are `Experts(...)`, `Refit(...)` and, for
+        ridge regression, the class `qufur.Ridge` itself.
     budget
         None buys every label, or with `alpha` every label that the rule wants. A count such as 500 is never
         exceeded. A share such as 0.05 or "5%" is of the rows of `fit`; where the learner starts with
         `partial_fit` or `query` it is a rate ρ, and no window of n rows has more than ρn + 1000ρ + 32
         labels. 1 is one label, 1.0 is all of them.
     alpha
-        None paces the budget over the rows: by `Paced`, or beside a `model` by `Steady`. A number is α of
+        None paces the budget over the rows: by `Steady`, or for `Ridge` by `Paced`. A number is α of
         `QuFUR`, and the budget a cap. It is not the penalty that scikit-learn's `Ridge` calls so: that is
         `regularization`.
     regularization
-        λ > 0, for inputs as they are after scaling. It serves predictions and uncertainties. It is of no
-        account beside a `model`, and neither are `intercept`, `scale` and `floor`.
+        λ > 0, for inputs as they are after scaling. It serves predictions and uncertainties. Only `Ridge`
+        takes it, and `intercept`, `scale` and `floor`; the last goes with `alpha` as well.
     label_range
-        (lowest, highest) label, if known: predictions are then clipped to it, and `learner_.report()` needs
-        it. With None nothing is clipped, and nothing is read off the labels. A `model` has its own.
+        (lowest, highest) label, if known: predictions are then clipped to it. With None experts learn it from
+        the labels; `Ridge` does not clip, and `learner_.report()` is for labels in [−1, 1]. A `model` that is
+        given has its own.
     intercept
         Whether there is a constant beside the inputs.
     scale
@@ -80,6 +83,8 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     >>> model.n_queries_, round(model.score(X, y), 3)
     (30, 0.997)
     """
+
+    linear = Ridge
 
     def __init__(
         self,
@@ -128,12 +133,14 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             Whether to return σ̂√q as well, the standard deviation of the learned function at x in the user's
             units: q = ‖x‖² in M⁻¹ and σ̂ is `learner_.state.fit().noise`. The noise of a label comes on top.
             It supposes that the model fits. NaN where the labels leave σ̂ open: while they are few, and where
-            they lie so far from 0 that σ̂ drowns in it. A `label_range` mends that. Only without a `model`.
+            they lie so far from 0 that σ̂ drowns in it. A `label_range` mends that. Only for `model=Ridge`;
+            experts have intervals, `learner_.predict(X, interval=0.9)`.
         """
         rows = self._known(X)
         if not isinstance(self.learner_.model, Ridge):
             if return_std:
-                raise invalid("return_std", "QuFURRegressor", "False beside a model", "True")
+                remedy = "learner_.predict(X, interval=0.9) has intervals."
+                raise invalid("return_std", "QuFURRegressor", "False unless model=Ridge", "True", remedy)
             return self.learner_.predict(rows)
         state = cast(LeastSquaresState, self.learner_.state)
         model = cast(Ridge, state.model)
@@ -147,6 +154,9 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = self.alpha is not None
         return tags
+
+    def _experts(self) -> Model:
+        return Experts(label_range=self.label_range)
 
     def _given_model(self, model: Committee) -> Model:
         if model.classes is not None:

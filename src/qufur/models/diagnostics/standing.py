@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qufur.models.experts.class_errors import ClassError
+    from qufur.models.experts.learning_curve import AllAtRandom
 
 ERRORS = 2.0
 """A difference is one if it is larger than so many standard errors."""
@@ -31,6 +36,11 @@ class Standing:
         How many of the labels those are.
     squared
         Whether the loss is squared, so that its root has the units of the labels.
+    all_at_random
+        What the best expert on labels at random would lose if all labels were such, with its standard error;
+        None where it cannot be said. `qufur.models.experts.learning_curve` has the method.
+    class_errors
+        The errors of each class; none for numbers.
     """
 
     labels: int
@@ -43,6 +53,8 @@ class Standing:
     at_random: tuple[int, ...]
     share_at_random: float
     squared: bool
+    all_at_random: AllAtRandom | None = None
+    class_errors: tuple[ClassError, ...] = ()
 
     @property
     def best(self) -> int:
@@ -69,6 +81,13 @@ class Standing:
         if expert is None or not self.labels:
             return False
         return self.loss - self.losses[expert] > ERRORS * self.standard_errors[expert]
+
+    @property
+    def random_would_do(self) -> bool:
+        """Whether the loss is higher than with all labels at random, beyond the standard error."""
+        if self.all_at_random is None:
+            return False
+        return self.loss - self.all_at_random.loss > ERRORS * self.all_at_random.lead_error
 
     def in_units(self, loss: float) -> float:
         """Return a loss in the units of the labels, or as a share of wrong classes."""

@@ -12,7 +12,9 @@ import numpy as np
 from qufur.arrays import Floats, check_shapes, under
 from qufur.errors import OtherVersionWarning, invalid
 from qufur.models.experts.aggregation import Aggregation
-from qufur.models.experts.labelled import Labelled
+from qufur.models.experts.class_errors import ClassErrors
+from qufur.models.experts.labelled import Labelled, Terms
+from qufur.models.experts.learning_curve import LearningCurve
 from qufur.models.experts.scaling import Units
 from qufur.models.experts.track_record import TrackRecord
 
@@ -57,7 +59,8 @@ class Board:
         self.fitted = {"quick": 0, "slow": 0}
         self.names = self._panel.names
         self.aggregation: Aggregation = model.aggregation(self._panel)
-        self.record = TrackRecord(len(self.names))
+        self.at_random = [place for place, name in enumerate(self.names) if "labels at random" in name]
+        self.forget_record()
 
     def ask(self, X: Floats) -> Floats:
         """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
@@ -113,13 +116,29 @@ class Board:
             self._to_fit_again.remove("slow")
 
     def forget_record(self) -> None:
-        """Let nothing be known of what was said, since labels were others."""
+        """Let nothing be known of what was said, as at the start, or since labels were others."""
         self.record = TrackRecord(len(self.names))
+        self.curve = LearningCurve(len(self.at_random))
+        self.class_errors = ClassErrors(self._model.output_count if self._model.classifies else 0)
         self.aggregation.forget_errors()
+
+    def take_in(self, predictions: Floats, output: Floats, label: float, terms: Terms) -> None:
+        """Take note of a label, against what the experts and all together had said."""
+        losses = self._model.losses(np.concatenate([predictions, output[None]]), label)
+        self.record.take_in(losses, terms.probability)
+        self.curve.take_in(losses[self.at_random], losses[-1], terms.probability, terms.at_random)
+        if self._model.classifies:
+            self.class_errors.take_in(int(label), bool(losses[-1]), terms.probability)
+        self.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as JSON values and named arrays."""
-        parts = {"aggregation": self.aggregation.arrays(), "record": self.record.arrays()}
+        parts = {
+            "aggregation": self.aggregation.arrays(),
+            "record": self.record.arrays(),
+            "curve": self.curve.arrays(),
+            "class_errors": self.class_errors.arrays(),
+        }
         arrays = {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
         arrays["units"] = np.array([self._units.mean, self._units.deviation])
         values = {f"fitted_{speed}": count for speed, count in self.fitted.items()}
@@ -134,6 +153,8 @@ class Board:
         self._units = Units(*arrays["units"])
         self.aggregation.restore(under("aggregation.", arrays))
         self.record.restore(under("record.", arrays))
+        self.curve.restore(under("curve.", arrays))
+        self.class_errors.restore(under("class_errors.", arrays))
         self._to_fit_again = list(self.fitted)
         self._fitted_with = values["scikit_learn"]
         if self._panel.slow and self._fitted_with != _scikit_learn():

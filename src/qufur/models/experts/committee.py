@@ -158,21 +158,28 @@ class Committee(Model):
         names = state.board.names if state.scaling.dim else []
         if not names:
             return Standing(0, math.nan, (), (), (), (), (), (), 0.0, self.classes is None)
-        *losses, loss = state.board.record.means().tolist()
+        board = state.board
+        *losses, loss = board.record.means().tolist()
         terms = state.labelled.first().terms
         bought = terms[terms[:, 0] < 1]
-        return Standing(
-            state.board.record.labels,
+        standing = Standing(
+            board.record.labels,
             loss,
             tuple(names),
             tuple(losses),
-            tuple(state.board.aggregation.weights.tolist()),
-            tuple(state.board.record.standard_errors().tolist()),
+            tuple(board.aggregation.weights.tolist()),
+            tuple(board.record.standard_errors().tolist()),
             tuple(place for place, name in enumerate(names) if name.startswith(("constant", "Dummy"))),
-            tuple(place for place, name in enumerate(names) if "labels at random" in name),
+            tuple(board.at_random),
             float(bought[:, 2].mean()) if len(bought) else 1.0,
             self.classes is None,
+            class_errors=board.class_errors.of(list(map(str, self.classes or ()))),
         )
+        best, share = standing.best_at_random, standing.share_at_random
+        if best is None:
+            return standing
+        found = board.curve.with_all(board.at_random.index(best), share, board.record.labels)
+        return replace(standing, all_at_random=found)
 
     def without_fits(self) -> Model:
         """Return one whose only expert is a constant; for classes Δ depends on all of them."""

@@ -181,9 +181,7 @@ class CommitteeState(State):
         for id, label in zip(ids, labels.tolist(), strict=True):
             predictions, output, terms = self.said.pop(id)
             if (predictions != first).any():  # else nothing was known of labels then
-                losses = self.model.losses(np.concatenate([predictions, output[None]]), label)
-                board.record.take_in(losses, terms.probability)
-                board.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
+                board.take_in(predictions, output, label, terms)
             self.labelled.add(self.pending.pop(id), label, terms)
             board.fit_what_is_due(self.scaling.units)
         self.labels.take_in(labels)
