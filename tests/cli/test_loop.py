@@ -287,7 +287,14 @@ def test_for_machines(work, tmp_path):
     _, text = work("ask", write(tmp_path / "may.csv", range(300)), "-o", out, *START, "--json")
     assert json.loads(text) == {"rows": 300, "wanted": 40, "left": 0, "outstanding": 40, "notes": []}
     _, text = work("tell", filled(out), "--json")
-    assert json.loads(text) == {"new": 40, "known": 0, "replaced": 0, "blank": 0, "outstanding": 0}
+    assert json.loads(text) == {
+        "new": 40,
+        "known": 0,
+        "replaced": 0,
+        "blank": 0,
+        "outstanding": 0,
+        "notes": [],
+    }
     _, text = work("status", "--json")
     assert json.loads(text)["examples"] == 300
     _, text = work("predict", tmp_path / "may.csv", "-o", tmp_path / "predicted.csv", "--json")

@@ -176,7 +176,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, format):
 def test_missing_file_and_unknown_ending(tmp_path):
     assert "must be an existing file, got" in (message := complaint(tmp_path / "gone.csv"))
     assert "gone.csv" in message
-    assert "ending in .csv, .csv.gz, .jsonl," in complaint(tmp_path / "t.xlsx")
+    assert "ending in .csv, .tsv, .jsonl," in complaint(tmp_path / "t.xlsx")
     (tmp_path / "folder.csv").mkdir()
     assert "must be an existing file" in complaint(tmp_path / "folder.csv")
 
@@ -326,7 +326,7 @@ def test_files_that_are_not_what_they_say(tmp_path, ending, format):
 
 
 def test_a_quote_that_never_closes(tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.tables.formats.csv_file.LONGEST_TEXT", 2**17)
+    monkeypatch.setattr("qufur.tables.formats.dialect.LONGEST_TEXT", 2**17)
     message = complaint(write(tmp_path, 'x,y\n1,2\n1,"' + "3,4\n" * 100_000))
     assert "must be a readable CSV file" in message
 

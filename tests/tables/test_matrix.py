@@ -17,7 +17,7 @@ RNG = np.random.default_rng(3)
 N = 24
 WIND, RAIN, DELAY = (RNG.normal(size=N).round(3).tolist() for _ in range(3))
 SKY = RNG.choice(["fog", "clear"], N).tolist()
-FORMATS = ["csv", "csv.gz", "jsonl", "parquet", "npy", "npz"]
+FORMATS = ["csv", "german.csv", "tsv", "csv.gz", "jsonl", "parquet", "npy", "npz"]
 KINDS = {  # columns beside the labels, options, inputs
     "numbers": ({"x0": WIND, "x1": RAIN}, [], 2),
     "missing numbers": ({"x0": [None, *WIND[1:]], "x1": RAIN}, ["--impute"], 3),
@@ -33,6 +33,7 @@ KINDS = {  # columns beside the labels, options, inputs
     "embeddings": ({"wind": WIND, "X": RNG.normal(size=(N, 2)).tolist()}, ["--embedding", "X"], 3),
     "skipped": ({"wind": WIND, "day": [f"day {j}" for j in range(N)]}, ["--skip", "day"], 1),
 }
+GERMAN = "table.german.csv: ';' between cells, and 1,5 is a number; --sep and --decimal say otherwise."
 NUMBERS = {"numbers", "missing numbers", "codes"}
 CASES = [(ending, kind) for ending in FORMATS for kind in KINDS if ending != "npy" or kind in NUMBERS]
 
@@ -92,7 +93,10 @@ def test_every_command_takes_every_table(command, tmp_path, ending, kind):
         (tmp_path / "labels").mkdir()
         code, learned = command("tell", save(tmp_path / "labels", told, ending))
         assert (code, learned["new"]) == (0, asked["wanted"])
-    assert command("predict", data, "-o", tmp_path / "predicted.csv") == (0, {"rows": N, "notes": []})
+    code, predicted = command("predict", data, "-o", tmp_path / "predicted.csv")
+    assert (code, predicted["rows"]) == (0, N)
+    notes = {str(found["notes"]) for found in (ran, planned, asked, predicted)}
+    assert notes == {str([GERMAN]) if ending == "german.csv" else "[]"}
 
 
 BAD = {  # columns, options, the beginning of the error
@@ -111,7 +115,8 @@ BAD = {  # columns, options, the beginning of the error
     "no lists": ({"sky": SKY}, ["--embedding", "sky"], "column 'sky' of {file} must be lists of finite"),
 }
 # Among text, inf is a category like any other; a key that no object has is no column.
-IN = {"infinite": ["parquet", "npy", "npz"], "only blanks": ["csv", "csv.gz", "parquet", "npy", "npz"]}
+IN = {"infinite": ["parquet", "npy", "npz"]}
+IN |= {"only blanks": [ending for ending in FORMATS if ending != "jsonl"]}
 IN |= {bad: [ending for ending in FORMATS if ending != "npy"] for bad in ("many", "no lists")}
 REFUSED = [(ending, bad) for bad in BAD for ending in IN.get(bad, FORMATS)]
 
@@ -163,7 +168,7 @@ def test_the_same_numbers_whatever_the_format(command, tmp_path):
     """What a run finds does not depend on where its table was."""
     columns, options, _ = KINDS["categories"]
     found = []
-    for ending in ("csv", "csv.gz", "jsonl", "parquet", "npz"):
+    for ending in (ending for ending in FORMATS if ending != "npy"):
         data, target = saved(tmp_path / ending, columns, ending)
         found.append(command("run", data, "--target", target, *options)[1]["runs"])
     assert all(runs == found[0] for runs in found)

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refusals import refusal
 
-from qufur.tables import Batch, Encoding, ids, labels, read
+from qufur.tables import Batch, Encoding, ids, labels, open_table, read
 from qufur.tables.cells import category, listed
+from qufur.tables.source import Source
 
 pl = pytest.importorskip("polars")
 
@@ -30,7 +31,7 @@ TABLE = {
     "delay": RNG.normal(5, 2, N).round(6).tolist(),
 }
 BLANKS = {"wind": [3, 50], "season": [7, 102], "delay": [0, 60]}
-FORMATS = ["csv", "csv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet", "npz"]
+FORMATS = ["csv", "german.csv", "tsv", "csv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet", "npz"]
 
 
 def with_blanks(table):
@@ -44,11 +45,17 @@ def rows_of(table):
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
-def as_csv(table):
+def as_csv(table, ending="csv"):
+    """Write a table with commas; with tabs, or with semicolons and decimal commas, if its ending says so."""
     text = io.StringIO()
-    writer = csv.writer(text)
+    german = ending == "german.csv"
+    writer = csv.writer(text, delimiter=";" if german else "\t" if ending == "tsv" else ",")
     writer.writerow(table)
-    writer.writerows(zip(*table.values(), strict=True))
+    rows = zip(*table.values(), strict=True)
+    comma = (
+        (lambda cell: str(cell).replace(".", ",") if isinstance(cell, float) else cell) if german else None
+    )
+    writer.writerows(map(comma, row) if comma else row for row in rows)
     return text.getvalue()
 
 
@@ -71,7 +78,7 @@ def save(folder, table, ending):
     elif ending == "npz":
         np.savez(path, **{name: npz_array(column) for name, column in table.items()})
     else:
-        text = (as_csv if ending.startswith("csv") else as_jsonl)(table).encode()
+        text = (as_jsonl(table) if "json" in ending else as_csv(table, ending)).encode()
         path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
     return path
 
@@ -508,7 +515,7 @@ def test_errors_are_one_line(tmp_path, build, message):
 def test_a_quote_that_never_closes_is_not_read_for_ever(tmp_path, monkeypatch):
     path = write(tmp_path, 'a\n"' + "x\n" * 1000)
     assert next(read(path)).columns["a"] == [("x\n" * 1000).strip()]
-    monkeypatch.setattr("qufur.tables.formats.csv_file.LONGEST_TEXT", 500)
+    monkeypatch.setattr("qufur.tables.formats.dialect.LONGEST_TEXT", 500)
     message = "content of t.csv must be a readable CSV file, got an error (field larger"
     assert refusal(lambda: list(read(path))).startswith(message)
 
@@ -635,3 +642,49 @@ def test_files_of_before_say_nothing_of_scaling_and_are_scaled():
     state = Encoding.of([Batch({"a": [1.0, 3.0]})]).state()
     del state["columns"][0]["scaled"]
     np.testing.assert_array_equal(Encoding.from_state(state).encode(Batch({"a": [5.0]})), [[3.0]])
+
+
+# How CSV is written
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "note"),
+    [
+        ("a;b\n1,5;x\n1.000;y\n", {"a": ["1.5", "1000"], "b": ["x", "y"]}, "';' between cells, and 1,5 is"),
+        ("a;b\n1,000;2.5\n", {"a": ["1,000"], "b": ["2.5"]}, "';' between cells, and 1.5 is"),
+        ("a|b, c|d\n1|2,5|3\n", {"a": ["1"], "b, c": ["2.5"], "d": ["3"]}, "'|' between cells, and 1,5 is"),
+        ("a\tb\n1\t2;3\n", {"a": ["1"], "b": ["2;3"]}, "tabs between cells, and 1.5 is"),
+        ('a,b\n"1,5",x;y\n', {"a": ["1,5"], "b": ["x;y"]}, None),
+        ("note\nso; so\n", {"note": ["so; so"]}, None),
+        ("a\n", None, "must be at least one row"),
+        (
+            "a;b\n1;2\n3\n",
+            None,
+            "row 2 of t.csv must be 2 fields wide like the header, got 1 fields. Check its",
+        ),
+    ],
+)
+def test_what_stands_between_cells_is_found_out_and_said(tmp_path, text, columns, note):
+    path = write(tmp_path, text)
+    if columns is None:
+        assert note in refusal(lambda: list(read(path)))
+        return
+    file = open_table(path)
+    assert next(file.batches(9)).columns == columns
+    assert [line.partition(" a number")[0] for line in file.notes] == ([f"t.csv: {note}"] if note else [])
+
+
+def test_what_is_said_of_cells_goes_before_what_is_found(tmp_path):
+    path = write(tmp_path, "a;b\n1,5;1.5\n", "t.csv")
+    file = open_table(Source(path, "|", "."))
+    assert (file.columns, file.notes) == (["a;b"], [])
+    assert next(open_table(Source(path, ";", ",")).batches(1)).columns == {"a": ["1.5"], "b": ["1.5"]}
+    assert "--sep of qufur must be one character, or tab, got 'ab'." in refusal(lambda: Source(path, "ab"))
+    assert "--decimal of qufur must be a point or a comma" in refusal(lambda: Source(path, ";", "x"))
+    other = write(tmp_path, '{"a": 1}\n', "t.jsonl")
+    assert "left out for what is no CSV file" in refusal(lambda: open_table(Source(other, ";")))
+
+
+def test_what_lies_beyond_the_first_lines_decides_nothing(tmp_path):
+    path = write(tmp_path, "a,b\n" + "1,2\n" * 300 + "1;2;3,5\n")
+    assert list(read(path, 1))[-1].columns == {"a": ["1;2;3"], "b": ["5"]}

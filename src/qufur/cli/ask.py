@@ -27,10 +27,12 @@ from qufur.cli.options import (
     MODEL,
     TABLE,
     CategoricalColumns,
+    Decimal,
     EmbeddingColumn,
     Force,
     Impute,
     Json,
+    Separator,
     Skip,
     TextColumn,
 )
@@ -38,6 +40,7 @@ from qufur.cli.outputs import check_answered, check_table
 from qufur.errors import invalid
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
+from qufur.tables.source import Source
 from qufur.tables.written import free, heading
 from qufur.workbook import Workbook
 
@@ -101,6 +104,8 @@ def ask(
         ),
     ] = None,
     impute: Impute = False,
+    sep: Separator = None,
+    decimal: Decimal = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
     ] = None,
@@ -125,22 +130,23 @@ def ask(
         "--seed": seed,
     }
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
+    source = Source(data, sep, decimal)
     check_table(out, files_of(state) | {"the table": data})
     with locked(state):
         digest = digest_of(data)
         book, total = (
             (_continued(state, first, columns), None)
             if state.exists()
-            else started(data, first, columns, quiet=json)
+            else started(source, first, columns, quiet=json)
         )
         book.note_table(digest, data.name)
         if not force:
             check_answered(book, out)
-        rows = Rows(data, None if json else "Asking", text=book.encoding.text is not None, total=total)
+        rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
         new = NewCategories(book.encoding)
         wanted = _write(book, rows, out, new)
         book.save(state)  # last: until then the same call makes the same file again
-    notes = [*(on_constant_columns(book.encoding) if total else []), *new.notes()]
+    notes = [*rows.file.notes, *(on_constant_columns(book.encoding) if total else []), *new.notes()]
     _print(book, rows.count, wanted, out, notes, json)
 
 

@@ -20,6 +20,7 @@ from qufur.errors import invalid
 from qufur.progress import track_rows
 from qufur.storage.atomic import replacing
 from qufur.tables import Batch, Encoding, open_table
+from qufur.tables.source import Source
 from qufur.tables.written import escaped
 from qufur.workbook import Workbook
 
@@ -101,7 +102,7 @@ class Rows:
     Parameters
     ----------
     data
-        The file.
+        The table.
     label
         Stands beside the progress bar; None for no bar.
     text
@@ -110,7 +111,7 @@ class Rows:
         How many rows there are, if that is known.
     """
 
-    def __init__(self, data: Path, label: str | None, *, text: bool, total: int | None = None) -> None:
+    def __init__(self, data: Source, label: str | None, *, text: bool, total: int | None = None) -> None:
         self.file = open_table(data)
         batches = self.file.batches(ROWS_OF_TEXT if text else ROWS)
         head = next(batches)

@@ -28,6 +28,13 @@ TextModel = Annotated[
     str | None,
     typer.Option(metavar="NAME", help=f"Model that reads text, or its folder; {BERT} by default."),
 ]
+Separator = Annotated[
+    str | None,
+    typer.Option("--sep", metavar="CHAR", help="What stands between cells of CSV, or tab; else found out."),
+]
+Decimal = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Point or comma in numbers of CSV; else found out.")
+]
 Impute = Annotated[bool, typer.Option(help="Let cells be missing.")]
 Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Seeds of streams and coins to average over.")]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Processes.")]

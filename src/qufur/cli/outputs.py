@@ -10,7 +10,7 @@ from pathlib import Path
 
 from qufur.errors import invalid
 from qufur.tables.files import FORMATS
-from qufur.tables.formats.csv_file import reader
+from qufur.tables.formats.dialect import reader
 from qufur.tables.written import escaped, heading
 from qufur.workbook import Workbook
 

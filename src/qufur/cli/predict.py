@@ -9,9 +9,10 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.loop import NewCategories, Rows, State, files_of, opened, table
-from qufur.cli.options import TABLE, Force, Json
+from qufur.cli.options import TABLE, Decimal, Force, Json, Separator
 from qufur.cli.outputs import check_answered, check_table
 from qufur.tables import ids
+from qufur.tables.source import Source
 from qufur.tables.written import free, heading
 
 
@@ -22,6 +23,8 @@ def predict(
     text_model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model that reads text, to let it be fetched.")
     ] = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -32,7 +35,9 @@ def predict(
         check_answered(book, out)
     if text_model is not None:
         book.encoding.fetch(text_model)
-    rows = Rows(data, None if json else "Predicting", text=book.encoding.text is not None)
+    rows = Rows(
+        Source(data, sep, decimal), None if json else "Predicting", text=book.encoding.text is not None
+    )
     new = NewCategories(book.encoding)
     id = heading(book.id or "row")
     with table(out, [id, *(free(name, {id}) for name in ("prediction", "uncertainty"))]) as write:
@@ -41,7 +46,8 @@ def predict(
             new.add(batch)
             columns = ids(batch, book.id), book.learner.predict(X), book.learner.uncertainty(X)
             write((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
+    notes = [*rows.file.notes, *new.notes()]
     if json:
-        show.print_json({"rows": rows.count, "notes": new.notes()})
+        show.print_json({"rows": rows.count, "notes": notes})
         return
-    print(f"{rows.count} rows predicted: written to {out}.", *new.notes(), sep="\n")
+    print(f"{rows.count} rows predicted: written to {out}.", *notes, sep="\n")

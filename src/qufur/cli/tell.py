@@ -10,9 +10,10 @@ import numpy as np
 import typer
 
 from qufur.cli import show
-from qufur.cli.loop import State, locked, opened
-from qufur.cli.options import Json
-from qufur.tables import ids, labels, read
+from qufur.cli.loop import ROWS, State, locked, opened
+from qufur.cli.options import Decimal, Json, Separator
+from qufur.tables import ids, labels, open_table
+from qufur.tables.source import Source
 from qufur.tables.written import column_called
 
 
@@ -27,6 +28,8 @@ def tell(
     accept_outliers: Annotated[
         bool, typer.Option("--accept-outliers", help="Take labels that are far out of range as they are.")
     ] = False,
+    sep: Separator = None,
+    decimal: Decimal = None,
     json: Json = False,
 ) -> None:
     """Learn the labels that a table brings.
@@ -38,7 +41,8 @@ def tell(
     with locked(state):
         book = opened(state)
         names, values, blank = [], [np.empty(0)], 0
-        for batch in read(data):
+        file = open_table(Source(data, sep, decimal))
+        for batch in file.batches(ROWS):
             places, found = labels(batch, column_called(book.target, batch), skip_blank=True)
             called = ids(batch, column_called(book.id_column, batch))
             names += [called[place] for place in places.tolist()]
@@ -50,9 +54,9 @@ def tell(
         book.save(state)
     left = len(book.learner.outstanding)
     if json:
-        show.print_json(asdict(told) | {"blank": blank, "outstanding": left})
+        show.print_json(asdict(told) | {"blank": blank, "outstanding": left, "notes": file.notes})
         return
     print(f"{told.new} labels learned, {told.known} known before, {blank} rows without a label.")
     if told.replaced:
         print(f"{told.replaced} labels were replaced.")
-    print(f"{left} labels are outstanding.")
+    print(f"{left} labels are outstanding.", *file.notes, sep="\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os import PathLike
-from pathlib import Path
 
 from qufur.arrays import as_count
 from qufur.errors import invalid
@@ -14,31 +13,34 @@ from qufur.tables.formats.csv_file import CsvFile
 from qufur.tables.formats.json_lines import JsonLines
 from qufur.tables.formats.numpy_file import NpyFile, NpzFile
 from qufur.tables.formats.parquet_file import ParquetFile
+from qufur.tables.source import Source
 
-FORMATS: dict[str, type[TableFile]] = {
+_TEXT: dict[str, type[TableFile]] = {
     ".csv": CsvFile,
-    ".csv.gz": CsvFile,
+    ".tsv": CsvFile,
     ".jsonl": JsonLines,
-    ".jsonl.gz": JsonLines,
     ".ndjson": JsonLines,
-    ".ndjson.gz": JsonLines,
-    ".parquet": ParquetFile,
-    ".npy": NpyFile,
-    ".npz": NpzFile,
 }
+_WHOLE: dict[str, type[TableFile]] = {".parquet": ParquetFile, ".npy": NpyFile, ".npz": NpzFile}
+FORMATS = {f"{ending}{packed}": _TEXT[ending] for ending in _TEXT for packed in ("", ".gz")} | _WHOLE
 
 
 def open_table(path: str | PathLike[str]) -> TableFile:
     """Return a table's file, of which the columns are known; which formats there are says `read`."""
-    path = Path(path)
+    source = Source.of(path)
+    path = source.path
     format = next((FORMATS[ending] for ending in FORMATS if path.name.lower().endswith(ending)), None)
     if format is None:
-        raise invalid("path", "qufur", f"a file ending in {', '.join(FORMATS)}", repr(str(path)))
+        allowed = f"a file ending in {', '.join(_TEXT)} (also .gz), {', '.join(_WHOLE)}"
+        raise invalid("path", "qufur", allowed, repr(str(path)))
     if not path.is_file():
         raise invalid("path", "qufur", "an existing file", repr(str(path)), "Check its folder and spelling.")
     if not path.stat().st_size:
         raise no_rows(path)
-    return format(path)
+    said = {"separator": source.separator, "decimal": source.decimal}
+    if format is not CsvFile and any(said.values()):
+        raise invalid("--sep or --decimal", path.name, "left out for what is no CSV file", "one of them")
+    return CsvFile(path, **said) if format is CsvFile else format(path)
 
 
 def read(path: str | PathLike[str], size: int = 4096) -> Iterator[Batch]:
@@ -47,14 +49,15 @@ def read(path: str | PathLike[str], size: int = 4096) -> Iterator[Batch]:
     Parameters
     ----------
     path
-        A .csv file with a header line, .jsonl or .ndjson with one object per line (UTF-8; also .csv.gz),
-        a .parquet file (needs polars), an .npy matrix of numbers, whose columns are called x0, x1, …, or an
-        .npz archive of vectors and matrices with one row per example.
+        A .csv or .tsv file with a header line, .jsonl or .ndjson with one object per line (UTF-8; also
+        .csv.gz), a .parquet file (needs polars), an .npy matrix of numbers, whose columns are called x0, x1,
+        …, or an .npz archive of vectors and matrices with one row per example.
     size
         Number of rows of a batch; the last may be smaller.
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "days.csv")
