@@ -21,7 +21,7 @@ from qufur.models.least_squares_state import LeastSquaresState
 from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.tables import Batch, Encoding, ids
-from qufur.tables.cells import clean_texts, numbers
+from qufur.tables.cells import category, clean_texts, numbers
 from qufur.tables.written import free, heading, unescaped
 
 VERSION = 1
@@ -131,9 +131,13 @@ class Workbook:
         return number is None or number.item() != self.told[name].label
 
     def _known(self, names: Sequence[Id]) -> list[Id]:
-        """Return ids by the names that they have here: what is written alike is the same."""
+        """Return ids by the names that they have here: what is written alike is the same, and 12.0 is 12."""
         known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.queries)}
-        return [known.get(unescaped(str(name)), known.get(str(name), name)) for name in names]
+        called = [(unescaped(str(name)), str(name), category(str(name))) for name in names]
+        return [
+            next((known[text] for text in texts if text in known), name)
+            for texts, name in zip(called, names, strict=True)
+        ]
 
     def tell(
         self,

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refusals import refusal
 
-from qufur.tables import Batch, Encoding, ids, labels, open_table, read
+from qufur.tables import Batch, Encoding, ids, labels, open_table, places, read
 from qufur.tables.cells import category, listed
 from qufur.tables.source import Source
 
@@ -31,7 +31,8 @@ TABLE = {
     "delay": RNG.normal(5, 2, N).round(6).tolist(),
 }
 BLANKS = {"wind": [3, 50], "season": [7, 102], "delay": [0, 60]}
-FORMATS = ["csv", "german.csv", "tsv", "csv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet", "npz"]
+ENDINGS = "csv german.csv tsv csv.gz jsonl ndjson jsonl.gz parquet npz csv.zst xlsx"
+FORMATS = ENDINGS.split()
 
 
 def with_blanks(table):
@@ -75,12 +76,33 @@ def save(folder, table, ending):
     path = folder / f"table.{ending}"
     if ending == "parquet":
         pl.DataFrame(table).write_parquet(path, row_group_size=40)
+    elif ending == "xlsx":
+        pytest.importorskip("fastexcel")
+        pytest.importorskip("xlsxwriter")
+        pl.DataFrame(table).write_excel(path)
     elif ending == "npz":
         np.savez(path, **{name: npz_array(column) for name, column in table.items()})
     else:
         text = (as_jsonl(table) if "json" in ending else as_csv(table, ending)).encode()
-        path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+        path.write_bytes(packed(text, ending))
     return path
+
+
+def packed(content, ending):
+    if ending.endswith("zst"):
+        return pytest.importorskip("zstandard").compress(content)
+    return gzip.compress(content) if ending.endswith("gz") else content
+
+
+def save_parts(folder, table, ending, parts=(2, 10)):
+    """Write a table to several files, and return what names all of them."""
+    inner = folder / "parts"
+    inner.mkdir(parents=True, exist_ok=True)
+    size = -(-len(next(iter(table.values()))) // len(parts))
+    for place, part in enumerate(parts):
+        rows = {name: column[place * size : (place + 1) * size] for name, column in table.items()}
+        save(inner, rows, ending).rename(inner / f"part{part}.{ending}")
+    return inner if ending == "parquet" else inner / f"part*.{ending}"
 
 
 def write(folder, text, name="t.csv"):
@@ -688,3 +710,51 @@ def test_what_is_said_of_cells_goes_before_what_is_found(tmp_path):
 def test_what_lies_beyond_the_first_lines_decides_nothing(tmp_path):
     path = write(tmp_path, "a,b\n" + "1,2\n" * 300 + "1;2;3,5\n")
     assert list(read(path, 1))[-1].columns == {"a": ["1;2;3"], "b": ["5"]}
+
+
+# Where tables are
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "xlsx"])
+def test_several_files_are_one_table_in_their_natural_order(tmp_path, ending):
+    path = save_parts(tmp_path, TABLE, ending)
+    batches = list(read(path, 40))
+    assert contents(batches) == {name: plain(map_bools(column)) for name, column in TABLE.items()}
+    assert [(batch.file, batch.row(0)) for batch in batches] == [
+        (f"part{part}.{ending}", row) for part in (2, 10) for row in (1, 41)
+    ]
+    assert [name for batch in batches for name in ids(batch)] == list(range(1, N + 1))
+    file = open_table(path)
+    assert (file.count(), file.columns) == (N, list(TABLE))
+
+
+def test_files_of_one_table_have_the_same_columns(tmp_path):
+    write(tmp_path, "a,b\n1,2\n", "1.csv")
+    write(tmp_path, "b,a\n3,4\n", "2.csv")
+    assert contents(read(tmp_path / "*.csv")) == {"a": [1, 4], "b": [2, 3]}
+    write(tmp_path, "b,c\n3,4\n", "3.csv")
+    message = "columns of 3.csv must be columns like those of 1.csv, got none called 'a'."
+    assert refusal(lambda: read(tmp_path / "*.csv")).startswith(message)
+    assert "a pattern of files that exist" in refusal(lambda: read(tmp_path / "*.parquet"))
+    assert "or a folder of .parquet files" in refusal(lambda: read(tmp_path))
+    assert next(read(write(tmp_path, "a\n1\n", "t[1].csv"))).columns == {"a": ["1"]}
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "german.csv", "csv.gz", "csv.zst", "jsonl", "parquet", "npz", "xlsx"]
+)
+def test_standard_input(tmp_path, monkeypatch, ending):
+    content = save(tmp_path, TABLE, ending).read_bytes()
+    places._spooled.cache_clear()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    for _ in range(2):
+        assert contents(read("-")) == {name: plain(map_bools(column)) for name, column in TABLE.items()}
+    places._spooled.cache_clear()
+
+
+@pytest.mark.parametrize(("package", "ending"), [("zstandard", "csv.zst"), ("fastexcel", "xlsx")])
+def test_what_is_missing_is_named(tmp_path, monkeypatch, package, ending):
+    path = save(tmp_path, TABLE, ending)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"needs {package}.*qufur\[(excel|zstd)\]"):
+        next(read(path))

@@ -20,12 +20,14 @@ from qufur.cli.loop import (
     locked,
     on_constant_columns,
     table,
+    tables_at,
 )
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
     BUDGET,
     MODEL,
     TABLE,
+    WRITTEN,
     CategoricalColumns,
     Decimal,
     EmbeddingColumn,
@@ -48,7 +50,9 @@ from qufur.workbook import Workbook
 def ask(
     data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows to predict.")],
     state: State,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of the rows to label.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help=f"{WRITTEN} of the rows to label.")
+    ],
     budget: Annotated[
         str | None,
         typer.Option(metavar="LABELS", help=f"First: labels to buy: {BUDGET}."),
@@ -131,15 +135,17 @@ def ask(
     }
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
     source = Source(data, sep, decimal)
-    check_table(out, files_of(state) | {"the table": data})
+    files = tables_at(data)
+    check_table(out, files_of(state) | files)
     with locked(state):
-        digest = digest_of(data)
+        digests = [(digest_of(file), file.name) for file in files.values()]
         book, total = (
             (_continued(state, first, columns), None)
             if state.exists()
             else started(source, first, columns, quiet=json)
         )
-        book.note_table(digest, data.name)
+        for digest, name in digests:
+            book.note_table(digest, name)
         if not force:
             check_answered(book, out)
         rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.loop import NewCategories, Rows, State, files_of, opened, table
-from qufur.cli.options import TABLE, Decimal, Force, Json, Separator
+from qufur.cli.loop import NewCategories, Rows, State, files_of, opened, table, tables_at
+from qufur.cli.options import TABLE, WRITTEN, Decimal, Force, Json, Separator
 from qufur.cli.outputs import check_answered, check_table
 from qufur.tables import ids
 from qufur.tables.source import Source
@@ -19,7 +19,7 @@ from qufur.tables.written import free, heading
 def predict(
     data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows.")],
     state: State,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of predictions.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help=f"{WRITTEN} of predictions.")],
     text_model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model that reads text, to let it be fetched.")
     ] = None,
@@ -29,7 +29,7 @@ def predict(
     json: Json = False,
 ) -> None:
     """Predict on the rows of a table; nothing is asked for, and nothing changes."""
-    check_table(out, files_of(state) | {"the table": data})
+    check_table(out, files_of(state) | tables_at(data))
     book = opened(state)
     if not force:
         check_answered(book, out)

@@ -28,7 +28,8 @@ def ids(batch: Batch, column: str | None = None) -> list[str | int]:
     [1234567890123456789, 1234567890123456790, '100000000000000000000']
     """
     if column is None:
-        return list(range(batch.first, batch.first + len(batch)))
+        first = batch.before + batch.first
+        return list(range(first, first + len(batch)))
     return [_id(cell, batch, column, place) for place, cell in enumerate(listed(batch.column(column)))]
 
 
