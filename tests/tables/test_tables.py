@@ -383,7 +383,7 @@ def test_what_the_user_says_of_columns(tmp_path):
 def test_a_hundred_categories_are_enough():
     names = [f"n{j}" for j in range(101)]
     assert Encoding.of([Batch({"a": names[:100]})]).dim == 100
-    assert "at most 100 categories" in refusal(lambda: Encoding.of([Batch({"a": names})]))
+    assert Encoding.of([Batch({"a": names})]).dim == 32
     assert Encoding.of([Batch({"a": list(range(200))})]).dim == 1
 
 
@@ -440,7 +440,7 @@ def later(text, first="a,c\n1,x\n2,y\n", **options):
     return run
 
 
-CATEGORIES = "a\n" + "".join(f"n{j}\n" for j in range(101))
+STRAY = "a\n" + "".join(f"{j}\n" for j in range(150)) + "n/a\n"
 FILES = [
     (of("a\n1\n", "t.txt"), "path of qufur must be a file ending in .csv, "),
     (of(""), "content of t.csv must be at least one row, got none."),
@@ -469,9 +469,9 @@ COLUMNS = [
     (of("a\n1\n", numeric=["a"], categorical=["a"]), "column 'a' of Encoding must be set aside, or said"),
     (of("a,b\n1,1\n", target="a", numeric=["a"]), "column 'a' of Encoding must be set aside, or said"),
     (
-        of(CATEGORIES),
-        "column 'a' of t.csv must be numbers, or at most 100 categories, got more, such as 'n0' in row 1. "
-        "Ids and dates are no inputs: --skip a; for free text --text a.",
+        of(STRAY),
+        "column 'a' of t.csv must be numbers throughout, got 'n/a' in row 151. Correct the cell, drop the "
+        "row, or skip the column; --categorical a takes all as categories.",
     ),
     (
         of("a,b\n1,1\n2,1\n,1\n4,1\n,1\n"),
@@ -664,6 +664,95 @@ def test_files_of_before_say_nothing_of_scaling_and_are_scaled():
     state = Encoding.of([Batch({"a": [1.0, 3.0]})]).state()
     del state["columns"][0]["scaled"]
     np.testing.assert_array_equal(Encoding.from_state(state).encode(Batch({"a": [5.0]})), [[3.0]])
+
+
+# Numbers, dates and many categories in words
+
+WORDS = {
+    "price": (["€ 3.20", "7", "€ 1,000"], ["price"], [[3.2], [7], [1000]]),
+    "share": (["5%", "0.5", "-1 %"], ["share"], [[0.05], [0.5], [-0.01]]),
+    "count": (["1,000", "12", "1'000'000.5"], ["count"], [[1000], [12], [1000000.5]]),
+    "plain": (["1", "2", "USD 3"], ["plain"], [[1], [2], [3]]),
+    "mixed": (["€ 1", "$ 2", "3"], ["mixed=$ 2", "mixed=3", "mixed=€ 1"], [[0, 0, 1], [1, 0, 0], [0, 1, 0]]),
+    "comma": (["1,5", "2", "2"], ["comma=1,5", "comma=2"], [[1, 0], [0, 1], [0, 1]]),
+    "iso": (
+        ["2024-02-29T06:30:00Z", "2024-03-01 12:00:00.000", "2024-03-02"],
+        ["iso hour", "iso weekday", "iso month", "iso trend"],
+        [[6.5, 3, 2, 19782], [12, 4, 3, 19783], [0, 5, 3, 19784]],
+    ),
+    "dots": (
+        ["29.2.2024", "01.03.2024", "2.3.2024"],
+        ["dots weekday", "dots month", "dots trend"],
+        [[3, 2, 19782], [4, 3, 19783], [5, 3, 19784]],
+    ),
+    "slashes": (
+        ["02/29/2024", "3/1/2024", "03/02/2024"],
+        ["slashes weekday", "slashes month", "slashes trend"],
+        [[3, 2, 19782], [4, 3, 19783], [5, 3, 19784]],
+    ),
+    "clock": (["07:45", "8:30", "23:59:60"], ["clock hour"], [[7.75], [8.5], [24]]),
+    "open": (["1/2/2024"] * 3, ["open=1/2/2024"], [[1]] * 3),
+    "no day": (["30.2.2024"] * 3, ["no day=30.2.2024"], [[1]] * 3),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_numbers_and_dates_in_words(name, size):
+    cells, names, expected = WORDS[name]
+    batches = [Batch({name: cells[j : j + size]}, j + 1) for j in range(0, 3, size)]
+    encoding = Encoding.of(batches, scale=False)
+    assert encoding.names == names
+    np.testing.assert_allclose(np.concatenate(list(map(encoding.encode, batches))), expected, rtol=1e-12)
+    assert len(encoding.notes) == ("=" not in names[0])
+    assert all(repr(name) in note for note in encoding.notes)
+    assert Encoding.from_state(json.loads(json.dumps(encoding.state()))) == encoding
+    text = Encoding.of(batches, scale=False, categorical=[name])
+    assert text.notes == []
+    assert all("=" in column for column in text.names)
+    scaled = Encoding.of(batches)
+    assert "=" in names[0] or abs(scaled.encode(Batch({name: cells})).mean(axis=0)).max() < 1e-9
+
+
+def test_later_cells_in_words():
+    first = Batch({"price": ["€ 3", None, "€ 5"], "day": ["2024-01-01", "2024-01-02", None]})
+    encoding = Encoding.of([first], scale=False, impute=True)
+    assert encoding.names == [
+        *("price", "price missing", "day weekday", "day month", "day trend", "day missing"),
+    ]
+    later = Batch({"price": np.array([1.0, np.nan]), "day": [None, "2024-01-01 10:00"]})
+    np.testing.assert_allclose(encoding.encode(later), [[1, 0, 0.5, 1, 19723.5, 1], [4, 1, 0, 1, 19723, 0]])
+    for cells, message in (
+        (
+            {"price": ["$ 3"], "day": ["2024-01-01"]},
+            "column 'price' of the table must be numbers such as '€ 3', got '$",
+        ),
+        (
+            {"price": ["3"], "day": ["1.1.2024"]},
+            "column 'day' of the table must be dates such as '2024-01-01', got",
+        ),
+    ):
+        assert refusal(lambda cells=cells: encoding.encode(Batch(cells))).startswith(message)
+
+
+def test_many_categories_share_columns(tmp_path):
+    names = [f"n{j}" for j in range(200)]
+    encoding = Encoding.of([Batch({"a": [*names, None]})], impute=True)
+    assert encoding.notes == [
+        "Column 'a' has many categories: their hashes share 32 columns. "
+        "For ids --skip a, for free text --text a."
+    ]
+    X = encoding.encode(Batch({"a": [*names, "new", None]}))
+    assert X.shape == (202, 33)
+    np.testing.assert_array_equal(X.sum(axis=1), 1)
+    assert (X[:-1].sum(axis=0)[:32] > 0).all()
+    assert X[-1, 32] == 1
+    again = Encoding.from_state(json.loads(json.dumps(encoding.state())))
+    np.testing.assert_array_equal(again.encode(Batch({"a": names[::-1]})), X[199::-1])
+    strict = Encoding.of([Batch({"a": names})])
+    assert "must be a category in every row" in refusal(lambda: strict.encode(Batch({"a": [None]})))
+    assert "must be text or numbers" in refusal(lambda: strict.encode(Batch({"a": [[1]]})))
+    assert Encoding.of([Batch({"a": list(range(200))})], categorical=["a"]).dim == 32
 
 
 # How CSV is written

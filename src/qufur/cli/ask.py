@@ -18,7 +18,7 @@ from qufur.cli.loop import (
     digest_of,
     files_of,
     locked,
-    on_constant_columns,
+    on_first_table,
     table,
     tables_at,
 )
@@ -152,7 +152,7 @@ def ask(
         new = NewCategories(book.encoding)
         wanted = _write(book, rows, out, new)
         book.save(state)  # last: until then the same call makes the same file again
-    notes = [*rows.file.notes, *(on_constant_columns(book.encoding) if total else []), *new.notes()]
+    notes = [*rows.file.notes, *(on_first_table(book.encoding) if total else []), *new.notes()]
     _print(book, rows.count, wanted, out, notes, json)
 
 

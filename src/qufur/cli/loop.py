@@ -113,11 +113,12 @@ class Rows:
             yield batch
 
 
-def on_constant_columns(encoding: Encoding) -> list[str]:
-    """Say which columns of the first table have no effect from now on."""
+def on_first_table(encoding: Encoding) -> list[str]:
+    """Say what was made of columns, and which of them have no effect from now on."""
     if not encoding.constant:
-        return []
+        return encoding.notes
     return [
+        *encoding.notes,
         f"The same in all rows, so without effect, also later: {_few(map(repr, encoding.constant))}.",
         "What will vary needs a start with --categorical, or with a table in which it does.",
     ]

@@ -37,10 +37,11 @@ def replayed(
     """
     rows = columns.rows(data, quiet=quiet)
     encoding = columns.encoding(rows, scale=scale, target=target, domain=domain)
+    notes = [*rows.file.notes, *encoding.notes]
     target, domain = (target, domain) if labelled else (None, None)
     table = Table(data, target, domain=domain, encoding=encoding)
     table.horizon = rows.count
-    return Arrays.of(table) if table.dim * rows.count <= MOST_CELLS else table, rows.file.notes
+    return Arrays.of(table) if table.dim * rows.count <= MOST_CELLS else table, notes
 
 
 def label_range(stream: Stream) -> tuple[float, float]:

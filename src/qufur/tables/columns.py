@@ -12,6 +12,7 @@ import numpy as np
 from qufur.arrays import LARGEST, Bools, Floats, Ints
 from qufur.tables.batch import FILL, Batch, Column
 from qufur.tables.cells import category, first_bad, first_other, listed, numbers, vectors
+from qufur.tables.hashed import Hashed
 from qufur.tables.text_vectors import text_vectors
 
 CORRECT = "Correct the cell or drop the row."
@@ -55,6 +56,11 @@ class Numeric:
     def allowed(self) -> str:
         """What a cell may be."""
         return f"lists of {len(self.mean)} finite numbers" if self.vector else "finite numbers"
+
+    @property
+    def note(self) -> str:
+        """What to say of the first table, if cells are read as what they need not be."""
+        return ""
 
     def encode(self, batch: Batch, impute: bool) -> Floats:
         """Return the columns of x; with `impute` a missing cell is the mean."""
@@ -129,6 +135,7 @@ class Categorical:
     categories: tuple[str, ...]
     blanks: bool = False
     kind: ClassVar[str] = "categorical"
+    note: ClassVar[str] = ""
 
     @property
     def names(self) -> list[str]:
@@ -163,8 +170,8 @@ class Categorical:
         return np.fromiter(map(codes.__getitem__, cells), np.int64, len(cells))
 
 
-Kind = Numeric | Categorical | Text
-KINDS: dict[str, type[Kind]] = {kind.kind: kind for kind in (Numeric, Categorical, Text)}
+Kind = Numeric | Categorical | Text | Hashed
+KINDS: dict[str, type[Kind]] = {kind.kind: kind for kind in (Numeric, Categorical, Text, Hashed)}
 
 
 def kind_state(kind: Kind) -> dict[str, Any]:
