@@ -22,6 +22,7 @@ from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.tables import Batch, Encoding, ids
 from qufur.tables.cells import category, clean_texts, numbers
+from qufur.tables.ids_and_labels import check_once
 from qufur.tables.written import free, heading, unescaped
 
 VERSION = 1
@@ -99,9 +100,10 @@ class Workbook:
         names = self.names(batch)
         again = self.asked.first_known(names) if self.id else None
         if again is not None:
-            received = f"{again!r}, which was asked about before"
+            received = f"{again!r} in row {batch.row(names.index(again))}, which was asked about before"
             remedy = "`qufur predict` predicts on it again; start anew to name another column of ids."
             raise invalid("id", batch.file, "of a row that is new", received, remedy)
+        check_once(names, [batch.row(place) for place in range(len(names))], batch.file)
         answers = self.learner.ask_many(self.encoding.encode(batch), ids=names)
         self.rows += len(batch)
         if self.id:

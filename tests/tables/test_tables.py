@@ -447,7 +447,22 @@ FILES = [
     (of("a,b\n"), "content of t.csv must be at least one row, got none."),
     (of("a,a\n1,2\n"), "columns of t.csv must be of different names, got 'a' more than once."),
     (of("a,b\n1,2\n3\n"), "row 2 of t.csv must be 2 fields wide like the header, got 1 fields."),
-    (of(b"a\nx\n\xfc\n"), "text of t.csv must be UTF-8, got other bytes in line 3. Save it as UTF-8."),
+    (
+        of(b"a\nx\n\xfc\n"),
+        "text of t.csv must be UTF-8, got other bytes in line 3, 'ü' in Windows-1252. Save it as UTF-8: in",
+    ),
+    (
+        of("a\nü\n".encode("utf-16")),
+        "text of t.csv must be UTF-8, got other bytes in line 1, which look like UTF",
+    ),
+    (
+        of("0.5,2\n1,2\n"),
+        "header of t.csv must be names of columns, got numbers such as '0.5'. Put a line of",
+    ),
+    (
+        of("1,1\n1,2\n"),
+        "header of t.csv must be names of columns, got numbers such as '1'. Put a line of names",
+    ),
     (of("no", "t.csv.gz"), "content of t.csv.gz must be a readable gzip file"),
     (of(gzip.compress(b"a\n1\n")[:-9], "t.csv.gz"), "content of t.csv.gz must be a readable gzip file"),
     (of("\n", "t.jsonl"), "content of t.jsonl must be at least one row, got none."),
@@ -794,6 +809,18 @@ def test_what_is_said_of_cells_goes_before_what_is_found(tmp_path):
     assert "--decimal of qufur must be a point or a comma" in refusal(lambda: Source(path, ";", "x"))
     other = write(tmp_path, '{"a": 1}\n', "t.jsonl")
     assert "left out for what is no CSV file" in refusal(lambda: open_table(Source(other, ";")))
+
+
+@pytest.mark.parametrize(
+    ("header", "note"),
+    [("0,1", []), ("a,1", []), ("2019,2020", ["2019"]), ("a,0.5", ["0.5"]), ("7,fog", [])],
+)
+def test_a_header_that_may_be_a_row_is_said(tmp_path, header, note):
+    notes = open_table(write(tmp_path, f"{header}\n5,6\n")).notes
+    assert [
+        line.startswith(f"t.csv: a column is called {name}; if ")
+        for line, name in zip(notes, note, strict=True)
+    ] == [True] * len(note)
 
 
 def test_what_lies_beyond_the_first_lines_decides_nothing(tmp_path):

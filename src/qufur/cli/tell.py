@@ -13,6 +13,7 @@ from qufur.cli import show
 from qufur.cli.loop import ROWS, State, locked, opened
 from qufur.cli.options import Decimal, Json, Separator
 from qufur.tables import ids, labels, open_table
+from qufur.tables.ids_and_labels import check_once
 from qufur.tables.source import Source
 from qufur.tables.written import column_called
 
@@ -40,14 +41,16 @@ def tell(
     """
     with locked(state):
         book = opened(state)
-        names, values, blank = [], [np.empty(0)], 0
+        names, rows, values, blank = [], [], [np.empty(0)], 0
         file = open_table(Source(data, sep, decimal))
         for batch in file.batches(ROWS):
             places, found = labels(batch, column_called(book.target, batch), skip_blank=True)
             called = ids(batch, column_called(book.id_column, batch))
             names += [called[place] for place in places.tolist()]
+            rows += [batch.before + batch.row(place) for place in places.tolist()]
             values.append(found)
             blank += len(batch) - len(places)
+        check_once(names, rows, data.name)
         told = book.tell(
             names, np.concatenate(values), data.name, replace=replace, accept_outliers=accept_outliers
         )

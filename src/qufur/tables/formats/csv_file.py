@@ -16,6 +16,7 @@ from qufur.errors import invalid
 from qufur.tables.batch import Batch
 from qufur.tables.formats.base import TableFile, check_names, no_rows, unreadable
 from qufur.tables.formats.dialect import Dialect, dialect_of, reader, with_point
+from qufur.tables.formats.header import header_notes
 from qufur.tables.formats.text_lines import lines
 from qufur.tables.text_cells import TextColumns, cells_at
 
@@ -42,6 +43,7 @@ class CsvFile(TableFile):
         self.notes = self._dialect.note(path.name, Dialect(separator or ",", decimal or "."))
         records = self._records()
         self.columns = [name.strip() for name in next(records, [])]
+        self.notes += header_notes(self.columns, path)
         check_names(self.columns, path)
         if next(records, None) is None:
             raise no_rows(path)

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from qufur.errors import invalid, missing_extra
+from qufur.tables.batch import shown
 from qufur.tables.formats.base import unreadable
+
+_SAVE = "Save it as UTF-8: in Excel as 'CSV UTF-8', elsewhere with iconv -f cp1252 -t utf-8."
 
 
 def lines(path: Path) -> Generator[str, None, None]:
@@ -18,8 +21,7 @@ def lines(path: Path) -> Generator[str, None, None]:
         with open_file(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield from file
     except UnicodeDecodeError:
-        remedy = "Save it as UTF-8."
-        raise invalid("text", path.name, "UTF-8", f"other bytes in line {_first_odd(path)}", remedy) from None
+        raise invalid("text", path.name, "UTF-8", _first_odd(path), _SAVE) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise unreadable(path, "gzip", error) from None
     except Exception as error:
@@ -45,9 +47,14 @@ def zstandard() -> Any:
     return zstandard
 
 
-def _first_odd(path: Path) -> int:
+def _first_odd(path: Path) -> str:
+    """Return where bytes are odd, and what they would be in the usual other encodings."""
     with open_file(path, "rb") as file:
-        return next(number for number, line in enumerate(file, 1) if not _decodes(line))
+        number, line = next((number, line) for number, line in enumerate(file, 1) if not _decodes(line))
+    if b"\0" in line:
+        return f"other bytes in line {number}, which look like UTF-16"
+    word = next((word for word in line.decode("cp1252", "replace").split() if not word.isascii()), "")
+    return f"other bytes in line {number}, {shown(word)} in Windows-1252"
 
 
 def _decodes(line: bytes) -> bool:
