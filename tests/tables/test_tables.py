@@ -868,6 +868,22 @@ def test_standard_input(tmp_path, monkeypatch, ending):
     places._spooled.cache_clear()
 
 
+def test_damaged_zstd(tmp_path):
+    cut, odd = packed(b"a\n1\n", "zst")[:-3], packed(b"a\n\xff\n", "zst")
+    for content, message in (
+        (cut, "content of t.csv.zst must be a readable zstd"),
+        (odd, "text of t.csv.zst must"),
+    ):
+        assert refusal(lambda content=content: of(content, "t.csv.zst")(tmp_path)).startswith(message)
+
+
+def test_a_file_of_several_packed_parts(tmp_path):
+    rows = b"1\n" * 200_000
+    for ending in ("gz", "zst"):
+        path = write(tmp_path, packed(b"a\n" + rows, ending) + packed(rows, ending), f"t.csv.{ending}")
+        assert open_table(path).count() == 400_000
+
+
 @pytest.mark.parametrize(("package", "ending"), [("zstandard", "csv.zst"), ("fastexcel", "xlsx")])
 def test_what_is_missing_is_named(tmp_path, monkeypatch, package, ending):
     path = save(tmp_path, TABLE, ending)

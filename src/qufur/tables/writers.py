@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from qufur.errors import invalid, missing_extra
 from qufur.storage.atomic import replacing
-from qufur.tables.formats.text_lines import zstandard
+from qufur.tables.formats.zstd import zstandard
 from qufur.tables.written import escaped
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
-from qufur.errors import invalid, missing_extra
+from qufur.errors import invalid
 from qufur.tables.batch import shown
 from qufur.tables.formats.base import unreadable
+from qufur.tables.formats.zstd import open_zstd
 
 _SAVE = "Save it as UTF-8: in Excel as 'CSV UTF-8', elsewhere with iconv -f cp1252 -t utf-8."
 
@@ -20,37 +21,36 @@ def lines(path: Path) -> Generator[str, None, None]:
     try:
         with open_file(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield from file
-    except UnicodeDecodeError:
-        raise invalid("text", path.name, "UTF-8", _first_odd(path), _SAVE) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise unreadable(path, "gzip", error) from None
     except Exception as error:
-        if type(error).__name__ != "ZstdError":  # of a package that may not be there
-            raise
-        raise unreadable(path, "zstd", error) from None
+        raise _refused(path, error) from None
+
+
+def _refused(path: Path, error: Exception) -> Exception:
+    """Return the complaint for what came up while a file was read."""
+    if isinstance(error, UnicodeDecodeError):
+        try:
+            return invalid("text", path.name, "UTF-8", _first_odd(path), _SAVE)
+        except Exception as worse:  # a file can be damaged further on
+            return _refused(path, worse)
+    # That of zstd is of a package that may not be there.
+    if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error) or type(error).__name__ == "ZstdError":
+        return unreadable(path, "zstd" if path.suffix.lower() == ".zst" else "gzip", error)
+    return error
 
 
 def open_file(path: Path, mode: str, **options: Any) -> IO[Any]:
     """Open a file that may be packed, as its ending says."""
     packed = path.suffix.lower()
-    opener: Any = gzip.open if packed == ".gz" else zstandard().open if packed == ".zst" else open
+    opener: Any = gzip.open if packed == ".gz" else open_zstd if packed == ".zst" else open
     file: IO[Any] = opener(path, mode, **options)
     return file
-
-
-def zstandard() -> Any:
-    """Return the package, or say what to install."""
-    try:
-        import zstandard
-    except ImportError:
-        raise missing_extra("zstandard", "zstd", "a .zst file") from None
-    return zstandard
 
 
 def _first_odd(path: Path) -> str:
     """Return where bytes are odd, and what they would be in the usual other encodings."""
     with open_file(path, "rb") as file:
-        number, line = next((number, line) for number, line in enumerate(file, 1) if not _decodes(line))
+        odd = ((number, line) for number, line in enumerate(file, 1) if not _decodes(line))
+        number, line = next(odd)
     if b"\0" in line:
         return f"other bytes in line {number}, which look like UTF-16"
     word = next((word for word in line.decode("cp1252", "replace").split() if not word.isascii()), "")
