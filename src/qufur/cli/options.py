@@ -9,7 +9,7 @@ import typer
 
 from qufur.tables.embeddings import BERT
 
-TABLE = "CSV, JSON-lines, Parquet, Excel, NPY or NPZ file, folder of Parquet, pattern of files, or -,"
+TABLE = "File (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, pattern or -"
 WRITTEN = "CSV, or what its ending says,"
 BUDGET = "a number such as 500, or a share such as 5% or 0.05"
 MODEL = "Experts, many models in one, by default; or ridge, the linear model of the paper"
