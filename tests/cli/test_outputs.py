@@ -1,7 +1,9 @@
 """What commands write, and over what they do not write."""
 
+import csv
 import json
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -201,3 +203,37 @@ def test_numbers_that_came_as_floats_name_the_same_rows(work, tmp_path):
     told.write_text("flight,delay\n12.0,7\n11,8\n013,9\n")
     assert work("tell", told)[0] == 0
     assert list(Workbook.load(tmp_path / "s.qufur").told) == [12, 11, "013"]
+
+
+def test_a_pattern_of_files_is_one_table(work, tmp_path):
+    weeks = tmp_path / "weeks"
+    weeks.mkdir()
+    for week in (2, 10):
+        write(weeks / f"w{week}.csv", range(week * 10, week * 10 + 20))
+    code, text = work("ask", weeks / "*.csv", "-o", weeks / "w10.csv", *START)
+    assert (code, f"another file than the table {weeks / 'w10.csv'}" in text) == (2, True)
+    code, text = work("ask", weeks / "*.csv", "-o", tmp_path / "out.csv", *START)
+    assert (code, text.splitlines()[0].startswith("40 rows, ")) == (0, True)
+    code, text = work("ask", weeks / "w10.csv", "-o", tmp_path / "more.csv")
+    assert (code, "table of w10.csv must be one that was not asked about before" in text) == (2, True)
+    assert work("predict", weeks / "*.csv", "-o", tmp_path / "predicted.csv")[0] == 0
+    with (tmp_path / "predicted.csv").open(newline="") as file:
+        names = [row["flight"] for row in csv.DictReader(file)]
+    assert names == [f"LH{t}" for week in (2, 10) for t in range(week * 10, week * 10 + 20)]
+
+
+def test_a_table_may_come_through_a_pipe(tmp_path):
+    table = write(tmp_path / "may.csv", range(30)).read_bytes().replace(b",", b"\t")
+    command = [sys.executable, "-m", "qufur", "ask", "-", "--state", "s.qufur", "-o", "out.jsonl", *START]
+    done = subprocess.run(
+        list(map(str, command)), input=table, capture_output=True, cwd=tmp_path, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"30 rows, 30 labels wanted" in done.stdout
+    assert b"standard-input.csv: tabs between cells" in done.stdout
+
+
+def test_an_id_that_is_there_twice_is_named_with_its_rows(work, tmp_path):
+    data = write(tmp_path / "may.csv", [1, 2, 3, 2])
+    code, text = work("ask", data, "-o", tmp_path / "out.csv", *START)
+    assert (code, "id of may.csv must be there once, got 'LH2' in rows 2 and 4." in text) == (2, True)

@@ -124,7 +124,7 @@ class Survey:
     def _written(self) -> Kind | None:
         """Return what the cells are if they are numbers or dates in words."""
         kinds = (guess.kind(self.name, bool(self._missing)) for guess in self._guesses or [])
-        return None if self._large else next(filter(None, kinds), None)
+        return None if self._large or self._numeric else next(filter(None, kinds), None)
 
     def _length_of(self, cell: Any) -> int:
         return length_of(cell) if self._embedding or not isinstance(cell, str) else 0
