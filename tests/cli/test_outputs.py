@@ -12,7 +12,8 @@ from tests.cli.test_cli import qufur
 from tests.cli.test_loop import START, asked, filled, write
 from tests.tables.test_tables import save
 
-from qufur.tables import labels, read
+from qufur.cli.loop import table
+from qufur.tables import ids, labels, read
 from qufur.tables.cells import listed
 from qufur.workbook import Workbook
 
@@ -237,3 +238,15 @@ def test_an_id_that_is_there_twice_is_named_with_its_rows(work, tmp_path):
     data = write(tmp_path / "may.csv", [1, 2, 3, 2])
     code, text = work("ask", data, "-o", tmp_path / "out.csv", *START)
     assert (code, "id of may.csv must be there once, got 'LH2' in rows 2 and 4." in text) == (2, True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_ids_that_look_like_numbers_are_written_as_they_are(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    with table(path, ["id", "wind"]) as write_rows:
+        write_rows([["1.50", "1.50"], ["2e5", None]])
+    batch = next(read(path))
+    assert ids(batch, "id") == ["1.50", "2e5"]
+    assert labels(batch, "wind", skip_blank=True)[1].tolist() == [1.5]
+    if ending == "parquet":
+        assert batch.columns["wind"].dtype == float

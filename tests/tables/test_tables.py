@@ -779,6 +779,7 @@ def test_many_categories_share_columns(tmp_path):
         ("a;b\n1,5;x\n1.000;y\n", {"a": ["1.5", "1000"], "b": ["x", "y"]}, "';' between cells, and 1,5 is"),
         ("a;b\n1,000;2.5\n", {"a": ["1,000"], "b": ["2.5"]}, "';' between cells, and 1.5 is"),
         ("a|b, c|d\n1|2,5|3\n", {"a": ["1"], "b, c": ["2.5"], "d": ["3"]}, "'|' between cells, and 1,5 is"),
+        ("a;b, c, d\n1;2\n", {"a": ["1"], "b, c, d": ["2"]}, "';' between cells, and 1.5 is"),
         ("a\tb\n1\t2;3\n", {"a": ["1"], "b": ["2;3"]}, "tabs between cells, and 1.5 is"),
         ('a,b\n"1,5",x;y\n', {"a": ["1,5"], "b": ["x;y"]}, None),
         ("note\nso; so\n", {"note": ["so; so"]}, None),
