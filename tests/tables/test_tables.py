@@ -642,6 +642,8 @@ def test_nor_by_any_file(tmp_path_factory, content, ending):
     path.write_bytes(content)
     try:
         Encoding.of(read(path, 2))
+    except ImportError as error:
+        assert "pip install 'qufur[" in str(error)
     except ValueError as error:
         assert "\n" not in str(error)
         assert " must be " in str(error)
