@@ -21,7 +21,8 @@ from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.storage.versions import History
 from qufur.tables import Batch, Encoding, ids
-from qufur.tables.cells import clean_texts, numbers
+from qufur.tables.cells import category, clean_texts, numbers
+from qufur.tables.ids_and_labels import check_once
 from qufur.tables.waiting import Waiting
 from qufur.tables.written import free, heading, unescaped
 
@@ -140,9 +141,10 @@ class Workbook:
         names = self.names(batch)
         again = self.asked.first_known(names) if self.id else None
         if again is not None:
-            received = f"{again!r}, which was asked about before"
+            received = f"{again!r} in row {batch.row(names.index(again))}, which was asked about before"
             remedy = "Drop the row; `qufur predict` predicts on it again."
             raise invalid("id", batch.file, "of a row that is new", received, remedy)
+        check_once(names, [batch.row(place) for place in range(len(names))], batch.file)
         answers = self.learner.ask_many(self.encoding.encode(batch), ids=names)
         self.rows += len(batch)
         if self.id:
@@ -172,9 +174,13 @@ class Workbook:
         return number is None or number.item() != self.told[name].label
 
     def known(self, names: Sequence[Id]) -> list[Id]:
-        """Return ids by the names that they have here: what is written alike is the same."""
+        """Return ids by the names that they have here: what is written alike is the same, and 12.0 is 12."""
         known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.queries)}
-        return [known.get(unescaped(str(name)), known.get(str(name), name)) for name in names]
+        called = [(unescaped(str(name)), str(name), category(str(name))) for name in names]
+        return [
+            next((known[text] for text in texts if text in known), name)
+            for texts, name in zip(called, names, strict=True)
+        ]
 
     def tell(
         self,

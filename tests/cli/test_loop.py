@@ -132,7 +132,7 @@ def test_labels_may_come_bit_by_bit(work, tmp_path):
     ("lines", "message"),
     [
         ("flight,delay\nLH0,30\nnobody,4\n", "id of labels.csv must be outstanding, got 'nobody'"),
-        ("flight,delay\nLH0,30\nLH0,30\n", "id of labels.csv must be there once, got 'LH0' more than once"),
+        ("flight,delay\nLH0,30\nLH0,30\n", "id of labels.csv must be there once, got 'LH0' in rows 1 and 2."),
         (
             "flight,delay\nLH0,late\n",
             "column 'delay' of labels.csv must be finite numbers, got 'late' in row 1",
@@ -245,7 +245,7 @@ def test_a_row_in_another_table_again_is_refused(work, tmp_path):
         june = write(tmp_path / "june.csv", [300, t, 301])
         code, text = work("ask", june, "-o", tmp_path / "more.csv")
         assert code == 2
-        assert f"must be of a row that is new, got 'LH{t}', which was asked about before" in text
+        assert f"must be of a row that is new, got 'LH{t}' in row 2, which was asked about before" in text
         assert (tmp_path / "s.qufur").read_bytes() == state
     assert work("ask", write(tmp_path / "june.csv", [300, 301]), "-o", tmp_path / "more.csv")[0] == 0
 
@@ -255,7 +255,7 @@ def test_a_row_that_is_far_down_again_is_refused(work, tmp_path, monkeypatch):
     may = write(tmp_path / "may.csv", [*range(300), 7])
     code, text = work("ask", may, "-o", tmp_path / "to_label.csv", *START)
     assert code == 2
-    assert "got 'LH7', which was asked about before" in text
+    assert "got 'LH7' in row 301, which was asked about before" in text
 
 
 def test_a_crash_before_the_state_is_saved_can_be_repeated(work, tmp_path, monkeypatch):
@@ -287,7 +287,14 @@ def test_for_machines(work, tmp_path):
     _, text = work("ask", write(tmp_path / "may.csv", range(300)), "-o", out, *START, "--json")
     assert json.loads(text) == {"rows": 300, "wanted": 40, "left": 0, "outstanding": 40, "notes": []}
     _, text = work("tell", filled(out), "--json")
-    assert json.loads(text) == {"new": 40, "known": 0, "replaced": 0, "blank": 0, "outstanding": 0}
+    assert json.loads(text) == {
+        "new": 40,
+        "known": 0,
+        "replaced": 0,
+        "blank": 0,
+        "outstanding": 0,
+        "notes": [],
+    }
     _, text = work("status", "--json")
     assert json.loads(text)["examples"] == 300
     _, text = work("predict", tmp_path / "may.csv", "-o", tmp_path / "predicted.csv", "--json")

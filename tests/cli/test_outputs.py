@@ -1,11 +1,20 @@
 """What commands write, and over what they do not write."""
 
+import csv
+import json
 import os
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 from tests.cli.test_cli import qufur
-from tests.cli.test_loop import asked, filled, write
+from tests.cli.test_loop import START, asked, filled, write
+from tests.tables.test_tables import save
 
+from qufur.cli.loop import table
+from qufur.tables import ids, labels, read
+from qufur.tables.cells import listed
 from qufur.workbook import Workbook
 
 LINKS = {
@@ -54,7 +63,7 @@ def test_no_pipe_folder_or_other_format(work, tmp_path, command):
     asked(work, tmp_path)
     june, before = write(tmp_path / "june.csv", range(300, 320)), everything(tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    for out in (tmp_path / "pipe", tmp_path, tmp_path / "no" / "t.csv", tmp_path / "t.jsonl"):
+    for out in (tmp_path / "pipe", tmp_path, tmp_path / "no" / "t.csv", tmp_path / "t.npz"):
         code, text = work(command, june, "-o", out)
         assert (code, len(text.splitlines())) == (2, 1)
         assert "--out of qufur must be a" in text
@@ -133,3 +142,111 @@ def test_a_folder_is_checked_first(monkeypatch, capsys, tmp_path):
     (tmp_path / "claims.csv").mkdir()
     assert qufur(monkeypatch, "reproduce", "fig1", "--out", tmp_path) == 2
     assert capsys.readouterr().err.count("--out of qufur must be a") == 2
+
+
+ENDINGS = ["csv", "tsv", "csv.gz", "csv.zst", "jsonl", "ndjson.gz", "parquet", "xlsx"]
+ODD = ["007", "12", "=1+1", "'a", "1e5", "a\tb"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_written_has_the_format_of_its_ending(work, tmp_path, ending):
+    for package in {"csv.zst": ["zstandard"], "xlsx": ["fastexcel", "xlsxwriter"]}.get(ending, []):
+        pytest.importorskip(package)
+    data, out = tmp_path / "may.jsonl", tmp_path / f"to_label.{ending}"
+    rows = [{"flight": name, "wind": j, "note": "=2"} for j, name in enumerate(ODD)]
+    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    code, text = work("ask", data, "-o", out, *START[:2], "--budget", 6, *START[4:], "--skip", "note")
+    assert code == 0, text
+    before = out.read_bytes()
+    assert list(next(read(out)).columns) == ["flight", "wind", "note", "prediction", "delay"]
+    june = write(tmp_path / "june.csv", range(300, 320))
+    code, text = work("predict", june, "-o", out)
+    assert (code, "those of 6 rows were not, such as '007'" in text, out.read_bytes()) == (2, True, before)
+    frame = {"flight": listed(next(read(out)).columns["flight"]), "delay": list(range(6))}
+    (tmp_path / "labels").mkdir()
+    code, text = work("tell", save(tmp_path / "labels", frame, ending))
+    assert code == 0, text
+    told = Workbook.load(tmp_path / "s.qufur").told
+    assert [(str(name), record.label) for name, record in told.items()] == list(
+        zip(ODD, range(6), strict=True)
+    )
+    code, text = work("predict", data, "-o", tmp_path / f"predicted.{ending}")
+    predicted = next(read(tmp_path / f"predicted.{ending}"))
+    assert (code, list(predicted.columns)) == (0, ["flight", "prediction", "uncertainty"])
+    assert np.isfinite(labels(predicted, "prediction")[1]).all()
+    written = (tmp_path / f"predicted.{ending}").read_bytes()
+    assert work("predict", data, "-o", tmp_path / f"predicted.{ending}")[0] == 0
+    assert (tmp_path / f"predicted.{ending}").read_bytes() == written
+
+
+def test_what_is_needed_to_write_is_named_first(work, tmp_path, monkeypatch):
+    asked(work, tmp_path)
+    june = write(tmp_path / "june.csv", range(300, 320))
+    for package, ending in (("zstandard", "csv.zst"), ("xlsxwriter", "xlsx"), ("polars", "parquet")):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, package, None)
+            code, text = work("predict", june, "-o", tmp_path / f"out.{ending}")
+        assert (code, f"needs {package}" in text) == (2, True)
+
+
+def test_a_file_that_excel_saved_anew_is_still_looked_at(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    out.write_bytes(out.read_bytes().replace(b",", b";"))
+    code, text = work("predict", tmp_path / "may.csv", "-o", out)
+    assert (code, "those of 40 rows were not" in text) == (2, True)
+
+
+def test_numbers_that_came_as_floats_name_the_same_rows(work, tmp_path):
+    data = tmp_path / "t.csv"
+    data.write_text("flight,wind\n11,1\n12,2\n013,4\n")
+    assert work("ask", data, "-o", tmp_path / "o.csv", *START[:2], "--budget", 3, *START[4:])[0] == 0
+    told = tmp_path / "told.csv"
+    told.write_text("flight,delay\n12.0,7\n11,8\n013,9\n")
+    assert work("tell", told)[0] == 0
+    assert list(Workbook.load(tmp_path / "s.qufur").told) == [12, 11, "013"]
+
+
+def test_a_pattern_of_files_is_one_table(work, tmp_path):
+    weeks = tmp_path / "weeks"
+    weeks.mkdir()
+    for week in (2, 10):
+        write(weeks / f"w{week}.csv", range(week * 10, week * 10 + 20))
+    code, text = work("ask", weeks / "*.csv", "-o", weeks / "w10.csv", *START)
+    assert (code, f"another file than the table {weeks / 'w10.csv'}" in text) == (2, True)
+    code, text = work("ask", weeks / "*.csv", "-o", tmp_path / "out.csv", *START)
+    assert (code, text.splitlines()[0].startswith("40 rows, ")) == (0, True)
+    code, text = work("ask", weeks / "w10.csv", "-o", tmp_path / "more.csv")
+    assert (code, "table of w10.csv must be one that was not asked about before" in text) == (2, True)
+    assert work("predict", weeks / "*.csv", "-o", tmp_path / "predicted.csv")[0] == 0
+    with (tmp_path / "predicted.csv").open(newline="") as file:
+        names = [row["flight"] for row in csv.DictReader(file)]
+    assert names == [f"LH{t}" for week in (2, 10) for t in range(week * 10, week * 10 + 20)]
+
+
+def test_a_table_may_come_through_a_pipe(tmp_path):
+    table = write(tmp_path / "may.csv", range(30)).read_bytes().replace(b",", b"\t")
+    command = [sys.executable, "-m", "qufur", "ask", "-", "--state", "s.qufur", "-o", "out.jsonl", *START]
+    done = subprocess.run(
+        list(map(str, command)), input=table, capture_output=True, cwd=tmp_path, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"30 rows, 30 labels wanted" in done.stdout
+    assert b"standard-input.csv: tabs between cells" in done.stdout
+
+
+def test_an_id_that_is_there_twice_is_named_with_its_rows(work, tmp_path):
+    data = write(tmp_path / "may.csv", [1, 2, 3, 2])
+    code, text = work("ask", data, "-o", tmp_path / "out.csv", *START)
+    assert (code, "id of may.csv must be there once, got 'LH2' in rows 2 and 4." in text) == (2, True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_ids_that_look_like_numbers_are_written_as_they_are(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    with table(path, ["id", "wind"]) as write_rows:
+        write_rows([["1.50", "1.50"], ["2e5", None]])
+    batch = next(read(path))
+    assert ids(batch, "id") == ["1.50", "2e5"]
+    assert labels(batch, "wind", skip_blank=True)[1].tolist() == [1.5]
+    if ending == "parquet":
+        assert batch.columns["wind"].dtype == float

@@ -176,7 +176,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, format):
 def test_missing_file_and_unknown_ending(tmp_path):
     assert "must be an existing file, got" in (message := complaint(tmp_path / "gone.csv"))
     assert "gone.csv" in message
-    assert "ending in .csv, .csv.gz, .jsonl," in complaint(tmp_path / "t.xlsx")
+    assert "ending in .csv, .tsv, .jsonl," in complaint(tmp_path / "t.ods")
     (tmp_path / "folder.csv").mkdir()
     assert "must be an existing file" in complaint(tmp_path / "folder.csv")
 
@@ -251,9 +251,9 @@ def test_csv_rows_of_the_wrong_length(tmp_path, row, fields):
 @pytest.mark.parametrize(("name", "text"), [("t.csv", "x,y\n1,2\n3\n"), ("t.jsonl", '{"x": 1, "y": 2}\n3\n')])
 def test_a_file_is_closed_when_it_is_refused(tmp_path, monkeypatch, name, text):
     opened = []
-    usual = text_lines._open
+    usual = text_lines.open_file
     monkeypatch.setattr(
-        text_lines, "_open", lambda *given, **more: opened.append(usual(*given, **more)) or opened[-1]
+        text_lines, "open_file", lambda *given, **more: opened.append(usual(*given, **more)) or opened[-1]
     )
     (tmp_path / name).write_text(text)
     with pytest.raises(ValueError, match="must be") as held:  # and with it all that it went through
@@ -326,7 +326,7 @@ def test_files_that_are_not_what_they_say(tmp_path, ending, format):
 
 
 def test_a_quote_that_never_closes(tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.tables.formats.csv_file.LONGEST_TEXT", 2**17)
+    monkeypatch.setattr("qufur.tables.formats.dialect.LONGEST_TEXT", 2**17)
     message = complaint(write(tmp_path, 'x,y\n1,2\n1,"' + "3,4\n" * 100_000))
     assert "must be a readable CSV file" in message
 

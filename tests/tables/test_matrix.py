@@ -1,6 +1,5 @@
 """Every command takes every table, makes the same inputs of it, or refuses it with the same words."""
 
-import gzip
 import json
 import math
 from importlib import import_module
@@ -9,8 +8,9 @@ import numpy as np
 import pytest
 from tests.cli.test_cli import qufur
 from tests.letters import let_letters_be_counted
-from tests.tables.test_tables import save
+from tests.tables.test_tables import contents, packed, save, save_parts
 
+from qufur.tables import read
 from qufur.workbook import Workbook
 
 RNG = np.random.default_rng(3)
@@ -18,6 +18,8 @@ N = 24
 WIND, RAIN, DELAY = (RNG.normal(size=N).round(3).tolist() for _ in range(3))
 SKY = RNG.choice(["fog", "clear"], N).tolist()
 FORMATS = ["csv", "csv.gz", "jsonl", "parquet", "npy", "npz"]
+LIKE_CSV = ["german.csv", "tsv", "csv.zst", "xlsx", "parts"]
+FORMATS += LIKE_CSV
 KINDS = {  # columns beside the labels, options, inputs
     "numbers": ({"x0": WIND, "x1": RAIN}, [], 2),
     "missing numbers": ({"x0": [None, *WIND[1:]], "x1": RAIN}, ["--impute"], 3),
@@ -31,15 +33,32 @@ KINDS = {  # columns beside the labels, options, inputs
         3,
     ),
     "embeddings": ({"wind": WIND, "X": RNG.normal(size=(N, 2)).tolist()}, ["--embedding", "X"], 3),
+    "words": (
+        {"price": [f"€ {j}.5" for j in range(N)], "day": [f"2024-01-{j + 1:02}" for j in range(N)]},
+        [],
+        4,
+    ),
     "skipped": ({"wind": WIND, "day": [f"day {j}" for j in range(N)]}, ["--skip", "day"], 1),
 }
+WRITTEN = {"npy": "csv", "npz": "ndjson.zst", "parts": "jsonl.gz", "german.csv": "tsv.gz"}
+GERMAN = "table.german.csv: ';' between cells, and 1,5 is a number; --sep and --decimal say otherwise."
+NOTES = {
+    "words": [
+        "Column 'price' is read as numbers: '€ 0.5' is 0.5.",
+        "Column 'day' is read as yyyy-mm-dd, such as '2024-01-01': weekday, month, trend. "
+        "--categorical keeps its text.",
+    ]
+}
 NUMBERS = {"numbers", "missing numbers", "codes"}
-CASES = [(ending, kind) for ending in FORMATS for kind in KINDS if ending != "npy" or kind in NUMBERS]
+SOME = {"npy": NUMBERS} | {ending: {"categories", "missing numbers"} for ending in LIKE_CSV}
+CASES = [(ending, kind) for ending in FORMATS for kind in SOME.get(ending, KINDS)]
 
 
 def saved(folder, table, ending, target="delay"):
     """Write a table with a column of labels, and return its path and what that column is called."""
     folder.mkdir(exist_ok=True)
+    if ending == "parts":
+        return save_parts(folder, table | {target: DELAY}, "parquet"), target
     if ending != "npy":
         return save(folder, table | {target: DELAY}, ending), target
     columns = [[math.nan if cell is None else cell for cell in column] for column in (*table.values(), DELAY)]
@@ -77,22 +96,36 @@ def test_every_command_takes_every_table(command, tmp_path, ending, kind):
     columns, options, dim = KINDS[kind]
     data, target = saved(tmp_path / "data", columns, ending)
     labelled = ["--target", target, *options]
-    shown = f"table.{ending}: {N} examples, {dim} features"
+    shown = f"{data.name}: {N} examples, {dim} features"
     code, ran = command("run", data, *labelled)
     assert (code, ran["stream"]) == (0, shown)
     code, planned = command("plan", data, *labelled, "--budget", 5)
     assert (code, planned["stream"]) == (0, shown)
-    out = tmp_path / "out.csv"
+    out = tmp_path / f"out.{WRITTEN.get(ending, ending)}"
     code, asked = command("ask", data, *labelled, *start(out))
     assert (code, asked["rows"]) == (0, N)
     book = Workbook.load(tmp_path / "s.qufur")
     assert book.encoding.dim == dim
-    told = {"row": list(book.learner.outstanding), target: DELAY[: asked["wanted"]]}
+    written = contents(read(out))
+    assert written["row"] == list(book.learner.outstanding)
+    assert written[target] == [None] * asked["wanted"]
+    told = {"row": written["row"], target: DELAY[: asked["wanted"]]}
     if ending != "npy":  # whose columns have no names
         (tmp_path / "labels").mkdir()
-        code, learned = command("tell", save(tmp_path / "labels", told, ending))
+        told_in = save_parts if ending == "parts" else save
+        code, learned = command(
+            "tell", told_in(tmp_path / "labels", told, ending.replace("parts", "parquet"))
+        )
         assert (code, learned["new"]) == (0, asked["wanted"])
-    assert command("predict", data, "-o", tmp_path / "predicted.csv") == (0, {"rows": N, "notes": []})
+    code, predicted = command("predict", data, "-o", out, "--force")
+    assert (code, predicted["rows"]) == (0, N)
+    written = contents(read(out))
+    assert written["row"] == list(range(1, N + 1))
+    assert np.isfinite(written["prediction"]).all()
+    found = [GERMAN] if ending == "german.csv" else []
+    assert predicted["notes"] == found
+    for first in (ran, planned, asked):
+        assert first["notes"] == [*found, *NOTES.get(kind, [])]
 
 
 BAD = {  # columns, options, the beginning of the error
@@ -103,17 +136,18 @@ BAD = {  # columns, options, the beginning of the error
     "unknown": ({"x0": WIND}, ["--skip", "x9"], "column 'x9' of {file} must be one of 'x0', "),
     "said twice": ({"x0": WIND}, ["--skip", "x0", "--categorical", "x0"], "column 'x0' of Encoding must be"),
     "nothing left": ({"x0": WIND}, ["--skip", "x0"], "columns of Encoding must be at least one that is not"),
-    "many": (
-        {"day": [f"day {j}" for j in range(N)]},
+    "stray": (
+        {"day": [*map(str, range(N - 1)), "no"]},
         [],
-        "column 'day' of {file} must be numbers, or at",
+        "column 'day' of {file} must be numbers throughout, got 'no' in row 24.",
     ),
     "no lists": ({"sky": SKY}, ["--embedding", "sky"], "column 'sky' of {file} must be lists of finite"),
 }
 # Among text, inf is a category like any other; a key that no object has is no column.
-IN = {"infinite": ["parquet", "npy", "npz"], "only blanks": ["csv", "csv.gz", "parquet", "npy", "npz"]}
-IN |= {bad: [ending for ending in FORMATS if ending != "npy"] for bad in ("many", "no lists")}
-REFUSED = [(ending, bad) for bad in BAD for ending in IN.get(bad, FORMATS)]
+IN = {"infinite": ["parquet", "npy", "npz"]}
+IN |= {"only blanks": [ending for ending in FORMATS if ending != "jsonl"]}
+IN |= {bad: [ending for ending in FORMATS if ending != "npy"] for bad in ("stray", "no lists")}
+REFUSED = [(ending, bad) for bad in BAD for ending in IN.get(bad, FORMATS) if ending not in LIKE_CSV]
 
 
 def refused(command, tmp_path, data, target, options):
@@ -138,11 +172,11 @@ def test_every_command_refuses_with_the_same_words(command, monkeypatch, tmp_pat
     assert error.startswith(f"qufur: {message.format(file=data.name)}")
 
 
-@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("ending", sorted({*FORMATS} - {"parts"}))
 @pytest.mark.parametrize(("content", "message"), [(b"", "at least one row"), (b"\xff\xfe,\n{", "")])
 def test_every_command_refuses_damaged_files_with_the_same_words(command, tmp_path, ending, content, message):
     data = tmp_path / f"table.{ending}"
-    data.write_bytes(gzip.compress(content) if content and ending.endswith("gz") else content)
+    data.write_bytes(packed(content, ending) if content else content)
     assert message in refused(command, tmp_path, data, "delay", [])
     gone = tmp_path / f"gone.{ending}"
     assert "must be an existing file" in refused(command, tmp_path, gone, "delay", [])
@@ -163,7 +197,7 @@ def test_the_same_numbers_whatever_the_format(command, tmp_path):
     """What a run finds does not depend on where its table was."""
     columns, options, _ = KINDS["categories"]
     found = []
-    for ending in ("csv", "csv.gz", "jsonl", "parquet", "npz"):
+    for ending in ("csv", "german.csv", "jsonl", "parquet", "npz", "parts"):
         data, target = saved(tmp_path / ending, columns, ending)
         found.append(command("run", data, "--target", target, *options)[1]["runs"])
     assert all(runs == found[0] for runs in found)

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refusals import refusal
 
-from qufur.tables import Batch, Encoding, ids, labels, read
+from qufur.tables import Batch, Encoding, ids, labels, open_table, places, read
 from qufur.tables.cells import category, listed
+from qufur.tables.source import Source
 
 pl = pytest.importorskip("polars")
 
@@ -30,7 +31,8 @@ TABLE = {
     "delay": RNG.normal(5, 2, N).round(6).tolist(),
 }
 BLANKS = {"wind": [3, 50], "season": [7, 102], "delay": [0, 60]}
-FORMATS = ["csv", "csv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet", "npz"]
+ENDINGS = "csv german.csv tsv csv.gz jsonl ndjson jsonl.gz parquet npz csv.zst xlsx"
+FORMATS = ENDINGS.split()
 
 
 def with_blanks(table):
@@ -44,11 +46,17 @@ def rows_of(table):
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
-def as_csv(table):
+def as_csv(table, ending="csv"):
+    """Write a table with commas; with tabs, or with semicolons and decimal commas, if its ending says so."""
     text = io.StringIO()
-    writer = csv.writer(text)
+    german = ending == "german.csv"
+    writer = csv.writer(text, delimiter=";" if german else "\t" if ending == "tsv" else ",")
     writer.writerow(table)
-    writer.writerows(zip(*table.values(), strict=True))
+    rows = zip(*table.values(), strict=True)
+    comma = (
+        (lambda cell: str(cell).replace(".", ",") if isinstance(cell, float) else cell) if german else None
+    )
+    writer.writerows(map(comma, row) if comma else row for row in rows)
     return text.getvalue()
 
 
@@ -68,12 +76,33 @@ def save(folder, table, ending):
     path = folder / f"table.{ending}"
     if ending == "parquet":
         pl.DataFrame(table).write_parquet(path, row_group_size=40)
+    elif ending == "xlsx":
+        pytest.importorskip("fastexcel")
+        pytest.importorskip("xlsxwriter")
+        pl.DataFrame(table).write_excel(path)
     elif ending == "npz":
         np.savez(path, **{name: npz_array(column) for name, column in table.items()})
     else:
-        text = (as_csv if ending.startswith("csv") else as_jsonl)(table).encode()
-        path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+        text = (as_jsonl(table) if "json" in ending else as_csv(table, ending)).encode()
+        path.write_bytes(packed(text, ending))
     return path
+
+
+def packed(content, ending):
+    if ending.endswith("zst"):
+        return pytest.importorskip("zstandard").compress(content)
+    return gzip.compress(content) if ending.endswith("gz") else content
+
+
+def save_parts(folder, table, ending, parts=(2, 10)):
+    """Write a table to several files, and return what names all of them."""
+    inner = folder / "parts"
+    inner.mkdir(parents=True, exist_ok=True)
+    size = -(-len(next(iter(table.values()))) // len(parts))
+    for place, part in enumerate(parts):
+        rows = {name: column[place * size : (place + 1) * size] for name, column in table.items()}
+        save(inner, rows, ending).rename(inner / f"part{part}.{ending}")
+    return inner if ending == "parquet" else inner / f"part*.{ending}"
 
 
 def write(folder, text, name="t.csv"):
@@ -354,7 +383,7 @@ def test_what_the_user_says_of_columns(tmp_path):
 def test_a_hundred_categories_are_enough():
     names = [f"n{j}" for j in range(101)]
     assert Encoding.of([Batch({"a": names[:100]})]).dim == 100
-    assert "at most 100 categories" in refusal(lambda: Encoding.of([Batch({"a": names})]))
+    assert Encoding.of([Batch({"a": names})]).dim == 32
     assert Encoding.of([Batch({"a": list(range(200))})]).dim == 1
 
 
@@ -411,14 +440,29 @@ def later(text, first="a,c\n1,x\n2,y\n", **options):
     return run
 
 
-CATEGORIES = "a\n" + "".join(f"n{j}\n" for j in range(101))
+STRAY = "a\n" + "".join(f"{j}\n" for j in range(150)) + "n/a\n"
 FILES = [
     (of("a\n1\n", "t.txt"), "path of qufur must be a file ending in .csv, "),
     (of(""), "content of t.csv must be at least one row, got none."),
     (of("a,b\n"), "content of t.csv must be at least one row, got none."),
     (of("a,a\n1,2\n"), "columns of t.csv must be of different names, got 'a' more than once."),
     (of("a,b\n1,2\n3\n"), "row 2 of t.csv must be 2 fields wide like the header, got 1 fields."),
-    (of(b"a\nx\n\xfc\n"), "text of t.csv must be UTF-8, got other bytes in line 3. Save it as UTF-8."),
+    (
+        of(b"a\nx\n\xfc\n"),
+        "text of t.csv must be UTF-8, got other bytes in line 3, 'ü' in Windows-1252. Save it as UTF-8: in",
+    ),
+    (
+        of("a\nü\n".encode("utf-16")),
+        "text of t.csv must be UTF-8, got other bytes in line 1, which look like UTF",
+    ),
+    (
+        of("0.5,2\n1,2\n"),
+        "header of t.csv must be names of columns, got numbers such as '0.5'. Put a line of",
+    ),
+    (
+        of("1,1\n1,2\n"),
+        "header of t.csv must be names of columns, got numbers such as '1'. Put a line of names",
+    ),
     (of("no", "t.csv.gz"), "content of t.csv.gz must be a readable gzip file"),
     (of(gzip.compress(b"a\n1\n")[:-9], "t.csv.gz"), "content of t.csv.gz must be a readable gzip file"),
     (of("\n", "t.jsonl"), "content of t.jsonl must be at least one row, got none."),
@@ -440,9 +484,9 @@ COLUMNS = [
     (of("a\n1\n", numeric=["a"], categorical=["a"]), "column 'a' of Encoding must be set aside, or said"),
     (of("a,b\n1,1\n", target="a", numeric=["a"]), "column 'a' of Encoding must be set aside, or said"),
     (
-        of(CATEGORIES),
-        "column 'a' of t.csv must be numbers, or at most 100 categories, got more, such as 'n0' in row 1. "
-        "Ids and dates are no inputs: --skip a; for free text --text a.",
+        of(STRAY),
+        "column 'a' of t.csv must be numbers throughout, got 'n/a' in row 151. Correct the cell, drop the "
+        "row, or skip the column; --categorical a takes all as categories.",
     ),
     (
         of("a,b\n1,1\n2,1\n,1\n4,1\n,1\n"),
@@ -513,7 +557,7 @@ def test_errors_are_one_line(tmp_path, build, message):
 def test_a_quote_that_never_closes_is_not_read_for_ever(tmp_path, monkeypatch):
     path = write(tmp_path, 'a\n"' + "x\n" * 1000)
     assert next(read(path)).columns["a"] == [("x\n" * 1000).strip()]
-    monkeypatch.setattr("qufur.tables.formats.csv_file.LONGEST_TEXT", 500)
+    monkeypatch.setattr("qufur.tables.formats.dialect.LONGEST_TEXT", 500)
     message = "content of t.csv must be a readable CSV file, got an error (field larger"
     assert refusal(lambda: list(read(path))).startswith(message)
 
@@ -603,6 +647,8 @@ def test_nor_by_any_file(tmp_path_factory, content, ending):
     path.write_bytes(content)
     try:
         Encoding.of(read(path, 2))
+    except ImportError as error:
+        assert "pip install 'qufur[" in str(error)
     except ValueError as error:
         assert "\n" not in str(error)
         assert " must be " in str(error)
@@ -640,3 +686,215 @@ def test_files_of_before_say_nothing_of_scaling_and_are_scaled():
     state = Encoding.of([Batch({"a": [1.0, 3.0]})]).state()
     del state["columns"][0]["scaled"]
     np.testing.assert_array_equal(Encoding.from_state(state).encode(Batch({"a": [5.0]})), [[3.0]])
+
+
+# Numbers, dates and many categories in words
+
+WORDS = {
+    "price": (["€ 3.20", "7", "€ 1,000"], ["price"], [[3.2], [7], [1000]]),
+    "share": (["5%", "0.5", "-1 %"], ["share"], [[0.05], [0.5], [-0.01]]),
+    "count": (["1,000", "12", "1'000'000.5"], ["count"], [[1000], [12], [1000000.5]]),
+    "plain": (["1", "2", "USD 3"], ["plain"], [[1], [2], [3]]),
+    "mixed": (["€ 1", "$ 2", "3"], ["mixed=$ 2", "mixed=3", "mixed=€ 1"], [[0, 0, 1], [1, 0, 0], [0, 1, 0]]),
+    "comma": (["1,5", "2", "2"], ["comma=1,5", "comma=2"], [[1, 0], [0, 1], [0, 1]]),
+    "iso": (
+        ["2024-02-29T06:30:00Z", "2024-03-01 12:00:00.000", "2024-03-02"],
+        ["iso hour", "iso weekday", "iso month", "iso trend"],
+        [[6.5, 3, 2, 19782], [12, 4, 3, 19783], [0, 5, 3, 19784]],
+    ),
+    "dots": (
+        ["29.2.2024", "01.03.2024", "2.3.2024"],
+        ["dots weekday", "dots month", "dots trend"],
+        [[3, 2, 19782], [4, 3, 19783], [5, 3, 19784]],
+    ),
+    "slashes": (
+        ["02/29/2024", "3/1/2024", "03/02/2024"],
+        ["slashes weekday", "slashes month", "slashes trend"],
+        [[3, 2, 19782], [4, 3, 19783], [5, 3, 19784]],
+    ),
+    "clock": (["07:45", "8:30", "23:59:60"], ["clock hour"], [[7.75], [8.5], [24]]),
+    "open": (["1/2/2024"] * 3, ["open=1/2/2024"], [[1]] * 3),
+    "no day": (["30.2.2024"] * 3, ["no day=30.2.2024"], [[1]] * 3),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_numbers_and_dates_in_words(name, size):
+    cells, names, expected = WORDS[name]
+    batches = [Batch({name: cells[j : j + size]}, j + 1) for j in range(0, 3, size)]
+    encoding = Encoding.of(batches, scale=False)
+    assert encoding.names == names
+    np.testing.assert_allclose(np.concatenate(list(map(encoding.encode, batches))), expected, rtol=1e-12)
+    assert len(encoding.notes) == ("=" not in names[0])
+    assert all(repr(name) in note for note in encoding.notes)
+    assert Encoding.from_state(json.loads(json.dumps(encoding.state()))) == encoding
+    text = Encoding.of(batches, scale=False, categorical=[name])
+    assert text.notes == []
+    assert all("=" in column for column in text.names)
+    scaled = Encoding.of(batches)
+    assert "=" in names[0] or abs(scaled.encode(Batch({name: cells})).mean(axis=0)).max() < 1e-9
+
+
+def test_later_cells_in_words():
+    first = Batch({"price": ["€ 3", None, "€ 5"], "day": ["2024-01-01", "2024-01-02", None]})
+    encoding = Encoding.of([first], scale=False, impute=True)
+    assert encoding.names == [
+        *("price", "price missing", "day weekday", "day month", "day trend", "day missing"),
+    ]
+    later = Batch({"price": np.array([1.0, np.nan]), "day": [None, "2024-01-01 10:00"]})
+    np.testing.assert_allclose(encoding.encode(later), [[1, 0, 0.5, 1, 19723.5, 1], [4, 1, 0, 1, 19723, 0]])
+    for cells, message in (
+        (
+            {"price": ["$ 3"], "day": ["2024-01-01"]},
+            "column 'price' of the table must be numbers such as '€ 3', got '$",
+        ),
+        (
+            {"price": ["3"], "day": ["1.1.2024"]},
+            "column 'day' of the table must be dates such as '2024-01-01', got",
+        ),
+    ):
+        assert refusal(lambda cells=cells: encoding.encode(Batch(cells))).startswith(message)
+
+
+def test_many_categories_share_columns(tmp_path):
+    names = [f"n{j}" for j in range(200)]
+    encoding = Encoding.of([Batch({"a": [*names, None]})], impute=True)
+    assert encoding.notes == [
+        "Column 'a' has many categories: their hashes share 32 columns. "
+        "For ids --skip a, for free text --text a."
+    ]
+    X = encoding.encode(Batch({"a": [*names, "new", None]}))
+    assert X.shape == (202, 33)
+    np.testing.assert_array_equal(X.sum(axis=1), 1)
+    assert (X[:-1].sum(axis=0)[:32] > 0).all()
+    assert X[-1, 32] == 1
+    again = Encoding.from_state(json.loads(json.dumps(encoding.state())))
+    np.testing.assert_array_equal(again.encode(Batch({"a": names[::-1]})), X[199::-1])
+    strict = Encoding.of([Batch({"a": names})])
+    assert "must be a category in every row" in refusal(lambda: strict.encode(Batch({"a": [None]})))
+    assert "must be text or numbers" in refusal(lambda: strict.encode(Batch({"a": [[1]]})))
+    assert Encoding.of([Batch({"a": list(range(200))})], categorical=["a"]).dim == 32
+
+
+# How CSV is written
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "note"),
+    [
+        ("a;b\n1,5;x\n1.000;y\n", {"a": ["1.5", "1000"], "b": ["x", "y"]}, "';' between cells, and 1,5 is"),
+        ("a;b\n1,000;2.5\n", {"a": ["1,000"], "b": ["2.5"]}, "';' between cells, and 1.5 is"),
+        ("a|b, c|d\n1|2,5|3\n", {"a": ["1"], "b, c": ["2.5"], "d": ["3"]}, "'|' between cells, and 1,5 is"),
+        ("a;b, c, d\n1;2\n", {"a": ["1"], "b, c, d": ["2"]}, "';' between cells, and 1.5 is"),
+        ("a\tb\n1\t2;3\n", {"a": ["1"], "b": ["2;3"]}, "tabs between cells, and 1.5 is"),
+        ('a,b\n"1,5",x;y\n', {"a": ["1,5"], "b": ["x;y"]}, None),
+        ("note\nso; so\n", {"note": ["so; so"]}, None),
+        ("a\n", None, "must be at least one row"),
+        (
+            "a;b\n1;2\n3\n",
+            None,
+            "row 2 of t.csv must be 2 fields wide like the header, got 1 fields. Check its",
+        ),
+    ],
+)
+def test_what_stands_between_cells_is_found_out_and_said(tmp_path, text, columns, note):
+    path = write(tmp_path, text)
+    if columns is None:
+        assert note in refusal(lambda: list(read(path)))
+        return
+    file = open_table(path)
+    assert next(file.batches(9)).columns == columns
+    assert [line.partition(" a number")[0] for line in file.notes] == ([f"t.csv: {note}"] if note else [])
+
+
+def test_what_is_said_of_cells_goes_before_what_is_found(tmp_path):
+    path = write(tmp_path, "a;b\n1,5;1.5\n", "t.csv")
+    file = open_table(Source(path, "|", "."))
+    assert (file.columns, file.notes) == (["a;b"], [])
+    assert next(open_table(Source(path, ";", ",")).batches(1)).columns == {"a": ["1.5"], "b": ["1.5"]}
+    assert "--sep of qufur must be one character, or tab, got 'ab'." in refusal(lambda: Source(path, "ab"))
+    assert "--decimal of qufur must be a point or a comma" in refusal(lambda: Source(path, ";", "x"))
+    other = write(tmp_path, '{"a": 1}\n', "t.jsonl")
+    assert "left out for what is no CSV file" in refusal(lambda: open_table(Source(other, ";")))
+
+
+@pytest.mark.parametrize(
+    ("header", "note"),
+    [("0,1", []), ("a,1", []), ("2019,2020", ["2019"]), ("a,0.5", ["0.5"]), ("7,fog", [])],
+)
+def test_a_header_that_may_be_a_row_is_said(tmp_path, header, note):
+    notes = open_table(write(tmp_path, f"{header}\n5,6\n")).notes
+    assert [
+        line.startswith(f"t.csv: a column is called {name}; if ")
+        for line, name in zip(notes, note, strict=True)
+    ] == [True] * len(note)
+
+
+def test_what_lies_beyond_the_first_lines_decides_nothing(tmp_path):
+    path = write(tmp_path, "a,b\n" + "1,2\n" * 300 + "1;2;3,5\n")
+    assert list(read(path, 1))[-1].columns == {"a": ["1;2;3"], "b": ["5"]}
+
+
+# Where tables are
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "xlsx"])
+def test_several_files_are_one_table_in_their_natural_order(tmp_path, ending):
+    path = save_parts(tmp_path, TABLE, ending)
+    batches = list(read(path, 40))
+    assert contents(batches) == {name: plain(map_bools(column)) for name, column in TABLE.items()}
+    assert [(batch.file, batch.row(0)) for batch in batches] == [
+        (f"part{part}.{ending}", row) for part in (2, 10) for row in (1, 41)
+    ]
+    assert [name for batch in batches for name in ids(batch)] == list(range(1, N + 1))
+    file = open_table(path)
+    assert (file.count(), file.columns) == (N, list(TABLE))
+
+
+def test_files_of_one_table_have_the_same_columns(tmp_path):
+    write(tmp_path, "a,b\n1,2\n", "1.csv")
+    write(tmp_path, "b,a\n3,4\n", "2.csv")
+    assert contents(read(tmp_path / "*.csv")) == {"a": [1, 4], "b": [2, 3]}
+    write(tmp_path, "b,c\n3,4\n", "3.csv")
+    message = "columns of 3.csv must be columns like those of 1.csv, got none called 'a'."
+    assert refusal(lambda: read(tmp_path / "*.csv")).startswith(message)
+    assert "a pattern of files that exist" in refusal(lambda: read(tmp_path / "*.parquet"))
+    assert "or a folder of .parquet files" in refusal(lambda: read(tmp_path))
+    assert next(read(write(tmp_path, "a\n1\n", "t[1].csv"))).columns == {"a": ["1"]}
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "german.csv", "csv.gz", "csv.zst", "jsonl", "parquet", "npz", "xlsx"]
+)
+def test_standard_input(tmp_path, monkeypatch, ending):
+    content = save(tmp_path, TABLE, ending).read_bytes()
+    places._spooled.cache_clear()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    for _ in range(2):
+        assert contents(read("-")) == {name: plain(map_bools(column)) for name, column in TABLE.items()}
+    places._spooled.cache_clear()
+
+
+def test_damaged_zstd(tmp_path):
+    cut, odd = packed(b"a\n1\n", "zst")[:-3], packed(b"a\n\xff\n", "zst")
+    for content, message in (
+        (cut, "content of t.csv.zst must be a readable zstd"),
+        (odd, "text of t.csv.zst must"),
+    ):
+        assert refusal(lambda content=content: of(content, "t.csv.zst")(tmp_path)).startswith(message)
+
+
+def test_a_file_of_several_packed_parts(tmp_path):
+    rows = b"1\n" * 200_000
+    for ending in ("gz", "zst"):
+        path = write(tmp_path, packed(b"a\n" + rows, ending) + packed(rows, ending), f"t.csv.{ending}")
+        assert open_table(path).count() == 400_000
+
+
+@pytest.mark.parametrize(("package", "ending"), [("zstandard", "csv.zst"), ("fastexcel", "xlsx")])
+def test_what_is_missing_is_named(tmp_path, monkeypatch, package, ending):
+    path = save(tmp_path, TABLE, ending)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"needs {package}.*qufur\[(excel|zstd)\]"):
+        next(read(path))

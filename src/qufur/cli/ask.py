@@ -12,19 +12,22 @@ from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
 from qufur.cli.first_table import check_target, started
-from qufur.cli.growth import grow, on_constant_columns
-from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table
+from qufur.cli.growth import grow, on_first_table
+from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table, tables_at
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
     BUDGET,
     MODEL,
     TABLE,
+    WRITTEN,
     AddColumn,
     CategoricalColumns,
+    Decimal,
     EmbeddingColumn,
     Force,
     Impute,
     Json,
+    Separator,
     Skip,
     TextColumn,
 )
@@ -33,6 +36,7 @@ from qufur.errors import invalid
 from qufur.rules.from_budget import promise
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
+from qufur.tables.source import Source
 from qufur.tables.written import free, heading
 from qufur.workbook import Workbook
 
@@ -40,7 +44,9 @@ from qufur.workbook import Workbook
 def ask(
     data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows to predict.")],
     state: State,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of the rows to label.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help=f"{WRITTEN} of the rows to label.")
+    ],
     budget: Annotated[
         str | None,
         typer.Option(metavar="LABELS", help=f"First: labels to buy: {BUDGET}."),
@@ -103,6 +109,8 @@ def ask(
     ] = None,
     impute: Impute = False,
     add_column: AddColumn = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
     ] = None,
@@ -128,24 +136,26 @@ def ask(
         "--seed": seed,
     }
     columns = Columns(skip, categorical, embedding, text, text_model, impute, add_column)
-    check_table(out, files_of(state) | {"the table": data})
+    source, files = Source(data, sep, decimal), tables_at(data)
+    check_table(out, files_of(state) | files)
     with locked(state):
-        digest = digest_of(data)
+        digests = [(digest_of(file), file.name) for file in files.values()]
         if state.exists():
             book = _continued(state, first, columns)
-            total, notes = grow(book, data, columns, quiet=json)
+            total, notes = grow(book, source, columns, quiet=json)
         else:
-            book, total = started(data, first, columns, quiet=json)
-            notes = on_constant_columns(book.encoding)
-        book.note_table(digest, data.name)
+            book, total = started(source, first, columns, quiet=json)
+            notes = on_first_table(book.encoding)
+        for digest, name in digests:
+            book.note_table(digest, name)
         if not force:
             check_answered(book, out)
-        rows = Rows(data, None if json else "Asking", text=book.encoding.text is not None, total=total)
+        rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
         wanted = _write(book, rows, out)
         # Last: until then the same call makes the same file again.
         commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
     said = promise(book.learner.rule)
-    notes = [*([said] if said else []), *notes]
+    notes = [*([said] if said else []), *rows.file.notes, *notes]
     _print(book, rows.count, wanted, out, notes, json)
 
 

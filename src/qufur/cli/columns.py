@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from qufur.cli.loop import Rows
 from qufur.errors import invalid
 from qufur.tables import Encoding, Growth
 from qufur.tables.embeddings import BERT
+from qufur.tables.source import Source
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Columns:
             later.add("--embedding")
         return {name: value for name, value in self.said.items() if name not in later}
 
-    def rows(self, data: Path, *, quiet: bool) -> Rows:
+    def rows(self, data: Source, *, quiet: bool) -> Rows:
         """Return the rows of a table that is looked at for the first time."""
         return Rows(data, None if quiet else "Looking at columns", text=self.text is not None)
 

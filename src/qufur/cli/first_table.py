@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qufur import models
@@ -15,6 +14,7 @@ from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.rules import FixedBudget, Rule, Uniform
 from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
+from qufur.tables.source import Source
 from qufur.tables.written import heading
 from qufur.workbook import Workbook
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from qufur.models import Experts
 
 
-def started(data: Path, said: dict[str, Any], columns: Columns, *, quiet: bool) -> tuple[Workbook, int]:
+def started(data: Source, said: dict[str, Any], columns: Columns, *, quiet: bool) -> tuple[Workbook, int]:
     """Return a workbook of which nothing is asked yet, and the number of rows of its first table.
 
     Parameters

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from qufur.cli.columns import Columns
 from qufur.tables import Encoding, Growth
 from qufur.tables.batch import shown
 from qufur.tables.column_growth import CategoryGrowth, ColumnGrowth, ListGrowth, NumberGrowth
+from qufur.tables.source import Source
 from qufur.tables.survey import MOST_CATEGORIES
 from qufur.workbook import Workbook
 
@@ -16,7 +16,7 @@ SHOWN = 5
 """How many names a note lists."""
 
 
-def grow(book: Workbook, data: Path, columns: Columns, *, quiet: bool) -> tuple[int, list[str]]:
+def grow(book: Workbook, data: Source, columns: Columns, *, quiet: bool) -> tuple[int, list[str]]:
     """Let inputs get the columns that a later table needs; return its number of rows, and what is new."""
     rows = columns.rows(data, quiet=quiet)
     aside = [*rows.file.aside(book.target), *filter(None, [book.id])]
@@ -27,11 +27,12 @@ def grow(book: Workbook, data: Path, columns: Columns, *, quiet: bool) -> tuple[
     return rows.count, on_growth(growth)
 
 
-def on_constant_columns(encoding: Encoding) -> list[str]:
-    """Say which columns of the first table have no effect as yet."""
+def on_first_table(encoding: Encoding) -> list[str]:
+    """Say what was made of columns, and which of them have no effect as yet."""
     if not encoding.constant:
-        return []
-    return [f"The same in all rows, so without effect until it varies: {_few(map(repr, encoding.constant))}."]
+        return encoding.notes
+    constant = _few(map(repr, encoding.constant))
+    return [*encoding.notes, f"The same in all rows, so without effect until it varies: {constant}."]
 
 
 def on_growth(growth: Growth) -> list[str]:

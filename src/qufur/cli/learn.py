@@ -14,8 +14,9 @@ from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
 from qufur.cli.growth import grow
-from qufur.cli.loop import Rows, State, digest_of, locked, opened
-from qufur.cli.options import TABLE, AddColumn, Impute, Json
+from qufur.cli.loop import Rows, State, digest_of, locked, opened, tables_at
+from qufur.cli.options import TABLE, AddColumn, Decimal, Impute, Json, Separator
+from qufur.tables.source import Source
 
 
 def learn(
@@ -25,6 +26,8 @@ def learn(
         bool, typer.Option("--accept-outliers", help="Take labels that are far out of range as they are.")
     ] = False,
     impute: Impute = False,
+    sep: Separator = None,
+    decimal: Decimal = None,
     add_column: AddColumn = None,
     json: Json = False,
 ) -> None:
@@ -36,9 +39,11 @@ def learn(
     """
     with locked(state):
         book = opened(state)
-        book.note_table(digest_of(data), data.name)
-        total, notes = grow(book, data, Columns(impute=impute, add_column=add_column), quiet=json)
-        rows = Rows(data, None if json else "Reading", text=book.encoding.text is not None, total=total)
+        for file in tables_at(data).values():
+            book.note_table(digest_of(file), file.name)
+        source = Source(data, sep, decimal)
+        total, notes = grow(book, source, Columns(impute=impute, add_column=add_column), quiet=json)
+        rows = Rows(source, None if json else "Reading", text=book.encoding.text is not None, total=total)
         learned = learn_labels(book, labelled(book, rows), accept_outliers=accept_outliers)
         if learned.free or learned.outstanding:
             commit(book, state, f"learn {data.name}", f"{learned.free + learned.outstanding} labels learned")

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from filelock import FileLock, Timeout
 
 from qufur.errors import invalid
 from qufur.progress import track_rows
-from qufur.storage.atomic import replacing
-from qufur.tables import Batch, open_table
-from qufur.tables.written import escaped
+from qufur.tables import Batch, open_table, writers
+from qufur.tables.places import files_at
+from qufur.tables.source import Source
 from qufur.workbook import Workbook
 
-Write = Callable[[Iterable[Sequence[Any]]], None]
+Write = writers.Write
+table = writers.table
 State = Annotated[Path, typer.Option(metavar="FILE", help="The state file of the work.")]
 ROWS, ROWS_OF_TEXT = 4096, 32
 """Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
@@ -64,8 +63,14 @@ def opened(state: Path) -> Workbook:
     return Workbook.load(state)
 
 
+def tables_at(data: Path) -> dict[str, Path]:
+    """Return the files of a table, which must not be written over."""
+    files = files_at(data)
+    return {"the table": files[0]} if len(files) == 1 else {f"the table {file}": file for file in files}
+
+
 def digest_of(path: Path) -> str:
-    """Return a digest of a table's bytes."""
+    """Return a digest of the bytes of a table's file."""
     if not path.is_file():
         raise invalid("path", "qufur", "an existing file", repr(str(path)), "Check its folder and spelling.")
     found = hashlib.blake2b(digest_size=16)
@@ -75,30 +80,13 @@ def digest_of(path: Path) -> str:
     return found.hexdigest()
 
 
-@contextmanager
-def table(path: Path, columns: Sequence[str]) -> Iterator[Write]:
-    """Yield a function that writes rows; the CSV file is there when all of them are, or not at all."""
-    with replacing(path) as file:
-        # Half a character from elsewhere must not keep a whole table from being written.
-        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
-        writer = csv.writer(text)
-
-        def write(rows: Iterable[Sequence[Any]]) -> None:
-            writer.writerows(map(escaped, row) for row in rows)
-
-        write([columns])
-        yield write
-        text.flush()
-        text.detach()
-
-
 class Rows:
     """The batches of a table, counted as they go by.
 
     Parameters
     ----------
     data
-        The file.
+        The table.
     label
         Stands beside the progress bar; None for no bar.
     text
@@ -107,7 +95,7 @@ class Rows:
         How many rows there are, if that is known.
     """
 
-    def __init__(self, data: Path, label: str | None, *, text: bool, total: int | None = None) -> None:
+    def __init__(self, data: Source, label: str | None, *, text: bool, total: int | None = None) -> None:
         self.file = open_table(data)
         batches = self.file.batches(ROWS_OF_TEXT if text else ROWS)
         head = next(batches)

@@ -9,7 +9,8 @@ import typer
 
 from qufur.tables.embeddings import BERT
 
-TABLE = "CSV, JSON-lines, Parquet, NPY or NPZ file"
+TABLE = "File (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, pattern or -"
+WRITTEN = "CSV, or what its ending says,"
 BUDGET = "a number such as 500, or a share such as 5% or 0.05"
 MODEL = "Experts, many models in one, by default; or ridge, the linear model of the paper"
 Skip = Annotated[
@@ -27,6 +28,13 @@ TextColumn = Annotated[str | None, typer.Option("--text", metavar="COLUMN", help
 TextModel = Annotated[
     str | None,
     typer.Option(metavar="NAME", help=f"Model that reads text, or its folder; {BERT} by default."),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option("--sep", metavar="CHAR", help="What stands between cells of CSV, or tab; else found out."),
+]
+Decimal = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Point or comma in numbers of CSV; else found out.")
 ]
 Impute = Annotated[bool, typer.Option(help="Let cells be missing.")]
 AddColumn = Annotated[

@@ -8,21 +8,29 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from qufur.cli.loop import tables_at
 from qufur.errors import invalid
+from qufur.tables import ids, read
+from qufur.tables.cells import listed
 from qufur.tables.files import FORMATS
-from qufur.tables.formats.csv_file import reader
-from qufur.tables.written import escaped, heading
+from qufur.tables.formats.csv_file import CsvFile
+from qufur.tables.formats.dialect import dialect_of, reader
+from qufur.tables.formats.text_lines import open_file
+from qufur.tables.writers import check_writable
+from qufur.tables.written import column_called, escaped, heading
 from qufur.workbook import Workbook
 
-_OTHERS = tuple(ending for ending in FORMATS if ending != ".csv")
+_NOT_WRITTEN = (".npy", ".npz")
 
 
 def check_table(out: Path, used: Mapping[str, Path]) -> None:
-    """Refuse to write a CSV file where it cannot be, or would not be read again; `used` says what is used."""
+    """Refuse to write a table where it cannot be, or would not be read again; `used` says what is used."""
     if not Path(os.path.realpath(out)).parent.is_dir() or out.is_dir():
         raise invalid("--out", "qufur", "a file in a folder that exists", repr(str(out)))
-    if out.name.lower().endswith(_OTHERS):
-        raise invalid("--out", "qufur", "a name ending in .csv, as the content is", repr(str(out)))
+    if out.name.lower().endswith(_NOT_WRITTEN):
+        allowed = "a name ending in .csv, .tsv, .jsonl, .parquet or .xlsx"
+        raise invalid("--out", "qufur", allowed, repr(str(out)))
+    check_writable(out)
     check_file(out, used)
 
 
@@ -31,7 +39,7 @@ def check_folder(out: Path, names: list[str], data: Path | None = None) -> None:
     if out.exists() and not out.is_dir():
         raise invalid("--out", "qufur", "a folder, or a new one", f"{str(out)!r}, which is a file")
     for name in names:
-        check_file(out / name, {} if data is None else {"the table": data})
+        check_file(out / name, {} if data is None else tables_at(data))
 
 
 def check_file(out: Path, used: Mapping[str, Path]) -> None:
@@ -70,9 +78,27 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _ids_and_labels(book: Workbook, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the cells as far as there are any, whatever a spreadsheet has made of the file."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file, suppress(csv.Error):
-        records = reader(file)
+    """Yield the cells as far as there are any, whatever has become of the file."""
+    format = next((FORMATS[ending] for ending in FORMATS if path.name.lower().endswith(ending)), CsvFile)
+    rows = _of_csv if format is CsvFile else _of_others
+    with suppress(ValueError, csv.Error, OSError, EOFError):
+        yield from rows(book, path)
+
+
+def _of_others(book: Workbook, path: Path) -> Iterator[tuple[str, str]]:
+    for batch in read(path):
+        id, target = (column_called(name, batch) for name in (book.id_column, book.target))
+        for name, label in zip(ids(batch, id), listed(batch.column(target)), strict=True):
+            yield str(name), "" if label is None else str(label)
+
+
+def _of_csv(book: Workbook, path: Path) -> Iterator[tuple[str, str]]:
+    """Yield cells whatever a spreadsheet has made of a file."""
+    how = {"mode": "rt", "encoding": "utf-8-sig", "errors": "replace", "newline": ""}
+    with open_file(path, **how) as head:
+        dialect = dialect_of(head)
+    with open_file(path, **how) as file:
+        records = reader(file, dialect.separator)
         names = [name.strip() for name in next(records, [])]
         wanted = [escaped(heading(name)) for name in (book.id_column, book.target)]
         if set(wanted) <= set(names):

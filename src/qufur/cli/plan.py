@@ -18,10 +18,12 @@ from qufur.cli.options import (
     MODEL,
     TABLE,
     CategoricalColumns,
+    Decimal,
     EmbeddingColumn,
     Impute,
     Json,
     Out,
+    Separator,
     Skip,
     TextColumn,
     TextModel,
@@ -34,6 +36,7 @@ from qufur.models import Ridge
 from qufur.planning.outcome import Plan
 from qufur.planning.search import plan as plan_budget
 from qufur.rules.from_budget import as_amount, labels_within
+from qufur.tables.source import Source
 
 AFTERWARDS = (
     "The error shows as labels come; --model ridge forecasts it, should they be linear in the columns."
@@ -53,6 +56,8 @@ def plan(
     text: TextColumn = None,
     text_model: TextModel = None,
     impute: Impute = False,
+    sep: Separator = None,
+    decimal: Decimal = None,
     domain: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of domains, if there is one; it is not read.")
     ] = None,
@@ -93,7 +98,8 @@ def plan(
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
     columns.check("qufur plan")
     linear = model is ModelName.ridge
-    stream = replayed(data, columns, target, domain, labelled=False, scale=linear, quiet=json)
+    source = Source(data, sep, decimal)
+    stream, notes = replayed(source, columns, target, domain, labelled=False, scale=linear, quiet=json)
     found = plan_budget(
         Ridge(stream.dim, intercept=True, label_range=label_range or (-1.0, 1.0))
         if linear
@@ -109,9 +115,9 @@ def plan(
     heading = title(stream, data.name)
     files = _write(found, heading, out)
     if json:
-        show.print_json({"stream": heading, **asdict(found), "files": files})
+        show.print_json({"stream": heading, "notes": notes, **asdict(found), "files": files})
         return
-    print(heading)
+    print(heading, *notes, sep="\n")
     print(found)
     print("Scaling was taken from the whole file." if linear else AFTERWARDS)
     print(f"Written: {', '.join(files)}")

@@ -9,32 +9,37 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.growth import on_prediction
-from qufur.cli.loop import Rows, State, files_of, opened, table
-from qufur.cli.options import TABLE, Force, Impute, Json
+from qufur.cli.loop import Rows, State, files_of, opened, table, tables_at
+from qufur.cli.options import TABLE, WRITTEN, Decimal, Force, Impute, Json, Separator
 from qufur.cli.outputs import check_answered, check_table
 from qufur.tables import Growth, ids
+from qufur.tables.source import Source
 from qufur.tables.written import free, heading
 
 
 def predict(
     data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows.")],
     state: State,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of predictions.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help=f"{WRITTEN} of predictions.")],
     text_model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model that reads text, to let it be fetched.")
     ] = None,
     impute: Impute = False,
+    sep: Separator = None,
+    decimal: Decimal = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Predict on the rows of a table; nothing is asked for, and nothing changes."""
-    check_table(out, files_of(state) | {"the table": data})
+    check_table(out, files_of(state) | tables_at(data))
     book = opened(state)
     if not force:
         check_answered(book, out)
     if text_model is not None:
         book.encoding.fetch(text_model)
-    rows = Rows(data, None if json else "Predicting", text=book.encoding.text is not None)
+    rows = Rows(
+        Source(data, sep, decimal), None if json else "Predicting", text=book.encoding.text is not None
+    )
     growth = Growth(book.encoding, impute=impute)
     encoding = growth.known
     id = heading(book.id or "row")
@@ -44,7 +49,7 @@ def predict(
             X = encoding.encode(batch)
             columns = ids(batch, book.id), book.learner.predict(X), book.learner.uncertainty(X)
             write((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
-    notes = on_prediction(growth)
+    notes = [*rows.file.notes, *on_prediction(growth)]
     if json:
         show.print_json({"rows": rows.count, "notes": notes})
         return

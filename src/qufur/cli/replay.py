@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from qufur.cli.columns import Columns
 from qufur.streams import Arrays, Stream, Table
+from qufur.tables.source import Source
 
 MOST_CELLS = 20_000_000
 """A file of up to so many cells, 160 MB, is read once and kept; a larger one is read anew for every run."""
 
 
 def replayed(
-    data: Path,
+    data: Source,
     columns: Columns,
     target: str | None,
     domain: str | None,
@@ -20,8 +19,8 @@ def replayed(
     labelled: bool,
     scale: bool,
     quiet: bool,
-) -> Stream:
-    """Return a table as a stream of inputs like those of `qufur ask`, in memory if it is not large.
+) -> tuple[Stream, list[str]]:
+    """Return a table as a stream of inputs like those of `qufur ask`, and what to note of it.
 
     Parameters
     ----------
@@ -38,10 +37,11 @@ def replayed(
     """
     rows = columns.rows(data, quiet=quiet)
     encoding = columns.encoding(rows, scale=scale, target=target, domain=domain)
+    notes = [*rows.file.notes, *encoding.notes]
     target, domain = (target, domain) if labelled else (None, None)
     table = Table(data, target, domain=domain, encoding=encoding)
     table.horizon = rows.count
-    return Arrays.of(table) if table.dim * rows.count <= MOST_CELLS else table
+    return Arrays.of(table) if table.dim * rows.count <= MOST_CELLS else table, notes
 
 
 def label_range(stream: Stream) -> tuple[float, float]:

@@ -18,12 +18,14 @@ from qufur.cli.options import (
     MODEL,
     TABLE,
     CategoricalColumns,
+    Decimal,
     EmbeddingColumn,
     Impute,
     Jobs,
     Json,
     Out,
     Seeds,
+    Separator,
     Skip,
     TextColumn,
     TextModel,
@@ -40,6 +42,7 @@ from qufur.rules.from_budget import as_amount, labels_within
 from qufur.streams import HiddenDomains
 from qufur.sweep.at_budgets import budget_grid
 from qufur.sweep.grid import Grid, ModelOf, StreamOf, sweep
+from qufur.tables.source import Source
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,6 +77,8 @@ def run(
     text: TextColumn = None,
     text_model: TextModel = None,
     impute: Impute = False,
+    sep: Separator = None,
+    decimal: Decimal = None,
     domain: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of whole numbers that tells the domains.")
     ] = None,
@@ -100,7 +105,8 @@ def run(
     check_folder(out, ["run.csv", "run.png", "run.svg"], data)
     amounts = {text: as_amount(text, "qufur run", "--budget") for text in budget or USUAL}
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
-    task = _synthetic(model) if data is None else _file(data, target, domain, columns, model, quiet=json)
+    source = None if data is None else Source(data, sep, decimal)
+    task = _synthetic(model) if source is None else _file(source, target, domain, columns, model, quiet=json)
     stream = task.stream(0)
     budgets = {_share(amount, stream.horizon): text for text, amount in amounts.items()}
     grid, left_out = budget_grid(stream, task.model, list(budgets))
@@ -112,7 +118,13 @@ def run(
     files = _write(task, table, out)
     if json:
         show.print_json(
-            {"stream": task.title, "left_out": left_out, "files": files, "runs": table.to_dicts()}
+            {
+                "stream": task.title,
+                "notes": list(task.notes),
+                "left_out": left_out,
+                "files": files,
+                "runs": table.to_dicts(),
+            }
         )
         return
     _print(task, table, budgets, seeds)
@@ -140,7 +152,7 @@ def _synthetic(name: ModelName | None) -> Task:
 
 
 def _file(
-    path: Path,
+    path: Source,
     target: str | None,
     domain: str | None,
     columns: Columns,
@@ -152,7 +164,7 @@ def _file(
         raise invalid("--target", "qufur run", "given with a file", "none", "Name the column of labels.")
     columns.check("qufur run")
     linear = model is ModelName.ridge
-    replay = replayed(path, columns, target, domain, labelled=True, scale=linear, quiet=quiet)
+    replay, notes = replayed(path, columns, target, domain, labelled=True, scale=linear, quiet=quiet)
     low, high = label_range(replay)
     if low == high:
         raise invalid(
@@ -163,6 +175,7 @@ def _file(
         lambda _: replay,
         lambda stream: models.Experts(stream.dim),
         "mean squared error",
+        tuple(notes),
         most_labels=MOST_LABELS,
     )
     if not linear:
@@ -170,7 +183,10 @@ def _file(
     return replace(
         task,
         model=lambda stream: Ridge(stream.dim, intercept=True, label_range=(low, high)),
-        notes=(f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file.",),
+        notes=(
+            *notes,
+            f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file.",
+        ),
         most_labels=math.inf,
     )
 

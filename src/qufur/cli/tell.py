@@ -11,9 +11,11 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.changes import commit
-from qufur.cli.loop import State, locked, opened
-from qufur.cli.options import Json
-from qufur.tables import ids, labels, read
+from qufur.cli.loop import ROWS, State, locked, opened
+from qufur.cli.options import Decimal, Json, Separator
+from qufur.tables import ids, labels, open_table
+from qufur.tables.ids_and_labels import check_once
+from qufur.tables.source import Source
 from qufur.tables.written import column_called
 
 
@@ -28,6 +30,8 @@ def tell(
     accept_outliers: Annotated[
         bool, typer.Option("--accept-outliers", help="Take labels that are far out of range as they are.")
     ] = False,
+    sep: Separator = None,
+    decimal: Decimal = None,
     json: Json = False,
 ) -> None:
     """Learn the labels that a table brings.
@@ -38,13 +42,16 @@ def tell(
     """
     with locked(state):
         book = opened(state)
-        names, values, blank = [], [np.empty(0)], 0
-        for batch in read(data):
+        names, rows, values, blank = [], [], [np.empty(0)], 0
+        file = open_table(Source(data, sep, decimal))
+        for batch in file.batches(ROWS):
             places, found = labels(batch, column_called(book.target, batch), skip_blank=True)
             called = ids(batch, column_called(book.id_column, batch))
             names += [called[place] for place in places.tolist()]
+            rows += [batch.before + batch.row(place) for place in places.tolist()]
             values.append(found)
             blank += len(batch) - len(places)
+        check_once(names, rows, data.name)
         told = book.tell(
             names, np.concatenate(values), data.name, replace=replace, accept_outliers=accept_outliers
         )
@@ -52,9 +59,9 @@ def tell(
             commit(book, state, f"tell {data.name}", f"{told.new} labels learned, {told.replaced} replaced")
     left = len(book.learner.outstanding)
     if json:
-        show.print_json(asdict(told) | {"blank": blank, "outstanding": left})
+        show.print_json(asdict(told) | {"blank": blank, "outstanding": left, "notes": file.notes})
         return
     print(f"{told.new} labels learned, {told.known} known before, {blank} rows without a label.")
     if told.replaced:
         print(f"{told.replaced} labels were replaced.")
-    print(f"{left} labels are outstanding.")
+    print(f"{left} labels are outstanding.", *file.notes, sep="\n")

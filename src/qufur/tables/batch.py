@@ -33,6 +33,8 @@ class Batch:
         The name of the file, for errors.
     numbers
         The names of single numbers in a column that is a matrix, with its name and their place there.
+    before
+        How many rows of the table are in files before this one.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Batch:
     first: int = 1
     file: str = "the table"
     numbers: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    before: int = 0
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))

@@ -21,6 +21,7 @@ from qufur.tables.cells import (
     numbers_or_nan,
     vectors,
 )
+from qufur.tables.hashed import Hashed
 from qufur.tables.text_vectors import text_vectors
 
 CORRECT = "Correct the cell or drop the row."
@@ -62,9 +63,13 @@ class Numeric:
     @property
     def names(self) -> list[str]:
         """One per column of x."""
-        own = [f"{self.name}[{j}]" for j in range(len(self.mean))] if self.vector else [self.name]
         indicators = {"missing": self.blanks, "known": self.added}
-        return [*own, *(f"{self.name} {what}" for what, there in indicators.items() if there)]
+        return [*self.own_names, *(f"{self.name} {what}" for what, there in indicators.items() if there)]
+
+    @property
+    def own_names(self) -> list[str]:
+        """One per number in a cell."""
+        return [f"{self.name}[{j}]" for j in range(len(self.mean))] if self.vector else [self.name]
 
     @property
     def before(self) -> list[float]:
@@ -81,6 +86,11 @@ class Numeric:
     def allowed(self) -> str:
         """What a cell may be."""
         return f"lists of {len(self.mean)} finite numbers" if self.vector else "finite numbers"
+
+    @property
+    def note(self) -> str:
+        """What to say of the first table, if cells are read as what they need not be."""
+        return ""
 
     def encode(self, batch: Batch, impute: bool) -> Floats:
         """Return the columns of x; with `impute` a cell that is missing or no number is the mean."""
@@ -194,6 +204,7 @@ class Categorical:
     categories: tuple[str, ...]
     blanks: bool = False
     kind: ClassVar[str] = "categorical"
+    note: ClassVar[str] = ""
 
     @property
     def names(self) -> list[str]:
@@ -248,6 +259,7 @@ class Missing:
     name: str
     numeric: bool
     kind: ClassVar[str] = "missing"
+    note: ClassVar[str] = ""
     before: ClassVar[list[float]] = [0.0]
     tells_missing: ClassVar[bool] = True
 
@@ -263,8 +275,10 @@ class Missing:
         return missing[:, None].astype(np.float64)
 
 
-Kind = Numeric | Categorical | Text | Missing
-KINDS: dict[str, type[Kind]] = {kind.kind: kind for kind in (Numeric, Categorical, Text, Missing, Part)}
+Kind = Numeric | Categorical | Text | Hashed | Missing
+KINDS: dict[str, type[Kind]] = {
+    kind.kind: kind for kind in (Numeric, Categorical, Text, Hashed, Missing, Part)
+}
 
 
 def kind_state(kind: Kind) -> dict[str, Any]:

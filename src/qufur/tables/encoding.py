@@ -79,7 +79,9 @@ class Encoding:
         """Decide in one pass over the first table.
 
         A column is numeric if all its cells are numbers, an embedding if they are lists of numbers of one
-        length, and categorical if not. More than 100 categories are an error.
+        length, and categorical if not. Cells such as 1,000, 5% and € 3.20 are numbers too, dates and times
+        become hour, weekday, month and days, and of more than 100 categories the hashes share columns;
+        `notes` says where this was done.
 
         Parameters
         ----------
@@ -152,6 +154,11 @@ class Encoding:
             allowed = f"that of the first table, {known!r}" if known else "left out without a column of text"
             raise invalid("text_model", "Encoding", allowed, repr(model))
         vectors_of(model, fetch=True)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was made of cells that need not be meant so, a line per column."""
+        return [column.note for column in self.columns if column.note]
 
     @property
     def constant(self) -> list[str]:

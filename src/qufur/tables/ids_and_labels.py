@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from qufur.arrays import LARGEST, Floats, Ints
+from qufur.errors import invalid
 from qufur.tables.batch import Batch
 from qufur.tables.cells import first_bad, listed, numbers
 
@@ -28,8 +30,21 @@ def ids(batch: Batch, column: str | None = None) -> list[str | int]:
     [1234567890123456789, 1234567890123456790, '100000000000000000000']
     """
     if column is None:
-        return list(range(batch.first, batch.first + len(batch)))
+        first = batch.before + batch.first
+        return list(range(first, first + len(batch)))
     return [_id(cell, batch, column, place) for place, cell in enumerate(listed(batch.column(column)))]
+
+
+def check_once(names: Sequence[str | int], rows: Sequence[int], file: str) -> None:
+    """Complain if two rows have one name; what is written alike is the same."""
+    if len(set(names)) == len(names):
+        return
+    first: dict[str | int, int] = {}
+    for name, row in zip(names, rows, strict=True):
+        if name in first:
+            received = f"{name!r} in rows {first[name]} and {row}"
+            raise invalid("id", file, "there once", received, "Keep one of them.")
+        first[name] = row
 
 
 def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints, Floats]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
+from qufur.tables.amounts import Amount, AmountGuess
 from qufur.tables.batch import Batch, Column, bad_cell, shown
 from qufur.tables.cells import (
     category,
@@ -21,12 +22,15 @@ from qufur.tables.cells import (
     numbers,
     vectors,
 )
-from qufur.tables.columns import Categorical, Kind, Numeric, Text
+from qufur.tables.columns import KINDS, Categorical, Kind, Numeric, Text
+from qufur.tables.dates import DateGuess, Dates
+from qufur.tables.hashed import Hashed
 from qufur.tables.moments import Moments
 from qufur.tables.text_vectors import text_vectors
 
 MOST_CATEGORIES = 100
 Found = tuple[int, Any]
+KINDS |= {kind.kind: kind for kind in (Amount, Dates)}
 
 
 class Survey:
@@ -66,6 +70,8 @@ class Survey:
         self._odd: Found | None = None
         self._other: Found | None = None
         self._large: Found | None = None
+        # What else the cells may be, once one of them is no number.
+        self._guesses: list[AmountGuess | DateGuess] | None = None
 
     def add(self, batch: Batch) -> None:
         """Take in the cells of a batch."""
@@ -79,6 +85,8 @@ class Survey:
             self._length = self._length_of(column[int(missing.argmin())])
         if not (self._odd or self._categorical):
             self._add_numbers(batch, column)
+        if self._odd and not (self._length or self._numeric or self._embedding):
+            self._add_guesses(column)
         if not (self._length or self._numeric) and len(self._categories) <= MOST_CATEGORIES:
             self._add_categories(batch, column)
 
@@ -104,12 +112,25 @@ class Survey:
             received = "missing cells only"
             remedy = f"It is no input yet: {self._leave_out}."
             raise invalid(f"column {self.name!r}", self.file, "of some value", received, remedy)
+        written = self._written()
+        if written is not None:
+            return written
         as_numbers = self._numeric or self._embedding or self._length
         return (
             self._as_numeric()
             if as_numbers or not (self._odd or self._categorical)
             else self._as_categorical()
         )
+
+    def _add_guesses(self, column: Column) -> None:
+        if self._guesses is None:
+            self._guesses = [AmountGuess(self._moments), *([] if self._moments.count else [DateGuess()])]
+        self._guesses = [guess for guess in self._guesses if guess.add(column)]
+
+    def _written(self) -> Kind | None:
+        """Return what the cells are if they are numbers or dates in words."""
+        kinds = (guess.kind(self.name, bool(self._missing)) for guess in self._guesses or [])
+        return None if self._large or self._numeric else next(filter(None, kinds), None)
 
     def _length_of(self, cell: Any) -> int:
         return length_of(cell) if self._embedding or not isinstance(cell, str) else 0
@@ -155,21 +176,22 @@ class Survey:
             self.name, tuple(mean.tolist()), tuple(deviation.tolist()), vector, bool(self._missing)
         )
 
-    def _as_categorical(self) -> Categorical:
+    def _as_categorical(self) -> Categorical | Hashed:
         if self._other:
             allowed = "numbers, text or lists of numbers"
             raise bad_cell(self.file, self.name, *self._other, allowed, self._correct)
         if len(self._categories) > MOST_CATEGORIES:
-            raise self._too_many()
+            return self._as_hashed()
         return Categorical(self.name, tuple(sorted(self._categories)), bool(self._missing))
 
-    def _too_many(self) -> ValueError:
-        allowed, received = f"at most {MOST_CATEGORIES} categories", "more"
-        if self._odd:
+    def _as_hashed(self) -> Hashed:
+        """Return many categories as hashes, and complain if most of them are numbers: one cell is odd."""
+        if self._odd and 2 * sum(numbers([cell]) is not None for cell in self._categories) > MOST_CATEGORIES:
             row, cell = self._odd
-            allowed, received = f"numbers, or {allowed}", f"more, such as {shown(cell)} in row {row}"
-        remedy = f"Ids and dates are no inputs: {self._leave_out}{self._as_text}."
-        return invalid(f"column {self.name!r}", self.file, allowed, received, remedy)
+            allowed, received = "numbers throughout", f"{shown(cell)} in row {row}"
+            remedy = f"{self._correct[:-1]}; --categorical {self.name} takes all as categories."
+            raise invalid(f"column {self.name!r}", self.file, allowed, received, remedy)
+        return Hashed(self.name, blanks=bool(self._missing))
 
 
 class TextSurvey(Survey):

@@ -23,17 +23,20 @@ class TableFile(ABC):
         The names of single numbers in a column that is a matrix, as in a `Batch`; they can be read too.
     target, domain, truth
         The columns that the format itself sets aside for labels, hidden domains and f*.
+    notes
+        What was found out about the file, and may be wrong.
     """
 
     columns: list[str]
     numbers: dict[str, tuple[str, int]]
+    notes: list[str]
     target: str | None = None
     domain: str | None = None
     truth: str | None = None
     format: ClassVar[str]
 
     def __init__(self, path: Path) -> None:
-        self.path, self.numbers = path, {}
+        self.path, self.numbers, self.notes = path, {}, []
 
     def aside(self, target: str | None = None, domain: str | None = None) -> list[str]:
         """Return the columns that are no inputs, with those that somebody names for labels and domains."""

@@ -15,22 +15,35 @@ from pathlib import Path
 from qufur.errors import invalid
 from qufur.tables.batch import Batch
 from qufur.tables.formats.base import TableFile, check_names, no_rows, unreadable
+from qufur.tables.formats.dialect import Dialect, dialect_of, reader, with_point
+from qufur.tables.formats.header import header_notes
 from qufur.tables.formats.text_lines import lines
 from qufur.tables.text_cells import TextColumns, cells_at
 
-LONGEST_TEXT = 2**27
-"""Characters: a cell may hold a book, but after a quote that never closes no more than this is read."""
-
 
 class CsvFile(TableFile):
-    """A UTF-8 file with a header line; blank lines are skipped, rows are numbered from 1."""
+    """A UTF-8 file with a header line; blank lines are skipped, rows are numbered from 1.
+
+    Parameters
+    ----------
+    path
+        If it is called .tsv, tabs stand between its cells.
+    separator, decimal
+        What stands between cells and before decimals; by default found out.
+    """
 
     format = "CSV"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, separator: str | None = None, decimal: str | None = None) -> None:
         super().__init__(path)
+        tabs = ".tsv" in path.name.lower()[-8:]
+        separator = "\t" if tabs and not separator else separator
+        with closing(lines(path)) as text:
+            self._dialect = dialect_of(text, separator, decimal)
+        self.notes = self._dialect.note(path.name, Dialect(separator or ",", decimal or "."))
         records = self._records()
         self.columns = [name.strip() for name in next(records, [])]
+        self.notes += header_notes(self.columns, path)
         check_names(self.columns, path)
         if next(records, None) is None:
             raise no_rows(path)
@@ -42,8 +55,11 @@ class CsvFile(TableFile):
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Read `size` rows at a time."""
         names = list(columns or self.columns)
-        records = map(cells_at([self.columns.index(name) for name in names]), self._records())
+        cells = cells_at([self.columns.index(name) for name in names])
+        records: Iterator[tuple[str, ...]] = map(cells, self._records())
         next(records)
+        if self._dialect.decimal == ",":
+            records = (tuple(map(with_point, row)) for row in records)
         first = 1
         while rows := list(islice(records, size)):
             yield Batch(TextColumns(rows, names), first, self.path.name)
@@ -52,24 +68,19 @@ class CsvFile(TableFile):
     def _records(self) -> Iterator[list[str]]:
         with closing(lines(self.path)) as text:  # now, and not when an error that holds on to it is forgotten
             try:
-                yield from _even(reader(text), self.path)
+                yield from _even(reader(text, self._dialect.separator), self.path, self._dialect.separator)
             except csv.Error as error:
                 raise unreadable(self.path, self.format, error) from None
 
 
-def reader(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Read records with cells of up to so many characters."""
-    csv.field_size_limit(LONGEST_TEXT)  # of all readers, so every one says it
-    return csv.reader(lines)
-
-
-def _even(records: Iterable[list[str]], path: Path) -> Iterator[list[str]]:
+def _even(records: Iterable[list[str]], path: Path, separator: str) -> Iterator[list[str]]:
     """Yield the records that are not blank, and complain at one that is not as wide as the header."""
     width = 0
     for row, cells in enumerate(filter(None, records)):
         width = width or len(cells)
         if len(cells) != width:
-            remedy = "Check its commas and quotes."
+            separators = "commas" if separator == "," else f"separators, {separator!r},"
+            remedy = f"Check its {separators} and quotes."
             allowed = f"{width} fields wide like the header"
             raise invalid(f"row {row}", path.name, allowed, f"{len(cells)} fields", remedy)
         yield cells

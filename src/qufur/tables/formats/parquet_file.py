@@ -51,19 +51,24 @@ class ParquetFile(TableFile):
         rows = size * max(1, _CELLS // (size * _width(self._head.select(names))))
         start = 0
         while len(frame := self._rows(names, start, rows)):
-            numbers = {name: _numbers(frame[name]) for name in names}
-            for place in range(0, len(frame), size):
-                part = slice(place, place + size)
-                cells = {
-                    name: _cells(frame[name][part]) if column is None else column[part]
-                    for name, column in numbers.items()
-                }
-                yield Batch(cells, start + place + 1, self.path.name)
+            yield from batches_of(frame, size, start + 1, self.path.name)
             start += len(frame)
 
     def _rows(self, names: list[str], start: int, count: int) -> pl.DataFrame:
         with self.sound():
             return self._table.select(names).slice(start, count).collect()
+
+
+def batches_of(frame: pl.DataFrame, size: int, first: int, file: str) -> Iterator[Batch]:
+    """Cut a frame, whose first row has a number in its file."""
+    numbers = {name: _numbers(frame[name]) for name in frame.columns}
+    for place in range(0, len(frame), size):
+        part = slice(place, place + size)
+        cells = {
+            name: _cells(frame[name][part]) if column is None else column[part]
+            for name, column in numbers.items()
+        }
+        yield Batch(cells, first + place, file)
 
 
 def _width(head: pl.DataFrame) -> int:
