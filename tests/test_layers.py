@@ -18,6 +18,7 @@ LEVELS = """
     answer blocks estimates ids streams
     snapshot
     learner
+    classes
     online_to_batch run workbook
     adapters checks planning
     faces sweep

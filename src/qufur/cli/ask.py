@@ -9,7 +9,7 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.columns import Columns
-from qufur.cli.first_table import check_target, started
+from qufur.cli.first_table import Start, started
 from qufur.cli.loop import (
     NewCategories,
     Rows,
@@ -23,8 +23,12 @@ from qufur.cli.loop import (
 )
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
+    ALSO,
     BUDGET,
+    CLASSES,
+    HALF_LIFE,
     MODEL,
+    PENALTY,
     TABLE,
     CategoricalColumns,
     EmbeddingColumn,
@@ -35,6 +39,8 @@ from qufur.cli.options import (
     TextColumn,
 )
 from qufur.cli.outputs import check_answered, check_table
+from qufur.cli.predictions import shown_prediction
+from qufur.cli.target import check_target
 from qufur.errors import invalid
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
@@ -53,6 +59,17 @@ def ask(
     model: Annotated[
         ModelName | None,
         typer.Option(help=f"First: {MODEL[0].lower()}{MODEL[1:]}."),
+    ] = None,
+    regularization: Annotated[
+        float | None, typer.Option(metavar="LAMBDA", help=f"First, {PENALTY[0].lower()}{PENALTY[1:]}.")
+    ] = None,
+    half_life: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="ROWS", help=f"First, {HALF_LIFE[0].lower()}{HALF_LIFE[1:]}."),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"First, {ALSO[0].lower()}{ALSO[1:]}. May be given several times."),
     ] = None,
     alpha: Annotated[
         float | None,
@@ -85,6 +102,12 @@ def ask(
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="First: the column of labels; 'label' by default.")
     ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="First: labels are yet to come, though a column has a like name.")
+    ] = False,
+    classes: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help=f"First: {CLASSES[0].lower()}{CLASSES[1:]}.")
+    ] = None,
     id: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="First: the column that names rows; by default their number."),
@@ -114,6 +137,11 @@ def ask(
     """
     first = {
         "--model": model,
+        "--regularization": regularization,
+        "--half-life": half_life,
+        "--also": also or None,
+        "--classes": classes,
+        "--new": new or None,
         "--budget": budget,
         "--alpha": alpha,
         "--fixed-budget": fixed_budget,
@@ -128,19 +156,20 @@ def ask(
     check_table(out, files_of(state) | {"the table": data})
     with locked(state):
         digest = digest_of(data)
-        book, total = (
-            (_continued(state, first, columns), None)
+        book, total, starting = (
+            Start(_continued(state, first, columns), 0, [])
             if state.exists()
             else started(data, first, columns, quiet=json)
         )
         book.note_table(digest, data.name)
         if not force:
             check_answered(book, out)
-        rows = Rows(data, None if json else "Asking", text=book.encoding.text is not None, total=total)
-        new = NewCategories(book.encoding)
-        wanted = _write(book, rows, out, new)
+        text_there = book.encoding.text is not None
+        rows = Rows(data, None if json else "Asking", text=text_there, total=total or None)
+        unknown = NewCategories(book.encoding)
+        wanted = _write(book, rows, out, unknown)
         book.save(state)  # last: until then the same call makes the same file again
-    notes = [*(on_constant_columns(book.encoding) if total else []), *new.notes()]
+    notes = [*starting, *(on_constant_columns(book.encoding) if total else []), *unknown.notes()]
     _print(book, rows.count, wanted, out, notes, json)
 
 
@@ -173,9 +202,10 @@ def _write_batch(book: Workbook, batch: Batch, shown: list[str], write: Write, n
     new.add(batch)
     places = answers.query.nonzero()[0].tolist()
     columns = [batch.columns[name] for name in shown]
+    said = [shown_prediction(answers.prediction[place]) for place in places]
     write(
-        [answers.id[place], *(column[place] for column in columns), f"{answers.prediction[place]:.6g}", ""]
-        for place in places
+        [answers.id[place], *(column[place] for column in columns), prediction, ""]
+        for place, prediction in zip(places, said, strict=True)
     )
     return len(places)
 

@@ -11,7 +11,11 @@ from qufur.tables.embeddings import BERT
 
 TABLE = "CSV, JSON-lines, Parquet, NPY or NPZ file"
 BUDGET = "a number such as 500, or a share such as 5% or 0.05"
-MODEL = "Experts, many models in one, by default; or ridge, the linear model of the paper"
+MODEL = "Experts, many models in one, by default; or ridge, the linear model of the paper, or kernel"
+CLASSES = "The classes, such as yes,no, where labels are no numbers; by default those in the column of labels"
+PENALTY = "With ridge or kernel: the penalty λ of the coefficients"
+HALF_LIFE = "With ridge: after so many rows a label counts half"
+ALSO = "With experts: a further model, a scikit-learn estimator by name such as hist-gradient-boosting"
 Skip = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Column to leave out. May be given several times."),
@@ -29,6 +33,7 @@ TextModel = Annotated[
     typer.Option(metavar="NAME", help=f"Model that reads text, or its folder; {BERT} by default."),
 ]
 Impute = Annotated[bool, typer.Option(help="Let cells be missing.")]
+Classes = Annotated[str | None, typer.Option("--classes", metavar="A,B,…", help=f"{CLASSES}.")]
 Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Seeds of streams and coins to average over.")]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Processes.")]
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where tables and figures go.")]

@@ -11,6 +11,7 @@ from qufur.cli import show
 from qufur.cli.loop import NewCategories, Rows, State, files_of, opened, table
 from qufur.cli.options import TABLE, Force, Json
 from qufur.cli.outputs import check_answered, check_table
+from qufur.cli.predictions import Predictions
 from qufur.tables import ids
 from qufur.tables.written import free, heading
 
@@ -19,6 +20,12 @@ def predict(
     data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows.")],
     state: State,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of predictions.")],
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Add low and high, for such a share of labels to lie between: 0.9."
+        ),
+    ] = None,
     text_model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model that reads text, to let it be fetched.")
     ] = None,
@@ -35,13 +42,14 @@ def predict(
     rows = Rows(data, None if json else "Predicting", text=book.encoding.text is not None)
     new = NewCategories(book.encoding)
     id = heading(book.id or "row")
-    with table(out, [id, *(free(name, {id}) for name in ("prediction", "uncertainty"))]) as write:
+    predictions = Predictions(book, interval)
+    with table(out, [id, *(free(name, {id}) for name in predictions.headings)]) as write:
         for batch in rows:
             X = book.encoding.encode(batch)
             new.add(batch)
-            columns = ids(batch, book.id), book.learner.predict(X), book.learner.uncertainty(X)
-            write((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
+            write(zip(ids(batch, book.id), *predictions.columns(X), strict=True))
+    notes = [*new.notes(), *predictions.notes()]
     if json:
-        show.print_json({"rows": rows.count, "notes": new.notes()})
+        show.print_json({"rows": rows.count, "notes": notes})
         return
-    print(f"{rows.count} rows predicted: written to {out}.", *new.notes(), sep="\n")
+    print(f"{rows.count} rows predicted: written to {out}.", *notes, sep="\n")

@@ -10,9 +10,11 @@ import numpy as np
 import typer
 
 from qufur.cli import show
+from qufur.cli.classes import as_classes, read_labels
 from qufur.cli.loop import State, locked, opened
 from qufur.cli.options import Json
-from qufur.tables import ids, labels, read
+from qufur.cli.target import on_telling_columns
+from qufur.tables import ids, read
 from qufur.tables.written import column_called
 
 
@@ -27,6 +29,13 @@ def tell(
     accept_outliers: Annotated[
         bool, typer.Option("--accept-outliers", help="Take labels that are far out of range as they are.")
     ] = False,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Let labels be these classes, if none came yet; or name all, with new ones.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Learn the labels that a table brings.
@@ -37,9 +46,11 @@ def tell(
     """
     with locked(state):
         book = opened(state)
+        if classes is not None:
+            book.name_classes(as_classes(classes, "qufur tell") or ())
         names, values, blank = [], [np.empty(0)], 0
         for batch in read(data):
-            places, found = labels(batch, column_called(book.target, batch), skip_blank=True)
+            places, found = read_labels(book, batch, column_called(book.target, batch))
             called = ids(batch, column_called(book.id_column, batch))
             names += [called[place] for place in places.tolist()]
             values.append(found)
@@ -48,11 +59,12 @@ def tell(
             names, np.concatenate(values), data.name, replace=replace, accept_outliers=accept_outliers
         )
         book.save(state)
-    left = len(book.learner.outstanding)
+    left, notes = len(book.learner.outstanding), on_telling_columns(book)
     if json:
-        show.print_json(asdict(told) | {"blank": blank, "outstanding": left})
+        own = {"blank": blank, "outstanding": left} | ({"notes": notes} if notes else {})
+        show.print_json(asdict(told) | own)
         return
     print(f"{told.new} labels learned, {told.known} known before, {blank} rows without a label.")
     if told.replaced:
         print(f"{told.replaced} labels were replaced.")
-    print(f"{left} labels are outstanding.")
+    print(f"{left} labels are outstanding.", *notes, sep="\n")

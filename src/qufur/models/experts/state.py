@@ -209,6 +209,27 @@ class CommitteeState(State):
         self.labels.take_in(labels)
         self.board.fit_all(self.scaling.units)
 
+    def take_over(self, other: CommitteeState) -> None:
+        """Go on from a state whose model has fewer classes, the first of these, or none and no label."""
+        self.scaling.restore(*other.scaling.save())
+        self.labelled.restore(other.labelled.arrays(), self.scaling.dim)
+        self.labels.take_in(self.labelled.first().y)
+        if not self.scaling.dim:
+            return
+        board, former = self.board, other.board
+        alike = other.model.classifies and board.names == former.names
+        if alike:
+            board.aggregation.restore(former.aggregation.arrays())
+            board.record.restore(former.record.arrays())
+        board.fit_all(self.scaling.units)
+        nothing = np.tile(self.model.first_output(), (1, len(board.names), 1))
+        for id, (predictions, _, terms) in other.said.items():
+            more = self.model.output_count - predictions.shape[1]
+            padded = np.pad(predictions, ((0, 0), (0, more)))[None] if alike else nothing
+            said = self.model.bounded_outputs(padded, self.labels)
+            self._terms[id] = terms
+            self.await_labels([id], other.pending[id][None], said, board.aggregation.combine(said))
+
     def advance(self, count: int) -> None:
         """Take note of the one input that was next; look-aheads do so themselves."""
         if self._last is not None:
