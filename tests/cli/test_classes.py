@@ -159,6 +159,8 @@ def test_a_new_class_keeps_what_was_told(work, tmp_path):
     }
     assert (after.learner.spent, after.rows) == (before.learner.spent, before.rows)
     assert np.ptp(after.learner.predict_proba(WIND[:, None])[:, 0]) > 0.5
+    early = f"{len(after.told)} of these labels are of rows asked about before the first one"
+    assert early in work("status")[1]
 
 
 def test_labels_that_turn_out_to_be_classes_keep_what_was_paid(work, tmp_path):
@@ -239,3 +241,10 @@ def test_an_interval_is_for_numbers(work, tmp_path):
     code, text = work("predict", tmp_path / "may.csv", "-o", tmp_path / "p.csv", "--interval", 0.9)
     assert (code, "--interval of qufur predict must be left out for classes" in text) == (2, True)
     assert not (tmp_path / "p.csv").exists()
+
+
+def test_lists_are_no_classes(work, tmp_path):
+    data = tmp_path / "may.jsonl"
+    data.write_text("".join(f'{{"wind": {t}, "label": [{t}, 2.5]}}\n' for t in range(9)))
+    code, text = work("ask", data, "-o", tmp_path / "out.csv", "--budget", 5, "--classes", "0,1")
+    assert (code, "must be one of '0', '1', got [0, 2.5] in row 1." in text) == (2, True)

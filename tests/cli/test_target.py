@@ -54,6 +54,12 @@ def test_a_target_that_is_there_is_not_new(work, tmp_path):
     assert (code, "--target of qufur ask must be a new column with --new, got 'load'" in text) == (2, True)
 
 
+def test_a_number_of_a_matrix_may_be_the_label(work, tmp_path):
+    np.savez(tmp_path / "may.npz", X=np.column_stack([WIND, LOAD]))
+    assert work("ask", tmp_path / "may.npz", "-o", tmp_path / "out.csv", *LINEAR, "--target", "x1")[0] == 0
+    assert Workbook.load(tmp_path / "s.qufur").encoding.names == ["x0"]
+
+
 @pytest.mark.parametrize(
     ("columns", "named"),
     [

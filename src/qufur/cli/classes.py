@@ -35,7 +35,7 @@ def as_classes(text: str | None, command: str) -> tuple[str, ...] | None:
 def surveyed(rows: Rows, target: str | None, classes: tuple[str, ...] | None) -> LabelSurvey:
     """Return what looks at the labels of a table, if it has any, as its rows go by."""
     survey = LabelSurvey(target or "", rows.file.path.name, classes)
-    if target is not None and target in rows.columns:
+    if target is not None and target in {*rows.columns, *rows.file.numbers}:
         rows.watch(survey.add)
     return survey
 

@@ -48,9 +48,10 @@ def started(data: Path, said: dict[str, Any], columns: Columns, *, quiet: bool) 
     check_target(said["--id"], target)
     rows = columns.rows(data, quiet=quiet)
     aside = {said["--id"], *(columns.skip or ()), *rows.file.aside()}
-    inputs = [name for name in rows.columns if name == target or name not in aside]
+    names = [*rows.columns, *rows.file.numbers]
+    inputs = [name for name in names if name == target or name not in aside]
     check_new(target, inputs, data.name, new=bool(said["--new"]))
-    there = target if target in rows.columns else None
+    there = target if target in names else None
     survey = surveyed(rows, there, classes)
     encoding = columns.encoding(rows, scale=not model.scales_inputs, target=there, id=said["--id"])
     model = model_of(said, encoding.dim, "qufur ask", classes or survey.classes())

@@ -46,7 +46,7 @@ def check_model(said: Mapping[str, Any], command: str, classes: Sequence[str] | 
     >>> check_model({"--model": ModelName.ridge, "--also": ["svr"]}, "docs")
     Traceback (most recent call last):
         ...
-    qufur.errors.InvalidError: --also of docs must be left out with --model ridge, got ['svr']. Experts take it.
+    qufur.errors.InvalidError: --also of docs must be left out with --model ridge, got ['svr']. ...
     """
     name = said["--model"]
     check_for_ridge(name, command, {"--regularization": said.get("--regularization")})

@@ -201,7 +201,8 @@ def _noise(fit: Fit) -> str:
 def _penalty(fit: Fit) -> str:
     if fit.suggested is None:
         return f"{fit.regularization:.3g}; the labels do not say what would be better"
-    return f"{fit.regularization:.3g}; for the next run the labels suggest σ²/τ² = {fit.suggested:.3g}"
+    suggested = f"σ²/τ² = {fit.suggested:.3g} (--regularization)"
+    return f"{fit.regularization:.3g}; for the next run the labels suggest {suggested}"
 
 
 def _fits(fit: Fit) -> str:

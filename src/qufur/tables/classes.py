@@ -33,7 +33,7 @@ def listing(classes: Iterable[str]) -> str:
     >>> listing(["no", "yes"])
     "'no', 'yes'"
     """
-    names = list(map(repr, classes))
+    names = list(map(shown, classes))
     return ", ".join(names[:SHOWN]) + (f", … ({len(names)} in all)" if len(names) > SHOWN else "")
 
 
@@ -45,19 +45,18 @@ def class_labels(
     >>> class_labels(Batch({"late": ["yes", None, "no"]}), "late", ["no", "yes"], skip_blank=True)
     (array([0, 2]), array([1., 0.]))
     """
+    blank = "leave it blank" if skip_blank else "drop the row"
+    allowed, correct = f"one of {listing(classes)}", f"Correct it, {blank}, or name it with --classes."
+    other = first_other(batch.column(column))
+    if other is not None:
+        raise batch.refuse(column, other, allowed, correct)
     number_of: dict[Any, int] = {name: number for number, name in enumerate(classes)}
     cells = listed(batch.column(column))
     places = [place for place, cell in enumerate(cells) if not (skip_blank and cell is None)]
-    found = [number_of.get(_name(cells[place])) for place in places]
+    found = [None if cells[place] is None else number_of.get(class_name(cells[place])) for place in places]
     if None in found:
-        blank = "leave it blank" if skip_blank else "drop the row"
-        correct = f"Correct it, {blank}, or name it with --classes."
-        raise batch.refuse(column, places[found.index(None)], f"one of {listing(classes)}", correct)
+        raise batch.refuse(column, places[found.index(None)], allowed, correct)
     return np.array(places, dtype=np.int64), np.array(found, dtype=np.float64)
-
-
-def _name(cell: Any) -> str | None:
-    return class_name(cell) if isinstance(cell, str | int | float) else None
 
 
 class LabelSurvey:

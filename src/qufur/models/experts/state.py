@@ -225,8 +225,9 @@ class CommitteeState(State):
         nothing = np.tile(self.model.first_output(), (1, len(board.names), 1))
         for id, (predictions, _, terms) in other.said.items():
             more = self.model.output_count - predictions.shape[1]
-            padded = np.pad(predictions, ((0, 0), (0, more)))[None] if alike else nothing
-            said = self.model.bounded_outputs(padded, self.labels)
+            known = alike and not np.allclose(predictions, other.model.first_output())
+            padded = np.pad(predictions, ((0, 0), (0, more)))[None]
+            said = self.model.bounded_outputs(padded, self.labels) if known else nothing
             self._terms[id] = terms
             self.await_labels([id], other.pending[id][None], said, board.aggregation.combine(said))
 
