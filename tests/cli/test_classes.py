@@ -101,9 +101,12 @@ def test_numbers_may_be_classes(work, tmp_path):
     assert {name: record.label for name, record in told.items()} == {n: 1 - int(n[2:]) % 2 for n in told}
 
 
-def test_one_text_among_numbers_is_said(work, tmp_path):
-    _, text = asked(work, tmp_path, labels=[f"{t}" if t != 4 else "n/a" for t in range(90)])
-    assert "Labels in column 'late' are taken for numbers, though 'n/a' in row 5 is none" in text
+@pytest.mark.parametrize("options", [[], ["--label-range", 0, 90]], ids=str)
+def test_text_where_numbers_are_meant_is_said(work, tmp_path, options):
+    labels = ["n/a" if t == 4 or options else f"{t}" for t in range(90)]
+    _, text = asked(work, tmp_path, *options, labels=labels)
+    row = 1 if options else 5
+    assert f"Labels in column 'late' are taken for numbers, though 'n/a' in row {row} is none" in text
     assert not learner_of(tmp_path).model.classifies
 
 
@@ -114,7 +117,6 @@ def test_one_text_among_numbers_is_said(work, tmp_path):
         (["--classes", "yes,,no"], None, "--classes of qufur ask must be two or more different names"),
         (["--classes", "yes,no,yes"], None, "--classes of qufur ask must be two or more different names"),
         ([*NAMES, "--model", "ridge", "--label-range", 0, 1], None, "--model of qufur ask must be experts"),
-        (["--model", "kernel", "--label-range", 0, 1], LATE, "must be experts where labels are classes"),
         ([*NAMES, "--label-range", 0, 1], None, "--label-range of qufur ask must be for numbers"),
         (["--classes", "yes,no"], LATE, "must be one of 'yes', 'no', got 'cancelled' in row 1."),
         ([], ["no"] * 90, "from 2 to 50 classes, got 'no' throughout. Name all classes with --classes"),

@@ -32,9 +32,11 @@ def as_classes(text: str | None, command: str) -> tuple[str, ...] | None:
     return names
 
 
-def surveyed(rows: Rows, target: str | None, classes: tuple[str, ...] | None) -> LabelSurvey:
+def surveyed(
+    rows: Rows, target: str | None, classes: tuple[str, ...] | None, *, numbers: bool = False
+) -> LabelSurvey:
     """Return what looks at the labels of a table, if it has any, as its rows go by."""
-    survey = LabelSurvey(target or "", rows.file.path.name, classes)
+    survey = LabelSurvey(target or "", rows.file.path.name, classes, numbers=numbers)
     if target is not None and target in {*rows.columns, *rows.file.numbers}:
         rows.watch(survey.add)
     return survey
@@ -45,7 +47,7 @@ def on_labels(survey: LabelSurvey, said: tuple[str, ...] | None) -> list[str]:
     classes = survey.classes()
     if classes is not None and said is None:
         return [f"Labels in column {survey.column!r} are text, so classes: {listing(classes)}."]
-    if classes is None and survey.mixed and survey.odd is not None:
+    if classes is None and survey.odd is not None:
         row, cell = survey.odd
         odd = f"though {shown(cell)} in row {row} is none"
         return [f"Labels in column {survey.column!r} are taken for numbers, {odd}; --classes makes classes."]

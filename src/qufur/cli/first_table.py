@@ -52,7 +52,7 @@ def started(data: Path, said: dict[str, Any], columns: Columns, *, quiet: bool) 
     inputs = [name for name in names if name == target or name not in aside]
     check_new(target, inputs, data.name, new=bool(said["--new"]))
     there = target if target in names else None
-    survey = surveyed(rows, there, classes)
+    survey = surveyed(rows, there, classes, numbers=said["--label-range"] is not None)
     encoding = columns.encoding(rows, scale=not model.scales_inputs, target=there, id=said["--id"])
     model = model_of(said, encoding.dim, "qufur ask", classes or survey.classes())
     learner = Learner(model, rule(rows.count), seed=said["--seed"] or 0)

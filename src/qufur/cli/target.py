@@ -60,10 +60,12 @@ def _is_near(one: str, other: str) -> bool:
     (False, False)
     """
     a, b = (heading(name).casefold().translate({ord(c): None for c in " _-"}) for name in (one, other))
-    if a == b or min(len(a), len(b)) < 3 or abs(len(a) - len(b)) > 1:
-        return a == b
+    if min(len(a), len(b)) < 3 or abs(len(a) - len(b)) > 1:
+        return False
     if len(a) > len(b):
         a, b = b, a
+    if a == b:
+        return True
     place = next((place for place, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), len(a))
     if len(a) < len(b):
         return a[place:] == b[place + 1 :]

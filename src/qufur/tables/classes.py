@@ -68,6 +68,8 @@ class LabelSurvey:
         Of the labels, and its table.
     classes
         Those that somebody named; other labels are then refused. None looks for them.
+    numbers
+        Whether somebody said that labels are numbers.
 
     Examples
     --------
@@ -77,11 +79,14 @@ class LabelSurvey:
     ('no', 'yes')
     """
 
-    def __init__(self, column: str, file: str, classes: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self, column: str, file: str, classes: tuple[str, ...] | None = None, *, numbers: bool = False
+    ) -> None:
         self.column, self.file = column, file
         self._named = classes
         self._texts: set[str] = set()
-        self._numbers = False
+        self._numbers = numbers
+        # Row and cell of the first text.
         self.odd: tuple[int, Any] | None = None
 
     def add(self, batch: Batch) -> None:
@@ -103,11 +108,6 @@ class LabelSurvey:
         if self.odd is None:
             place = next(place for place, cell in enumerate(cells) if cell in texts)
             self.odd = batch.row(place), cells[place]
-
-    @property
-    def mixed(self) -> bool:
-        """Whether some labels are text and others numbers."""
-        return self._numbers and bool(self._texts)
 
     def classes(self) -> tuple[str, ...] | None:
         """Return the classes; None for numbers. Text that is neither is refused."""
