@@ -57,7 +57,7 @@ def on_labels(survey: LabelSurvey, said: tuple[str, ...] | None) -> list[str]:
 def read_labels(book: Workbook, batch: Batch, column: str) -> tuple[Any, Any]:
     """Return the places of the labels of a batch and the labels, or say how text can be learned."""
     cells = batch.column(column)
-    if book.classes is None and takes_classes(book.learner) and numbers(cells) is None:
+    if book.classes is None and numbers(cells) is None and takes_classes(book.learner):
         texts = [cell for cell, missing in zip(cells, is_missing(cells), strict=True) if not missing]
         names = ",".join(sorted({class_name(text) for text in texts if isinstance(text, str)}))
         remedy = f"If labels are classes, name all of them, such as `qufur tell … --classes {names[:80]}`."
