@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 
 def main() -> None:
@@ -13,15 +14,21 @@ def main() -> None:
         if error.name not in {"typer", "rich"}:
             raise
         sys.exit(_complain(f"the command line needs {error.name}: install it with  pip install 'qufur[all]'"))
-    try:
-        sys.exit(execute(sys.argv[1:]))
-    except (ValueError, ImportError, OSError) as error:
-        sys.exit(_complain(" ".join(str(error).split())))
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: _say(str(message))
+        try:
+            sys.exit(execute(sys.argv[1:]))
+        except (ValueError, ImportError, OSError) as error:
+            sys.exit(_complain(str(error)))
 
 
 def _complain(message: str) -> int:
-    print(f"qufur: {message}", file=sys.stderr)
+    _say(message)
     return 2
+
+
+def _say(message: str) -> None:
+    print(f"qufur: {' '.join(message.split())}", file=sys.stderr)
 
 
 if __name__ == "__main__":

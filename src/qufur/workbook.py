@@ -12,7 +12,7 @@ import numpy as np
 
 from qufur import snapshot
 from qufur.answer import Answers
-from qufur.arrays import Floats, as_labels
+from qufur.arrays import Floats, Ints, as_labels
 from qufur.errors import OutlierWarning, invalid
 from qufur.ids import KnownIds
 from qufur.learner import Learner
@@ -20,8 +20,9 @@ from qufur.models.base import Id
 from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.storage.versions import History
-from qufur.tables import Batch, Encoding, ids
+from qufur.tables import Batch, Encoding, ids, labels
 from qufur.tables.cells import category, clean_texts, numbers
+from qufur.tables.classes import class_labels, class_name
 from qufur.tables.ids_and_labels import check_once
 from qufur.tables.waiting import Waiting
 from qufur.tables.written import free, heading, unescaped
@@ -44,7 +45,8 @@ class Record(NamedTuple):
     Attributes
     ----------
     label, prediction, probability, largest_loss
-        In the user's units; the others are those of the decision, or NaN if the label was free.
+        In the user's units, classes by their numbers; the others are those of the decision, or NaN if the
+        label was free.
     row
         The input as the model takes it.
     """
@@ -156,6 +158,17 @@ class Workbook:
         return ids(batch, self.id) if self.id else list(range(self.rows + 1, self.rows + 1 + len(batch)))
 
     @property
+    def classes(self) -> tuple[str, ...] | None:
+        """The classes by name, if labels are classes."""
+        return getattr(self.learner.model, "classes", None)
+
+    def read_labels(self, batch: Batch, column: str) -> tuple[Ints, Floats]:
+        """Return the places of rows with a label, and the labels; classes by their numbers."""
+        if self.classes is None:
+            return labels(batch, column, skip_blank=True)
+        return class_labels(batch, column, self.classes, skip_blank=True)
+
+    @property
     def id_column(self) -> str:
         """What the column of ids is called in the files for people who label."""
         return self.id or free("row", {heading(self.target)})
@@ -170,6 +183,8 @@ class Workbook:
     def _is_untold(self, name: Id, label: str | None) -> bool:
         if name not in self.told or label is None:
             return name in self.learner.queries
+        if self.classes is not None:
+            return class_name(label) != self.classes[int(self.told[name].label)]
         number = numbers([label])
         return number is None or number.item() != self.told[name].label
 
@@ -209,7 +224,8 @@ class Workbook:
                 remedy = "Labels are taken for rows that were asked for."
                 raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
         if other and not replace:
-            received = f"{wanted[other[0]]:g} for {other[0]!r}, which has {self.told[other[0]].label:g}"
+            new_one, old_one = map(self.shown, (wanted[other[0]], self.told[other[0]].label))
+            received = f"{new_one} for {other[0]!r}, which has {old_one}"
             raise invalid("label", file, "the one that came before", received, "--replace takes the new one.")
         if not accept_outliers:
             self.refuse_outliers({name: wanted[name] for name in (*new, *other)}, file)
@@ -217,6 +233,10 @@ class Workbook:
         if other:
             self._replace({name: wanted[name] for name in other})
         return Told(len(new), len(wanted) - len(new), len(other))
+
+    def shown(self, label: float) -> str:
+        """Return a label as people write it."""
+        return f"{label:g}" if self.classes is None else repr(self.classes[int(label)])
 
     def refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
         """Complain about the first label that is far out of the range known so far."""
@@ -229,7 +249,8 @@ class Workbook:
         records = {name: Record(label, *queries[name][:3], rows[name]) for name, label in labels.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutlierWarning)  # whoever is here has accepted them
-            self.learner.tell_many(list(labels), np.array(list(labels.values())))
+            decoded = self.learner.model.decode_predictions(np.array(list(labels.values())))
+            self.learner.tell_many(list(labels), decoded)
         self.told |= records
 
     def _replace(self, labels: dict[Id, float]) -> None:

@@ -46,7 +46,9 @@ def test_they_are_known_from_then_on(work, tmp_path):
         assert (code, len(text.splitlines())) == (2, 1)
         assert "must be one that was not asked about before, got the same again" in text
     more = write(tmp_path / "more.csv", range(340, 360))
-    assert "got 'LH340', which was asked about before" in work("ask", more, "-o", tmp_path / "o.csv")[1]
+    assert (
+        "got 'LH340' in row 1, which was asked about before" in work("ask", more, "-o", tmp_path / "o.csv")[1]
+    )
     assert (tmp_path / "s.qufur").read_bytes() == state
     longer = write(tmp_path / "longer.csv", range(290, 360), with_delay=True)
     with out.open() as file:

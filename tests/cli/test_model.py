@@ -6,10 +6,13 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 from tests.cli.test_cli import qufur
-from tests.cli.test_loop import DELAY, SKY, START, WIND, filled, write
+from tests.cli.test_loop import DELAY, LINEAR, SKY, START, WIND, filled, write
 
-from qufur import Experts, Learner, Ridge, Steady, Uniform
+from qufur import Experts, KernelRidge, Learner, Ridge, Steady, Uniform
 from qufur.tables import read
 from qufur.workbook import Workbook
 
@@ -176,3 +179,108 @@ def test_plan_says_where_a_steady_pace_buys(monkeypatch, capsys, tmp_path, table
     labels = [part["labels"]["mean"] for part in result["parts"]]
     assert sum(labels) == pytest.approx(20)
     assert labels[0] > labels[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "model"),
+    [
+        (
+            ["--model", "ridge", "--label-range", 0, 60, "--regularization", 0.5, "--half-life", 70],
+            Ridge(4, intercept=True, label_range=(0, 60), regularization=0.5, half_life=70),
+        ),
+        (
+            ["--model", "kernel", "--label-range", 0, 60],
+            KernelRidge(ConstantKernel(1.0) + RBF(2.0), dim=4, regularization=0.1, label_range=(0, 60)),
+        ),
+        (
+            ["--also", "linear-regression", "--also", "DecisionTreeRegressor"],
+            Experts(4, also=[LinearRegression(), DecisionTreeRegressor()]),
+        ),
+    ],
+    ids=str,
+)
+def test_the_model_is_the_users_choice(work, tmp_path, options, model):
+    out = asked(work, tmp_path, *options)
+    assert Workbook.load(tmp_path / "s.qufur").learner.model == model
+    assert work("tell", filled(out))[0] == 0
+    predicted = tmp_path / "predicted.csv"
+    assert work("predict", write(tmp_path / "june.csv", range(120, 200)), "-o", predicted)[0] == 0
+    with predicted.open(newline="") as file:
+        found = [float(row["prediction"]) for row in csv.DictReader(file)]
+    assert np.sqrt(np.mean((np.array(found) - DELAY[120:200]) ** 2)) < 0.5 * DELAY.std()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--regularization", 0.5], "must be left out with --model experts, which is the default, got 0.5"),
+        (["--half-life", 50], "--half-life of qufur ask must be left out with --model experts, got 50."),
+        (
+            ["--model", "kernel", "--half-life", 50],
+            "left out with --model kernel, got 50. --model ridge takes",
+        ),
+        (["--model", "kernel"], "--label-range of qufur ask must be given with --model kernel, got none."),
+        (["--model", "ridge", "--also", "svr"], "--also of qufur ask must be left out with --model ridge"),
+        (["--model", "ridge", "--label-range", 0, 9, "--regularization", 0], "regularization of Ridge must"),
+        (
+            ["--also", "random-forst"],
+            "regressor of scikit-learn, got 'random-forst'. Did you mean random-fore",
+        ),
+        (["--also", "logistic-regression"], "--also of qufur ask must be the name of a regressor"),
+        (["--also", "zzz"], "One is hist-gradient-boosting."),
+        (["--also", "voting"], "--also of qufur ask must be the name of a regressor of scikit-learn"),
+    ],
+    ids=str,
+)
+def test_a_model_that_means_nothing_is_refused(work, tmp_path, options, message):
+    may, out = write(tmp_path / "may.csv", range(30)), tmp_path / "out.csv"
+    code, text = work("ask", may, "-o", out, *START, *options)
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert message in text
+    assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
+
+
+@pytest.mark.parametrize(
+    "options", [["--model", "kernel", "--regularization", 0.2], ["--half-life", 30, *LINEAR]]
+)
+def test_run_takes_the_model_as_well(monkeypatch, capsys, tmp_path, table, options):
+    arguments = ["--target", "load", "--budget", 20, "--seeds", 1, "--out", tmp_path / "out", "--json"]
+    assert qufur(monkeypatch, "run", table, *arguments, *options) == 0
+    error = {row["rule"]: row["mean squared error"] for row in json.loads(capsys.readouterr().out)["runs"]}
+    assert error["every label"] < error["no labels"]
+    assert qufur(monkeypatch, "run", table, *arguments, *options, "--also", "svr") == 2
+    assert "--also of qufur run must be left out with --model" in capsys.readouterr().err
+
+
+def test_plan_takes_a_kernel(monkeypatch, capsys, tmp_path, table):
+    arguments = ["--target", "load", "--budget", 20, "--seeds", 2, "--out", tmp_path / "out", "--json"]
+    assert qufur(monkeypatch, "plan", table, *arguments, "--model", "kernel") == 0
+    assert json.loads(capsys.readouterr().out)["spend"]["mean"] == pytest.approx(20, abs=4)
+
+
+def test_intervals_are_written(work, tmp_path):
+    linear = ["--model", "ridge", "--label-range", 0, 60]
+    out, predicted = asked(work, tmp_path, *linear), tmp_path / "predicted.csv"
+    june = write(tmp_path / "june.csv", range(120, 200))
+    assert work("tell", filled(out))[0] == 0
+    assert work("predict", june, "-o", predicted, "--interval", 0.8)[0] == 0
+    with predicted.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["flight", "prediction", "low", "high", "uncertainty"]
+    ends = np.array([[float(row[name]) for name in ("low", "prediction", "high")] for row in rows])
+    learner = Workbook.load(tmp_path / "s.qufur").learner
+    assert (np.diff(ends) > 0).all()
+    assert np.ptp(ends[:, 2] - ends[:, 0]) < 1e-3 or ends.max() == 60
+    assert np.mean((ends[:, 0] <= DELAY[120:200]) & (DELAY[120:200] <= ends[:, 2])) > 0.6
+    assert learner.spent == 40
+    code, text = work("predict", june, "-o", predicted, "--interval", 1.5)
+    assert (code, "interval" in text) == (2, True)
+
+
+def test_intervals_without_labels_have_no_ends(work, tmp_path):
+    asked(work, tmp_path)
+    predicted = tmp_path / "predicted.csv"
+    code, text = work("predict", tmp_path / "may.csv", "-o", predicted, "--interval", 0.9)
+    assert (code, "Cells of low and high are empty: too few labels" in text) == (0, True)
+    with predicted.open(newline="") as file:
+        assert {(row["low"], row["high"]) for row in csv.DictReader(file)} == {("", "")}

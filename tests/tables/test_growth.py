@@ -212,12 +212,6 @@ REFUSED = [
         "It is no input yet: leave out --add-column gate.",
     ),
     (
-        later(101, gate=[f"n{j}" for j in range(101)]),
-        {"add": ["gate"]},
-        "column 'gate' of t.csv must be numbers, or at most 100 categories, got more, such as 'n0' in row 1. "
-        "Ids and dates are no inputs: leave out --add-column gate.",
-    ),
-    (
         later(gate=[1, 2]),
         {"add": ["gate"], "aside": ["gate"]},
         "column to add of Growth must be neither of ids nor of labels, got 'gate'.",

@@ -51,7 +51,7 @@ NOTES = {
 }
 NUMBERS = {"numbers", "missing numbers", "codes"}
 SOME = {"npy": NUMBERS} | {ending: {"categories", "missing numbers"} for ending in LIKE_CSV}
-CASES = [(ending, kind) for ending in FORMATS for kind in SOME.get(ending, KINDS)]
+CASES = [(ending, kind) for ending in FORMATS for kind in sorted(SOME.get(ending, KINDS))]
 
 
 def saved(folder, table, ending, target="delay"):

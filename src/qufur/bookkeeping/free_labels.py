@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Floats, Ints
 from qufur.errors import OutlierWarning, invalid
 from qufur.models.base import Id
-from qufur.tables import Batch, ids, labels
+from qufur.tables import Batch, ids
 from qufur.tables.written import column_called
 from qufur.workbook import Record, Workbook
+
+ReadLabels = Callable[[Batch, str], tuple[Ints, Floats]]
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,14 @@ class Labelled:
     blank: int
 
 
-def labelled(book: Workbook, batches: Iterable[Batch]) -> Labelled:
-    """Return the rows of a table that have a label, as inputs."""
+def labelled(book: Workbook, batches: Iterable[Batch], read: ReadLabels) -> Labelled:
+    """Return the rows of a table that have a label, as inputs; `read` says which do, and the labels."""
     file, blank = "", 0
     label: dict[Id, float] = {}
     row: dict[Id, Floats] = {}
     for batch in batches:
         X = book.encoding.encode(batch)
-        places, values = labels(batch, column_called(book.target, batch), skip_blank=True)
+        places, values = read(batch, column_called(book.target, batch))
         names = _names(book, batch, places.tolist(), len(label))
         twice = [name for name, times in Counter(names).items() if times > 1 or name in label]
         if twice:
@@ -65,7 +67,8 @@ def learn(book: Workbook, found: Labelled, *, accept_outliers: bool = False) -> 
     known = [name for name in found.label if name in book.told]
     for name in known:
         if book.told[name].label != found.label[name]:
-            received = f"{found.label[name]:g} for {name!r}, which has {book.told[name].label:g}"
+            new, old = map(book.shown, (found.label[name], book.told[name].label))
+            received = f"{new} for {name!r}, which has {old}"
             remedy = "`qufur tell --replace` takes the new one."
             raise invalid("label", found.file, "the one that came before", received, remedy)
     awaited = [name for name in found.label if name in book.learner.queries]
@@ -82,7 +85,7 @@ def _learn_free(book: Workbook, names: list[Id], found: Labelled) -> None:
     X, y = np.array([found.row[name] for name in names]), np.array([found.label[name] for name in names])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutlierWarning)  # whoever is here has accepted them
-        book.learner.learn(X, y)
+        book.learner.learn(X, book.learner.model.decode_predictions(y))
     rows, unknown = book.learner.state.as_pending(X), math.nan
     book.told |= {
         name: Record(label, unknown, unknown, unknown, row)

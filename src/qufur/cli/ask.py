@@ -11,13 +11,17 @@ import typer
 from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
-from qufur.cli.first_table import check_target, started
+from qufur.cli.first_table import started
 from qufur.cli.growth import grow, on_first_table
 from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table, tables_at
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
+    ALSO,
     BUDGET,
+    CLASSES,
+    HALF_LIFE,
     MODEL,
+    PENALTY,
     TABLE,
     WRITTEN,
     AddColumn,
@@ -32,6 +36,8 @@ from qufur.cli.options import (
     TextColumn,
 )
 from qufur.cli.outputs import check_answered, check_table
+from qufur.cli.predictions import shown_prediction
+from qufur.cli.target import check_target
 from qufur.errors import invalid
 from qufur.rules.from_budget import promise
 from qufur.tables import Batch
@@ -54,6 +60,17 @@ def ask(
     model: Annotated[
         ModelName | None,
         typer.Option(help=f"First: {MODEL[0].lower()}{MODEL[1:]}."),
+    ] = None,
+    regularization: Annotated[
+        float | None, typer.Option(metavar="LAMBDA", help=f"First, {PENALTY[0].lower()}{PENALTY[1:]}.")
+    ] = None,
+    half_life: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="ROWS", help=f"First, {HALF_LIFE[0].lower()}{HALF_LIFE[1:]}."),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"First, {ALSO[0].lower()}{ALSO[1:]}. May be given several times."),
     ] = None,
     alpha: Annotated[
         float | None,
@@ -92,6 +109,12 @@ def ask(
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="First: the column of labels; 'label' by default.")
     ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="First: labels are yet to come, though a column has a like name.")
+    ] = False,
+    classes: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help=f"First: {CLASSES[0].lower()}{CLASSES[1:]}.")
+    ] = None,
     id: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="First: the column that names rows; by default their number."),
@@ -124,6 +147,11 @@ def ask(
     """
     first = {
         "--model": model,
+        "--regularization": regularization,
+        "--half-life": half_life,
+        "--also": also or None,
+        "--classes": classes,
+        "--new": new or None,
         "--budget": budget,
         "--alpha": alpha,
         "--fixed-budget": fixed_budget,
@@ -144,8 +172,8 @@ def ask(
             book = _continued(state, first, columns)
             total, notes = grow(book, source, columns, quiet=json)
         else:
-            book, total = started(source, first, columns, quiet=json)
-            notes = on_first_table(book.encoding)
+            book, total, notes = started(source, first, columns, quiet=json)
+            notes = [*notes, *on_first_table(book.encoding)]
         for digest, name in digests:
             book.note_table(digest, name)
         if not force:
@@ -194,9 +222,10 @@ def _write_batch(book: Workbook, batch: Batch, shown: list[str], write: Write) -
     answers = book.ask(batch)
     places = answers.query.nonzero()[0].tolist()
     columns = [batch.columns[name] for name in shown]
+    said = [shown_prediction(answers.prediction[place]) for place in places]
     write(
-        [answers.id[place], *(column[place] for column in columns), f"{answers.prediction[place]:.6g}", ""]
-        for place in places
+        [answers.id[place], *(column[place] for column in columns), prediction, ""]
+        for place, prediction in zip(places, said, strict=True)
     )
     return len(places)
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from qufur import models
+from qufur.cli.classes import as_classes, on_labels, surveyed
 from qufur.cli.columns import Columns
-from qufur.cli.model import ModelName, check_for_ridge
+from qufur.cli.model import check_for_ridge, check_model, is_experts, model_of
+from qufur.cli.target import check_new, check_target
 from qufur.errors import invalid
 from qufur.learner import Learner
-from qufur.models import Ridge
 from qufur.rules import FixedBudget, Rule, Uniform
 from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
 from qufur.tables.source import Source
-from qufur.tables.written import heading
 from qufur.workbook import Workbook
 
-if TYPE_CHECKING:
-    from qufur.models import Experts
+
+class Start(NamedTuple):
+    """A workbook of which nothing is asked yet, the number of rows of its first table, and what to note."""
+
+    book: Workbook
+    rows: int
+    notes: list[str]
 
 
-def started(data: Source, said: dict[str, Any], columns: Columns, *, quiet: bool) -> tuple[Workbook, int]:
-    """Return a workbook of which nothing is asked yet, and the number of rows of its first table.
+def started(data: Source, said: dict[str, Any], columns: Columns, *, quiet: bool) -> Start:
+    """Return how the work starts.
 
     Parameters
     ----------
@@ -35,26 +38,25 @@ def started(data: Source, said: dict[str, Any], columns: Columns, *, quiet: bool
         Whether no progress is shown.
     """
     # What can be wrong with these is said before a long table is looked at.
-    rule, model = rule_of(said), _model_of(said)
+    classes = as_classes(said["--classes"], "qufur ask")
+    check_model(said, "qufur ask", classes)
+    rule = rule_of(said)
+    # Estimators of the same name are for numbers or for classes, which only the table may say.
+    model = model_of(said | {"--also": None}, 1, "qufur ask", classes)
     columns.check("qufur ask")
     target = said["--target"] or "label"
     check_target(said["--id"], target)
     rows = columns.rows(data, quiet=quiet)
-    there = target if target in rows.columns else None
+    aside = {said["--id"], *(columns.skip or ()), *rows.file.aside()}
+    names = [*rows.columns, *rows.file.numbers]
+    inputs = [name for name in names if name == target or name not in aside]
+    check_new(target, inputs, data.name, new=bool(said["--new"]))
+    there = target if target in names else None
+    survey = surveyed(rows, there, classes, numbers=said["--label-range"] is not None)
     encoding = columns.encoding(rows, scale=not model.scales_inputs, target=there, id=said["--id"])
-    model = dataclasses.replace(model, dim=encoding.dim)
+    model = model_of(said, encoding.dim, "qufur ask", classes or survey.classes())
     learner = Learner(model, rule(rows.count), seed=said["--seed"] or 0)
-    return Workbook(learner, encoding, said["--id"], target), rows.count
-
-
-def _model_of(said: dict[str, Any]) -> Experts | Ridge:
-    """Return the model for inputs of any number of columns, such as 1."""
-    if said["--model"] is not ModelName.ridge:
-        return models.Experts(1, label_range=said["--label-range"])
-    if said["--label-range"] is None:
-        remedy = "Say which is the lowest and which the highest label, such as --label-range 0 100."
-        raise invalid("--label-range", "qufur ask", "given with --model ridge", "none", remedy)
-    return Ridge(1, intercept=True, label_range=said["--label-range"])
+    return Start(Workbook(learner, encoding, said["--id"], target), rows.count, on_labels(survey, classes))
 
 
 def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
@@ -95,7 +97,7 @@ def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
             owner="qufur ask",
             parameter="--budget",
             remedy="--horizon says how many.",
-            steady=said["--model"] is not ModelName.ridge,
+            steady=is_experts(said),
             burst=said["--burst"],
         )
         return Uniform(rule.share or 1.0, budget=rule.limit) if said["--at-random"] else rule
@@ -114,9 +116,3 @@ def _check_left_out(beside: str, said: dict[str, Any], *others: str) -> None:
     for name in others:
         if said[name] is not None:
             raise invalid(name, "qufur ask", f"left out with {beside}", said[name])
-
-
-def check_target(id: str | None, target: str) -> None:
-    """Refuse one column for two things: a file with both could not be told."""
-    if id is not None and heading(id) == heading(target):
-        raise invalid("--target", "qufur ask", "another column than --id", repr(target))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from qufur.bookkeeping.free_labels import Learned, labelled
 from qufur.bookkeeping.free_labels import learn as learn_labels
 from qufur.cli import show
 from qufur.cli.changes import commit
+from qufur.cli.classes import read_labels
 from qufur.cli.columns import Columns
 from qufur.cli.growth import grow
 from qufur.cli.loop import Rows, State, digest_of, locked, opened, tables_at
@@ -44,7 +46,9 @@ def learn(
         source = Source(data, sep, decimal)
         total, notes = grow(book, source, Columns(impute=impute, add_column=add_column), quiet=json)
         rows = Rows(source, None if json else "Reading", text=book.encoding.text is not None, total=total)
-        learned = learn_labels(book, labelled(book, rows), accept_outliers=accept_outliers)
+        learned = learn_labels(
+            book, labelled(book, rows, partial(read_labels, book)), accept_outliers=accept_outliers
+        )
         if learned.free or learned.outstanding:
             commit(book, state, f"learn {data.name}", f"{learned.free + learned.outstanding} labels learned")
     if json:

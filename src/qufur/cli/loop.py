@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -102,9 +102,16 @@ class Rows:
         self.columns = head.columns
         self.count = 0
         self._batches, self._label, self._total = chain([head], batches), label, total
+        self._looks: list[Callable[[Batch], None]] = []
+
+    def watch(self, look: Callable[[Batch], None]) -> None:
+        """Let something look at the batches as they go by."""
+        self._looks.append(look)
 
     def __iter__(self) -> Iterator[Batch]:
         shown = track_rows(self._batches, self._label, self._total) if self._label else self._batches
         for batch in shown:
             self.count += len(batch)
+            for look in self._looks:
+                look(batch)
             yield batch

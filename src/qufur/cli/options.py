@@ -12,7 +12,11 @@ from qufur.tables.embeddings import BERT
 TABLE = "File (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, pattern or -"
 WRITTEN = "CSV, or what its ending says,"
 BUDGET = "a number such as 500, or a share such as 5% or 0.05"
-MODEL = "Experts, many models in one, by default; or ridge, the linear model of the paper"
+MODEL = "Experts, many models in one, by default; or ridge, the linear model of the paper, or kernel"
+CLASSES = "The classes, such as yes,no, where labels are no numbers; by default those in the column of labels"
+PENALTY = "With ridge or kernel: the penalty λ of the coefficients"
+HALF_LIFE = "With ridge: after so many rows a label counts half"
+ALSO = "With experts: a further model, a scikit-learn estimator by name such as hist-gradient-boosting"
 Skip = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Column to leave out. May be given several times."),
@@ -45,6 +49,7 @@ AddColumn = Annotated[
         help="Later: a new column that becomes an input. May be given several times.",
     ),
 ]
+Classes = Annotated[str | None, typer.Option("--classes", metavar="A,B,…", help=f"{CLASSES}.")]
 Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Seeds of streams and coins to average over.")]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Processes.")]
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where tables and figures go.")]

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from qufur import models
 from qufur.cli import show
+from qufur.cli.classes import as_classes
 from qufur.cli.columns import Columns
-from qufur.cli.model import ModelName, check_for_ridge
+from qufur.cli.model import ModelName, check_for_ridge, model_of
 from qufur.cli.options import (
     BUDGET,
     MODEL,
@@ -30,12 +30,13 @@ from qufur.cli.options import (
 )
 from qufur.cli.outputs import check_folder
 from qufur.cli.replay import replayed, title
+from qufur.errors import invalid
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
-from qufur.models import Ridge
 from qufur.planning.outcome import Plan
 from qufur.planning.search import plan as plan_budget
 from qufur.rules.from_budget import as_amount, labels_within
+from qufur.tables.classes import listing
 from qufur.tables.source import Source
 
 AFTERWARDS = (
@@ -48,8 +49,9 @@ def plan(
     budget: Annotated[str, typer.Option(metavar="LABELS", help=f"Labels to buy: {BUDGET}.")],
     model: Annotated[ModelName, typer.Option(help=f"{MODEL}.")] = ModelName.experts,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of labels, if there is one; it is not read.")
+        str | None, typer.Option(metavar="COLUMN", help="Column of labels, if there is one; it is not used.")
     ] = None,
+    classes: Annotated[str | None, typer.Option("--classes", hidden=True)] = None,
     skip: Skip = None,
     categorical: CategoricalColumns = None,
     embedding: EmbeddingColumn = None,
@@ -97,13 +99,14 @@ def plan(
     check_for_ridge(model, "qufur plan", said)
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
     columns.check("qufur plan")
-    linear = model is ModelName.ridge
+    _refuse_classes(as_classes(classes, "qufur plan"))
+    linear = model is not ModelName.experts
     source = Source(data, sep, decimal)
-    stream, notes = replayed(source, columns, target, domain, labelled=False, scale=linear, quiet=json)
+    stream, known, notes = replayed(source, columns, target, domain, labelled=False, scale=linear, quiet=json)
+    _refuse_classes(known)
+    kind = {"--model": model, "--label-range": (label_range or (-1.0, 1.0)) if linear else None}
     found = plan_budget(
-        Ridge(stream.dim, intercept=True, label_range=label_range or (-1.0, 1.0))
-        if linear
-        else models.Experts(stream.dim),
+        model_of(kind, stream.dim, "qufur plan"),
         stream,
         labels_within(budget, stream.horizon, "qufur plan", "--budget"),
         noise=noise,
@@ -121,6 +124,13 @@ def plan(
     print(found)
     print("Scaling was taken from the whole file." if linear else AFTERWARDS)
     print(f"Written: {', '.join(files)}")
+
+
+def _refuse_classes(classes: tuple[str, ...] | None) -> None:
+    if classes is not None:
+        remedy = "A budget is spent evenly; `qufur run` tries it on rows that have labels."
+        received = f"the classes {listing(classes)}, where labels decide which rows are doubtful"
+        raise invalid("labels", "qufur plan", "numbers", received, remedy)
 
 
 def _write(found: Plan, heading: str, out: Path) -> list[str]:

@@ -12,6 +12,7 @@ from qufur.cli.growth import on_prediction
 from qufur.cli.loop import Rows, State, files_of, opened, table, tables_at
 from qufur.cli.options import TABLE, WRITTEN, Decimal, Force, Impute, Json, Separator
 from qufur.cli.outputs import check_answered, check_table
+from qufur.cli.predictions import Predictions
 from qufur.tables import Growth, ids
 from qufur.tables.source import Source
 from qufur.tables.written import free, heading
@@ -21,6 +22,12 @@ def predict(
     data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows.")],
     state: State,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help=f"{WRITTEN} of predictions.")],
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Add low and high, for such a share of labels to lie between: 0.9."
+        ),
+    ] = None,
     text_model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model that reads text, to let it be fetched.")
     ] = None,
@@ -43,13 +50,12 @@ def predict(
     growth = Growth(book.encoding, impute=impute)
     encoding = growth.known
     id = heading(book.id or "row")
-    with table(out, [id, *(free(name, {id}) for name in ("prediction", "uncertainty"))]) as write:
+    predictions = Predictions(book, interval)
+    with table(out, [id, *(free(name, {id}) for name in predictions.headings)]) as write:
         for batch in rows:
             growth.add(batch)
-            X = encoding.encode(batch)
-            columns = ids(batch, book.id), book.learner.predict(X), book.learner.uncertainty(X)
-            write((id, f"{y:.6g}", f"{u:.4g}") for id, y, u in zip(*columns, strict=True))
-    notes = [*rows.file.notes, *on_prediction(growth)]
+            write(zip(ids(batch, book.id), *predictions.columns(encoding.encode(batch)), strict=True))
+    notes = [*rows.file.notes, *on_prediction(growth), *predictions.notes()]
     if json:
         show.print_json({"rows": rows.count, "notes": notes})
         return

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from qufur.cli.classes import surveyed
 from qufur.cli.columns import Columns
 from qufur.streams import Arrays, Stream, Table
 from qufur.tables.source import Source
 
 MOST_CELLS = 20_000_000
 """A file of up to so many cells, 160 MB, is read once and kept; a larger one is read anew for every run."""
+
+
+class Replay(NamedTuple):
+    """A table as a stream, the classes that its labels are the numbers of, if they are, and what to note."""
+
+    stream: Stream
+    classes: tuple[str, ...] | None
+    notes: list[str]
 
 
 def replayed(
@@ -19,8 +30,9 @@ def replayed(
     labelled: bool,
     scale: bool,
     quiet: bool,
-) -> tuple[Stream, list[str]]:
-    """Return a table as a stream of inputs like those of `qufur ask`, and what to note of it.
+    classes: tuple[str, ...] | None = None,
+) -> Replay:
+    """Return a table as a stream of inputs like those of `qufur ask`, in memory if it is not large.
 
     Parameters
     ----------
@@ -34,14 +46,19 @@ def replayed(
         Whether numbers are scaled, for a model that does not do so itself.
     quiet
         Whether no progress is shown.
+    classes
+        Those that labels are; None finds out.
     """
     rows = columns.rows(data, quiet=quiet)
+    survey = surveyed(rows, target, classes)
     encoding = columns.encoding(rows, scale=scale, target=target, domain=domain)
     notes = [*rows.file.notes, *encoding.notes]
     target, domain = (target, domain) if labelled else (None, None)
-    table = Table(data, target, domain=domain, encoding=encoding)
+    found = survey.classes()
+    table = Table(data, target, domain=domain, encoding=encoding, classes=found)
     table.horizon = rows.count
-    return Arrays.of(table) if table.dim * rows.count <= MOST_CELLS else table, notes
+    in_memory = table.dim * rows.count <= MOST_CELLS
+    return Replay(Arrays.of(table) if in_memory else table, found, notes)
 
 
 def label_range(stream: Stream) -> tuple[float, float]:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qufur import models
 from qufur.cli import show
+from qufur.cli.classes import as_classes
 from qufur.cli.columns import Columns
-from qufur.cli.model import ModelName
+from qufur.cli.model import ModelName, check_model, is_experts, model_of
 from qufur.cli.options import (
+    ALSO,
     BUDGET,
+    HALF_LIFE,
     MODEL,
+    PENALTY,
     TABLE,
     CategoricalColumns,
+    Classes,
     Decimal,
     EmbeddingColumn,
     Impute,
@@ -36,10 +41,10 @@ from qufur.errors import invalid
 from qufur.experiments.statistics import Estimate
 from qufur.figures import style
 from qufur.figures.curves import draw_curves
-from qufur.models import Ridge
+from qufur.models import Model, Ridge
 from qufur.rules import Greedy, Threshold
 from qufur.rules.from_budget import as_amount, labels_within
-from qufur.streams import HiddenDomains
+from qufur.streams import HiddenDomains, Stream
 from qufur.sweep.at_budgets import budget_grid
 from qufur.sweep.grid import Grid, ModelOf, StreamOf, sweep
 from qufur.tables.source import Source
@@ -50,7 +55,7 @@ if TYPE_CHECKING:
 
 USUAL = ["5%", "10%", "20%", "30%"]
 MOST_LABELS = 5000
-"""So many rows are learned with every label; experts keep them and take long."""
+"""So many rows are learned with every label; experts and kernels keep them and take long."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +71,13 @@ class Task:
     measure: str
     notes: tuple[str, ...] = ()
     most_labels: float = math.inf
+    loss: str = "mean squared error"
 
 
 def run(
     data: Annotated[Path | None, typer.Argument(help=f"{TABLE}; by default a synthetic stream.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.")] = None,
+    classes: Classes = None,
     skip: Skip = None,
     categorical: CategoricalColumns = None,
     embedding: EmbeddingColumn = None,
@@ -90,7 +97,12 @@ def run(
         ),
     ] = None,
     model: Annotated[
-        ModelName | None, typer.Option(help=f"{MODEL}, which is the default without a file.")
+        ModelName | None, typer.Option(help=f"{MODEL}; ridge is the default without a file.")
+    ] = None,
+    regularization: Annotated[float | None, typer.Option(metavar="LAMBDA", help=f"{PENALTY}.")] = None,
+    half_life: Annotated[int | None, typer.Option(min=1, metavar="ROWS", help=f"{HALF_LIFE}.")] = None,
+    also: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help=f"{ALSO}. May be given several times.")
     ] = None,
     seeds: Seeds = 5,
     jobs: Jobs = 1,
@@ -105,16 +117,27 @@ def run(
     check_folder(out, ["run.csv", "run.png", "run.svg"], data)
     amounts = {text: as_amount(text, "qufur run", "--budget") for text in budget or USUAL}
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
-    source = None if data is None else Source(data, sep, decimal)
-    task = _synthetic(model) if source is None else _file(source, target, domain, columns, model, quiet=json)
+    said = {
+        "--model": model or (ModelName.ridge if data is None else None),
+        "--regularization": regularization,
+        "--half-life": half_life,
+        "--also": also,
+    }
+    names = as_classes(classes, "qufur run")
+    check_model(said, "qufur run", names)
+    task = (
+        _synthetic(said, names)
+        if data is None
+        else _file(Source(data, sep, decimal), target, domain, columns, said, names, quiet=json)
+    )
     stream = task.stream(0)
     budgets = {_share(amount, stream.horizon): text for text, amount in amounts.items()}
     grid, left_out = budget_grid(stream, task.model, list(budgets))
     if stream.horizon > task.most_labels:
-        left_out[EVERY] = f"the experts keep labelled rows, and are slow with more than {MOST_LABELS}."
+        left_out[EVERY] = f"the model keeps labelled rows, and is slow with more than {MOST_LABELS}."
     references = {name: rule for name, rule in _REFERENCES.items() if name not in left_out}
     table = sweep(task.stream, task.model, {**grid, **references}, seeds=range(seeds), jobs=jobs)
-    table = table.with_columns((table["loss"] / table["horizon"]).alias("mean squared error"))
+    table = table.with_columns((table["loss"] / table["horizon"]).alias(task.loss))
     files = _write(task, table, out)
     if json:
         show.print_json(
@@ -145,10 +168,18 @@ def _share(amount: int | float, rows: int) -> float:
     return amount if isinstance(amount, float) else labels / rows
 
 
-def _synthetic(name: ModelName | None) -> Task:
+def _synthetic(said: Mapping[str, Any], classes: tuple[str, ...] | None) -> Task:
+    if classes is not None:
+        raise invalid("--classes", "qufur run", "left out without a file", ",".join(classes))
     title = "Synthetic stream: 20 hidden domains in sequence"
-    kind = models.Experts if name is ModelName.experts else Ridge
-    return Task(title, HiddenDomains.scripts, lambda stream: kind(stream.dim), "regret")
+
+    def model(stream: Stream) -> Model:
+        if said["--model"] is ModelName.ridge:
+            return Ridge(stream.dim, regularization=said["--regularization"], half_life=said["--half-life"])
+        given = None if is_experts(said) else (-1.0, 1.0)
+        return model_of({**said, "--label-range": given}, stream.dim, "qufur run")
+
+    return Task(title, HiddenDomains.scripts, model, "regret")
 
 
 def _file(
@@ -156,39 +187,38 @@ def _file(
     target: str | None,
     domain: str | None,
     columns: Columns,
-    model: ModelName | None,
+    said: Mapping[str, Any],
+    classes: tuple[str, ...] | None,
     *,
     quiet: bool,
 ) -> Task:
     if target is None:
         raise invalid("--target", "qufur run", "given with a file", "none", "Name the column of labels.")
     columns.check("qufur run")
-    linear = model is ModelName.ridge
-    replay, notes = replayed(path, columns, target, domain, labelled=True, scale=linear, quiet=quiet)
-    low, high = label_range(replay)
+    least_squares = not is_experts(said)
+    stream, classes, notes = replayed(
+        path, columns, target, domain, labelled=True, scale=least_squares, quiet=quiet, classes=classes
+    )
+    low, high = label_range(stream)
     if low == high:
-        raise invalid(
-            f"column {target!r}", path.name, "of at least two different labels", f"{low:g} throughout"
-        )
+        received = f"{low:g} throughout" if classes is None else f"{classes[int(low)]!r} throughout"
+        raise invalid(f"column {target!r}", path.name, "of at least two different labels", received)
+    said = {**said, "--label-range": (low, high) if least_squares else None}
+    numbers = None if classes is None else tuple(range(len(classes)))
+    measure = "mean squared error" if classes is None else "error rate"
     task = Task(
-        title(replay, path.name),
-        lambda _: replay,
-        lambda stream: models.Experts(stream.dim),
-        "mean squared error",
+        title(stream, path.name),
+        lambda _: stream,
+        lambda stream: model_of(said, stream.dim, "qufur run", numbers),
+        measure,
         tuple(notes),
-        most_labels=MOST_LABELS,
+        most_labels=math.inf if said["--model"] is ModelName.ridge else MOST_LABELS,
+        loss=measure,
     )
-    if not linear:
+    if not least_squares:
         return task
-    return replace(
-        task,
-        model=lambda stream: Ridge(stream.dim, intercept=True, label_range=(low, high)),
-        notes=(
-            *notes,
-            f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file.",
-        ),
-        most_labels=math.inf,
-    )
+    note = f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file."
+    return replace(task, notes=(*notes, note))
 
 
 def _write(task: Task, table: pl.DataFrame, out: Path) -> list[str]:

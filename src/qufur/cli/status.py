@@ -7,14 +7,17 @@ from dataclasses import asdict
 from qufur.cli import show
 from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
+from qufur.cli.target import on_telling_columns
 
 
 def status(state: State, json: Json = False) -> None:
     """Show budget, outstanding labels, the estimated error and where new domains seem to begin."""
     book = opened(state)
     report = book.learner.report()
+    notes = on_telling_columns(book)
     if json:
-        show.print_json(asdict(report) | {"outstanding_ids": list(book.learner.outstanding)})
+        own = {"outstanding_ids": list(book.learner.outstanding)} | ({"notes": notes} if notes else {})
+        show.print_json(asdict(report) | own)
         return
     print(f"{state}: {book.rows} rows, {book.encoding.dim} inputs, labels in column {book.target!r}\n")
     print(report)
@@ -22,3 +25,5 @@ def status(state: State, json: Json = False) -> None:
     if waiting:
         few = ", ".join(map(str, waiting[:10])) + (", …" if len(waiting) > 10 else "")
         print(f"{'outstanding':14}{few}")
+    for note in notes:
+        print(note)

@@ -130,7 +130,8 @@ class Ledger:
         known = largest_loss > 0
         self.beyond, self.loss_seen = int((after > largest_loss)[known].sum()), float(after.sum())
         self.errors = Errors()
-        self.errors.add(abs(prediction - new), probability)
+        if not self._model.classifies:
+            self.errors.add(abs(prediction - new), probability)
         rows = (old != new) & known
         if self._estimate is None or not rows.any():
             return

@@ -136,7 +136,8 @@ def _at_random(learner: Learner, X: Floats) -> tuple[float, ...]:
 
 def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
     yield "labels", list(_labels(found))
-    yield "mean loss", list(_loss(found))
+    classes = found.standing is not None and not found.standing.squared
+    yield "error rate" if classes else "mean loss", list(_loss(found))
     if found.saved is not None:
         yield "random?", list(_against_random(found, found.saved))
     if found.fit is not None:
@@ -204,7 +205,8 @@ def _noise(fit: Fit) -> str:
 def _penalty(fit: Fit) -> str:
     if fit.suggested is None:
         return f"{fit.regularization:.3g}; the labels do not say what would be better"
-    return f"{fit.regularization:.3g}; for the next run the labels suggest σ²/τ² = {fit.suggested:.3g}"
+    suggested = f"σ²/τ² = {fit.suggested:.3g} (--regularization)"
+    return f"{fit.regularization:.3g}; for the next run the labels suggest {suggested}"
 
 
 def _fits(fit: Fit) -> str:
@@ -233,7 +235,7 @@ def _experts(standing: Standing) -> Iterator[str]:
     if standing.is_worse_than(constant):
         yield (
             "worse than a constant: buy more labels, give inputs that say more, "
-            "or add a model of your own with Experts(also=[...])"
+            "or add a model of your own with Experts(also=[...]), at the command line --also"
         )
     if standing.random_would_do:
         yield (

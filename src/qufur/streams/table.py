@@ -14,6 +14,7 @@ from qufur.streams.base import Chunk, Stream
 from qufur.streams.scaled import Summary
 from qufur.tables import Batch, Encoding, labels, open_table
 from qufur.tables.batch import spread
+from qufur.tables.classes import class_labels
 from qufur.tables.plain import plain_numbers
 
 _ROWS = 4096
@@ -40,6 +41,8 @@ class Table(Stream):
     encoding
         What becomes of columns of mixed kinds, in the place of `features` and `skip`. Without it every cell
         must be a finite number, which is taken as it is; true is 1 and false is 0.
+    classes
+        With an encoding: the classes that are in the target; labels are their numbers, from 0 on.
 
     Examples
     --------
@@ -62,9 +65,10 @@ class Table(Stream):
         skip: Sequence[str] = (),
         domain: str | None = None,
         encoding: Encoding | None = None,
+        classes: Sequence[str] | None = None,
     ) -> None:
         self._file = open_table(path)
-        self._encoding = encoding
+        self._encoding, self._classes = encoding, classes
         self.target, self.domain = target, domain or self._file.domain
         if encoding is not None:
             features = list(dict.fromkeys(column.name for column in encoding.columns))
@@ -95,10 +99,15 @@ class Table(Stream):
 
     def _read(self, batch: Batch, extras: list[str]) -> tuple[Floats, dict[str, Floats]]:
         if self._encoding is not None:
-            return self._encoding.encode(batch), {name: labels(batch, name)[1] for name in extras}
+            return self._encoding.encode(batch), {name: self._labels(batch, name) for name in extras}
         block = plain_numbers(batch, [*self.features, *extras])
         X = np.ascontiguousarray(block[:, : self.dim])
         return X, {name: block[:, self.dim + j].copy() for j, name in enumerate(extras)}
+
+    def _labels(self, batch: Batch, name: str) -> Floats:
+        if self._classes is not None and name == self.target:
+            return class_labels(batch, name, self._classes)[1]
+        return labels(batch, name)[1]
 
     def _whole(self, values: Floats, batch: Batch) -> Ints:
         odd = np.flatnonzero((values % 1 != 0) | (abs(values) > 2**53))

@@ -14,6 +14,8 @@ from qufur.rules.from_budget import labels_of
 from qufur.streams import Stream
 from qufur.sweep.grid import Grid, ModelOf, RuleOf
 
+LABELS_DECIDE = "for classes Δ depends on labels, so inputs alone do not say what spends the budget."
+
 
 def budget_grid(stream: Stream, model: ModelOf, shares: Sequence[float]) -> tuple[Grid, dict[str, str]]:
     """Return a grid for `sweep` whose parameter is the share of the stream's labels that may be bought.
@@ -27,7 +29,10 @@ def budget_grid(stream: Stream, model: ModelOf, shares: Sequence[float]) -> tupl
         usable = []
         for share in shares:
             try:
-                kind.for_budget(labels_of(share, stream.horizon), stream.horizon, _domains(stream))
+                rule = kind.for_budget(labels_of(share, stream.horizon), stream.horizon, _domains(stream))
+                if not isinstance(rule, Rule) and not model(stream).label_free:
+                    left_out[kind.__name__] = LABELS_DECIDE
+                    break
                 usable.append(share)
             except ValueError as reason:
                 left_out.setdefault(kind.__name__, str(reason))

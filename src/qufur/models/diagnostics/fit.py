@@ -81,13 +81,13 @@ def _misfit(tests: MisfitTests, slow: bool) -> tuple[str, ...]:
     if peak[DRIFT] > ALARM and not slow:
         found.append(
             f"Recent errors predict the next ones ({_odds(peak[DRIFT])}): the target may be moving, or differ"
-            " from one part of the stream to the next; let the model forget (half_life), or tell the parts"
-            " apart."
+            " from one part of the stream to the next; let the model forget (half_life, --half-life), or tell"
+            " the parts apart."
         )
     elif (bend := max(peak[BEND], peak[SKEW])) > ALARM:
         found.append(
             f"Errors bend with the prediction ({_odds(bend)}): the target may not be linear in these"
-            " features; try KernelRidge, or more features."
+            " features; try KernelRidge (--model kernel), or more features."
         )
     if peak[BIAS] > ALARM:
         side = "above" if tests.sums[BIAS] > 0 else "below"

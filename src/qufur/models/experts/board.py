@@ -115,6 +115,13 @@ class Board:
             self._panel.take_over_slow(board._panel)
             self._to_fit_again.remove("slow")
 
+    def take_over(self, board: Board) -> None:
+        """Go on with weights and losses of a board of fewer classes, whose experts have the same names."""
+        self.aggregation.restore(board.aggregation.arrays())
+        self.record.restore(board.record.arrays())
+        self.curve.restore(board.curve.arrays())
+        self.class_errors.take_over(board.class_errors)
+
     def forget_record(self) -> None:
         """Let nothing be known of what was said, as at the start, or since labels were others."""
         self.record = TrackRecord(len(self.names))

@@ -65,6 +65,10 @@ class ClassErrors:
             for name, (labels, weight, wrong, squares) in zip(names, self._sums.tolist(), strict=True)
         )
 
+    def take_over(self, other: ClassErrors) -> None:
+        """Go on from the errors of fewer classes, the first of these."""
+        self._sums[: len(other._sums)] = other._sums
+
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything as named arrays."""
         return {"sums": self._sums}

@@ -227,6 +227,28 @@ class CommitteeState(State):
         self.relearn(rows, labels)
         self.novelty.outdate()
 
+    def take_over(self, other: CommitteeState) -> None:
+        """Go on from a state whose model has fewer classes, the first of these, or none and no label."""
+        self.further = other.further
+        self.scaling.restore(*other.scaling.save())
+        self.labelled.restore(other.labelled.arrays(), self.scaling.dim)
+        self.labels.take_in(self.labelled.first().y)
+        if not self.scaling.dim:
+            return
+        board, former = self.board, other.board
+        alike = other.model.classifies and board.names == former.names
+        if alike:
+            board.take_over(former)
+        board.fit_all(self.scaling.units)
+        nothing = np.tile(self.model.first_output(), (1, len(board.names), 1))
+        for id, (predictions, _, terms) in other.said.items():
+            more = self.model.output_count - predictions.shape[1]
+            known = alike and (predictions != other.model.first_output()).any()
+            padded = np.pad(predictions, ((0, 0), (0, more)))[None]
+            said = self.model.bounded_outputs(padded, self.labels) if known else nothing
+            self._terms[id] = terms
+            self.await_labels([id], other.pending[id][None], said, self.combine(said))
+
     def advance(self, count: int) -> None:
         """Take note of the one input that was next; look-aheads do so themselves."""
         if self._last is not None:

@@ -1,0 +1,250 @@
+"""Labels that are classes, on the command line: named, found, told, predicted and judged."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from tests.cli.test_cli import qufur
+
+from qufur import Experts, Learner, Steady
+from qufur.snapshot import encode
+from qufur.workbook import Workbook
+
+pytestmark = pytest.mark.usefixtures("few_trees")
+RNG = np.random.default_rng(3)
+WIND = RNG.normal(size=90).round(3)
+LATE = np.where(WIND > 0.2, "yes", "no").astype(object)
+LATE[::15] = "cancelled"
+START = ["--id", "flight", "--target", "late", "--budget", 24, "--horizon", 90]
+NAMES = ["--classes", "yes,no,cancelled"]
+
+
+def write(path, rows, labels=None):
+    """Write flights, with a column of labels if there are any."""
+    lines = [[f"LH{t}", WIND[t], *([labels[t]] if labels is not None else [])] for t in rows]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["flight", "wind", *(["late"] if labels is not None else [])], *lines])
+    return path
+
+
+def filled(path, labels=LATE):
+    """Fill in the classes, as an annotator would."""
+    rows = table(path)
+    done = path.with_name("labels.csv")
+    with done.open("w", newline="") as file:
+        lines = ([row["flight"], labels[int(row["flight"][2:])]] for row in rows)
+        csv.writer(file).writerows([["flight", "late"], *lines])
+    return done
+
+
+def table(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def asked(work, tmp_path, *options, rows=range(60), labels=None):
+    out = tmp_path / "out.csv"
+    code, text = work("ask", write(tmp_path / "may.csv", rows, labels), "-o", out, *START, *options)
+    assert code == 0, text
+    return out, text
+
+
+def learner_of(tmp_path):
+    return Workbook.load(tmp_path / "s.qufur").learner
+
+
+def test_the_loop_is_a_learner_of_classes(work, tmp_path):
+    out, _ = asked(work, tmp_path, *NAMES)
+    learner = Learner(Experts(1, classes=["yes", "no", "cancelled"]), Steady(24, 90))
+    answers = learner.ask_many(WIND[:60, None], ids=[f"LH{t}" for t in range(60)])
+    assert [row["flight"] for row in table(out)] == list(learner.outstanding)
+    assert {row["prediction"] for row in table(out)} == {"yes"}
+    assert work("tell", filled(out))[0] == 0
+    learner.tell_many(list(learner.outstanding), LATE[:60][answers.query])
+    june, predicted = write(tmp_path / "june.csv", range(60, 90)), tmp_path / "predicted.csv"
+    assert work("predict", june, "-o", predicted)[0] == 0
+    found = table(predicted)
+    columns = [f"probability of {name}" for name in ("yes", "no", "cancelled")]
+    assert list(found[0]) == ["flight", "prediction", *columns, "uncertainty"]
+    X = WIND[60:, None]
+    assert [row["prediction"] for row in found] == learner.predict(X).tolist()
+    shares = np.array([[float(row[name]) for name in columns] for row in found])
+    np.testing.assert_allclose(shares, learner.predict_proba(X), atol=1e-4)
+    assert work("ask", june, "-o", out)[0] == 0
+    learner.ask_many(X, ids=[f"LH{t}" for t in range(60, 90)])
+    assert [row["flight"] for row in table(out)] == list(learner.outstanding)
+    assert {row["prediction"] for row in table(out)} >= {"yes", "no"}
+    work("tell", filled(out))
+    text = work("status")[1]
+    assert "error rate    0." in text
+    errors = json.loads(work("status", "--json")[1])["standing"]["class_errors"]
+    judged = [LATE[int(name[2:])] for name in Workbook.load(tmp_path / "s.qufur").told if int(name[2:]) >= 60]
+    found = {name: labels for name, labels, *_ in errors}
+    assert found == {name: judged.count(name) for name in found}
+
+
+def test_classes_are_found_in_the_first_table(work, tmp_path):
+    labels = LATE.copy()
+    labels[3] = ""
+    _, text = asked(work, tmp_path, labels=labels)
+    assert "Labels in column 'late' are text, so classes: 'cancelled', 'no', 'yes'.\n" in text
+    assert learner_of(tmp_path).model == Experts(1, classes=["cancelled", "no", "yes"])
+
+
+def test_numbers_may_be_classes(work, tmp_path):
+    """Written as 1, 1.0 or true, in any format."""
+    out, _ = asked(work, tmp_path, "--classes", "0, 1", labels=["1.0", "0"] * 45)
+    assert work("tell", filled(out, ["1", "0.0"] * 45))[0] == 0
+    told = Workbook.load(tmp_path / "s.qufur").told
+    assert {name: record.label for name, record in told.items()} == {n: 1 - int(n[2:]) % 2 for n in told}
+
+
+@pytest.mark.parametrize("options", [[], ["--label-range", 0, 90]], ids=str)
+def test_text_where_numbers_are_meant_is_said(work, tmp_path, options):
+    labels = ["n/a" if t == 4 or options else f"{t}" for t in range(90)]
+    _, text = asked(work, tmp_path, *options, labels=labels)
+    row = 1 if options else 5
+    assert f"Labels in column 'late' are taken for numbers, though 'n/a' in row {row} is none" in text
+    assert not learner_of(tmp_path).model.classifies
+
+
+@pytest.mark.parametrize(
+    ("options", "labels", "message"),
+    [
+        (["--classes", "yes"], None, "--classes of qufur ask must be two or more different names"),
+        (["--classes", "yes,,no"], None, "--classes of qufur ask must be two or more different names"),
+        (["--classes", "yes,no,yes"], None, "--classes of qufur ask must be two or more different names"),
+        ([*NAMES, "--model", "ridge", "--label-range", 0, 1], None, "--model of qufur ask must be experts"),
+        ([*NAMES, "--label-range", 0, 1], None, "--label-range of qufur ask must be for numbers"),
+        (["--classes", "yes,no"], LATE, "must be one of 'yes', 'no', got 'cancelled' in row 1."),
+        ([], ["no"] * 90, "from 2 to 50 classes, got 'no' throughout. Name all classes with --classes"),
+        ([], [f"v{t}" for t in range(90)], "from 2 to 50 classes, got more, such as 'v0' in row 1."),
+    ],
+    ids=str,
+)
+def test_a_start_that_does_not_work(work, tmp_path, options, labels, message):
+    may, out = write(tmp_path / "may.csv", range(60), labels), tmp_path / "out.csv"
+    code, text = work("ask", may, "-o", out, *START, *options)
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert message in text
+    assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
+
+
+def test_an_unknown_class_is_refused_and_nothing_learned(work, tmp_path):
+    out, _ = asked(work, tmp_path, "--classes", "yes,no")
+    before = (tmp_path / "s.qufur").read_bytes()
+    code, text = work("tell", filled(out))
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "must be one of 'yes', 'no', got 'cancelled' in row" in text
+    assert text.endswith("Correct it, leave it blank, or name it with --classes.\n")
+    code, text = work("tell", filled(out), "--classes", "yes,cancelled")
+    assert (code, "must be those there are, 'yes', 'no', and more" in text) == (2, True)
+    assert (tmp_path / "s.qufur").read_bytes() == before
+
+
+def test_a_new_class_keeps_what_was_told(work, tmp_path):
+    out, _ = asked(work, tmp_path, "--classes", "yes,no")
+    labels = filled(out)
+    lines = labels.read_text().splitlines()
+    some = tmp_path / "some.csv"
+    some.write_text("\n".join([line for line in lines if "cancelled" not in line]))
+    assert work("tell", some)[0] == 0
+    before = Workbook.load(tmp_path / "s.qufur")
+    code, text = work("tell", labels, *NAMES)
+    assert (code, "0 labels are outstanding." in text) == (0, True)
+    after = Workbook.load(tmp_path / "s.qufur")
+    assert after.classes == ("yes", "no", "cancelled")
+    assert {name: after.told[name].label for name in before.told} == {
+        name: record.label for name, record in before.told.items()
+    }
+    assert (after.learner.spent, after.rows) == (before.learner.spent, before.rows)
+    assert np.ptp(after.learner.predict_proba(WIND[:, None])[:, 0]) > 0.5
+    assert "too early to say: nothing was asked for since the first label came" in work("status")[1]
+
+
+def test_labels_that_turn_out_to_be_classes_keep_what_was_paid(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    before, labels = (tmp_path / "s.qufur").read_bytes(), filled(out)
+    code, text = work("tell", labels)
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert "name all of them, such as `qufur tell … --classes cancelled,no,yes`. Nothing is lost." in text
+    assert (tmp_path / "s.qufur").read_bytes() == before
+    assert work("tell", labels, *NAMES)[0] == 0
+    book = Workbook.load(tmp_path / "s.qufur")
+    assert (book.classes, book.learner.outstanding) == (("yes", "no", "cancelled"), ())
+    assert len(book.told) == book.learner.spent == len(table(out))
+    learner = Learner(book.learner.model, Steady(24, 90))
+    learner.learn([record.row for record in book.told.values()], [LATE[int(name[2:])] for name in book.told])
+    found = book.learner.predict(WIND[:, None])
+    assert (found == learner.predict(WIND[:, None])).mean() > 0.9
+    assert "error rate    unknown" in work("status")[1]
+    assert work("ask", write(tmp_path / "june.csv", range(60, 90)), "-o", out)[0] == 0
+    assert work("tell", filled(out))[0] == 0
+    assert "error rate    0" in work("status")[1]
+
+
+def test_numbers_that_were_told_stay_numbers(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    work("tell", filled(out, range(90)))
+    code, text = work("tell", filled(out), *NAMES)
+    assert (code, "--classes of qufur must be left out where labels are numbers" in text) == (2, True)
+
+
+def test_another_class_is_refused_or_replaced(work, tmp_path):
+    out, _ = asked(work, tmp_path, *NAMES)
+    wrong = LATE.copy()
+    first = int(table(out)[0]["flight"][2:])
+    wrong[first] = "yes" if wrong[first] != "yes" else "no"
+    work("tell", filled(out, wrong))
+    code, text = work("tell", filled(out))
+    received = f"got {LATE[first]!r} for 'LH{first}', which has {wrong[first]!r}."
+    assert (code, received in text) == (2, True)
+    assert work("tell", filled(out), "--replace")[0] == 0
+    learner = learner_of(tmp_path)
+    learned = learner.state.labelled.first().y.astype(int)
+    assert [learner.model.classes[number] for number in learned] == [
+        LATE[int(row["flight"][2:])] for row in table(out)
+    ]
+    assert len(encode(learner)[1]["ledger.errors"]) == 0
+
+
+def test_what_was_told_may_be_written_over(work, tmp_path):
+    out, _ = asked(work, tmp_path, *NAMES)
+    work("tell", filled(out))
+    filled(out).replace(out)
+    assert work("ask", write(tmp_path / "june.csv", range(60, 90)), "-o", out)[0] == 0
+
+
+def test_run_counts_wrong_classes(monkeypatch, capsys, tmp_path):
+    may, out = write(tmp_path / "may.csv", range(30), LATE), tmp_path / "out"
+    arguments = ["--target", "late", "--skip", "flight", "--budget", 8, "--seeds", 1, "--out", out, "--json"]
+    assert qufur(monkeypatch, "run", may, *arguments) == 0
+    result = json.loads(capsys.readouterr().out)
+    error = {row["rule"]: row["error rate"] for row in result["runs"]}
+    assert error["no labels"] == np.mean(LATE[:30] != "cancelled")
+    assert error["every label"] < 0.6
+    assert {"QuFUR", "Threshold"} <= set(result["left_out"])
+
+
+@pytest.mark.parametrize("options", [["--target", "late"], ["--classes", "a,b"]], ids=str)
+def test_plan_is_for_numbers(monkeypatch, capsys, tmp_path, options):
+    may, out = write(tmp_path / "may.csv", range(60), LATE), tmp_path / "out"
+    assert qufur(monkeypatch, "plan", may, "--skip", "flight", "--budget", 9, "--out", out, *options) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("qufur: labels of qufur plan must be numbers, got the classes '")
+    assert not out.exists()
+
+
+def test_an_interval_is_for_numbers(work, tmp_path):
+    asked(work, tmp_path, *NAMES)
+    code, text = work("predict", tmp_path / "may.csv", "-o", tmp_path / "p.csv", "--interval", 0.9)
+    assert (code, "--interval of qufur predict must be left out for classes" in text) == (2, True)
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_lists_are_no_classes(work, tmp_path):
+    data = tmp_path / "may.jsonl"
+    data.write_text("".join(f'{{"wind": {t}, "label": [{t}, 2.5]}}\n' for t in range(9)))
+    code, text = work("ask", data, "-o", tmp_path / "out.csv", "--budget", 5, "--classes", "0,1")
+    assert (code, "must be one of '0', '1', got [0, 2.5] in row 1." in text) == (2, True)
