@@ -50,7 +50,7 @@ def test_sums_are_of_what_was_said_whenever_the_label_comes(classes, tmp_path):
     for t in range(150):
         answer = learner.ask(X[t])
         if answer.query:
-            predictions, combined, _ = learner.state.said[t]
+            predictions, combined, *_ = learner.state.said[t]
             shown, known = [*predictions, combined], np.ptp(predictions, axis=0).any()
             said[t] = (
                 [float(s[0]) if classes is None else int(np.argmax(s)) for s in shown],
