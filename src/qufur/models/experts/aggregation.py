@@ -120,20 +120,21 @@ class LevelledWeights(PolynomialWeights):
         self.forget_errors()
 
     def forget_errors(self) -> None:
-        self._errors, self._counts = np.zeros((2, len(self.half_lives)))
+        self._set_errors(np.zeros((2, len(self.half_lives))))
 
-    @property
-    def _levels(self) -> Floats:
-        return np.append(0.0, self._errors / (self._counts + 1))
+    def _set_errors(self, sums: Floats) -> None:
+        self._errors, self._counts = sums
+        self._levels = np.append(0.0, self._errors / (self._counts + 1))
+        self._level = float(self._choice.weights @ self._levels)
 
     def combine(self, said: Floats) -> Floats:
-        return super().combine(said) + self._choice.weights @ self._levels
+        return super().combine(said) + self._level
 
     def update(self, said: Floats, label: float, importance: float) -> None:
         mixed = float(self.weights @ said[:, 0])
         self._choice.update((mixed + self._levels)[:, None], label, importance)
         kept = 0.5 ** (1 / self.half_lives)
-        self._errors, self._counts = kept * self._errors + (label - mixed), kept * self._counts + 1
+        self._set_errors(np.array([kept * self._errors + (label - mixed), kept * self._counts + 1]))
         super().update(said, label, importance)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -143,8 +144,8 @@ class LevelledWeights(PolynomialWeights):
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         super().restore(arrays)
         check_shapes(arrays, {"levels": (2, "h")}, h=len(self.half_lives))
-        self._errors, self._counts = arrays["levels"]
         self._choice.restore(under("choice.", arrays))
+        self._set_errors(arrays["levels"])
 
 
 class ExponentialWeights(Aggregation):
