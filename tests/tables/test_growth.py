@@ -11,7 +11,8 @@ from tests.refusals import refusal
 from tests.tables.test_tables import TABLES, fuzzed, write
 
 from qufur.tables import Batch, Encoding, Growth, read
-from qufur.tables.columns import Categorical, Missing, Numeric
+from qufur.tables.categories import Categorical
+from qufur.tables.columns import Missing, Numeric
 
 FIRST = Batch({"wind": [1, 3], "sky": ["fog", "storm"], "height": [7, 7]}, 1, "first.csv")
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from qufur.errors import invalid
 
 Column = list[Any] | NDArray[Any]
+CORRECT = "Correct the cell or drop the row."
 FILL = "Fill it, drop the row, or give --impute."
 
 

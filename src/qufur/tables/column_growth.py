@@ -10,8 +10,9 @@ import numpy as np
 
 from qufur.arrays import LARGEST, Floats
 from qufur.tables.batch import Batch, Column
+from qufur.tables.categories import Categorical
 from qufur.tables.cells import category, first_other, is_missing, listed, numbers_or_nan, vectors
-from qufur.tables.columns import Categorical, Kind, Missing, Numeric, Part
+from qufur.tables.columns import Kind, Missing, Numeric, Part
 from qufur.tables.moments import Moments
 from qufur.tables.survey import MOST_CATEGORIES
 

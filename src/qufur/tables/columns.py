@@ -9,22 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qufur.arrays import LARGEST, Bools, Floats, Ints
-from qufur.tables.batch import FILL, Batch, Column
-from qufur.tables.cells import (
-    category,
-    first_bad,
-    first_other,
-    is_missing,
-    listed,
-    numbers,
-    numbers_or_nan,
-    vectors,
-)
-from qufur.tables.hashed import Hashed
+from qufur.arrays import LARGEST, Bools, Floats
+from qufur.tables.batch import CORRECT, FILL, Batch, Column
+from qufur.tables.categories import Categorical, Hashed
+from qufur.tables.cells import first_bad, is_missing, numbers, numbers_or_nan, vectors
 from qufur.tables.text_vectors import text_vectors
 
-CORRECT = "Correct the cell or drop the row."
 NO_NUMBER = "Correct the cell, drop the row, or give --impute, which takes it as empty."
 
 
@@ -184,64 +174,6 @@ class Text(Numeric):
     @property
     def _read(self) -> Callable[[Column], Floats | None]:
         return partial(text_vectors, model=self.model, length=len(self.mean))
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """A category per cell, one-hot; one that is not among the categories is all zeros.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    categories
-        Those of one table, sorted; later ones have an entry of their own.
-    blanks
-        Whether missing cells are a category of their own.
-    """
-
-    name: str
-    categories: tuple[str, ...]
-    blanks: bool = False
-    kind: ClassVar[str] = "categorical"
-    note: ClassVar[str] = ""
-
-    @property
-    def names(self) -> list[str]:
-        """One per column of x."""
-        own = [f"{self.name}={category}" for category in self.categories]
-        return [*own, f"{self.name} missing"] if self.blanks else own
-
-    @property
-    def before(self) -> list[float]:
-        """What the columns of x were for rows that came before this entry."""
-        return [0.0] * len(self.names)
-
-    @property
-    def tells_missing(self) -> bool:
-        """Whether an indicator says where cells are missing."""
-        return self.blanks
-
-    def encode(self, batch: Batch, impute: bool) -> Floats:
-        """Return the columns of x."""
-        codes = self._codes(batch, impute)
-        onehot = np.zeros((len(codes), len(self.categories) + self.blanks))
-        known = np.flatnonzero(codes >= 0)
-        onehot[known, codes[known]] = 1.0
-        return onehot
-
-    def _codes(self, batch: Batch, impute: bool) -> Ints:
-        column = batch.cells(self.name, impute)
-        other = first_other(column)
-        if other is not None:
-            raise batch.refuse(self.name, other, "text or numbers", CORRECT)
-        cells = listed(column)
-        if None in cells and not impute:
-            raise batch.refuse(self.name, cells.index(None), "a category in every row", FILL)
-        place = {name: code for code, name in enumerate(self.categories)}
-        missing = len(self.categories) if self.blanks else -1
-        codes = {cell: missing if cell is None else place.get(category(cell), -1) for cell in set(cells)}
-        return np.fromiter(map(codes.__getitem__, cells), np.int64, len(cells))
 
 
 @dataclass(frozen=True)

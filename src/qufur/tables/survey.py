@@ -11,6 +11,7 @@ from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.tables.amounts import Amount, AmountGuess
 from qufur.tables.batch import Batch, Column, bad_cell, shown
+from qufur.tables.categories import Categorical, Hashed
 from qufur.tables.cells import (
     category,
     first_bad,
@@ -22,9 +23,8 @@ from qufur.tables.cells import (
     numbers,
     vectors,
 )
-from qufur.tables.columns import KINDS, Categorical, Kind, Numeric, Text
+from qufur.tables.columns import KINDS, Kind, Numeric, Text
 from qufur.tables.dates import DateGuess, Dates
-from qufur.tables.hashed import Hashed
 from qufur.tables.moments import Moments
 from qufur.tables.text_vectors import text_vectors
 
