@@ -115,10 +115,11 @@ class Learner:
 
     def _ask(self, row: Floats, square: float, name: Id, domains: Ints | None) -> Answer:
         model, state, spending = self.model, self.state, self.spending
-        spent, left = spending.spent, spending.left
         prediction, uncertainty = state.predict_next(row, square)
         if not math.isfinite(prediction + uncertainty):
             raise beyond_numbers(prediction, uncertainty)
+        spending.enter(domains)
+        spent, left = spending.spent, spending.left
         query, probability, charge, at_random = spending.decide_one(uncertainty, self.rng, domains)
         known = model.loss_scale is not None
         largest_loss = (model if known else state).largest_loss_one(prediction)

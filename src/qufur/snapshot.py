@@ -57,7 +57,9 @@ def load(kind: type[Learner], path: str | os.PathLike[str], estimators: Mapping[
 
 def encode(learner: Learner) -> Content:
     """Return everything that decides how the learner goes on, as JSON values and named arrays."""
-    import qufur.models.listed  # noqa: F401  (so that no class of the user's has the name of one of them)
+    # So that no class of the user's has the name of one of them.
+    import qufur.models.listed
+    import qufur.rules.per_period  # noqa: F401
 
     values, arrays = learner.state.save()
     noted, columns = learner.ledger.save()
@@ -88,7 +90,9 @@ def decode(
     kind: type[Learner], content: Content, estimators: Mapping[str, Any] = MappingProxyType({})
 ) -> Learner:
     """Return the learner that `encode` described; `estimators` are those that a file can only name."""
-    import qufur.models.listed  # noqa: F401  (a file may be of any model)
+    # A file may be of any model and rule.
+    import qufur.models.listed
+    import qufur.rules.per_period  # noqa: F401
 
     header, tensors = content
     # Files of older versions say how their next block was best computed, and not where queries were made:

@@ -76,6 +76,9 @@ class Spending:
         """Return the Δ above which each coin lies below the probability, as the rule stands now."""
         return self.rule.thresholds(coins, domain)
 
+    def enter(self, domain: Ints | None) -> None:
+        """Take note of the domain that the next example is of, for rules that change with it."""
+
     def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> BlockOffer:
         """Throw the coins of the next examples: one per copy and example, copy 0 first.
 

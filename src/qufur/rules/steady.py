@@ -64,7 +64,7 @@ class Steady(BudgetOrRate):
         set_fields(self, burst=burst)
 
     def start(self) -> Spending:
-        return AtRate(self) if self.horizon is None else WithFront(self)
+        return AtRate(self) if self.horizon is None else WithFront(self, self.horizon)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Steady:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Floats, Ints, lesser
+from qufur.rules.base import Rule
 from qufur.rules.stretches import Stretches
 from qufur.rules.thresholds import reached_by_line
 
@@ -42,9 +43,9 @@ class SteadySpending(Stretches):
     base: float
     slope: float
 
-    def __init__(self, rule: Steady) -> None:
+    def __init__(self, rule: Rule, horizon: int | None) -> None:
         self.mean = 0.0
-        super().__init__(rule, rule.horizon)
+        super().__init__(rule, horizon)
 
     @abstractmethod
     def next_rate(self) -> float:
@@ -89,12 +90,11 @@ class WithFront(SteadySpending):
     horizon: int
 
     def next_rate(self) -> float:
-        """Return (labels left / examples left)(1 + 3e^(−8n/B)), with n of B bought."""
-        bought, total = self.spent, self.rule.budget or 1
-        left, examples = total - bought, max(self.horizon - self.seen, 1)
+        """Return (labels left / examples left)(1 + 3e^(−8n/B)), with n labels bought."""
+        left, examples = self.left or 0, max(self.horizon - self.seen, 1)
         if left >= examples - self.length() + 1:
             return math.inf
-        return left / examples * (1 + FRONT * math.exp(-DECAY * bought / total))
+        return left / examples * (1 + FRONT * math.exp(-DECAY * self.spent / (self.rule.budget or 1)))
 
 
 class AtRate(SteadySpending):
@@ -102,7 +102,7 @@ class AtRate(SteadySpending):
 
     def __init__(self, rule: Steady) -> None:
         self.share, self.burst = rule.share, rule.burst
-        super().__init__(rule)
+        super().__init__(rule, None)
 
     @property
     def left(self) -> int:

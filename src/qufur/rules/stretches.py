@@ -82,10 +82,15 @@ class Stretches(Spending):
             left = self.horizon - place
             rows = left if left > 0 else math.ceil(((self.left or 0) + labels) / (self.rule.share or 1.0))
         self.take_over(self.rule.with_more(labels, None if rows is None else place + rows))
+        self.cut(None if rows is None else place + rows)
+
+    def cut(self, horizon: int | None) -> None:
+        """End the stretch here, however long it is, and let the next one go by this horizon."""
+        place = self.place
         if self._stretch:
             self.take_in(self._stretch)
             self._stretch = []
-        self.horizon = None if rows is None else place + rows
+        self.horizon = horizon
         self._begin_stretch(place)
 
     def save(self) -> dict[str, Any]:
