@@ -17,6 +17,8 @@ from qufur.errors import OutlierWarning, invalid
 from qufur.ids import KnownIds
 from qufur.learner import Learner
 from qufur.models.base import Id
+from qufur.rules.per_period import PerPeriod
+from qufur.rules.period_spending import UNKNOWN
 from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.storage.versions import History
@@ -24,6 +26,7 @@ from qufur.tables import Batch, Encoding, ids, labels
 from qufur.tables.cells import category, clean_texts, numbers
 from qufur.tables.classes import class_labels, class_name
 from qufur.tables.ids_and_labels import check_once
+from qufur.tables.periods import Periods
 from qufur.tables.waiting import Waiting
 from qufur.tables.written import free, heading, unescaped
 
@@ -94,6 +97,8 @@ class Workbook:
         The outstanding rows as they were written for the people who label.
     history
         Which command made this state, and which states came before.
+    periods
+        How rows are told apart by when they came, if labels are bought per period.
     """
 
     learner: Learner
@@ -107,6 +112,7 @@ class Workbook:
     growth: list[Stage] = field(default_factory=list)
     waiting: Waiting = field(default_factory=Waiting)
     history: History = field(default_factory=History)
+    periods: Periods | None = None
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -147,11 +153,25 @@ class Workbook:
             remedy = "Drop the row; `qufur predict` predicts on it again."
             raise invalid("id", batch.file, "of a row that is new", received, remedy)
         check_once(names, [batch.row(place) for place in range(len(names))], batch.file)
-        answers = self.learner.ask_many(self.encoding.encode(batch), ids=names)
+        answers = self.learner.ask_many(
+            self.encoding.encode(batch), ids=names, domain=self._periods_of(batch)
+        )
         self.rows += len(batch)
         if self.id:
             self.asked.add(names)
         return answers
+
+    def _periods_of(self, batch: Batch) -> Ints | None:
+        if self.periods is None:
+            return None
+        found = self.periods.of(batch)
+        return np.where(np.isnan(found), float(UNKNOWN), found).astype(np.int64)
+
+    @property
+    def period(self) -> str | None:
+        """When the running period began, if labels are bought per period."""
+        number = getattr(self.learner.spending, "period", UNKNOWN)
+        return None if self.periods is None or number == UNKNOWN else self.periods.begin(number)
 
     def names(self, batch: Batch) -> list[Id]:
         """Return what the rows are called: by a column, or by numbers that go on from the last table."""
@@ -281,6 +301,7 @@ class Workbook:
             "growth": self.growth,
             "headers": headers,
             "history": asdict(self.history),
+            "periods": None if self.periods is None else asdict(self.periods),
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -325,5 +346,8 @@ class Workbook:
         growth = [Stage(*stage) for stage in own.get("growth", ())]
         waiting = Waiting() if lines is None else Waiting.restored(own["headers"], lines, learner.outstanding)
         history = History(**own.get("history", {}))
+        periods = Periods(**own["periods"]) if own.get("periods") else None
+        if (periods is None) == isinstance(learner.rule, PerPeriod):
+            raise invalid("periods", "the file", "there for a rule that needs them", repr(periods))
         fixed = learner, encoding, own["id"], own["target"]
-        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history)
+        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history, periods)

@@ -36,10 +36,10 @@ from qufur.cli.options import (
     TextColumn,
 )
 from qufur.cli.outputs import check_answered, check_table
+from qufur.cli.periods import LaterPeriods, promised, standing
 from qufur.cli.predictions import shown_prediction
 from qufur.cli.target import check_target
 from qufur.errors import invalid
-from qufur.rules.from_budget import promise
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
 from qufur.tables.source import Source
@@ -56,6 +56,19 @@ def ask(
     budget: Annotated[
         str | None,
         typer.Option(metavar="LABELS", help=f"First: labels to buy: {BUDGET}."),
+    ] = None,
+    per: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="PERIOD LABELS",
+            help="First, in place of --budget: at most so many labels an hour, day, week or month.",
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="First, with --per: the column of dates; by default the only one."
+        ),
     ] = None,
     model: Annotated[
         ModelName | None,
@@ -91,7 +104,8 @@ def ask(
         typer.Option(
             min=1,
             metavar="ROWS",
-            help="First: rows the budget is for; by default this table's for a count, and any for a share.",
+            help="First: rows the budget is for; by default this table's for a count, and any for a share. "
+            "With --per: rows of the first period, if more come than this table has.",
         ),
     ] = None,
     burst: Annotated[
@@ -153,6 +167,8 @@ def ask(
         "--classes": classes,
         "--new": new or None,
         "--budget": budget,
+        "--per": per,
+        "--time": time,
         "--alpha": alpha,
         "--fixed-budget": fixed_budget,
         "--at-random": at_random or None,
@@ -170,7 +186,9 @@ def ask(
         digests = [(digest_of(file), file.name) for file in files.values()]
         if state.exists():
             book = _continued(state, first, columns)
-            total, notes = grow(book, source, columns, quiet=json)
+            periods = LaterPeriods(book)
+            total, notes = grow(book, source, columns, quiet=json, look=periods.add)
+            periods.expect()
         else:
             book, total, notes = started(source, first, columns, quiet=json)
             notes = [*notes, *on_first_table(book.encoding)]
@@ -182,7 +200,7 @@ def ask(
         wanted = _write(book, rows, out)
         # Last: until then the same call makes the same file again.
         commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
-    said = promise(book.learner.rule)
+    said = promised(book)
     notes = [*([said] if said else []), *rows.file.notes, *notes]
     _print(book, rows.count, wanted, out, notes, json)
 
@@ -238,7 +256,7 @@ def _print(book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], 
     learner = book.learner
     if json:
         counts = {"left": learner.left, "outstanding": len(learner.outstanding)}
-        show.print_json({"rows": rows, "wanted": wanted, **counts, "notes": notes})
+        show.print_json({"rows": rows, "wanted": wanted, **counts, **standing(book), "notes": notes})
         return
     print(f"{rows} rows, {wanted} labels wanted: written to {out}.")
     left = "no budget" if learner.left is None else f"{learner.left} left"

@@ -10,6 +10,7 @@ from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.loop import State, locked, opened
 from qufur.cli.options import Json
+from qufur.cli.periods import as_per, change_rate, promised, standing
 from qufur.errors import invalid
 from qufur.rules.from_budget import promise
 from qufur.workbook import Workbook
@@ -29,27 +30,39 @@ def budget(
             "come, or if all came as many as keep the pace.",
         ),
     ] = None,
+    per: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="PERIOD LABELS", help="Labels per period, from the next one on."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show what may still be bought, and add to it.
 
-    What was bought and decided stays. A share cannot be added to: it grows with the rows.
+    What was bought and decided stays. A share cannot be added to: it grows with the rows. With a budget per
+    period, what is added is for the running one.
     """
     if horizon is not None and add is None:
         raise invalid("--horizon", "qufur budget", "left out without --add", horizon)
-    if add is None:
+    if per is not None and add is not None:
+        raise invalid("--per", "qufur budget", "left out with --add", repr(per[0]))
+    rate = None if per is None else as_per(per, "qufur budget")
+    if add is None and rate is None:
         _print(opened(state), json)
         return
     with locked(state):
         book = opened(state)
-        _add(book, add, horizon)
-        commit(book, state, f"budget --add {add}", f"{book.learner.left} labels left")
+        if rate is not None:
+            change_rate(book, *rate)
+        if add is not None:
+            _add(book, add, horizon)
+        said = f"--add {add}" if rate is None else f"--per {rate[0]} {rate[1]}"
+        commit(book, state, f"budget {said}", f"{book.learner.left} labels left")
     _print(book, json)
 
 
 def _add(book: Workbook, labels: int, horizon: int | None) -> None:
     rule = book.learner.rule
-    if rule.limit is None:
+    if rule.limit is None and book.periods is None:
         allowed, remedy = "left out where no count of labels is the budget", promise(rule) or ""
         raise invalid("--add", "qufur budget", allowed, labels, remedy)
     if horizon is not None and not hasattr(book.learner.spending, "horizon"):
@@ -63,14 +76,14 @@ def _print(book: Workbook, json: bool) -> None:
     rows = _rows_to_come(book)
     if json:
         counts = {"budget": learner.rule.limit, "bought": learner.spent, "left": learner.left}
-        show.print_json(counts | {"rows_to_come": rows, "promise": promise(learner.rule)})
+        show.print_json(counts | {"rows_to_come": rows, "promise": promised(book)} | standing(book))
         return
     total = "" if learner.rule.limit is None else f" of {learner.rule.limit}"
     left = "no budget" if learner.left is None else f"{learner.left} left"
     print(
         f"{learner.spent}{total} labels bought, {left}{'' if rows is None else f' for {rows} rows to come'}."
     )
-    said = promise(learner.rule)
+    said = promised(book)
     if said:
         print(said)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from qufur.cli.classes import as_classes, on_labels, surveyed
 from qufur.cli.columns import Columns
 from qufur.cli.model import check_for_ridge, check_model, is_experts, model_of
+from qufur.cli.periods import first_periods
 from qufur.cli.target import check_new, check_target
 from qufur.errors import invalid
 from qufur.learner import Learner
@@ -40,11 +41,12 @@ def started(data: Source, said: dict[str, Any], columns: Columns, *, quiet: bool
     # What can be wrong with these is said before a long table is looked at.
     classes = as_classes(said["--classes"], "qufur ask")
     check_model(said, "qufur ask", classes)
-    rule = rule_of(said)
+    target = said["--target"] or "label"
+    periods = first_periods(said, target)
+    rule = rule_of(said) if periods is None else periods.rule
     # Estimators of the same name are for numbers or for classes, which only the table may say.
     model = model_of(said | {"--also": None}, 1, "qufur ask", classes)
     columns.check("qufur ask")
-    target = said["--target"] or "label"
     check_target(said["--id"], target)
     rows = columns.rows(data, quiet=quiet)
     aside = {said["--id"], *(columns.skip or ()), *rows.file.aside()}
@@ -52,11 +54,14 @@ def started(data: Source, said: dict[str, Any], columns: Columns, *, quiet: bool
     inputs = [name for name in names if name == target or name not in aside]
     check_new(target, inputs, data.name, new=bool(said["--new"]))
     there = target if target in names else None
+    if periods is not None:
+        rows.watch(periods.add)
     survey = surveyed(rows, there, classes, numbers=said["--label-range"] is not None)
     encoding = columns.encoding(rows, scale=not model.scales_inputs, target=there, id=said["--id"])
     model = model_of(said, encoding.dim, "qufur ask", classes or survey.classes())
     learner = Learner(model, rule(rows.count), seed=said["--seed"] or 0)
-    return Start(Workbook(learner, encoding, said["--id"], target), rows.count, on_labels(survey, classes))
+    book, notes = Workbook(learner, encoding, said["--id"], target), on_labels(survey, classes)
+    return Start(book, rows.count, [*notes, *(periods.start(book) if periods else [])])
 
 
 def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
@@ -86,7 +91,7 @@ def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
     if alpha is not None and not isinstance(budget, float):
         _check_left_out("--alpha", said, "--horizon")
     if budget is None and alpha is None:
-        remedy = "With --model ridge, --alpha or --fixed-budget can take its place."
+        remedy = "--per can take its place, and with --model ridge --alpha or --fixed-budget."
         raise invalid("--budget", "qufur ask", "given for the first table", "none", remedy)
 
     def spend(rows: int | None) -> Rule:

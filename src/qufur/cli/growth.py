@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from qufur.cli.columns import Columns
-from qufur.tables import Encoding, Growth
+from qufur.tables import Batch, Encoding, Growth
 from qufur.tables.batch import shown
 from qufur.tables.column_growth import CategoryGrowth, ColumnGrowth, ListGrowth, NumberGrowth
 from qufur.tables.source import Source
@@ -16,9 +16,21 @@ SHOWN = 5
 """How many names a note lists."""
 
 
-def grow(book: Workbook, data: Source, columns: Columns, *, quiet: bool) -> tuple[int, list[str]]:
-    """Let inputs get the columns that a later table needs; return its number of rows, and what is new."""
+def grow(
+    book: Workbook,
+    data: Source,
+    columns: Columns,
+    *,
+    quiet: bool,
+    look: Callable[[Batch], None] | None = None,
+) -> tuple[int, list[str]]:
+    """Let inputs get the columns that a later table needs; return its number of rows, and what is new.
+
+    What else wants to `look` at its batches sees them on the way.
+    """
     rows = columns.rows(data, quiet=quiet)
+    if look is not None:
+        rows.watch(look)
     aside = [*rows.file.aside(book.target), *filter(None, [book.id])]
     growth = columns.growth(book.encoding, scale=not book.learner.model.scales_inputs, aside=aside)
     for batch in rows:

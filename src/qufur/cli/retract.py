@@ -13,6 +13,7 @@ from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.loop import State, locked, opened
 from qufur.cli.options import Json
+from qufur.cli.periods import on_refund
 from qufur.errors import invalid
 
 SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
@@ -39,6 +40,7 @@ def retract(
         book = opened(state)
         late = [] if oldest is None else corrections.asked_before(book, oldest)
         named = book.known(ids or [])
+        before = book.learner.left
         gone = corrections.retract(book, [*named, *(id for id in late if id not in named)])
         if gone:
             called = " ".join(["retract", *(ids or []), *([] if expire is None else ["--expire", expire])])
@@ -47,7 +49,7 @@ def retract(
     if json:
         show.print_json({"retracted": len(gone), "left": left, "outstanding": waiting})
         return
-    back = "no budget" if left is None else f"{'the budget has them back: ' if gone else ''}{left} left"
+    back = "no budget" if left is None else f"{on_refund(book, len(gone), before)}{left} left"
     print(f"{len(gone)} labels given up; {back}, {waiting} outstanding.")
 
 

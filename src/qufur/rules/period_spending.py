@@ -18,7 +18,7 @@ UNKNOWN = int(np.iinfo(np.int64).min)
 """The period of an example of which nobody knows when it came."""
 SLOWEST_WEIGHT = 0.25
 """That of one period in the mean number of examples, once there were some."""
-KEPT = "period", "begun", "bought", "allowed", "ended", "typical", "goes_on", "horizon"
+KEPT = "period", "begun", "bought", "allowed", "per_period", "ended", "typical", "goes_on", "horizon"
 
 
 class PeriodSpending(WithFront):
@@ -30,6 +30,8 @@ class PeriodSpending(WithFront):
         The number of the running period, and how many examples came before it.
     bought, allowed
         Labels bought in it, and those that may be.
+    per_period
+        Labels that may be bought in a later one.
     ended, typical
         How many periods ended, and how many examples they had, the last ones counting most.
     coming
@@ -38,11 +40,9 @@ class PeriodSpending(WithFront):
         Whether examples of a period came after all that were known to come.
     """
 
-    rule: PerPeriod
-
     def __init__(self, rule: PerPeriod) -> None:
         self.period, self.begun = UNKNOWN, 0
-        self.bought, self.allowed = 0, rule.budget
+        self.bought, self.allowed, self.per_period = 0, rule.budget, rule.budget
         self.ended, self.typical = 0, float(rule.rows)
         self.coming: dict[int, int] = {}
         self.goes_on = False
@@ -125,7 +125,7 @@ class PeriodSpending(WithFront):
         self.ended += 1
         weight = max(1 / self.ended, SLOWEST_WEIGHT)
         self.typical += weight * (self.place - self.begun - self.typical)
-        self.begun, self.bought, self.allowed = self.place, 0, self.rule.budget
+        self.begun, self.bought, self.allowed = self.place, 0, self.per_period
 
     @property
     def _typical_rows(self) -> int:

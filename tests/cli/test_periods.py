@@ -1,0 +1,278 @@
+"""`--per week 50`: no week has more labels, in whatever files its rows come, and every command says so."""
+
+import csv
+import json
+from collections import Counter
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+
+from qufur.rules.per_period import PerPeriod
+from qufur.workbook import Workbook
+
+MONDAY = datetime(2024, 1, 1)
+RIDGE = ["--model", "ridge", "--label-range", -5, 5, "--target", "delay", "--id", "id"]
+
+
+def write(path, first, days, rows=24, cells=None):
+    """Write a table of so many rows a day from a day on; `cells` may change the times that are written."""
+    times = [MONDAY + timedelta(days=first + row / rows) for row in range(days * rows)]
+    written = [time.strftime("%Y-%m-%d %H:%M") for time in times]
+    rng = np.random.default_rng([first + 9, rows])
+    lines = [
+        [f"r{first}-{t}", cell, f"{rng.normal():.3f}"]
+        for t, cell in enumerate(cells(written) if cells else written)
+    ]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "when", "wind"], *lines])
+    return path
+
+
+def weeks(path):
+    """Return how many rows there are in a file of each week, by its Monday."""
+    with path.open(newline="") as file:
+        times = [datetime.fromisoformat(row["when"]) for row in csv.DictReader(file)]
+    return Counter((time - timedelta(days=time.weekday())).date().isoformat() for time in times)
+
+
+def asked(work, folder, tables, *options):
+    """Ask about tables; return the rows wanted by week, and what the last call said."""
+    found, text = Counter(), ""
+    for place, table in enumerate(tables):
+        out = folder / f"out{place}.csv"
+        code, text = work("ask", table, "-o", out, *(options if place == 0 else []))
+        assert code == 0, text
+        found += weeks(out)
+    return found, text
+
+
+CUTS = {
+    "a week each": [(7 * week, 7) for week in range(5)],
+    "weeks of different length": [(0, 7), (7, 3), (14, 7), (21, 1), (28, 7)],
+    "all at once": [(0, 35)],
+    "from Wednesday on, ten days each": [(2 + 10 * part, 10) for part in range(3)],
+    "a day each": [(day, 1) for day in range(21)],
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_no_week_has_more_labels_than_it_may(work, tmp_path, cut):
+    tables = [write(tmp_path / f"{first}.csv", first, days) for first, days in CUTS[cut]]
+    found, text = asked(work, tmp_path, tables, *RIDGE, "--per", "week", 12)
+    rows = sum(map(weeks, tables), Counter())
+    if cut.startswith("from"):  # weeks go on in the next file, and the last may do so too
+        assert list(found.values())[:-1] == [12] * 4
+        assert 4 <= found[max(found)] < 12
+    else:
+        assert found == dict.fromkeys(rows, 12)
+    now = max(rows)
+    left = 12 - found[now]
+    said = f"At most 12 labels are bought in a week; in that of {now} it was {found[now]} of 12, {left} left."
+    assert said in text
+    assert said in work("status")[1]
+    assert said in work("budget")[1]
+    assert json.loads(work("status", "--json")[1])["period"] == {
+        "unit": "week",
+        "begins": now,
+        "bought": found[now],
+        "allowed": 12,
+        "left": left,
+    }
+
+
+@pytest.mark.parametrize(("unit", "periods"), [("hour", 48), ("day", 35), ("month", 2)])
+def test_other_periods(work, tmp_path, unit, periods):
+    days, rows = (2, 24 * 4) if unit == "hour" else (35, 24)
+    table = write(tmp_path / "t.csv", 0, days, rows)
+    code, text = work("ask", table, "-o", tmp_path / "out.csv", *RIDGE, "--per", unit, 3, "--time", "when")
+    assert code == 0, text
+    assert f"{3 * periods} labels wanted" in text
+
+
+def test_the_pace_is_even_and_a_first_week_in_parts_can_be_announced(work, tmp_path):
+    tables = [write(tmp_path / f"{day}.csv", day, 1) for day in range(14)]
+    options = [*RIDGE, "--per", "week", 28, "--horizon", 7 * 24]
+    wanted = []
+    for place, table in enumerate(tables):
+        _, text = work("ask", table, "-o", tmp_path / f"{place}.out.csv", *(options if place == 0 else []))
+        wanted.append(int(text.split(" rows, ")[1].split()[0]))
+    assert sum(wanted[:7]) == sum(wanted[7:]) == 28
+    assert max(wanted[1:]) <= 10
+    assert sum(labels > 0 for labels in wanted[7:]) >= 6
+
+
+def test_batches_change_nothing(work, tmp_path, monkeypatch):
+    table, found = write(tmp_path / "t.csv", 2, 20), []
+    for rows in (4096, 50, 7):
+        monkeypatch.setattr("qufur.cli.loop.ROWS", rows)
+        out = tmp_path / "out.csv"
+        assert work("ask", table, "-o", out, "--force", *RIDGE, "--per", "week", 12)[0] == 0
+        found.append(out.read_bytes())
+        (tmp_path / "s.qufur").unlink()
+    assert found == found[:1] * 3
+
+
+def test_rows_that_are_late_or_have_no_time_are_of_the_running_week(work, tmp_path):
+    def odd(times):
+        blank = ["", *times[1:30], *[""] * 60, *times[90:]]
+        blank[8 * 24 : 8 * 24 + 90] = times[:90]  # a week late
+        return blank
+
+    table, out = write(tmp_path / "t.csv", 0, 14, cells=odd), tmp_path / "out.csv"
+    assert work("ask", table, "-o", out, *RIDGE, "--per", "week", 12, "--skip", "when")[0] == 0
+    with out.open(newline="") as file:
+        rows = [int(row["id"].split("-")[1]) for row in csv.DictReader(file)]
+    assert sum(row < 7 * 24 for row in rows) == sum(row >= 7 * 24 for row in rows) == 12
+
+
+def test_the_column_is_found_and_said_or_named(work, tmp_path):
+    table = write(tmp_path / "t.csv", 0, 7)
+    start = ["ask", table, "-o", tmp_path / "out.csv", *RIDGE, "--per", "week", 5]
+    assert "Column 'when' says which week a row is of; --time names another.\n" in work(*start)[1]
+    (tmp_path / "s.qufur").unlink()
+    assert "--time names" not in work(*start, "--time", "when", "--force")[1]
+    book = Workbook.load(tmp_path / "s.qufur")
+    assert (book.periods.column, book.learner.rule) == ("when", PerPeriod(5, 7 * 24))
+
+
+def test_what_is_added_is_for_this_week_and_another_rate_from_the_next_on(work, tmp_path):
+    tables = [write(tmp_path / f"{first}.csv", first, days) for first, days in ((0, 4), (4, 3), (7, 7))]
+    out = tmp_path / "out.csv"
+    work("ask", tables[0], "-o", out, *RIDGE, "--per", "week", 12)
+    assert "in that of 2024-01-01 it was 12 of 12, 0 left." in work("budget")[1]
+    assert "in that of 2024-01-01 it was 12 of 15, 3 left." in work("budget", "--add", 3)[1]
+    assert (
+        "At most 9 labels are bought in a week; in that of 2024-01-01"
+        in work("budget", "--per", "week", 9)[1]
+    )
+    assert "72 rows, 3 labels wanted" in work("ask", tables[1], "-o", out, "--force")[1]
+    _, text = work("ask", tables[2], "-o", out, "--force")
+    assert "168 rows, 9 labels wanted" in text
+    assert "in that of 2024-01-08 it was 9 of 9, 0 left." in text
+    assert "As before" in work("undo")[1]
+    assert "in that of 2024-01-01 it was 15 of 15, 0 left." in work("budget")[1]
+
+
+def test_labels_come_back_within_their_own_week_only(work, tmp_path):
+    tables = [write(tmp_path / f"{first}.csv", first, days) for first, days in ((0, 9), (9, 5), (14, 7))]
+    out = tmp_path / "out.csv"
+    work("ask", tables[0], "-o", out, *RIDGE, "--per", "week", 12)
+    ids = Workbook.load(tmp_path / "s.qufur").learner.outstanding
+    assert len(ids) == 24
+    assert (
+        "2 labels given up; 0 of them can be bought again in this week: 0 left"
+        in work("retract", *ids[:2])[1]
+    )
+    assert (
+        "3 labels given up; 3 of them can be bought again in this week: 3 left"
+        in work("retract", *ids[-3:])[1]
+    )
+    assert "19 labels are outstanding" in work("outstanding", "-o", out)[1]
+    with out.open(newline="") as file:
+        head, *rows = csv.reader(file)
+    with out.open("w", newline="") as file:
+        csv.writer(file).writerows([head, *([*row[:-1], row[2]] for row in rows)])
+    assert "19 labels learned" in work("tell", out)[1]
+    assert "120 rows, 3 labels wanted" in work("ask", tables[1], "-o", out)[1]
+    assert "168 rows, 12 labels wanted" in work("ask", tables[2], "-o", out, "--force")[1]
+
+
+def test_free_labels_are_of_no_period(work, tmp_path):
+    work("ask", write(tmp_path / "a.csv", 0, 7), "-o", tmp_path / "out.csv", *RIDGE, "--per", "week", 5)
+    before = Workbook.load(tmp_path / "s.qufur").learner.spending.save()
+    labelled = tmp_path / "b.csv"
+    labelled.write_text("id,when,wind,delay\nx1,2024-05-01 00:00,1.0,2.0\n")
+    assert "1 labels learned" in work("learn", labelled)[1]
+    assert Workbook.load(tmp_path / "s.qufur").learner.spending.save() == before
+
+
+def test_a_state_file_goes_on_bit_for_bit(work, tmp_path):
+    work("ask", write(tmp_path / "a.csv", 0, 10), "-o", tmp_path / "out.csv", *RIDGE, "--per", "week", 12)
+    book = Workbook.load(tmp_path / "s.qufur")
+    book.save(tmp_path / "again.qufur")
+    assert (tmp_path / "again.qufur").read_bytes() == (tmp_path / "s.qufur").read_bytes()
+    assert (book.period, book.periods.unit) == ("2024-01-08", "week")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--per", "week", "5%"], "got '5%'. `--budget 5%` buys a share of the rows."),
+        (["--per", "week", "0.05"], "`--budget 0.05` buys a share of the rows."),
+        (["--per", "week", 0], "--per of qufur ask must be an integer of at least 1, got 0."),
+        (
+            ["--per", "week", -1],
+            "--per of qufur ask must be a whole number of labels of at least 1, got '-1'",
+        ),
+        (["--per", "week", "many"], "--per of qufur ask must be a whole number of labels"),
+        (["--per", "year", 5], "--per of qufur ask must be hour, day, week or month, and a number of labels"),
+        (["--per", "week", 5, "--budget", 9], "--budget of qufur ask must be left out with --per, got 9."),
+        (["--per", "week", 5, "--burst", 9], "--burst of qufur ask must be left out with --per"),
+        (["--per", "week", 5, "--alpha", 1], "--alpha of qufur ask must be left out with --per"),
+        (["--per", "week", 5, "--at-random"], "--at-random of qufur ask must be left out with --per"),
+        (["--per", "week", 5, "--time", "wind"], "column 'wind' of t.csv must be dates, all written in the"),
+        (["--per", "week", 5, "--time", "whem"], "Did you mean 'when'?"),
+        (
+            ["--budget", 5, "--time", "when"],
+            "--time of qufur ask must be left out without --per, got 'when'.",
+        ),
+        ([], "--budget of qufur ask must be given for the first table, got none. --per can take its place"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_in_one_line(work, tmp_path, options, message):
+    table = write(tmp_path / "t.csv", 0, 7)
+    code, text = work("ask", table, "-o", tmp_path / "out.csv", *RIDGE, *options)
+    assert code == 2
+    assert message in text
+    assert len(text.splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.glob("*.[cq]*")) in (["t.csv"], ["s.qufur.lock", "t.csv"])
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            ["budget", "--per", "day", 5],
+            "--per of qufur budget must be week, as with the first table, got 'day'.",
+        ),
+        (["budget", "--per", "week", "5%"], "--per of qufur budget must be a whole number of labels"),
+        (["budget", "--per", "week", 5, "--add", 5], "--per of qufur budget must be left out with --add"),
+        (
+            ["ask", "next.csv", "--per", "week", 5],
+            "--per of qufur ask must be left out once the state file is",
+        ),
+        (
+            ["ask", "odd.csv"],
+            "column 'when' of odd.csv must be dates such as '2024-01-01 00:00', got 'soon' in",
+        ),
+        (
+            ["ask", "none.csv", "--impute"],
+            "column 'when' of none.csv must be one of 'id', 'wind', got no such",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_later_leaves_everything_as_it_was(
+    work, tmp_path, monkeypatch, command, message
+):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "next.csv", 7, 7)
+    write(tmp_path / "odd.csv", 7, 7, cells=lambda times: [*times[:5], "soon", *times[6:]])
+    (tmp_path / "none.csv").write_text("id,wind\nx,1\n")
+    assert work("ask", write(tmp_path / "t.csv", 0, 7), "-o", "out.csv", *RIDGE, "--per", "week", 5)[0] == 0
+    state = (tmp_path / "s.qufur").read_bytes()
+    out = ["-o", "later.csv"] if command[0] == "ask" else []
+    code, text = work(*command, *out)
+    assert code == 2
+    assert message in text
+    assert len(text.splitlines()) == 1
+    assert (tmp_path / "s.qufur").read_bytes() == state
+    assert not (tmp_path / "later.csv").exists()
+
+
+def test_a_budget_that_is_none_per_week_has_no_rate(work, tmp_path):
+    work("ask", write(tmp_path / "t.csv", 0, 7), "-o", tmp_path / "out.csv", *RIDGE, "--budget", 5)
+    code, text = work("budget", "--per", "week", 5)
+    assert code == 2
+    assert "--per of qufur budget must be left out where labels are not bought per period" in text
+    assert "period" not in json.loads(work("status", "--json")[1])
