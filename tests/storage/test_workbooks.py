@@ -34,6 +34,7 @@ KINDS = {
     "fixed-budget": (".csv", [*NAMED, "--fixed-budget", "20", *LONGER]),
     "at-random": (".csv.gz", [*NAMED, "--budget", "15", *LONGER, "--at-random", "--seed", "2"]),
     "replaced": (".jsonl", [*NAMED, "--budget", "18", *LONGER, "--skip", "sky"]),
+    "per-day": (".csv", [*NAMED, "--per", "day", "5", "--model", "ridge"]),
     "numbered-all-outstanding": (".npz", ["--budget", "12", *LONGER]),
 }
 RNG = np.random.default_rng(7)
@@ -48,6 +49,7 @@ def flights(name, rows):
     found = [
         {"flight": f"LH{t}", "wind": WIND[t], "gate": int(GATE[t]), "sky": sky[SKY[t]]}
         | ({"radar": RADAR[t].tolist()} if "embedding" in name else {})
+        | ({"day": f"2024-01-{1 + t // 12:02}"} if "per-day" in name else {})
         for t in rows
     ]
     for t in range(0, len(found) * ("impute" in name), 7):

@@ -113,8 +113,11 @@ def promised(book: Workbook) -> str | None:
     if book.periods is None:
         return promise(book.learner.rule)
     spending, unit = _spending(book), book.periods.unit
-    now = f"in that of {book.period} it was {spending.bought} of {spending.allowed}"
-    return f"At most {spending.per_period} labels are bought in a {unit}; {now}, {spending.left} left."
+    most = f"At most {spending.per_period} labels are bought in a{'n' * (unit == 'hour')} {unit}"
+    if book.period is None:
+        return f"{most}."
+    counts = f"{spending.bought} of {spending.allowed}, {spending.left} left"
+    return f"{most}; in that of {book.period} it was {counts}."
 
 
 def change_rate(book: Workbook, unit: str, labels: int) -> None:
