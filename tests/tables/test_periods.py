@@ -70,8 +70,9 @@ def test_rows_are_counted_for_the_period_that_runs(running):
         for part in np.split(periods, sorted(rng.integers(1, 39, 3))):
             if len(part):
                 counts.add(part)
-        now, before, slow = running, 0, {}
+        now, before, late, slow = running, 0, 0, {}
         for period in periods:
+            late += period < now
             now = period if math.isnan(now) or period > now else now
             if math.isnan(now):
                 before += 1
@@ -79,6 +80,8 @@ def test_rows_are_counted_for_the_period_that_runs(running):
                 slow[now] = slow.get(now, 0) + 1
         slow[min(slow)] += before
         assert counts.rows == slow
+        assert counts.untimed == np.isnan(periods).sum()
+        assert counts.late == late
 
 
 def surveyed(columns, column=None, cut=1):
@@ -87,7 +90,8 @@ def surveyed(columns, column=None, cut=1):
     for start in range(0, rows, cut):
         part = {name: cells[start : start + cut] for name, cells in columns.items()}
         survey.add(Batch(part, start + 1, "days.csv"))
-    return survey.settle()
+    periods, counts = survey.settle()
+    return periods, counts.rows
 
 
 DAYS = ["2024-01-07", "2024-01-08", "2024-01-09"]

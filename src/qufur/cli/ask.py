@@ -188,7 +188,7 @@ def ask(
             book = _continued(state, first, columns)
             periods = LaterPeriods(book)
             total, notes = grow(book, source, columns, quiet=json, look=periods.add)
-            periods.expect()
+            notes += periods.expect()
         else:
             book, total, notes = started(source, first, columns, quiet=json)
             notes = [*notes, *on_first_table(book.encoding)]

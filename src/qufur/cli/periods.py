@@ -59,15 +59,14 @@ class FirstPeriods:
 
     def rule(self, rows: int) -> Rule:
         """Return the rule, once all batches were looked at; rows of other periods do not count."""
-        _, coming = self._survey.settle()
-        return PerPeriod(self.labels, self._rows or coming[min(coming)])
+        rows_of = self._survey.settle()[1].rows
+        return PerPeriod(self.labels, self._rows or rows_of[min(rows_of)])
 
     def start(self, book: Workbook) -> list[str]:
         """Let the work go by periods; return what to say."""
-        book.periods, coming = self._survey.settle()
-        _spending(book).expect(coming)
+        book.periods, counts = self._survey.settle()
         by = f"Column {book.periods.column!r} says which {self.unit} a row is of"
-        return [f"{by}; --time names another."] if self._found else []
+        return [*([f"{by}; --time names another."] if self._found else []), *_expect(book, counts)]
 
 
 def first_periods(said: dict[str, Any], target: str) -> FirstPeriods | None:
@@ -93,10 +92,9 @@ class LaterPeriods:
         if self._book.periods is not None and self._counts is not None:
             self._counts.add(self._book.periods.of(batch))
 
-    def expect(self) -> None:
-        """Let labels be bought at a pace for these rows."""
-        if self._counts is not None:
-            _spending(self._book).expect(self._counts.rows)
+    def expect(self) -> list[str]:
+        """Let labels be bought at a pace for these rows; return what to say of them."""
+        return [] if self._counts is None else _expect(self._book, self._counts)
 
 
 def standing(book: Workbook) -> dict[str, Any]:
@@ -138,6 +136,15 @@ def on_refund(book: Workbook, labels: int, left_before: int | None) -> str:
         return "the budget has them back: "
     again = (book.learner.left or 0) - (left_before or 0)
     return f"{again} of them can be bought again in this {book.periods.unit}: "
+
+
+def _expect(book: Workbook, counts: PeriodCounts) -> list[str]:
+    _spending(book).expect(counts.rows)
+    if book.periods is None or not (counts.late or counts.untimed):
+        return []
+    late, untimed, unit = counts.late, counts.untimed, book.periods.unit
+    odd = f"Rows of a{'n' * (unit == 'hour')} {unit} before: {late}, rows without a time: {untimed}"
+    return [f"{odd}. They count for the {unit} that runs."]
 
 
 def _spending(book: Workbook) -> PeriodSpending:

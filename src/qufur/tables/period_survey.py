@@ -53,7 +53,7 @@ class PeriodSurvey:
                 self._examples.setdefault(name, str(cell))
         self._counts = {name: counts for name, counts in self._counts.items() if counts}
 
-    def settle(self) -> tuple[Periods, dict[int, int]]:
+    def settle(self) -> tuple[Periods, PeriodCounts]:
         """Return how rows are told apart, and how many there are of each period; or complain."""
         dated = {name: counts for name, counts in (self._counts or {}).items() if name in self._examples}
         if self._column is None:
@@ -66,7 +66,7 @@ class PeriodSurvey:
             allowed = "dates that can be read in one way"
             raise invalid(f"column {name!r}", self._file, allowed, received, WRITE_DATES)
         ((format, found),) = counts.items()
-        return Periods(self._unit, name, format, self._examples[name]), found.rows
+        return Periods(self._unit, name, format, self._examples[name]), found
 
     def _refusal(self, batch: Batch, formats: list[str]) -> ValueError:
         """Build the error for the cell after which no way of writing fits any more."""

@@ -92,22 +92,30 @@ class PeriodCounts:
     running
         The period that ran before the first row; NaN if there was none.
 
+    Attributes
+    ----------
+    late, untimed
+        Rows that come late, and rows at no known time.
+
     Examples
     --------
     >>> counts = PeriodCounts()
     >>> counts.add(np.array([np.nan, 7.0, 8.0, 7.0, np.nan]))
-    >>> counts.rows
-    {7: 2, 8: 3}
+    >>> counts.rows, counts.late, counts.untimed
+    ({7: 2, 8: 3}, 1, 2)
     """
 
     def __init__(self, running: float = math.nan) -> None:
         self._running = running
         self._before, self._rows = 0, dict[int, int]()
+        self.late, self.untimed = 0, 0
 
     def add(self, periods: Floats) -> None:
         """Take in the periods of some rows."""
         found = np.fmax.accumulate(np.append(self._running, periods))[1:]
         self._running = float(found[-1])
+        self.late += int((periods < found).sum())
+        self.untimed += int(np.isnan(periods).sum())
         known = found[~np.isnan(found)]
         self._before += len(found) - len(known)
         for period, rows in zip(*np.unique(known.astype(np.int64), return_counts=True), strict=True):
