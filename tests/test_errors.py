@@ -243,9 +243,10 @@ def test_inputs_of_free_labels_are_checked(learner, X, message):
 
 
 @pytest.mark.parametrize("call", ["ask", "ask_many", "predict", "uncertainty"])
-def test_squares_of_inputs_do_not_overflow(learner, call):
-    message = "X of Learner must be at most 1e+50 in size, got -1e+160 at row 0, column 1."
-    assert_refused(learner, lambda: getattr(learner, call)([0.0, -1e160, 0.0]), message)
+@pytest.mark.parametrize("number", [-1e160, -np.nextafter(1e50, 2e50)])
+def test_squares_of_inputs_do_not_overflow(learner, call, number):
+    message = f"X of Learner must be at most 1e+50 in size, got {number} at row 0, column 1."
+    assert_refused(learner, lambda: getattr(learner, call)([0.0, number, 0.0]), message)
     assert np.isfinite(learner.predict([[1e50, 1e50, 0]])).all()
 
 

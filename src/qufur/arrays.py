@@ -211,7 +211,9 @@ def _as_float(values: ArrayLike, parameter: str, owner: str, allowed: str) -> Fl
 
 
 def _check_size(array: Floats, parameter: str, owner: str) -> None:
-    if array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):
+    if np.vdot(array, array) <= LARGEST**2:
+        return  # the usual case, several times as fast: a small sum of squares is one of small numbers
+    if not (array.min() >= -LARGEST and array.max() <= LARGEST):
         odd = np.argwhere(~(abs(array) <= LARGEST))[0]
         where = ", ".join(f"{name} {i}" for name, i in zip(("row", "column"), odd, strict=False))
         allowed = "finite" if not np.isfinite(array[tuple(odd)]) else f"at most {LARGEST:g} in size"

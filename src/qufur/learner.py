@@ -450,7 +450,8 @@ class Learner:
         if largest_loss is None:
             largest_loss = self.model.largest_loss(prediction)
         self.ledger.record(block.uncertainty, block.probability, block.query, largest_loss)
-        asked = prediction[block.query], block.probability[block.query], largest_loss[block.query]
+        rows = block.look.queried
+        asked = prediction[rows], block.probability[rows], largest_loss[rows]
         if arrivals.ids is block.queried:  # all is paid for and answered
             self.ledger.answer(*asked, arrivals.labels)
         else:

@@ -98,8 +98,10 @@ def test_a_single_loss_is_that_of_many_to_the_bit(model):
     np.testing.assert_array_equal(np.array(single).T, many)
 
 
-def test_a_loss_at_its_bound_is_not_beyond_it():
+def test_a_loss_at_its_bound_or_without_one_is_not_beyond_it():
     ledger = Learner(Ridge(1), QuFUR(1.0)).ledger
     ledger.answer_one(0.0, 0.5, 1.0, 1.0)
-    ledger.answer(np.zeros(3), np.full(3, 0.5), np.ones(3), np.array([1.0, -1.0, 1.5]))
-    assert (ledger.answered, ledger.beyond) == (4, 1)
+    ledger.answer_one(0.0, 0.5, 0.0, 1.0)
+    bounds, labels = np.array([1.0, 1.0, 1.0, 0.0]), np.array([1.0, -1.0, 1.5, 9.0])
+    ledger.answer(np.zeros(4), np.full(4, 0.5), bounds, labels)
+    assert (ledger.answered, ledger.beyond) == (6, 1)

@@ -1,5 +1,6 @@
 import sys
 import tracemalloc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from qufur.streams import Chunk, Summary, Table
 from qufur.tables import Encoding
 from qufur.tables import read as rows
-from qufur.tables.formats import text_lines
+from qufur.tables.formats import parquet_file, text_lines
+from qufur.tables.formats.parquet_file import ParquetFile
 
 pl = pytest.importorskip("polars")
 
@@ -140,6 +142,27 @@ def test_parquet_takes_every_numeric_type_and_many_row_groups(tmp_path):
     chunks = list(Table(path, "y").chunks(37))
     np.testing.assert_array_equal(np.concatenate([c.y for c in chunks]), np.arange(1000))
     np.testing.assert_array_equal(np.concatenate([c.X[:, 0] for c in chunks]), [1, 0] * 500)
+
+
+def test_one_slice_of_parquet_is_in_memory_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_file, "_CELLS", 24)
+    pl.DataFrame({"x": X[:, 0], "y": Y}).write_parquet(tmp_path / "t.parquet")
+    read_rows, cut, earlier, alive = ParquetFile._rows, parquet_file.batches_of, [], []
+
+    def watched_rows(*args):
+        alive.append(sum(part() is not None for part in earlier))
+        return read_rows(*args)
+
+    def watched_cut(frame, *args):
+        earlier.append(weakref.ref(frame))
+        for batch in cut(frame, *args):
+            earlier.append(weakref.ref(batch))
+            yield batch
+
+    monkeypatch.setattr(ParquetFile, "_rows", watched_rows)
+    monkeypatch.setattr(parquet_file, "batches_of", watched_cut)
+    assert sum(len(chunk) for chunk in Table(tmp_path / "t.parquet", "y").chunks(4)) == len(Y)
+    assert alive == [0] * 9
 
 
 def test_parquet_slices_are_joined_without_seam(tmp_path, monkeypatch):

@@ -96,7 +96,7 @@ class Ledger:
             return
         loss = self._model.loss(prediction, labels)
         self.answered += len(labels)
-        self.beyond += int((loss > np.where(largest_loss > 0, largest_loss, np.inf)).sum())
+        self.beyond += int(np.count_nonzero((loss > largest_loss) & (largest_loss > 0)))
         self.loss_seen += float(loss.sum())
         if not self._model.classifies:
             self.errors.add(abs(prediction - labels), probability)

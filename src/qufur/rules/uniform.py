@@ -10,7 +10,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints, as_number, set_fields
 from qufur.rules.base import Domains, Rule, as_budget
 from qufur.rules.spending import Spending
-from qufur.rules.thresholds import ALWAYS, NEVER
+from qufur.rules.thresholds import reached_by_line
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Uniform(Rule):
         return np.full(np.shape(uncertainty), self.rate)
 
     def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
-        return np.where(coins < self.rate, ALWAYS, NEVER)
+        return reached_by_line(coins, self.rate, slope=0.0)
 
     def start(self) -> Spending:
         return AtOneRate(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 
 import numpy as np
@@ -86,16 +86,20 @@ class Table(Stream):
         """Read `size` rows at a time."""
         size = as_count(size, "size", "Table.chunks")
         extras = [name for name in (self.target, self._file.truth, self.domain) if name]
-        for batch in self._file.batches(size, [*self.features, *extras]):
-            X, known = self._read(batch, extras)
-            y = known[self.target] if self.target else np.zeros(len(X))
-            truth = known[self._file.truth] if self._file.truth else None
-            domain = self._whole(known[self.domain], batch) if self.domain else None
-            yield Chunk(X, y, truth, domain)
+        batches = self._file.batches(size, [*self.features, *extras])
+        # No name for a batch here: it may keep a large part of a file in memory while the next is read.
+        yield from map(partial(self._chunk, extras), batches)
 
     def summary(self) -> Summary:
         """Count, mean and deviation of every feature, and the range of the target, in one pass."""
         return Summary.of(self.chunks(_ROWS))
+
+    def _chunk(self, extras: list[str], batch: Batch) -> Chunk:
+        X, known = self._read(batch, extras)
+        y = known[self.target] if self.target else np.zeros(len(X))
+        truth = known[self._file.truth] if self._file.truth else None
+        domain = self._whole(known[self.domain], batch) if self.domain else None
+        return Chunk(X, y, truth, domain)
 
     def _read(self, batch: Batch, extras: list[str]) -> tuple[Floats, dict[str, Floats]]:
         if self._encoding is not None:

@@ -14,6 +14,8 @@ FARTHEST = 10.0
 """How many widths of the range a label may lie outside it."""
 FEWEST = 20
 """Labels that a learned range has to rest on."""
+FEW = 8
+"""Up to so many labels, NumPy takes longer over them than Python."""
 
 
 class KnownRange(NamedTuple):
@@ -73,7 +75,8 @@ def first_outlier(known: KnownRange, names: Sequence[object], labels: Floats) ->
     """
     low, high, count = known
     reach = FARTHEST * (high - low)
-    if not len(labels) or (low - reach <= labels.min() and labels.max() <= high + reach):
+    ends = labels.tolist() if len(labels) <= FEW else (labels.min(), labels.max())
+    if all(low - reach <= end <= high + reach for end in ends):
         return None  # the usual case, at little cost: no label makes a range smaller
     if count < math.inf:
         lows, highs = (

@@ -21,10 +21,11 @@ ENGINES: tuple[type[BlockEngine], ...] = (CompiledEngine, CovarianceEngine)
 def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
     """Return what decides these inputs, or as many of the first as can be taken together."""
     posterior, rows = state.queried, state.model.features(X)
-    posterior.prepare(rows)
+    squares = posterior.squares(rows)
+    posterior.prepare_for(squares)
     if len(X) == 1:
         return OneRow(state, X)
-    engine = next(engine for engine in ENGINES if engine.suits(posterior, rows))
+    engine = next(engine for engine in ENGINES if engine.suits(posterior, rows, squares))
     return engine(state, rows)
 
 

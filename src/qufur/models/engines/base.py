@@ -43,8 +43,8 @@ class BlockEngine(Lookahead):
         return True
 
     @classmethod
-    def suits(cls, posterior: Posterior, X: Floats) -> bool:
-        """Return whether this is the way to decide these rows, several of them. It changes nothing."""
+    def suits(cls, posterior: Posterior, X: Floats, squares: float) -> bool:
+        """Return whether this is the way to decide several rows of such a Σ‖x‖². It changes nothing."""
         return cls.fits(posterior)
 
     @abstractmethod
@@ -85,12 +85,11 @@ def play(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> F
     """
     scores = gram.scores(X)
     for part in pieces(len(rows)):
-        gram.prepare(rows[part])
+        update = gram.update(rows[part])
         if gram.sequential_only:  # the rows of a piece may bring M to that
             first, rest = before[part.start], slice(part.start, None)
             scores[first:] = _play_in_turn(gram, X[first:], rows[rest], y[rest], before[rest] - first)
             break
-        update = gram.update(rows[part])
         gain = forward(update.L, gram.covariance(update, X))
         gain[before[part, None] > np.arange(len(X))] = 0.0
         scores += gram.absorb(update, y[part]) @ gain

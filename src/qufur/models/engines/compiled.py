@@ -74,14 +74,14 @@ class CompiledEngine(BlockEngine):
         return len(posterior.coef) <= cls.largest_dim and available()
 
     @classmethod
-    def suits(cls, posterior: Posterior, X: Floats) -> bool:
+    def suits(cls, posterior: Posterior, X: Floats, squares: float) -> bool:
         """Return whether, besides, there are enough rows, and none whose variance may be huge."""
         if len(X) < cls.fewest_rows or not cls.fits(posterior):
             return False
         # No variance is above ‖x‖² times the norm of M⁻¹.
         gram = cast(Gram, posterior)
         most = cls.largest_variance / gram.norm_of_inverse
-        return gram.squares(X) <= most or gram.largest_square(X) <= most
+        return squares <= most or gram.largest_square(X) <= most
 
     def decide(self, terms: Terms) -> Effort:
         """Decide rows in one go; none costs more than the others."""

@@ -71,8 +71,8 @@ class Posterior(Protocol):
     def view(self, X: Floats) -> View:
         """Return a block of rows as the posterior sees them now."""
 
-    def prepare(self, X: Floats) -> None:
-        """Get ready for rows that may be absorbed."""
+    def squares(self, X: Floats) -> float:
+        """Return Σ‖x‖² of some rows, for `prepare_for`."""
 
     def prepare_for(self, squares: float) -> None:
         """Get ready for rows of such a Σ‖x‖² that may be absorbed."""

@@ -49,10 +49,9 @@ class ParquetFile(TableFile):
         """Read large slices and cut them."""
         names = list(columns or self.columns)
         rows = size * max(1, _CELLS // (size * _width(self._head.select(names))))
-        start = 0
-        while len(frame := self._rows(names, start, rows)):
-            yield from batches_of(frame, size, start + 1, self.path.name)
-            start += len(frame)
+        for start in range(0, self.count(), rows):
+            # No name for a slice here: it must be gone before the next is read.
+            yield from batches_of(self._rows(names, start, rows), size, start + 1, self.path.name)
 
     def _rows(self, names: list[str], start: int, count: int) -> pl.DataFrame:
         with self.sound():
