@@ -94,6 +94,8 @@ class Workbook:
         The outstanding rows as they were written for the people who label.
     history
         Which command made this state, and which states came before.
+    has_rule
+        Whether somebody said what labels may cost; who begins with labels may say it later.
     """
 
     learner: Learner
@@ -107,6 +109,7 @@ class Workbook:
     growth: list[Stage] = field(default_factory=list)
     waiting: Waiting = field(default_factory=Waiting)
     history: History = field(default_factory=History)
+    has_rule: bool = True
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -281,6 +284,7 @@ class Workbook:
             "growth": self.growth,
             "headers": headers,
             "history": asdict(self.history),
+            "has_rule": self.has_rule,
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -325,5 +329,6 @@ class Workbook:
         growth = [Stage(*stage) for stage in own.get("growth", ())]
         waiting = Waiting() if lines is None else Waiting.restored(own["headers"], lines, learner.outstanding)
         history = History(**own.get("history", {}))
+        has_rule = own.get("has_rule", True)
         fixed = learner, encoding, own["id"], own["target"]
-        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history)
+        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history, has_rule)

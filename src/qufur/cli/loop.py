@@ -58,7 +58,7 @@ def files_of(state: Path) -> dict[str, Path]:
 def opened(state: Path) -> Workbook:
     """Return the work so far."""
     if not state.is_file():
-        remedy = "`qufur ask` makes one."
+        remedy = "`qufur ask` makes one, and so does `qufur learn`."
         raise invalid("--state", "qufur", "an existing file", repr(str(state)), remedy)
     return Workbook.load(state)
 
