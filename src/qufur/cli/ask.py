@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from qufur.bookkeeping import corrections
 from qufur.bookkeeping.first_rule import choose_rule
 from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
+from qufur.cli.expiry import since
 from qufur.cli.first_table import SPENDING, check_first, rule_of, started
 from qufur.cli.growth import grow
 from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table, tables_at
@@ -41,7 +43,7 @@ from qufur.cli.options import (
     Skip,
     TextColumn,
 )
-from qufur.cli.outputs import check_answered, check_table
+from qufur.cli.outputs import check_answered, check_filled_in, check_table
 from qufur.cli.predictions import shown_prediction
 from qufur.cli.target import check_target
 from qufur.rules import Rule
@@ -108,6 +110,10 @@ def ask(
     text_model: FirstTextModel = None,
     impute: Impute = False,
     add_column: AddColumn = None,
+    expire: Annotated[
+        str | None,
+        typer.Option(metavar="AGE", help="Give up on labels asked for longer ago than this, such as 30d."),
+    ] = None,
     sep: Separator = None,
     decimal: Decimal = None,
     seed: FirstSeed = None,
@@ -139,6 +145,7 @@ def ask(
         "--seed": seed,
     }
     columns = Columns(skip, categorical, embedding, text, text_model, impute, add_column)
+    oldest = since(expire, "qufur ask")
     source, files = Source(data, sep, decimal), tables_at(data)
     check_table(out, files_of(state) | files)
     with locked(state):
@@ -152,6 +159,12 @@ def ask(
             book, total, notes = started(source, first, columns, quiet=json)
         for digest, name in digests:
             book.note_table(digest, name)
+        if oldest is not None:
+            gone = _expired(book, oldest, out, force)
+            notes = [
+                *([f"{gone} labels given up that did not come within {expire}."] if gone else []),
+                *notes,
+            ]
         if not force:
             check_answered(book, out)
         rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
@@ -176,6 +189,13 @@ def _continued(
     if columns.text_model is not None:
         book.encoding.fetch(columns.text_model)
     return book, None if book.has_rule else rule_of(first | {"--model": name_of(book.learner.model)})
+
+
+def _expired(book: Workbook, oldest: float, out: Path, force: bool) -> int:
+    """Give up on the labels that did not come in time, unless they are in --out; return how many."""
+    if not force:
+        check_filled_in(book, out)
+    return len(corrections.retract(book, corrections.asked_before(book, oldest)))
 
 
 def _write(book: Workbook, rows: Rows, out: Path) -> int:
