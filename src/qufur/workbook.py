@@ -23,6 +23,7 @@ from qufur.storage.versions import History
 from qufur.tables import Batch, Encoding, ids, labels
 from qufur.tables.cells import category, clean_texts, numbers
 from qufur.tables.classes import class_labels, class_name
+from qufur.tables.formats.dialect import Dialect
 from qufur.tables.ids_and_labels import check_once
 from qufur.tables.waiting import Waiting
 from qufur.tables.written import free, heading, unescaped
@@ -96,6 +97,8 @@ class Workbook:
         Which command made this state, and which states came before.
     has_rule
         Whether somebody said what labels may cost; who begins with labels may say it later.
+    dialect
+        How the first CSV table was written, or a later one of which somebody said it; None before.
     """
 
     learner: Learner
@@ -110,6 +113,7 @@ class Workbook:
     waiting: Waiting = field(default_factory=Waiting)
     history: History = field(default_factory=History)
     has_rule: bool = True
+    dialect: Dialect | None = None
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -285,6 +289,7 @@ class Workbook:
             "headers": headers,
             "history": asdict(self.history),
             "has_rule": self.has_rule,
+            "dialect": self.dialect and asdict(self.dialect),
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -329,6 +334,7 @@ class Workbook:
         growth = [Stage(*stage) for stage in own.get("growth", ())]
         waiting = Waiting() if lines is None else Waiting.restored(own["headers"], lines, learner.outstanding)
         history = History(**own.get("history", {}))
-        has_rule = own.get("has_rule", True)
+        dialect = Dialect(**own["dialect"]) if own.get("dialect") else None
+        later = waiting, history, own.get("has_rule", True), dialect
         fixed = learner, encoding, own["id"], own["target"]
-        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history, has_rule)
+        return cls(*fixed, told, own["rows"], own["tables"], known, growth, *later)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from qufur.cli.columns import Columns
 from qufur.cli.expiry import since
 from qufur.cli.first_table import SPENDING, check_first, rule_of, started
 from qufur.cli.growth import grow
-from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table, tables_at
+from qufur.cli.loop import Rows, State, Write, digest_of, files_of, keep_dialect, locked, table, tables_at
 from qufur.cli.model import name_of
 from qufur.cli.options import (
     BUDGET,
@@ -152,6 +153,7 @@ def ask(
         digests = [(digest_of(file), file.name) for file in files.values()]
         if state.exists():
             book, rule = _continued(state, first, columns)
+            source = replace(source, usual=book.dialect)
             total, notes = grow(book, source, columns, quiet=json)
             if rule is not None:
                 choose_rule(book, rule(total))
@@ -168,6 +170,7 @@ def ask(
         if not force:
             check_answered(book, out)
         rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
+        keep_dialect(book, source, rows.file)
         wanted = _write(book, rows, out)
         # Last: until then the same call makes the same file again.
         commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")

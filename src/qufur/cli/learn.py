@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from qufur.cli.classes import as_classes, read_labels
 from qufur.cli.columns import Columns
 from qufur.cli.first_table import check_first, started
 from qufur.cli.growth import grow
-from qufur.cli.loop import Rows, State, digest_of, locked, opened, tables_at
+from qufur.cli.loop import Rows, State, digest_of, keep_dialect, locked, opened, tables_at
 from qufur.cli.options import (
     CLASSES,
     TABLE,
@@ -95,6 +95,7 @@ def learn(
     with locked(state):
         if state.exists():
             book = _continued(state, first, columns, classes)
+            source = replace(source, usual=book.dialect)
             total, notes = grow(book, source, columns, quiet=json)
         else:
             said = first | {"--classes": classes}
@@ -102,6 +103,7 @@ def learn(
         for file in tables_at(data).values():
             book.note_table(digest_of(file), file.name)
         rows = Rows(source, None if json else "Reading", text=book.encoding.text is not None, total=total)
+        keep_dialect(book, source, rows.file)
         learned = learn_labels(
             book, labelled(book, rows, partial(read_labels, book)), accept_outliers=accept_outliers
         )

@@ -55,7 +55,7 @@ def tell(
         if classes is not None:
             name_classes(book, as_classes(classes, "qufur tell") or ())
         names, rows, values, blank = [], [], [np.empty(0)], 0
-        file = open_table(Source(data, sep, decimal))
+        file = open_table(Source(data, sep, decimal, book.dialect))
         for batch in file.batches(ROWS):
             places, found = read_labels(book, batch, column_called(book.target, batch))
             called = ids(batch, column_called(book.id_column, batch))
