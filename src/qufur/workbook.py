@@ -21,10 +21,11 @@ from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.storage.versions import History
 from qufur.tables import Batch, Encoding, ids, labels
-from qufur.tables.cells import category, clean_texts, numbers
+from qufur.tables.cells import category, clean_texts
 from qufur.tables.classes import class_labels, class_name
 from qufur.tables.formats.dialect import Dialect
 from qufur.tables.ids_and_labels import check_once
+from qufur.tables.label_forms import label_numbers
 from qufur.tables.waiting import Waiting
 from qufur.tables.written import free, heading, unescaped
 
@@ -99,6 +100,8 @@ class Workbook:
         Whether somebody said what labels may cost; who begins with labels may say it later.
     dialect
         How the first CSV table was written, or a later one of which somebody said it; None before.
+    unit
+        The currency or % of labels that were told so.
     """
 
     learner: Learner
@@ -114,6 +117,7 @@ class Workbook:
     history: History = field(default_factory=History)
     has_rule: bool = True
     dialect: Dialect | None = None
+    unit: str = ""
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -192,7 +196,7 @@ class Workbook:
             return name in self.learner.queries
         if self.classes is not None:
             return class_name(label) != self.classes[int(self.told[name].label)]
-        number = numbers([label])
+        number = label_numbers([label])
         return number is None or number.item() != self.told[name].label
 
     def known(self, names: Sequence[Id]) -> list[Id]:
@@ -290,6 +294,7 @@ class Workbook:
             "history": asdict(self.history),
             "has_rule": self.has_rule,
             "dialect": self.dialect and asdict(self.dialect),
+            "unit": self.unit,
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -335,6 +340,7 @@ class Workbook:
         waiting = Waiting() if lines is None else Waiting.restored(own["headers"], lines, learner.outstanding)
         history = History(**own.get("history", {}))
         dialect = Dialect(**own["dialect"]) if own.get("dialect") else None
-        later = waiting, history, own.get("has_rule", True), dialect
         fixed = learner, encoding, own["id"], own["target"]
-        return cls(*fixed, told, own["rows"], own["tables"], known, growth, *later)
+        book = cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history)
+        book.has_rule, book.dialect, book.unit = own.get("has_rule", True), dialect, own.get("unit", "")
+        return book

@@ -42,6 +42,7 @@ from qufur.cli.options import (
     TextColumn,
 )
 from qufur.errors import invalid
+from qufur.tables.label_forms import LabelForms
 from qufur.tables.source import Source
 from qufur.workbook import Workbook
 
@@ -103,15 +104,16 @@ def learn(
         for file in tables_at(data).values():
             book.note_table(digest_of(file), file.name)
         rows = Rows(source, None if json else "Reading", text=book.encoding.text is not None, total=total)
+        forms = LabelForms(book.unit)
         keep_dialect(book, source, rows.file)
         learned = learn_labels(
-            book, labelled(book, rows, partial(read_labels, book)), accept_outliers=accept_outliers
+            book, labelled(book, rows, partial(read_labels, book, forms)), accept_outliers=accept_outliers
         )
         if not book.told:
             raise invalid(f"column {book.target!r}", data.name, "labels, some blank perhaps", "none at all")
         if learned.free or learned.outstanding or classes is not None:
             commit(book, state, f"learn {data.name}", f"{learned.free + learned.outstanding} labels learned")
-    notes = [*rows.file.notes, *notes]
+    notes = list(dict.fromkeys([*rows.file.notes, *forms.notes, *notes]))
     if json:
         left = {"outstanding_left": len(book.learner.outstanding), "notes": notes}
         show.print_json(asdict(learned) | left)
