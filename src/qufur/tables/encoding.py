@@ -165,7 +165,7 @@ class Encoding:
         """The scaled columns of one number only so far, which say nothing until they vary."""
         varied: dict[str, bool] = {}
         for column in self.columns:
-            if isinstance(column, Numeric) and column.scaled and column.is_single:
+            if isinstance(column, Numeric) and column.scaled and not column.vector:
                 varied[column.name] = varied.get(column.name, False) or column.deviation > (0.0,)
         return [name for name, did in varied.items() if not did]
 
