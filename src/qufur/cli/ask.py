@@ -189,8 +189,7 @@ def _continued(
         {name: said for name, said in first.items() if name not in open_yet} | columns.fixed, "qufur ask"
     )
     check_target(book.id, book.target)
-    if columns.text_model is not None:
-        book.encoding.fetch(columns.text_model)
+    columns.fetch(book.encoding)
     return book, None if book.has_rule else rule_of(first | {"--model": name_of(book.learner.model)})
 
 

@@ -128,8 +128,7 @@ def _continued(state: Path, first: dict[str, Any], columns: Columns, classes: st
     book = opened(state)
     if classes is not None:
         name_classes(book, as_classes(classes, "qufur learn") or ())
-    if columns.text_model is not None:
-        book.encoding.fetch(columns.text_model)
+    columns.fetch(book.encoding)
     return book
 
 
