@@ -169,3 +169,10 @@ def test_start_options_are_refused_later(work, tmp_path):
         code, text = work("learn", june, *option)
         assert (code, f"{option[0]} of qufur learn must be left out once" in text) == (2, True), text
     assert work("learn", june)[1].startswith("100 labels learned")
+
+
+def test_a_column_that_tells_the_labels_is_pointed_out(work, tmp_path):
+    lines = "".join(f"{t},{3 * delay + 1},{delay}\n" for t, delay in enumerate(DELAY[:30]))
+    (tmp_path / "t.csv").write_text(f"row,meter,delay\n{lines}")
+    text = work("learn", tmp_path / "t.csv", *RIDGE[:-4], "--id", "row", "--target", "delay")[1]
+    assert "Column 'meter' tells the labels almost exactly, in 30 of them." in text

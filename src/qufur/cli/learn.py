@@ -41,6 +41,7 @@ from qufur.cli.options import (
     Skip,
     TextColumn,
 )
+from qufur.cli.target import on_telling_columns
 from qufur.errors import invalid
 from qufur.tables.label_forms import LabelForms
 from qufur.tables.source import Source
@@ -113,7 +114,7 @@ def learn(
             raise invalid(f"column {book.target!r}", data.name, "labels, some blank perhaps", "none at all")
         if learned.free or learned.outstanding or classes is not None:
             commit(book, state, f"learn {data.name}", f"{learned.free + learned.outstanding} labels learned")
-    notes = list(dict.fromkeys([*rows.file.notes, *forms.notes, *notes]))
+    notes = list(dict.fromkeys([*rows.file.notes, *forms.notes, *notes, *on_telling_columns(book)]))
     if json:
         left = {"outstanding_left": len(book.learner.outstanding), "notes": notes}
         show.print_json(asdict(learned) | left)
