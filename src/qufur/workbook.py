@@ -23,9 +23,11 @@ from qufur.storage import container
 from qufur.storage.container import Content
 from qufur.storage.versions import History
 from qufur.tables import Batch, Encoding, ids, labels
-from qufur.tables.cells import category, clean_texts, numbers
+from qufur.tables.cells import category, clean_texts
 from qufur.tables.classes import class_labels, class_name
+from qufur.tables.formats.dialect import Dialect
 from qufur.tables.ids_and_labels import check_once
+from qufur.tables.label_forms import label_numbers
 from qufur.tables.periods import Periods
 from qufur.tables.waiting import Waiting
 from qufur.tables.written import free, heading, unescaped
@@ -99,6 +101,12 @@ class Workbook:
         Which command made this state, and which states came before.
     periods
         How rows are told apart by when they came, if labels are bought per period.
+    has_rule
+        Whether somebody said what labels may cost; who begins with labels may say it later.
+    dialect
+        How the first CSV table was written, or a later one of which somebody said it; None before.
+    unit
+        The currency or % of labels that were told so.
     """
 
     learner: Learner
@@ -113,6 +121,9 @@ class Workbook:
     waiting: Waiting = field(default_factory=Waiting)
     history: History = field(default_factory=History)
     periods: Periods | None = None
+    has_rule: bool = True
+    dialect: Dialect | None = None
+    unit: str = ""
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -205,7 +216,7 @@ class Workbook:
             return name in self.learner.queries
         if self.classes is not None:
             return class_name(label) != self.classes[int(self.told[name].label)]
-        number = numbers([label])
+        number = label_numbers([label])
         return number is None or number.item() != self.told[name].label
 
     def known(self, names: Sequence[Id]) -> list[Id]:
@@ -302,6 +313,9 @@ class Workbook:
             "headers": headers,
             "history": asdict(self.history),
             "periods": None if self.periods is None else asdict(self.periods),
+            "has_rule": self.has_rule,
+            "dialect": self.dialect and asdict(self.dialect),
+            "unit": self.unit,
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -349,5 +363,8 @@ class Workbook:
         periods = Periods(**own["periods"]) if own.get("periods") else None
         if (periods is None) == isinstance(learner.rule, PerPeriod):
             raise invalid("periods", "the file", "there for a rule that needs them", repr(periods))
+        dialect = Dialect(**own["dialect"]) if own.get("dialect") else None
         fixed = learner, encoding, own["id"], own["target"]
-        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history, periods)
+        book = cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history, periods)
+        book.has_rule, book.dialect, book.unit = own.get("has_rule", True), dialect, own.get("unit", "")
+        return book

@@ -58,6 +58,37 @@ def test_what_waits_for_too_long_expires(work, tmp_path, monkeypatch):
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
+def test_an_ask_gives_up_on_what_waits_for_too_long(work, tmp_path, monkeypatch):
+    """What it asks for then is what `retract --expire` before it would have left to ask for."""
+    now, day = time.time(), 86400
+    monkeypatch.setattr("time.time", lambda: now)
+    out, _ = asked(work, tmp_path, "--horizon", 350)
+    labels = {name: DELAY[int(name[2:])] for name in loaded(tmp_path).learner.outstanding[:9]}
+    work("tell", filled(out, labels))
+    state = (tmp_path / "s.qufur").read_bytes()
+    monkeypatch.setattr("time.time", lambda: now + 31 * day)
+    june, more = write(tmp_path / "june.csv", range(300, 350)), tmp_path / "more.csv"
+    waiting = len(loaded(tmp_path).learner.outstanding)
+    out.write_text(filled(out, dict.fromkeys(loaded(tmp_path).learner.outstanding[:1], 5.0)).read_text())
+    code, text = work("ask", june, "-o", out, "--expire", "30d")
+    assert (code, "where that of" in text) == (2, True), "a label that is filled in is not given up"
+    assert (tmp_path / "s.qufur").read_bytes() == state
+    code, text = work("ask", june, "-o", more, "--expire", "40d")
+    assert "given up" not in text
+    (tmp_path / "s.qufur").write_bytes(state)
+    work("retract", "--expire", "30d")
+    work("ask", june, "-o", more)
+    expected, wanted = loaded(tmp_path).learner.outstanding, more.read_text()
+    (tmp_path / "s.qufur").write_bytes(state)
+    code, text = work("ask", june, "-o", more, "--expire", "30d", "--force")
+    assert code == 0
+    assert f"\n{waiting} labels given up that did not come within 30d.\n" in text
+    assert (loaded(tmp_path).learner.outstanding, more.read_text()) == (expected, wanted)
+    assert len(expected) > 0
+    code, text = work("ask", june, "-o", more, "--expire", "30")
+    assert (code, "--expire of qufur ask must be hours, days or weeks" in text) == (2, True)
+
+
 def test_the_age_of_rows_of_earlier_versions_is_not_known(work, tmp_path):
     file = WORKBOOKS / "1-csv-paced.qufur.gz"
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))

@@ -167,3 +167,26 @@ def test_files_of_before_grow_as_well(work, tmp_path):
     assert [stage.rows for stage in book.growth] == [0, 40]
     (batch,) = read(table)
     assert np.isfinite(book.learner.predict(book.encoding.encode(batch))).all()
+
+
+def test_an_amount_that_begins_to_vary_counts(work, tmp_path):
+    """The label is the price, which was the same in the first table."""
+    out = ["-o", tmp_path / "out.csv", "--force"]
+    first = write(tmp_path / "1.csv", head="wind,price", line="{wind},€ 3")
+    code, text = work("ask", first, *out, *START["ridge"])
+    assert (code, "without effect until it varies: 'price'." in text) == (0, True), text
+    table = write(tmp_path / "2.csv", 60, head="wind,price", line="{wind},€ {t}.50")
+    code, text = work("ask", table, *out)
+    assert (code, "Column 'price' begins to vary, and counts from now on." in text) == (0, True), text
+    book = Workbook.load(tmp_path / "s.qufur")
+    assert book.encoding.names == ["wind", "price", "price"]
+    labels = {name: 3.0 if name <= 30 else name - 30.5 for name in book.learner.outstanding}
+    lines = "".join(f"{name},{label}\n" for name, label in labels.items())
+    (tmp_path / "labels.csv").write_text(f"row,label\n{lines}")
+    assert work("tell", tmp_path / "labels.csv")[0] == 0
+    (batch,) = read(table)
+    book = Workbook.load(tmp_path / "s.qufur")
+    errors = book.learner.predict(book.encoding.encode(batch)) - (np.arange(60) + 0.5)
+    assert np.sqrt(np.mean(errors**2)) < 2.0, "17 is the deviation of the labels"
+    table = write(tmp_path / "3.csv", 5, head="wind,price", line="{wind},{t}")
+    assert "begins to vary" not in work("ask", table, *out)[1]

@@ -442,7 +442,7 @@ def test_files_of_another_kind_are_refused(work, tmp_path):
     assert code == 2
     assert "must be a file of `qufur ask`" in text
     (tmp_path / "s.qufur").unlink()
-    assert "`qufur ask` makes one." in work("status")[1]
+    assert "`qufur ask` makes one, and so does `qufur learn`." in work("status")[1]
 
 
 def test_files_of_earlier_versions_go_on(work, tmp_path):

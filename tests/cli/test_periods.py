@@ -190,6 +190,17 @@ def test_free_labels_are_of_no_period(work, tmp_path):
     assert Workbook.load(tmp_path / "s.qufur").learner.spending.save() == before
 
 
+def test_work_that_began_with_labels_may_go_on_by_weeks(work, tmp_path):
+    known = write(tmp_path / "known.csv", -7, 7)
+    lines = known.read_text().splitlines()
+    known.write_text("\n".join([lines[0] + ",delay", *(line + ",1.5" for line in lines[1:])]) + "\n")
+    assert work("learn", known, *RIDGE)[0] == 0
+    tables = [write(tmp_path / f"{week}.csv", 7 * week, 7) for week in range(3)]
+    found, text = asked(work, tmp_path, tables, "--per", "week", 6)
+    assert set(found.values()) == {6}
+    assert "in that of 2024-01-15 it was 6 of 6, 0 left" in text
+
+
 def test_a_state_file_goes_on_bit_for_bit(work, tmp_path):
     work("ask", write(tmp_path / "a.csv", 0, 10), "-o", tmp_path / "out.csv", *RIDGE, "--per", "week", 12)
     book = Workbook.load(tmp_path / "s.qufur")

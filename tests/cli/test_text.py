@@ -84,6 +84,38 @@ def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):
     assert "must be one that makes 3 numbers, got 'letters-abc', which makes 7" in text
 
 
+@pytest.mark.parametrize("start", ["letters-abc", None], ids=["beside text", "without text"])
+def test_a_column_of_text_that_is_added(work, tmp_path, monkeypatch, start):
+    """Stars go by its letters d, which nothing before knew."""
+    let_letters_be_counted(monkeypatch)
+    out = ["-o", tmp_path / "out.csv", "--force"]
+    begin = [*START, "--text-model", start] if start else [*START[:-2], "--skip", "note"]
+    assert work("ask", write(tmp_path / "may.csv", range(50)), *out, *begin, "--horizon", 200)[0] == 0
+    more, added = tmp_path / "june.csv", ["--add-column", "more", "--text", "more"]
+    with more.open("w", newline="") as file:
+        rows = ([t, NOTES[t], WIND[t], NOTES[t]] for t in range(50, 200))
+        csv.writer(file).writerows([["n", "note", "wind", "more"], *rows])
+    state = (tmp_path / "s.qufur").read_bytes()
+    for options, message in [
+        (added[2:], "--text of qufur ask must be left out once the state file is there"),
+        ([*added, "--text-model", "x"], "got 'x' (x is not a local folder)."),
+    ]:
+        code, text = work("ask", more, *out, *options)
+        assert (code, message in text) == (2, True), text
+        assert (tmp_path / "s.qufur").read_bytes() == state
+    code, text = work("ask", more, *out, *added, "--text-model", "letters-de")
+    assert (code, "Column 'more' is an input from now on." in text) == (0, True), text
+    names = Workbook.load(tmp_path / "s.qufur").encoding.names
+    assert names[-3:] == ["more[0]", "more[1]", "more known"]
+    stars = [(int(row["n"]), NOTES[int(row["n"])].count("d")) for row in read(tmp_path / "out.csv")]
+    (tmp_path / "labels.csv").write_text("n,stars\n" + "".join(f"{n},{d}\n" for n, d in stars))
+    assert work("tell", tmp_path / "labels.csv")[0] == 0
+    LOADED.clear()  # as in another process
+    assert work("predict", more, "-o", tmp_path / "p.csv", "--text-model", "letters-de")[0] == 0
+    found = [float(row["prediction"]) - NOTES[int(row["n"])].count("d") for row in read(tmp_path / "p.csv")]
+    assert np.sqrt(np.mean(np.square(found))) < 0.6, "1.6 is the deviation of the stars"
+
+
 @pytest.mark.parametrize("command", ["ask", "predict"])
 def test_a_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):
     """It may come from anywhere: what it names is fetched when the user names it too."""

@@ -11,9 +11,11 @@ from tests.refusals import refusal
 from tests.tables.test_tables import TABLES, fuzzed, write
 
 from qufur.tables import Batch, Encoding, Growth, read
+from qufur.tables.amounts import Amount
 from qufur.tables.categories import Categorical
 from qufur.tables.columns import Missing, Numeric
 
+PRICE = Amount("price", (3.0,), (0.0,), unit="€", example="€ 3")
 FIRST = Batch({"wind": [1, 3], "sky": ["fog", "storm"], "height": [7, 7]}, 1, "first.csv")
 
 
@@ -250,3 +252,31 @@ def test_whatever_the_tables_are_the_old_inputs_stay(tmp_path_factory, tables, i
     except ValueError as error:
         assert "\n" not in str(error)
         assert " must be " in str(error)
+
+
+@pytest.mark.parametrize(
+    ("cells", "impute", "expected"),
+    [
+        (["€ 3", "€ 3"], False, []),
+        (["€ 5", "1"], False, [("price", (3.0,), (2.0,))]),
+        (["€ 5", "€ 5", None], True, [Missing("price", numeric=False), ("price", (3.0,), (2.0,))]),
+        (["€ 9,000", "€ 9,001"], False, [("price", (3.0,), None), ("price", (9000.5,), (0.5,))]),
+    ],
+)
+def test_an_amount_that_was_the_same_in_all_rows_begins_to_vary(cells, impute, expected):
+    encoding = Encoding.of([Batch({"price": ["€ 3", "€ 3"]})])
+    assert (encoding.columns, encoding.constant) == ((PRICE,), ["price"])
+    table = Batch({"price": cells})
+    new = grown(encoding, table, impute=impute).grown
+    found = new.columns[1:]
+    assert [entry if isinstance(entry, Missing) else (entry.name, entry.mean) for entry in found] == [
+        entry if isinstance(entry, Missing) else entry[:2] for entry in expected
+    ]
+    for entry, wanted in zip(found, expected, strict=True):
+        if isinstance(entry, Amount) and wanted[2]:
+            assert entry.deviation == wanted[2]
+    assert Encoding.from_state(json.loads(json.dumps(new.state()))) == new
+    X = new.encode(table)
+    assert X.shape == (len(cells), 1 + len(expected))
+    assert (np.abs(X) < 100).all()
+    assert np.isfinite(X).all()

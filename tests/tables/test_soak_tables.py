@@ -102,6 +102,34 @@ def test_any_table(monkeypatch, capsys, data, first, second, labels):
             Workbook.load(state)
 
 
+@settings(
+    max_examples=times(2000),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.data(), tables(), tables())
+def test_any_table_with_labels(monkeypatch, capsys, data, first, second):
+    """They are learned as the first command or not at all, and an ask goes on from them."""
+    options = ["--model", "ridge", "--label-range", -3, 3, "--target", data.draw(NAMES), "--accept-outliers"]
+    options += ["--impute"] * data.draw(st.booleans())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        state, out = folder / "s.qufur", folder / "out.csv"
+        files = [folder / f"{place}{ending}" for place, (ending, _) in enumerate((first, second))]
+        for file, (_, content) in zip(files, (first, second), strict=True):
+            file.write_bytes(content)
+        code = run(monkeypatch, capsys, "learn", files[0], "--state", state, *options)
+        assert (code == 0) == state.exists()
+        if code == 2:
+            return
+        for command in (["ask", files[1], "-o", out, "--budget", 2], ["learn", files[1]]):
+            before = state.read_bytes()
+            if run(monkeypatch, capsys, *command, "--state", state):
+                assert state.read_bytes() == before
+            Workbook.load(state)
+
+
 WORDS = st.one_of(st.text(max_size=6), st.text("'=+-@\t\r\n\",; 017ax.é\ufeff", max_size=5))
 IDS = st.one_of(
     st.integers(),

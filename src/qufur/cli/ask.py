@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from qufur.bookkeeping import corrections
+from qufur.bookkeeping.first_rule import choose_rule
 from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
-from qufur.cli.first_table import started
-from qufur.cli.growth import grow, on_first_table
-from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table, tables_at
-from qufur.cli.model import ModelName
+from qufur.cli.expiry import since
+from qufur.cli.first_table import SPENDING, check_first, rule_of, started
+from qufur.cli.growth import grow
+from qufur.cli.loop import Rows, State, Write, digest_of, files_of, keep_dialect, locked, table, tables_at
+from qufur.cli.model import name_of
 from qufur.cli.options import (
-    ALSO,
     BUDGET,
-    CLASSES,
-    HALF_LIFE,
-    MODEL,
-    PENALTY,
     TABLE,
     WRITTEN,
     AddColumn,
     CategoricalColumns,
     Decimal,
     EmbeddingColumn,
+    FirstAlso,
+    FirstClasses,
+    FirstHalfLife,
+    FirstId,
+    FirstLabelRange,
+    FirstModel,
+    FirstPenalty,
+    FirstSeed,
+    FirstTarget,
+    FirstTextModel,
     Force,
     Impute,
     Json,
@@ -35,13 +44,12 @@ from qufur.cli.options import (
     Skip,
     TextColumn,
 )
-from qufur.cli.outputs import check_answered, check_table
-from qufur.cli.periods import LaterPeriods, promised, standing
+from qufur.cli.outputs import check_answered, check_filled_in, check_table
+from qufur.cli.periods import FirstPeriods, LaterPeriods, first_periods, promised, standing
 from qufur.cli.predictions import shown_prediction
 from qufur.cli.target import check_target
-from qufur.errors import invalid
+from qufur.rules import Rule
 from qufur.tables import Batch
-from qufur.tables.embeddings import BERT
 from qufur.tables.source import Source
 from qufur.tables.written import free, heading
 from qufur.workbook import Workbook
@@ -70,21 +78,10 @@ def ask(
             metavar="COLUMN", help="First, with --per: the column of dates; by default the only one."
         ),
     ] = None,
-    model: Annotated[
-        ModelName | None,
-        typer.Option(help=f"First: {MODEL[0].lower()}{MODEL[1:]}."),
-    ] = None,
-    regularization: Annotated[
-        float | None, typer.Option(metavar="LAMBDA", help=f"First, {PENALTY[0].lower()}{PENALTY[1:]}.")
-    ] = None,
-    half_life: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="ROWS", help=f"First, {HALF_LIFE[0].lower()}{HALF_LIFE[1:]}."),
-    ] = None,
-    also: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help=f"First, {ALSO[0].lower()}{ALSO[1:]}. May be given several times."),
-    ] = None,
+    model: FirstModel = None,
+    regularization: FirstPenalty = None,
+    half_life: FirstHalfLife = None,
+    also: FirstAlso = None,
     alpha: Annotated[
         float | None,
         typer.Option(
@@ -114,49 +111,34 @@ def ask(
             metavar="LABELS", help="First, with a share: labels on top of it; 10 with experts by default."
         ),
     ] = None,
-    label_range: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="LOW HIGH", help="First: the lowest and the highest label; experts can do without."
-        ),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="First: the column of labels; 'label' by default.")
-    ] = None,
+    label_range: FirstLabelRange = None,
+    target: FirstTarget = None,
     new: Annotated[
         bool, typer.Option("--new", help="First: labels are yet to come, though a column has a like name.")
     ] = False,
-    classes: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help=f"First: {CLASSES[0].lower()}{CLASSES[1:]}.")
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="First: the column that names rows; by default their number."),
-    ] = None,
+    classes: FirstClasses = None,
+    id: FirstId = None,
     skip: Skip = None,
     categorical: CategoricalColumns = None,
     embedding: EmbeddingColumn = None,
     text: TextColumn = None,
-    text_model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"First: model that reads text, or its folder; {BERT} by default. Later: let it be fetched.",
-        ),
-    ] = None,
+    text_model: FirstTextModel = None,
     impute: Impute = False,
     add_column: AddColumn = None,
+    expire: Annotated[
+        str | None,
+        typer.Option(metavar="AGE", help="Give up on labels asked for longer ago than this, such as 30d."),
+    ] = None,
     sep: Separator = None,
     decimal: Decimal = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
-    ] = None,
+    seed: FirstSeed = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Predict on the rows of a table and say which labels are worth buying.
 
     The first call starts the work: it fixes the budget and how rows become inputs, and makes the state file.
+    If `qufur learn` did so with labels that were there, it fixes the budget alone.
     Fill in the labels of the rows written to --out, and give them to `qufur tell`.
     """
     first = {
@@ -180,23 +162,32 @@ def ask(
         "--seed": seed,
     }
     columns = Columns(skip, categorical, embedding, text, text_model, impute, add_column)
+    oldest = since(expire, "qufur ask")
     source, files = Source(data, sep, decimal), tables_at(data)
     check_table(out, files_of(state) | files)
     with locked(state):
         digests = [(digest_of(file), file.name) for file in files.values()]
         if state.exists():
-            book = _continued(state, first, columns)
-            periods = LaterPeriods(book)
+            book, rule, periods = _continued(state, first, columns)
+            source = replace(source, usual=book.dialect)
             total, notes = grow(book, source, columns, quiet=json, look=periods.add)
-            notes += periods.expect()
+            if rule is not None:
+                choose_rule(book, rule(total))
+            notes += periods.settle(book)
         else:
             book, total, notes = started(source, first, columns, quiet=json)
-            notes = [*notes, *on_first_table(book.encoding)]
         for digest, name in digests:
             book.note_table(digest, name)
+        if oldest is not None:
+            gone = _expired(book, oldest, out, force)
+            notes = [
+                *([f"{gone} labels given up that did not come within {expire}."] if gone else []),
+                *notes,
+            ]
         if not force:
             check_answered(book, out)
         rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
+        keep_dialect(book, source, rows.file)
         wanted = _write(book, rows, out)
         # Last: until then the same call makes the same file again.
         commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
@@ -205,16 +196,35 @@ def ask(
     _print(book, rows.count, wanted, out, notes, json)
 
 
-def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Workbook:
-    for name, value in (first | columns.fixed).items():
-        if value is not None:
-            remedy = "It is fixed by the first table."
-            raise invalid(name, "qufur ask", "left out once the state file is there", repr(value), remedy)
+class Continued(NamedTuple):
+    """The work so far; the rule by the number of rows, if `qufur learn` left it open; rows by period."""
+
+    book: Workbook
+    rule: Callable[[int], Rule] | None
+    periods: FirstPeriods | LaterPeriods
+
+
+def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Continued:
     book = Workbook.load(state)
+    open_yet = () if book.has_rule else SPENDING
+    check_first(
+        {name: said for name, said in first.items() if name not in open_yet} | columns.fixed, "qufur ask"
+    )
     check_target(book.id, book.target)
-    if columns.text_model is not None:
-        book.encoding.fetch(columns.text_model)
-    return book
+    columns.fetch(book.encoding)
+    if book.has_rule:
+        return Continued(book, None, LaterPeriods(book))
+    periods = first_periods(first, book.target)
+    if periods is not None:
+        return Continued(book, periods.rule, periods)
+    return Continued(book, rule_of(first | {"--model": name_of(book.learner.model)}), LaterPeriods(book))
+
+
+def _expired(book: Workbook, oldest: float, out: Path, force: bool) -> int:
+    """Give up on the labels that did not come in time, unless they are in --out; return how many."""
+    if not force:
+        check_filled_in(book, out)
+    return len(corrections.retract(book, corrections.asked_before(book, oldest)))
 
 
 def _write(book: Workbook, rows: Rows, out: Path) -> int:

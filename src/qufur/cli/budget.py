@@ -64,6 +64,7 @@ def _add(book: Workbook, labels: int, horizon: int | None) -> None:
     rule = book.learner.rule
     if rule.limit is None and book.periods is None:
         allowed, remedy = "left out where no count of labels is the budget", promise(rule) or ""
+        remedy = remedy if book.has_rule else "The first `qufur ask` takes --budget."
         raise invalid("--add", "qufur budget", allowed, labels, remedy)
     if horizon is not None and not hasattr(book.learner.spending, "horizon"):
         allowed = f"left out with the rule {type(rule).__name__}, which knows none"

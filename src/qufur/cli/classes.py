@@ -10,8 +10,9 @@ from qufur.cli.loop import Rows
 from qufur.errors import invalid
 from qufur.tables import Batch
 from qufur.tables.batch import shown
-from qufur.tables.cells import category, first_bad, is_missing, numbers
+from qufur.tables.cells import category, first_bad, is_missing
 from qufur.tables.classes import LabelSurvey, class_name, listing
+from qufur.tables.label_forms import LabelForms, label_numbers
 from qufur.workbook import Workbook
 
 
@@ -45,6 +46,8 @@ def on_labels(survey: LabelSurvey, said: tuple[str, ...] | None) -> list[str]:
     classes = survey.classes()
     if classes is not None and said is None:
         return [f"Labels in column {survey.column!r} are text, so classes: {listing(classes)}."]
+    if survey.forms.all_numbers:
+        return survey.forms.notes
     if classes is None and survey.odd is not None:
         row, cell = survey.odd
         odd = f"though {shown(cell)} in row {row} is none"
@@ -52,15 +55,22 @@ def on_labels(survey: LabelSurvey, said: tuple[str, ...] | None) -> list[str]:
     return []
 
 
-def read_labels(book: Workbook, batch: Batch, column: str) -> tuple[Any, Any]:
+def read_labels(book: Workbook, forms: LabelForms, batch: Batch, column: str) -> tuple[Any, Any]:
     """Return the places of the labels of a batch and the labels, or say how text can be learned."""
+    if book.classes is not None:
+        return book.read_labels(batch, column)
     cells = batch.column(column)
-    if book.classes is None and numbers(cells) is None and takes_classes(book.learner):
+    forms.add(batch, column)
+    forms.check()
+    if label_numbers(cells) is None and takes_classes(book.learner):
         texts = [cell for cell, missing in zip(cells, is_missing(cells), strict=True) if not missing]
         names = ",".join(sorted({class_name(text) for text in texts if isinstance(text, str)}))
         remedy = f"If labels are classes, name all of them, such as `qufur tell … --classes {names[:80]}`."
-        raise batch.refuse(column, first_bad(cells, numbers), "finite numbers", f"{remedy} Nothing is lost.")
-    return book.read_labels(batch, column)
+        place = first_bad(cells, label_numbers)
+        raise batch.refuse(column, place, "finite numbers", f"{remedy} Nothing is lost.")
+    found = book.read_labels(batch, column)
+    book.unit = forms.unit
+    return found
 
 
 def probability_headings(classes: Sequence[str]) -> list[str]:

@@ -47,7 +47,14 @@ class Columns:
             later.add("--categorical")
         if self.embedding in added:
             later.add("--embedding")
+        if self.text in added:
+            later.add("--text")
         return {name: value for name, value in self.said.items() if name not in later}
+
+    def fetch(self, encoding: Encoding) -> None:
+        """Let the model of a column of text be fetched if it is named; that of a new one is anyway."""
+        if self.text_model is not None and self.text is None:
+            encoding.fetch(self.text_model)
 
     def rows(self, data: Source, *, quiet: bool) -> Rows:
         """Return the rows of a table that is looked at for the first time."""
@@ -76,6 +83,8 @@ class Columns:
             add=self.add_column or (),
             categorical=self.categorical or (),
             embedding=self.embedding,
+            text=self.text,
+            text_model=self.text_model or BERT,
             impute=self.impute,
             scale=scale,
             aside=aside,

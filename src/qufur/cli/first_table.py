@@ -1,12 +1,14 @@
-"""How the work of `qufur ask` starts: the first table, and what is said with it, decide what stays."""
+"""How the work starts: the first table, and what is said with it, decide what stays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from qufur.bookkeeping.first_rule import NONE_YET
 from qufur.cli.classes import as_classes, on_labels, surveyed
 from qufur.cli.columns import Columns
+from qufur.cli.growth import on_first_table
 from qufur.cli.model import check_for_ridge, check_model, is_experts, model_of
 from qufur.cli.periods import first_periods
 from qufur.cli.target import check_new, check_target
@@ -17,6 +19,9 @@ from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
 from qufur.tables.source import Source
 from qufur.workbook import Workbook
 
+SPENDING = "--budget", "--per", "--time", "--alpha", "--fixed-budget", "--at-random", "--horizon", "--burst"
+"""The options that make the rule: given with the first table that is asked about."""
+
 
 class Start(NamedTuple):
     """A workbook of which nothing is asked yet, the number of rows of its first table, and what to note."""
@@ -26,7 +31,9 @@ class Start(NamedTuple):
     notes: list[str]
 
 
-def started(data: Source, said: dict[str, Any], columns: Columns, *, quiet: bool) -> Start:
+def started(
+    data: Source, said: dict[str, Any], columns: Columns, *, labelled: bool = False, quiet: bool
+) -> Start:
     """Return how the work starts.
 
     Parameters
@@ -35,33 +42,49 @@ def started(data: Source, said: dict[str, Any], columns: Columns, *, quiet: bool
         The table.
     said, columns
         The options by name, None where one was not given, and what was said of columns.
+    labelled
+        Whether it is a table with labels, to be learned: what others may cost is said later.
     quiet
         Whether no progress is shown.
     """
+    command = "qufur learn" if labelled else "qufur ask"
     # What can be wrong with these is said before a long table is looked at.
-    classes = as_classes(said["--classes"], "qufur ask")
-    check_model(said, "qufur ask", classes)
+    classes = as_classes(said["--classes"], command)
+    check_model(said, command, classes)
     target = said["--target"] or "label"
-    periods = first_periods(said, target)
-    rule = rule_of(said) if periods is None else periods.rule
+    periods = None if labelled else first_periods(said, target)
+    rule = None if labelled else rule_of(said) if periods is None else periods.rule
     # Estimators of the same name are for numbers or for classes, which only the table may say.
-    model = model_of(said | {"--also": None}, 1, "qufur ask", classes)
-    columns.check("qufur ask")
-    check_target(said["--id"], target)
+    model = model_of(said | {"--also": None}, 1, command, classes)
+    columns.check(command)
+    check_target(said["--id"], target, command)
     rows = columns.rows(data, quiet=quiet)
-    aside = {said["--id"], *(columns.skip or ()), *rows.file.aside()}
     names = [*rows.columns, *rows.file.numbers]
-    inputs = [name for name in names if name == target or name not in aside]
-    check_new(target, inputs, data.name, new=bool(said["--new"]))
+    target = said["--target"] or (rows.file.target if labelled else None) or "label"
+    if labelled:
+        rows.file.check(target)
+    else:
+        aside = {said["--id"], *(columns.skip or ()), *rows.file.aside()}
+        inputs = [name for name in names if name == target or name not in aside]
+        check_new(target, inputs, data.name, new=bool(said["--new"]))
     there = target if target in names else None
     if periods is not None:
         rows.watch(periods.add)
     survey = surveyed(rows, there, classes, numbers=said["--label-range"] is not None)
     encoding = columns.encoding(rows, scale=not model.scales_inputs, target=there, id=said["--id"])
-    model = model_of(said, encoding.dim, "qufur ask", classes or survey.classes())
-    learner = Learner(model, rule(rows.count), seed=said["--seed"] or 0)
-    book, notes = Workbook(learner, encoding, said["--id"], target), on_labels(survey, classes)
-    return Start(book, rows.count, [*notes, *(periods.start(book) if periods else [])])
+    model = model_of(said, encoding.dim, command, classes or survey.classes())
+    learner = Learner(model, rule(rows.count) if rule else NONE_YET, seed=said["--seed"] or 0)
+    book = Workbook(learner, encoding, said["--id"], target, has_rule=rule is not None)
+    notes = [*on_labels(survey, classes), *(periods.settle(book) if periods else [])]
+    return Start(book, rows.count, [*notes, *on_first_table(encoding)])
+
+
+def check_first(said: dict[str, Any], command: str) -> None:
+    """Refuse what only the first table takes."""
+    for name, value in said.items():
+        if value is not None:
+            remedy = "It is fixed by the first table."
+            raise invalid(name, command, "left out once the state file is there", repr(value), remedy)
 
 
 def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from qufur.cli.columns import Columns
 from qufur.tables import Batch, Encoding, Growth
 from qufur.tables.batch import shown
-from qufur.tables.column_growth import CategoryGrowth, ColumnGrowth, ListGrowth, NumberGrowth
+from qufur.tables.column_growth import CategoryGrowth, ColumnGrowth, NumberGrowth
 from qufur.tables.source import Source
 from qufur.tables.survey import MOST_CATEGORIES
 from qufur.workbook import Workbook
@@ -75,7 +75,7 @@ def _on_cells(column: ColumnGrowth) -> Iterator[str]:
 def _on_inputs(column: ColumnGrowth) -> Iterator[str]:
     if column.first_missing:
         yield f"First empty cells in column {column.name!r}: an input says where they are from now on."
-    if isinstance(column, NumberGrowth | ListGrowth) and column.finer:
+    if column.finer:
         yield f"Column {column.name!r} begins to vary, and counts from now on."
     if isinstance(column, CategoryGrowth) and column.categories:
         yield f"New in column {column.name!r}, and counted from now on: {_few(_sorted(column))}."

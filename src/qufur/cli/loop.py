@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 from qufur.errors import invalid
 from qufur.progress import track_rows
 from qufur.tables import Batch, open_table, writers
+from qufur.tables.formats.base import TableFile
 from qufur.tables.places import files_at
 from qufur.tables.source import Source
 from qufur.workbook import Workbook
@@ -58,7 +59,7 @@ def files_of(state: Path) -> dict[str, Path]:
 def opened(state: Path) -> Workbook:
     """Return the work so far."""
     if not state.is_file():
-        remedy = "`qufur ask` makes one."
+        remedy = "`qufur ask` makes one, and so does `qufur learn`."
         raise invalid("--state", "qufur", "an existing file", repr(str(state)), remedy)
     return Workbook.load(state)
 
@@ -78,6 +79,13 @@ def digest_of(path: Path) -> str:
         while part := file.read(1 << 20):
             found.update(part)
     return found.hexdigest()
+
+
+def keep_dialect(book: Workbook, source: Source, file: TableFile) -> None:
+    """Let later tables be read as this one, if it is the first of its kind or somebody said how it is."""
+    said = source.separator is not None or source.decimal is not None
+    if file.dialect is not None and (said or book.dialect is None):
+        book.dialect = file.dialect
 
 
 class Rows:

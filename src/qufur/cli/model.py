@@ -11,6 +11,7 @@ from qufur import models
 from qufur.cli.estimators import estimators_named
 from qufur.errors import invalid
 from qufur.models import Ridge
+from qufur.models.base import Model
 
 if TYPE_CHECKING:
     from qufur.models import Experts, KernelRidge
@@ -30,6 +31,13 @@ class ModelName(str, Enum):
 def is_experts(said: Mapping[str, Any]) -> bool:
     """Return whether experts are meant, as they are by default."""
     return said["--model"] in (None, ModelName.experts)
+
+
+def name_of(model: Model) -> ModelName:
+    """Return what a model is called here."""
+    if isinstance(model, models.Experts):
+        return ModelName.experts
+    return ModelName.kernel if isinstance(model, models.KernelRidge) else ModelName.ridge
 
 
 def check_for_ridge(model: ModelName | None, command: str, said: Mapping[str, Any]) -> None:

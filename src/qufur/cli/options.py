@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from qufur.cli.model import ModelName
 from qufur.tables.embeddings import BERT
 
 TABLE = "File (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, pattern or -"
@@ -17,6 +18,56 @@ CLASSES = "The classes, such as yes,no, where labels are no numbers; by default 
 PENALTY = "With ridge or kernel: the penalty λ of the coefficients"
 HALF_LIFE = "With ridge: after so many rows a label counts half"
 ALSO = "With experts: a further model, a scikit-learn estimator by name such as hist-gradient-boosting"
+FirstModel = Annotated[
+    ModelName | None, typer.Option("--model", help=f"First: {MODEL[0].lower()}{MODEL[1:]}.")
+]
+FirstPenalty = Annotated[
+    float | None,
+    typer.Option("--regularization", metavar="LAMBDA", help=f"First, {PENALTY[0].lower()}{PENALTY[1:]}."),
+]
+FirstHalfLife = Annotated[
+    int | None,
+    typer.Option("--half-life", min=1, metavar="ROWS", help=f"First, {HALF_LIFE[0].lower()}{HALF_LIFE[1:]}."),
+]
+FirstAlso = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--also", metavar="NAME", help=f"First, {ALSO[0].lower()}{ALSO[1:]}. May be given several times."
+    ),
+]
+FirstLabelRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--label-range",
+        metavar="LOW HIGH",
+        help="First: the lowest and the highest label; experts can do without.",
+    ),
+]
+FirstTarget = Annotated[
+    str | None,
+    typer.Option("--target", metavar="COLUMN", help="First: the column of labels; 'label' by default."),
+]
+FirstClasses = Annotated[
+    str | None,
+    typer.Option("--classes", metavar="A,B,…", help=f"First: {CLASSES[0].lower()}{CLASSES[1:]}."),
+]
+FirstId = Annotated[
+    str | None,
+    typer.Option(
+        "--id", metavar="COLUMN", help="First: the column that names rows; by default their number."
+    ),
+]
+FirstTextModel = Annotated[
+    str | None,
+    typer.Option(
+        "--text-model",
+        metavar="NAME",
+        help=f"First: model that reads text, or its folder; {BERT} by default. Later: let it be fetched.",
+    ),
+]
+FirstSeed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="First: the seed of the coins; 0 by default.")
+]
 Skip = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Column to leave out. May be given several times."),

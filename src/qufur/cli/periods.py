@@ -62,7 +62,7 @@ class FirstPeriods:
         rows_of = self._survey.settle()[1].rows
         return PerPeriod(self.labels, self._rows or rows_of[min(rows_of)])
 
-    def start(self, book: Workbook) -> list[str]:
+    def settle(self, book: Workbook) -> list[str]:
         """Let the work go by periods; return what to say."""
         book.periods, counts = self._survey.settle()
         by = f"Column {book.periods.column!r} says which {self.unit} a row is of"
@@ -82,19 +82,19 @@ class LaterPeriods:
     """How many rows of each period a later table has, as far as that matters."""
 
     def __init__(self, book: Workbook) -> None:
-        self._book, self._counts = book, None
+        self._periods, self._counts = book.periods, None
         if book.periods is not None:
             period = _spending(book).period
             self._counts = PeriodCounts(math.nan if period == UNKNOWN else period)
 
     def add(self, batch: Batch) -> None:
         """Look at a batch of the table."""
-        if self._book.periods is not None and self._counts is not None:
-            self._counts.add(self._book.periods.of(batch))
+        if self._periods is not None and self._counts is not None:
+            self._counts.add(self._periods.of(batch))
 
-    def expect(self) -> list[str]:
+    def settle(self, book: Workbook) -> list[str]:
         """Let labels be bought at a pace for these rows; return what to say of them."""
-        return [] if self._counts is None else _expect(self._book, self._counts)
+        return [] if self._counts is None else _expect(book, self._counts)
 
 
 def standing(book: Workbook) -> dict[str, Any]:

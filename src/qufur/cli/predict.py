@@ -45,7 +45,9 @@ def predict(
     if text_model is not None:
         book.encoding.fetch(text_model)
     rows = Rows(
-        Source(data, sep, decimal), None if json else "Predicting", text=book.encoding.text is not None
+        Source(data, sep, decimal, book.dialect),
+        None if json else "Predicting",
+        text=book.encoding.text is not None,
     )
     growth = Growth(book.encoding, impute=impute)
     encoding = growth.known

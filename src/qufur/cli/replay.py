@@ -52,7 +52,7 @@ def replayed(
     rows = columns.rows(data, quiet=quiet)
     survey = surveyed(rows, target, classes)
     encoding = columns.encoding(rows, scale=scale, target=target, domain=domain)
-    notes = [*rows.file.notes, *encoding.notes]
+    notes = [*rows.file.notes, *(survey.forms.notes if survey.forms.all_numbers else []), *encoding.notes]
     target, domain = (target, domain) if labelled else (None, None)
     found = survey.classes()
     table = Table(data, target, domain=domain, encoding=encoding, classes=found)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import time
 from typing import Annotated
 
 import typer
@@ -11,12 +9,11 @@ import typer
 from qufur.bookkeeping import corrections
 from qufur.cli import show
 from qufur.cli.changes import commit
+from qufur.cli.expiry import since
 from qufur.cli.loop import State, locked, opened
 from qufur.cli.options import Json
 from qufur.cli.periods import on_refund
 from qufur.errors import invalid
-
-SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def retract(
@@ -35,7 +32,7 @@ def retract(
     """
     if not ids and expire is None:
         raise invalid("ids", "qufur retract", "given, or --expire", "none")
-    oldest = None if expire is None else time.time() - _seconds(expire)
+    oldest = since(expire, "qufur retract")
     with locked(state):
         book = opened(state)
         late = [] if oldest is None else corrections.asked_before(book, oldest)
@@ -51,15 +48,3 @@ def retract(
         return
     back = "no budget" if left is None else f"{on_refund(book, len(gone), before)}{left} left"
     print(f"{len(gone)} labels given up; {back}, {waiting} outstanding.")
-
-
-def _seconds(age: str) -> float:
-    """Return how long an age is.
-
-    >>> _seconds("30d"), _seconds("1.5h")
-    (2592000.0, 5400.0)
-    """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([hdw])", age.strip())
-    if found is None:
-        raise invalid("--expire", "qufur retract", "hours, days or weeks, such as 12h, 30d or 2w", repr(age))
-    return float(found[1]) * SECONDS[found[2]]

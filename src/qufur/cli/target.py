@@ -19,10 +19,10 @@ RARE = 3
 """A class, or the rest, of fewer labels may well go with a column by chance."""
 
 
-def check_target(id: str | None, target: str) -> None:
+def check_target(id: str | None, target: str, command: str = "qufur ask") -> None:
     """Refuse one column for two things: a file with both could not be told."""
     if id is not None and heading(id) == heading(target):
-        raise invalid("--target", "qufur ask", "another column than --id", repr(target))
+        raise invalid("--target", command, "another column than --id", repr(target))
 
 
 def check_new(target: str, columns: Iterable[str], file: str, *, new: bool) -> None:

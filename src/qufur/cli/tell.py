@@ -18,6 +18,7 @@ from qufur.cli.options import Decimal, Json, Separator
 from qufur.cli.target import on_telling_columns
 from qufur.tables import ids, open_table
 from qufur.tables.ids_and_labels import check_once
+from qufur.tables.label_forms import LabelForms
 from qufur.tables.source import Source
 from qufur.tables.written import column_called
 
@@ -55,9 +56,10 @@ def tell(
         if classes is not None:
             name_classes(book, as_classes(classes, "qufur tell") or ())
         names, rows, values, blank = [], [], [np.empty(0)], 0
-        file = open_table(Source(data, sep, decimal))
+        forms = LabelForms(book.unit)
+        file = open_table(Source(data, sep, decimal, book.dialect))
         for batch in file.batches(ROWS):
-            places, found = read_labels(book, batch, column_called(book.target, batch))
+            places, found = read_labels(book, forms, batch, column_called(book.target, batch))
             called = ids(batch, column_called(book.id_column, batch))
             names += [called[place] for place in places.tolist()]
             rows += [batch.before + batch.row(place) for place in places.tolist()]
@@ -69,7 +71,7 @@ def tell(
         )
         if told.new or told.replaced or classes is not None:
             commit(book, state, f"tell {data.name}", f"{told.new} labels learned, {told.replaced} replaced")
-    left, notes = len(book.learner.outstanding), [*file.notes, *on_telling_columns(book)]
+    left, notes = len(book.learner.outstanding), [*file.notes, *forms.notes, *on_telling_columns(book)]
     if json:
         show.print_json(asdict(told) | {"blank": blank, "outstanding": left, "notes": notes})
         return

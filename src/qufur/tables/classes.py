@@ -11,6 +11,7 @@ from qufur.arrays import Floats, Ints
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, shown
 from qufur.tables.cells import category, first_other, listed, numbers
+from qufur.tables.label_forms import LabelForms
 from qufur.tables.written import unescaped
 
 MOST_CLASSES = 50
@@ -86,6 +87,7 @@ class LabelSurvey:
         self._named = classes
         self._texts: set[str] = set()
         self._numbers = numbers
+        self.forms = LabelForms()
         # Row and cell of the first text.
         self.odd: tuple[int, Any] | None = None
 
@@ -94,6 +96,7 @@ class LabelSurvey:
         if self._named is not None:
             class_labels(batch, self.column, self._named, skip_blank=True)
             return
+        self.forms.add(batch, self.column)
         cells = batch.column(self.column)
         values = numbers(cells)
         if values is not None:
@@ -111,6 +114,9 @@ class LabelSurvey:
 
     def classes(self) -> tuple[str, ...] | None:
         """Return the classes; None for numbers. Text that is neither is refused."""
+        if self._named is None and self._texts and self.forms.all_numbers:
+            self.forms.check()
+            return None
         if self._named is not None or self._numbers or not self._texts:
             return self._named
         if 2 <= len(self._texts) <= MOST_CLASSES:

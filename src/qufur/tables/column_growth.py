@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from qufur.arrays import LARGEST, Floats
+from qufur.tables.amounts import Amount, amounts
 from qufur.tables.batch import Batch, Column
 from qufur.tables.categories import Categorical
 from qufur.tables.cells import category, first_other, is_missing, listed, numbers_or_nan, vectors
@@ -52,9 +54,15 @@ class ColumnGrowth:
         return self._missing and self._impute and not told
 
     @property
+    def finer(self) -> list[Numeric]:
+        """The entries without which the column would say nothing."""
+        return []
+
+    @property
     def new(self) -> list[Kind]:
         """The entries to be added."""
-        return [Missing(self.name, numeric=isinstance(self, NumberGrowth))] if self.first_missing else []
+        numeric = isinstance(self, NumberGrowth)
+        return [*([Missing(self.name, numeric)] if self.first_missing else []), *self.finer]
 
     def _look(self, batch: Batch, column: Column) -> None:
         self._missing |= bool(is_missing(column).any())
@@ -75,37 +83,21 @@ class NumberGrowth(ColumnGrowth):
     def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
         super().__init__(entries, impute)
         self._first, *self._others = (entry for entry in entries if isinstance(entry, Numeric))
-        self._was_constant = self._first.scaled and not self._first.deviation[0]
         self._moments = Moments()
         self.odd: tuple[int, Any, int] | None = None
 
     @property
     def needs_no_look(self) -> bool:
         """Whether numbers, whatever they are, add nothing."""
-        return not (self._impute or self._was_constant)
+        return not (self._impute or _was_constant(self._first))
 
     def add_numbers(self, values: Floats) -> None:
         """Take in the numbers of a batch, (n, 1), that has nothing else in this column."""
         self._moments.add(values)
 
     @property
-    def new(self) -> list[Kind]:
-        return [*super().new, *self.finer]
-
-    @property
     def finer(self) -> list[Numeric]:
-        """The entries without which the column would say nothing."""
-        if not (self._was_constant and self._moments.count):
-            return []
-        found: list[Numeric] = []
-        mean, deviation = self._moments.mean.item(), self._moments.std.item()
-        scale = min((other.deviation[0] for other in self._others), default=0.0)
-        if not scale:
-            scale = math.hypot(deviation, mean - self._first.mean[0])
-            found = [Numeric(self.name, self._first.mean, (scale,))] if scale else []
-        if 0 < FINER * deviation < scale:
-            found.append(Numeric(self.name, (mean,), (deviation,)))
-        return found
+        return _finer(self._first, self._others, self._moments)
 
     def _look(self, batch: Batch, column: Column) -> None:
         values = numbers_or_nan(column)
@@ -118,6 +110,25 @@ class NumberGrowth(ColumnGrowth):
         self._moments.add(values[np.abs(values[:, 0]) < LARGEST])
 
 
+class AmountGrowth(ColumnGrowth):
+    """One pass over a column of amounts, which may begin to vary as numbers do."""
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        super().__init__(entries, impute)
+        self._first, *self._others = (entry for entry in entries if isinstance(entry, Amount))
+        self._moments = Moments()
+
+    @property
+    def finer(self) -> list[Numeric]:
+        return _finer(self._first, self._others, self._moments)
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        super()._look(batch, column)
+        values = amounts(column, self._first.unit) if _was_constant(self._first) else None
+        if values is not None:
+            self._moments.add(values[np.abs(values[:, 0]) < LARGEST])
+
+
 class ListGrowth(ColumnGrowth):
     """One pass over a column of lists of numbers; those that were the same in all rows may begin to vary."""
 
@@ -128,10 +139,6 @@ class ListGrowth(ColumnGrowth):
         constant = np.flatnonzero(np.array(self._first.deviation) == 0) if self._first.scaled else ()
         self._places = [int(place) for place in constant if place not in alive]
         self._moments = Moments()
-
-    @property
-    def new(self) -> list[Kind]:
-        return [*super().new, *self.finer]
 
     @property
     def finer(self) -> list[Numeric]:
@@ -191,6 +198,26 @@ class CategoryGrowth(ColumnGrowth):
                 self.too_many = True
 
 
+def _was_constant(first: Numeric) -> bool:
+    return first.scaled and not first.deviation[0]
+
+
+def _finer(first: Numeric, others: Sequence[Numeric], moments: Moments) -> list[Numeric]:
+    """Return the entries without which a column that was the same in all rows would say nothing."""
+    if not (_was_constant(first) and moments.count):
+        return []
+    found: list[Numeric] = []
+    own = replace(first, blanks=False, added=False)
+    mean, deviation = moments.mean.item(), moments.std.item()
+    scale = min((other.deviation[0] for other in others), default=0.0)
+    if not scale:
+        scale = math.hypot(deviation, mean - first.mean[0])
+        found = [replace(own, deviation=(scale,))] if scale else []
+    if 0 < FINER * deviation < scale:
+        found.append(replace(own, mean=(mean,), deviation=(deviation,)))
+    return found
+
+
 def growth_of(entries: Sequence[Kind], impute: bool) -> ColumnGrowth:
     """Return the pass over the column that some entries are of."""
     first = entries[0]
@@ -198,5 +225,7 @@ def growth_of(entries: Sequence[Kind], impute: bool) -> ColumnGrowth:
         return CategoryGrowth(entries, impute)
     if isinstance(first, Numeric) and first.is_single:
         return NumberGrowth(entries, impute)
+    if isinstance(first, Amount):
+        return AmountGrowth(entries, impute)
     # The vectors of a language model vary, and take long.
     return ListGrowth(entries, impute) if type(first) is Numeric else ColumnGrowth(entries, impute)

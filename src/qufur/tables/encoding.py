@@ -148,10 +148,11 @@ class Encoding:
         return next((column.name for column in self.columns if isinstance(column, Text)), None)
 
     def fetch(self, model: str) -> None:
-        """Load the model of the column of text, and download it if need be; it must be the one named."""
-        known = next((column.model for column in self.columns if isinstance(column, Text)), None)
-        if model != known:
-            allowed = f"that of the first table, {known!r}" if known else "left out without a column of text"
+        """Load the model of a column of text, and download it if need be; it must be one of those known."""
+        known = [column.model for column in self.columns if isinstance(column, Text)]
+        if model not in known:
+            names = " or ".join(map(repr, known))
+            allowed = f"that of the first table, {names}" if known else "left out without a column of text"
             raise invalid("text_model", "Encoding", allowed, repr(model))
         vectors_of(model, fetch=True)
 
@@ -165,7 +166,7 @@ class Encoding:
         """The scaled columns of one number only so far, which say nothing until they vary."""
         varied: dict[str, bool] = {}
         for column in self.columns:
-            if isinstance(column, Numeric) and column.scaled and column.is_single:
+            if isinstance(column, Numeric) and column.scaled and not column.vector:
                 varied[column.name] = varied.get(column.name, False) or column.deviation > (0.0,)
         return [name for name, did in varied.items() if not did]
 

@@ -54,7 +54,7 @@ def _opened(path: Path, source: Source) -> TableFile:
     said = {"separator": source.separator, "decimal": source.decimal}
     if format is not CsvFile and any(said.values()):
         raise invalid("--sep or --decimal", path.name, "left out for what is no CSV file", "one of them")
-    return CsvFile(path, **said) if format is CsvFile else format(path)
+    return CsvFile(path, **said, usual=source.usual) if format is CsvFile else format(path)
 
 
 def read(path: str | PathLike[str], size: int = 4096) -> Iterator[Batch]:

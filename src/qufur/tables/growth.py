@@ -10,8 +10,9 @@ from qufur.errors import invalid
 from qufur.tables.batch import Batch
 from qufur.tables.column_growth import ColumnGrowth, NumberGrowth, growth_of
 from qufur.tables.columns import Kind, Numeric
+from qufur.tables.embeddings import BERT
 from qufur.tables.plain import numbers_in_text
-from qufur.tables.survey import Survey
+from qufur.tables.survey import Survey, TextSurvey
 
 if TYPE_CHECKING:
     from qufur.tables.encoding import Encoding
@@ -34,8 +35,10 @@ class Growth:
         That of the tables so far.
     add
         New columns that become inputs.
-    categorical, embedding
+    categorical, embedding, text
         What the user says of these.
+    text_model
+        The model that makes vectors of the text of a new column, which is fetched if need be.
     impute
         Whether cells may be missing from now on.
     scale
@@ -73,6 +76,8 @@ class Growth:
         add: Sequence[str] = (),
         categorical: Sequence[str] = (),
         embedding: str | None = None,
+        text: str | None = None,
+        text_model: str = BERT,
         impute: bool = False,
         scale: bool = True,
         aside: Sequence[str] = (),
@@ -91,13 +96,14 @@ class Growth:
         self._said = {
             name: {"categorical": name in categorical, "embedding": name == embedding} for name in self.added
         }
+        self._text, self._text_model = text, text_model
         self._surveys: list[Survey] | None = None
         self.offered: list[str] = []
 
     def add(self, batch: Batch) -> None:
         """Look at a batch of the table."""
         if self._surveys is None:
-            self._surveys = [Survey(name, batch.file, added=True, **self._said[name]) for name in self.added]
+            self._surveys = [self._survey(name, batch.file) for name in self.added]
             self.offered = [name for name in self.known.new_columns(batch) if name not in self._aside]
         settled = self._add_numbers(batch)
         for column in self.columns:
@@ -105,6 +111,11 @@ class Growth:
                 column.add(batch)
         for survey in self._surveys:
             survey.add(batch)
+
+    def _survey(self, name: str, file: str) -> Survey:
+        if name == self._text:
+            return TextSurvey(name, file, self._text_model, added=True)
+        return Survey(name, file, added=True, **self._said[name])
 
     def _add_numbers(self, batch: Batch) -> list[ColumnGrowth]:
         """Take in numbers, all at once where that can be; return the columns that need no closer look."""

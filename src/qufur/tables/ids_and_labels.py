@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from qufur.arrays import LARGEST, Floats, Ints
 from qufur.errors import invalid
-from qufur.tables.batch import Batch
+from qufur.tables.batch import Batch, Column
 from qufur.tables.cells import first_bad, listed, numbers
+from qufur.tables.label_forms import label_numbers
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _LARGEST = 2**63
+Read = Callable[[Column], Floats | None]
 
 
 def ids(batch: Batch, column: str | None = None) -> list[str | int]:
@@ -48,7 +50,7 @@ def check_once(names: Sequence[str | int], rows: Sequence[int], file: str) -> No
 
 
 def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints, Floats]:
-    """Return the places of the rows with a label, and the labels.
+    """Return the places of the rows with a label, and the labels; 5%, 1,000 and € 3.20 are numbers too.
 
     Parameters
     ----------
@@ -62,20 +64,20 @@ def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints
     >>> labels(Batch({"delay": ["2.5", None, "4"]}), "delay", skip_blank=True)
     (array([0, 2]), array([2.5, 4. ]))
     """
-    values = numbers(batch.column(column))
+    values = label_numbers(batch.column(column))
     if values is None or not (np.abs(values) < LARGEST)[~np.isnan(values) | (not skip_blank)].all():
-        raise bad_number(batch, column, may_be_blank=skip_blank)
+        raise bad_number(batch, column, label_numbers, may_be_blank=skip_blank)
     places = np.flatnonzero(~np.isnan(values[:, 0]))
     return places, values[places, 0]
 
 
-def bad_number(batch: Batch, column: str, *, may_be_blank: bool = False) -> ValueError:
+def bad_number(batch: Batch, column: str, read: Read = numbers, *, may_be_blank: bool = False) -> ValueError:
     """Build the error for the first cell that is no number, or too large a one, in a column that has such."""
     cells = batch.column(column)
-    values = numbers(cells)
+    values = read(cells)
     correct = "Correct it or leave it blank." if may_be_blank else "Correct it or drop the row."
     if values is None:
-        return batch.refuse(column, first_bad(cells, numbers), "finite numbers", correct)
+        return batch.refuse(column, first_bad(cells, read), "finite numbers", correct)
     large = np.abs(values[:, 0]) >= LARGEST
     if large.any():
         return batch.refuse(column, int(large.argmax()), f"numbers below {LARGEST:g} in size", correct)

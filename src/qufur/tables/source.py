@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qufur.errors import invalid
+from qufur.tables.formats.dialect import Dialect
 
 _TAB = {"tab": "\t", "\\t": "\t"}
 
@@ -23,6 +24,8 @@ class Source(os.PathLike[str]):
         What stands between the cells of a CSV file; `tab` is one too.
     decimal
         The point or the comma in its numbers.
+    usual
+        How the tables before were written, which holds where nothing else is said or plain to see.
 
     Examples
     --------
@@ -33,6 +36,7 @@ class Source(os.PathLike[str]):
     path: Path
     separator: str | None = None
     decimal: str | None = None
+    usual: Dialect | None = None
 
     def __post_init__(self) -> None:
         separator = _TAB.get(self.separator or "", self.separator)

@@ -58,7 +58,6 @@ class Survey:
     ) -> None:
         self.name, self.file = name, file
         self._leave_out = f"leave out --add-column {name}" if added else f"--skip {name}"
-        self._as_text = "" if added else f"; for free text --text {name}"
         self._correct = f"Correct the cell, drop the row, or {self._leave_out}."
         self._numeric, self._categorical, self._embedding = numeric, categorical, embedding
         self._moments = Moments()
@@ -203,10 +202,12 @@ class TextSurvey(Survey):
         Of the column and of its table.
     model
         The name of the language model, which is fetched if need be, or its folder.
+    added
+        Whether it is to become an input later than others.
     """
 
-    def __init__(self, name: str, file: str, model: str) -> None:
-        super().__init__(name, file, embedding=True)
+    def __init__(self, name: str, file: str, model: str, *, added: bool = False) -> None:
+        super().__init__(name, file, embedding=True, added=added)
         self._model = model
 
     def kind(self, *, impute: bool) -> Text:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, nearest
+from qufur.tables.formats.dialect import Dialect
 
 
 class TableFile(ABC):
@@ -25,6 +26,8 @@ class TableFile(ABC):
         The columns that the format itself sets aside for labels, hidden domains and f*.
     notes
         What was found out about the file, and may be wrong.
+    dialect
+        How a CSV file is written; None for others.
     """
 
     columns: list[str]
@@ -33,6 +36,7 @@ class TableFile(ABC):
     target: str | None = None
     domain: str | None = None
     truth: str | None = None
+    dialect: Dialect | None = None
     format: ClassVar[str]
 
     def __init__(self, path: Path) -> None:

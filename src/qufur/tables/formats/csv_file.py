@@ -15,7 +15,7 @@ from pathlib import Path
 from qufur.errors import invalid
 from qufur.tables.batch import Batch
 from qufur.tables.formats.base import TableFile, check_names, no_rows, unreadable
-from qufur.tables.formats.dialect import Dialect, dialect_of, reader, with_point
+from qufur.tables.formats.dialect import HEAD, Dialect, dialect_of, reader, with_point
 from qufur.tables.formats.header import header_notes
 from qufur.tables.formats.text_lines import lines
 from qufur.tables.text_cells import TextColumns, cells_at
@@ -30,17 +30,29 @@ class CsvFile(TableFile):
         If it is called .tsv, tabs stand between its cells.
     separator, decimal
         What stands between cells and before decimals; by default found out.
+    usual
+        What stands there in the tables before, if there were any.
     """
 
     format = "CSV"
+    dialect: Dialect
 
-    def __init__(self, path: Path, separator: str | None = None, decimal: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        separator: str | None = None,
+        decimal: str | None = None,
+        usual: Dialect | None = None,
+    ) -> None:
         super().__init__(path)
         tabs = ".tsv" in path.name.lower()[-8:]
         separator = "\t" if tabs and not separator else separator
         with closing(lines(path)) as text:
-            self._dialect = dialect_of(text, separator, decimal)
-        self.notes = self._dialect.note(path.name, Dialect(separator or ",", decimal or "."))
+            head = list(islice(text, HEAD))
+        self.dialect = dialect_of(head, separator, decimal, usual)
+        usual = usual or Dialect()
+        expected = Dialect(separator or usual.separator, decimal or usual.decimal)
+        self.notes = self.dialect.note(path.name, expected, dialect_of(head, separator, decimal))
         records = self._records()
         self.columns = [name.strip() for name in next(records, [])]
         self.notes += header_notes(self.columns, path)
@@ -58,7 +70,7 @@ class CsvFile(TableFile):
         cells = cells_at([self.columns.index(name) for name in names])
         records: Iterator[tuple[str, ...]] = map(cells, self._records())
         next(records)
-        if self._dialect.decimal == ",":
+        if self.dialect.decimal == ",":
             records = (tuple(map(with_point, row)) for row in records)
         first = 1
         while rows := list(islice(records, size)):
@@ -68,7 +80,7 @@ class CsvFile(TableFile):
     def _records(self) -> Iterator[list[str]]:
         with closing(lines(self.path)) as text:  # now, and not when an error that holds on to it is forgotten
             try:
-                yield from _even(reader(text, self._dialect.separator), self.path, self._dialect.separator)
+                yield from _even(reader(text, self.dialect.separator), self.path, self.dialect.separator)
             except csv.Error as error:
                 raise unreadable(self.path, self.format, error) from None
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
+
+from qufur.errors import invalid
 
 SEPARATORS = ",;\t|"
 HEAD = 200
@@ -22,17 +24,32 @@ _THOUSANDS = re.compile(rf"{_BEFORE}{_MANY}(\.[0-9]{{3}})+{_AFTER}")
 
 @dataclass(frozen=True)
 class Dialect:
-    """The characters between cells and before decimals."""
+    """The characters between cells and before decimals.
+
+    Parameters
+    ----------
+    separator, decimal
+        What they are.
+    said
+        Whether somebody said the one before decimals: then no number of a later file says otherwise.
+    """
 
     separator: str = ","
     decimal: str = "."
+    said: bool = field(default=False, compare=False, repr=False)
 
-    def note(self, file: str, usual: Dialect) -> list[str]:
-        """Say what was found if it is not the usual."""
-        if self == usual:
+    def __post_init__(self) -> None:
+        if len(self.separator) != 1 or self.decimal not in (".", ","):
+            received = repr((self.separator, self.decimal))
+            raise invalid("characters", "Dialect", "a separator, and a point or a comma", received)
+
+    def note(self, file: str, usual: Dialect, found: Dialect) -> list[str]:
+        """Say what is taken if it is not the usual, or if it is but something else would have been found."""
+        if self == usual == found:
             return []
         between = {"\t": "tabs", " ": "blanks"}.get(self.separator, repr(self.separator))
         numbers = "1,5 is a number" if self.decimal == "," else "1.5 is a number"
+        numbers += ", as in tables before" * (self == usual)
         return [f"{file}: {between} between cells, and {numbers}; --sep and --decimal say otherwise."]
 
 
@@ -42,23 +59,37 @@ def reader(lines: Iterable[str], separator: str = ",") -> Iterator[list[str]]:
     return csv.reader(lines, delimiter=separator)
 
 
-def dialect_of(lines: Iterable[str], separator: str | None = None, decimal: str | None = None) -> Dialect:
+def dialect_of(
+    lines: Iterable[str],
+    separator: str | None = None,
+    decimal: str | None = None,
+    usual: Dialect | None = None,
+) -> Dialect:
     r"""Find out from the first lines what is not said.
 
-    The separator is the one that makes most columns, all rows being of one width. A comma in numbers is
-    looked for only where it is not between cells: one number such as 1,5, and none such as 1.5.
+    The separator is the one that makes most columns, all rows being of one width; the usual one comes before
+    others that do. A comma in numbers is looked for only where it is not between cells: one number such as
+    1,5, and none such as 1.5. Where it is usual, it is taken unless it is the other way round.
 
     >>> dialect_of(["wind;rain\n", "1,5;2\n", "1.000;3\n"])
     Dialect(separator=';', decimal=',')
     >>> dialect_of(["a;b\n", "1,000;2.5\n"]), dialect_of(["note\n", "so; so\n"])
     (Dialect(separator=';', decimal='.'), Dialect(separator=',', decimal='.'))
+    >>> dialect_of(["wind;rain\n", "1.000;2\n"], usual=Dialect(";", ","))
+    Dialect(separator=';', decimal=',')
     """
     head = list(islice(lines, HEAD))
-    separator = separator or _separator(head)
-    if decimal is None:
-        cells = [cell for row in _rows(head, separator)[1:] for cell in row]
-        decimal = "," if separator != "," and _has_comma(cells) else "."
-    return Dialect(separator, decimal)
+    separator = separator or _separator(head, None if usual is None else usual.separator)
+    if decimal is not None:
+        return Dialect(separator, decimal, said=True)
+    alike = usual if usual is not None and usual.separator == separator else None
+    if alike is not None and alike.said:
+        return alike
+    cells = [cell for row in _rows(head, separator)[1:] for cell in row]
+    comma, point = (any(_is_sure(one, cell) for cell in cells) for one in (_WITH_COMMA, _WITH_POINT))
+    if alike is not None and alike.decimal == ",":
+        return Dialect(separator, "." if point and not comma else ",")
+    return Dialect(separator, "," if separator != "," and comma and not point else ".")
 
 
 def with_point(cell: str) -> str:
@@ -72,10 +103,16 @@ def with_point(cell: str) -> str:
     return cell
 
 
-def _separator(head: list[str]) -> str:
-    """Return the separator of most columns, of several the first; even rows count for more."""
-    found = {separator: [len(row) for row in _rows(head, separator)] for separator in SEPARATORS}
-    return max(SEPARATORS, key=lambda one: (_is_even(found[one]), *found[one][:1]))
+def _separator(head: list[str], usual: str | None) -> str:
+    """Return the separator of most columns, of several the first; even rows count for more, and the usual."""
+    several = SEPARATORS if usual is None or usual in SEPARATORS else usual + SEPARATORS
+    found = {separator: [len(row) for row in _rows(head, separator)] for separator in several}
+
+    def rank(one: str) -> tuple[bool, bool, int, bool]:
+        width = found[one][0] if found[one] else 0
+        return _is_even(found[one]), one == usual and width > 1, width, one == usual
+
+    return max(several, key=rank)
 
 
 def _is_even(widths: list[int]) -> bool:
@@ -89,13 +126,6 @@ def _rows(head: list[str], separator: str) -> list[list[str]]:
     except csv.Error:
         return []
     return rows[:-1] if len(head) == HEAD else rows
-
-
-def _has_comma(cells: list[str]) -> bool:
-    """Return whether one number can only be meant with a decimal comma, and none with a point."""
-    return any(_is_sure(_WITH_COMMA, cell) for cell in cells) and not any(
-        _is_sure(_WITH_POINT, cell) for cell in cells
-    )
 
 
 def _is_sure(pattern: re.Pattern[str], cell: str) -> bool:

@@ -28,6 +28,7 @@ class SeveralFiles(TableFile):
         super().__init__(path)
         self._files, first = files, files[0]
         self.columns, self.numbers = first.columns, first.numbers
+        self.dialect = first.dialect
         self.target, self.domain, self.truth = first.target, first.domain, first.truth
         for file in files:
             self._check_columns(file, first)
