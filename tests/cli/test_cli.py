@@ -51,7 +51,7 @@ def test_run_for_machines(monkeypatch, capsys, tmp_path, table):
     result = json.loads(capsys.readouterr().out)
     runs = {(row["rule"], row["seed"], round(row["parameter"], 3)): row for row in result["runs"]}
     assert runs["Greedy", 1, 0.25]["queries"] == 30
-    assert runs["Uniform", 0, 0.417]["queries"] <= 50
+    assert runs["Uniform", 0, 0.42]["queries"] <= 50
     assert runs["every label", 0, 1.0]["mean squared error"] < runs["no labels", 0, 0.0]["mean squared error"]
     assert all(row["regret"] is None for row in result["runs"])
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -147,23 +146,24 @@ def test_run_compares_rules_on_experts(monkeypatch, capsys, tmp_path, table):
     error = {row["rule"]: row["mean squared error"] for row in result["runs"]}
     assert {"QuFUR", "Steady", "Uniform", "Threshold", "every label"} <= set(error)
     spent = {row["rule"]: row["queries"] for row in result["runs"]}
-    assert (spent["QuFUR"], spent["Threshold"], spent["Steady"]) == (20, 20, 20)
+    assert spent["Steady"] == 20
+    assert {spent["QuFUR"], spent["Threshold"]} <= {18, 19, 20}  # which are set on inputs but the first
     assert error["every label"] < error["no labels"]
-    # The first labels are predicted by 0; a range from the whole file would know better.
-    assert error["no labels"] > 4000**2
+    assert result["decision"]["rule"] == "Steady"
 
 
 def test_many_rows_are_not_all_labelled(monkeypatch, capsys, tmp_path, table):
-    module = import_module("qufur.cli.run")
-    monkeypatch.setattr(module, "MOST_LABELS", 79)
-    monkeypatch.setattr(module, "budget_grid", lambda *_: ({}, {}))
-    monkeypatch.setattr(module, "_write", lambda *_: [])
+    monkeypatch.setattr("qufur.cli.run.MOST_LABELS", 78)
+    monkeypatch.setattr("qufur.cli.run.Decision.of", lambda *_: None)
+    monkeypatch.setattr("qufur.cli.comparison.budget_grid", lambda *_: ({}, {}))
+    monkeypatch.setattr("qufur.cli.comparison.Comparison.write", lambda *_: [])
     arguments = ["--target", "load", "--seeds", 1, "--out", tmp_path, "--json"]
     for model, left_out in {"experts": ["every label"], "ridge": []}.items():
         assert qufur(monkeypatch, "run", table, "--model", model, *arguments) == 0
         result = json.loads(capsys.readouterr().out)
         assert list(result["left_out"]) == left_out
-        assert len(result["runs"]) == 2 - len(left_out)
+        rules = {row["rule"] for row in result["runs"]}
+        assert rules == {"no labels", "every label", "at random, boosting"} - set(left_out)
 
 
 def test_plan_says_where_a_steady_pace_buys(monkeypatch, capsys, tmp_path, table):
@@ -171,8 +171,9 @@ def test_plan_says_where_a_steady_pace_buys(monkeypatch, capsys, tmp_path, table
     assert qufur(monkeypatch, "plan", table, *arguments) == 0
     text = capsys.readouterr().out
     assert "20 of 80 labels: Steady buys 20 (20–20)" in text
-    assert "--model ridge forecasts" in text
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"plan-parts.csv", "plan.png", "plan.svg"}
+    assert "80 rows have labels, which tell the error to expect" in text
+    written = {"plan-parts.csv", "plan-error.csv", "plan.png", "plan.svg"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == written
     assert qufur(monkeypatch, "plan", table, *arguments, "--json") == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["alpha"], result["forecast"], result["spend"]["mean"]) == (None, [], 20)

@@ -14,8 +14,9 @@ from qufur.models import Ridge
 from qufur.models.base import Model
 
 if TYPE_CHECKING:
-    from qufur.models import Experts, KernelRidge
+    from qufur.models import Experts, KernelRidge, Refit
 
+BOOSTING = "hist-gradient-boosting"
 KERNEL_PENALTY = 0.1
 """λ of the kernel model by default: noise of about a sixth of the range of labels."""
 
@@ -96,6 +97,12 @@ def model_of(
             dim, intercept=True, label_range=label_range, regularization=penalty, half_life=half_life
         )
     return _kernel(dim, label_range, KERNEL_PENALTY if penalty is None else penalty)
+
+
+def boosting(dim: int, classes: tuple[Any, ...] | None) -> Refit:
+    """Return histogram boosting alone, to compare with."""
+    (estimator,) = estimators_named([BOOSTING], "qufur run", classifies=classes is not None)
+    return models.Refit(estimator, dim=dim, classes=classes)
 
 
 def _kernel(dim: int, label_range: tuple[float, float], penalty: float) -> KernelRidge:

@@ -29,7 +29,7 @@ from qufur.cli.options import (
     TextModel,
 )
 from qufur.cli.outputs import check_folder
-from qufur.cli.replay import replayed, title
+from qufur.cli.replay import pilot_of, replayed, title
 from qufur.errors import invalid
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
@@ -39,9 +39,8 @@ from qufur.rules.from_budget import as_amount, labels_within
 from qufur.tables.classes import listing
 from qufur.tables.source import Source
 
-AFTERWARDS = (
-    "The error shows as labels come; --model ridge forecasts it, should they be linear in the columns."
-)
+AFTERWARDS = "The error shows as labels come; with labels in some rows, and --target, it is forecast."
+DENSE = "They are nearer to each other than rows that are bought: what changes elsewhere is in no forecast."
 
 
 def plan(
@@ -49,7 +48,7 @@ def plan(
     budget: Annotated[str, typer.Option(metavar="LABELS", help=f"Labels to buy: {BUDGET}.")],
     model: Annotated[ModelName, typer.Option(help=f"{MODEL}.")] = ModelName.experts,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of labels, if there is one; it is not used.")
+        str | None, typer.Option(metavar="COLUMN", help="Column of labels, if some are there.")
     ] = None,
     classes: Annotated[str | None, typer.Option("--classes", hidden=True)] = None,
     skip: Skip = None,
@@ -90,10 +89,11 @@ def plan(
 ) -> None:
     """Say what a label budget would buy, before a label is bought.
 
-    Says when labels would be bought on these inputs. With --model ridge it finds the rule QuFUR(alpha) that
-    spends the budget, and forecasts regret at several budgets. Columns become inputs as in `qufur ask`.
+    Says when labels would be bought on these inputs, and from labels that some rows have the error to expect.
+    With --model ridge it finds the rule QuFUR(alpha) that spends the budget, and forecasts regret. Columns
+    become inputs as in `qufur ask`.
     """
-    check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan.png", "plan.svg"], data)
+    check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan-error.csv", "plan.png", "plan.svg"], data)
     as_amount(budget, "qufur plan", "--budget")  # before a long file is read
     said = {"--noise": noise, "--norm": norm, "--label-range": label_range}
     check_for_ridge(model, "qufur plan", said)
@@ -102,9 +102,13 @@ def plan(
     _refuse_classes(as_classes(classes, "qufur plan"))
     linear = model is not ModelName.experts
     source = Source(data, sep, decimal)
-    stream, known, notes = replayed(source, columns, target, domain, labelled=False, scale=linear, quiet=json)
-    _refuse_classes(known)
-    kind = {"--model": model, "--label-range": (label_range or (-1.0, 1.0)) if linear else None}
+    table = replayed(source, columns, target, domain, labelled=False, scale=linear, quiet=json)
+    stream, notes = table.stream, table.notes
+    _refuse_classes(table.classes)
+    pilot = None if target is None else pilot_of(source, table.encoding, target, stream.horizon)
+    kind = {"--model": model, "--label-range": label_range}
+    if linear and label_range is None:
+        kind["--label-range"] = (-1.0, 1.0) if pilot is None else (pilot.y.min(), pilot.y.max())
     found = plan_budget(
         model_of(kind, stream.dim, "qufur plan"),
         stream,
@@ -114,7 +118,12 @@ def plan(
         parts=parts,
         seeds=range(seeds),
         steady=not linear,
+        pilot=pilot,
     )
+    if pilot is not None:
+        notes.append(f"{len(pilot)} rows have labels, which tell the error to expect.")
+        if pilot.dense(found.budget):
+            notes.append(DENSE)
     heading = title(stream, data.name)
     files = _write(found, heading, out)
     if json:
@@ -122,7 +131,8 @@ def plan(
         return
     print(heading, *notes, sep="\n")
     print(found)
-    print("Scaling was taken from the whole file." if linear else AFTERWARDS)
+    if linear or pilot is None:
+        print("Scaling was taken from the whole file." if linear else AFTERWARDS)
     print(f"Written: {', '.join(files)}")
 
 
@@ -141,10 +151,12 @@ def _write(found: Plan, heading: str, out: Path) -> list[str]:
             [f.budget, f.alpha, f.labels.mean, *(asdict(f.regret).values() if f.regret else ())]
             for f in found.forecast
         ],
+        "error": [[e.budget, *asdict(e.rmse).values()] for e in found.expected],
     }
     heads = {
         "parts": ["start", "stop", "labels", "labels_low", "labels_high"],
         "forecast": ["budget", "alpha", "labels", "regret", "regret_low", "regret_high"],
+        "error": ["budget", "rmse", "rmse_low", "rmse_high"],
     }
     paths = {name: out / f"plan-{name}.csv" for name in tables if tables[name]}
     for name, path in paths.items():

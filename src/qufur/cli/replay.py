@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from qufur.cli.classes import surveyed
 from qufur.cli.columns import Columns
+from qufur.cli.loop import ROWS
+from qufur.planning.pilot import FEWEST, Pilot
 from qufur.streams import Arrays, Stream, Table
+from qufur.tables import Encoding, labels, open_table
 from qufur.tables.source import Source
 
 MOST_CELLS = 20_000_000
@@ -14,11 +19,15 @@ MOST_CELLS = 20_000_000
 
 
 class Replay(NamedTuple):
-    """A table as a stream, the classes that its labels are the numbers of, if they are, and what to note."""
+    """A table as a stream, the classes that its labels are the numbers of, if they are, and what to note.
+
+    Beside it is what becomes of the table's columns.
+    """
 
     stream: Stream
     classes: tuple[str, ...] | None
     notes: list[str]
+    encoding: Encoding
 
 
 def replayed(
@@ -58,7 +67,39 @@ def replayed(
     table = Table(data, target, domain=domain, encoding=encoding, classes=found)
     table.horizon = rows.count
     in_memory = table.dim * rows.count <= MOST_CELLS
-    return Replay(Arrays.of(table) if in_memory else table, found, notes)
+    return Replay(Arrays.of(table) if in_memory else table, found, notes, encoding)
+
+
+def pilot_of(data: Source, encoding: Encoding, target: str, rows: int) -> Pilot | None:
+    """Return the rows of a table that have a label already; None if too few do."""
+    file = open_table(data)
+    if target not in {*file.columns, *file.numbers}:
+        return None
+    places, X, y = [], [], []
+    for batch in file.batches(ROWS):
+        here, values = labels(batch, target, skip_blank=True)
+        places.append(batch.before + batch.first - 1 + here)
+        X.append(encoding.encode(batch)[here])
+        y.append(values)
+    found = Pilot(np.concatenate(places), np.concatenate(X), np.concatenate(y), rows)
+    return found if len(found) >= FEWEST else None
+
+
+class KnownDomains(Arrays):
+    """Examples in memory whose domains are known: numbered, and measured.
+
+    Attributes
+    ----------
+    durations, dims
+        How many examples each has, and in how many dimensions they lie.
+    """
+
+    def __init__(self, stream: Arrays) -> None:
+        names, numbers = np.unique(np.asarray(stream.domain), return_inverse=True)
+        super().__init__(stream.X, stream.y, truth=stream.truth, domain=numbers)
+        self.durations = np.bincount(numbers)
+        parts = (self.X[numbers == number] for number in range(len(names)))
+        self.dims = np.array([max(1, np.linalg.matrix_rank(part)) for part in parts])
 
 
 def label_range(stream: Stream) -> tuple[float, float]:

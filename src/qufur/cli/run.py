@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from qufur.cli import show
 from qufur.cli.classes import as_classes
 from qufur.cli.columns import Columns
-from qufur.cli.model import ModelName, check_model, is_experts, model_of
+from qufur.cli.comparison import ERROR_RATE, MOST_LABELS, Comparison, Task
+from qufur.cli.decision import Decision
+from qufur.cli.model import ModelName, boosting, check_model, is_experts, model_of
 from qufur.cli.options import (
     ALSO,
     BUDGET,
@@ -36,42 +39,16 @@ from qufur.cli.options import (
     TextModel,
 )
 from qufur.cli.outputs import check_folder
-from qufur.cli.replay import label_range, replayed, title
+from qufur.cli.replay import KnownDomains, label_range, replayed, title
 from qufur.errors import invalid
-from qufur.experiments.statistics import Estimate
-from qufur.figures import style
-from qufur.figures.curves import draw_curves
 from qufur.models import Model, Ridge
-from qufur.rules import Greedy, Threshold
 from qufur.rules.from_budget import as_amount, labels_within
-from qufur.streams import HiddenDomains, Stream
-from qufur.sweep.at_budgets import budget_grid
-from qufur.sweep.grid import Grid, ModelOf, StreamOf, sweep
+from qufur.streams import Arrays, HiddenDomains, Stream
+from qufur.streams.rest import Rest
 from qufur.tables.source import Source
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
 USUAL = ["5%", "10%", "20%", "30%"]
-MOST_LABELS = 5000
-"""So many rows are learned with every label; experts and kernels keep them and take long."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is compared on: a stream for every seed, a model, and the measure to show.
-
-    Streams that are longer than `most_labels` are not learned with every label.
-    """
-
-    title: str
-    stream: StreamOf
-    model: ModelOf
-    measure: str
-    notes: tuple[str, ...] = ()
-    most_labels: float = math.inf
-    loss: str = "mean squared error"
+FIRST = "The first row is known to all, and counts for none."
 
 
 def run(
@@ -130,42 +107,40 @@ def run(
         if data is None
         else _file(Source(data, sep, decimal), target, domain, columns, said, names, quiet=json)
     )
-    stream = task.stream(0)
-    budgets = {_share(amount, stream.horizon): text for text, amount in amounts.items()}
-    grid, left_out = budget_grid(stream, task.model, list(budgets))
-    if stream.horizon > task.most_labels:
-        left_out[EVERY] = f"the model keeps labelled rows, and is slow with more than {MOST_LABELS}."
-    references = {name: rule for name, rule in _REFERENCES.items() if name not in left_out}
-    table = sweep(task.stream, task.model, {**grid, **references}, seeds=range(seeds), jobs=jobs)
-    table = table.with_columns((table["loss"] / table["horizon"]).alias(task.loss))
-    files = _write(task, table, out)
+    rows = task.stream(0).horizon
+    budgets = {_share(amount, rows, task): text for text, amount in amounts.items()}
+    found = Comparison.of(task, list(budgets), seeds=range(seeds), jobs=jobs)
+    files = found.write(out)
+    share = min(budgets)
+    decision = Decision.of(found, OURS[is_experts(said)], share) if task.ask else None
     if json:
         show.print_json(
             {
                 "stream": task.title,
                 "notes": list(task.notes),
-                "left_out": left_out,
+                "left_out": dict(found.left_out),
                 "files": files,
-                "runs": table.to_dicts(),
+                "runs": found.table.to_dicts(),
+                "constant": found.constant,
+                "decision": None if decision is None else decision.to_dict(),
             }
         )
         return
-    _print(task, table, budgets, seeds)
-    for what, reason in left_out.items():
-        print(f"Left out: {what}: {reason}")
+    found.print(budgets, seeds)
     print(f"Written: {', '.join(files)}")
+    if decision is not None:
+        print(decision.sentence(budgets[share], f"{task.ask} --budget {budgets[share]}"))
 
 
-EVERY = "every label"
-_REFERENCES: Grid = {
-    "no labels": (lambda _, stream: Threshold(1e300), [0.0]),
-    EVERY: (lambda _, stream: Greedy(stream.horizon), [1.0]),
-}
+OURS = {True: "Steady", False: "Paced"}
+"""The rule of `qufur ask`, with experts and with least squares."""
 
 
-def _share(amount: int | float, rows: int) -> float:
-    labels = labels_within(amount, rows, "qufur run", "--budget")
-    return amount if isinstance(amount, float) else labels / rows
+def _share(amount: int | float, rows: int, task: Task) -> float:
+    """Return a budget as a share of the rows it is spent on; of a file the first is known to all."""
+    known = 0 if task.known is None else len(task.known)
+    labels = labels_within(amount, rows + known, "qufur run", "--budget")
+    return amount if isinstance(amount, float) else min(labels, rows) / rows
 
 
 def _synthetic(said: Mapping[str, Any], classes: tuple[str, ...] | None) -> Task:
@@ -196,7 +171,7 @@ def _file(
         raise invalid("--target", "qufur run", "given with a file", "none", "Name the column of labels.")
     columns.check("qufur run")
     least_squares = not is_experts(said)
-    stream, classes, notes = replayed(
+    stream, classes, notes, _ = replayed(
         path, columns, target, domain, labelled=True, scale=least_squares, quiet=quiet, classes=classes
     )
     low, high = label_range(stream)
@@ -205,59 +180,34 @@ def _file(
         raise invalid(f"column {target!r}", path.name, "of at least two different labels", received)
     said = {**said, "--label-range": (low, high) if least_squares else None}
     numbers = None if classes is None else tuple(range(len(classes)))
-    measure = "mean squared error" if classes is None else "error rate"
+    measure = "mean squared error" if classes is None else ERROR_RATE
+    rest = Rest(stream, 1)
+    played: Stream = (
+        rest if domain is None or not isinstance(stream, Arrays) else KnownDomains(Arrays.of(rest))
+    )
     task = Task(
         title(stream, path.name),
-        lambda _: stream,
+        lambda _: played,
         lambda stream: model_of(said, stream.dim, "qufur run", numbers),
         measure,
-        tuple(notes),
+        (*notes, FIRST),
         most_labels=math.inf if said["--model"] is ModelName.ridge else MOST_LABELS,
         loss=measure,
+        usual=lambda stream: boosting(stream.dim, numbers),
+        known=rest.first,
+        ask=shlex.join(["qufur", "ask", path.name, "--target", target, *_options(said, classes)]),
     )
     if not least_squares:
         return task
     note = f"Scaling and the label range ({low:g} to {high:g}) were taken from the whole file."
-    return replace(task, notes=(*notes, note))
+    return replace(task, notes=(*task.notes, note))
 
 
-def _write(task: Task, table: pl.DataFrame, out: Path) -> list[str]:
-    figure, (panel,) = style.subplots(1, 1, width=6.4, height=4.4)
-    rules = table.filter(~table["rule"].is_in(list(_REFERENCES)))
-    draw_curves(panel, rules, task.measure, task.measure, task.title)
-    panel.legend(frameon=False, fontsize="small")
-    drawn = style.save(figure, out, "run")
-    table.write_csv(out / "run.csv")
-    return [str(path) for path in (out / "run.csv", *drawn)]
-
-
-def _print(task: Task, table: pl.DataFrame, budgets: dict[float, str], seeds: int) -> None:
-    rules = [rule for rule in table["rule"].unique(maintain_order=True) if rule not in _REFERENCES]
-    cells = {rule: [_estimate(table, rule, share, task.measure) for share in budgets] for rule in rules}
-    text = show.best_marked(cells)
-    for name, (_, (share,)) in _REFERENCES.items():
-        if name in table["rule"]:
-            text.append([name, *[str(_estimate(table, name, share, task.measure))] * len(budgets)])
-    notes = [f"{task.measure.capitalize()}, lowest in bold. {show.averaged(seeds)}"]
-    columns = [
-        "labels bought",
-        *(t if t.isdigit() else f"{100 * share:.3g} %" for share, t in budgets.items()),
-    ]
-    show.print_table(task.title, columns, text, [*notes, *task.notes, *_unspent(table, rules)])
-
-
-def _unspent(table: pl.DataFrame, rules: list[str]) -> list[str]:
-    """Say of rules that leave budget over how much of it they bought."""
-    spent = table.with_columns((table["queries"] / (table["parameter"] * table["horizon"])).alias("spent"))
-    notes = []
-    for rule in rules:
-        rows = spent.filter(spent["rule"] == rule).select("parameter", "spent")
-        means = rows.group_by("parameter", maintain_order=True).mean()["spent"].to_list()
-        if min(means) < 0.95:
-            notes.append(f"{rule} bought only {', '.join(f'{mean:.0%}' for mean in means)} of its budgets.")
-    return notes
-
-
-def _estimate(table: pl.DataFrame, rule: str, share: float, measure: str) -> Estimate:
-    rows = table.filter((table["rule"] == rule) & (table["parameter"] == share))
-    return Estimate.of(rows[measure].to_numpy()) if len(rows) else Estimate(math.nan, math.nan)
+def _options(said: Mapping[str, Any], classes: tuple[str, ...] | None) -> list[str]:
+    """Return what `qufur ask` has to be told, too, for the same model."""
+    if classes is not None:
+        return ["--classes", ",".join(classes)]
+    if is_experts(said):
+        return [part for name in said["--also"] or () for part in ("--also", name)]
+    low, high = said["--label-range"]
+    return ["--model", said["--model"].value, "--label-range", f"{low:g}", f"{high:g}"]

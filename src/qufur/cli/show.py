@@ -77,13 +77,13 @@ def averaged(seeds: int) -> str:
 
 
 def best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str | Text]]:
-    """Return a row of text per name, with the lowest mean of each column in bold."""
+    """Return a row of text per name; the lowest mean of each column has a star, and is bold on a screen."""
     from rich.text import Text
 
     means = np.array([[estimate.mean for estimate in row] for row in cells.values()])
     lowest = means == np.nanmin(means, axis=0)
     return [
-        [name, *(Text(str(e), style="bold" if low else "") for e, low in zip(row, lows, strict=True))]
+        [name, *(Text(f"* {e}", "bold") if low else str(e) for e, low in zip(row, lows, strict=True))]
         for (name, row), lows in zip(cells.items(), lowest, strict=True)
     ]
 

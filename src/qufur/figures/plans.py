@@ -1,7 +1,8 @@
-"""A plan as a figure: labels for each part of the stream, and regret against budget."""
+"""A plan as a figure: labels for each part of the stream, and regret or error against budget."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from qufur.figures.style import LOOKS, plain_ticks, subplots
@@ -15,12 +16,14 @@ COLOR = LOOKS["QuFUR"]["color"]
 
 
 def draw_plan(plan: Plan, title: str) -> Figure:
-    """Draw means, with ranges of 90 %."""
-    known = bool(plan.forecast) and all(forecast.regret for forecast in plan.forecast)
-    figure, panels = subplots(1, 1 + known)
+    """Draw means, with ranges of 90 %; of errors, two standard errors."""
+    regret = {part.budget: part.regret for part in plan.forecast if part.regret}
+    curves = {"regret": regret, "RMSE": {part.budget: part.rmse for part in plan.expected}}
+    known = {name: curve for name, curve in curves.items() if curve}
+    figure, panels = subplots(1, 1 + len(known))
     _draw_parts(panels[0], plan)
-    if known:
-        _draw_forecast(panels[1], plan)
+    for panel, (name, curve) in zip(panels[1:], known.items(), strict=True):
+        _draw_forecast(panel, curve, name, plan.budget)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     return figure
 
@@ -36,16 +39,14 @@ def _draw_parts(panel: Any, plan: Plan) -> None:
     panel.set(xlabel="example", ylabel="labels", title=f"Labels for each part, {plan.budget} in all")
 
 
-def _draw_forecast(panel: Any, plan: Plan) -> None:
-    budgets = [forecast.budget for forecast in plan.forecast]
-    regret = [forecast.regret for forecast in plan.forecast if forecast.regret]
-    panel.fill_between(
-        budgets, [r.low for r in regret], [r.high for r in regret], color=COLOR, alpha=0.2, lw=0
-    )
-    panel.plot(budgets, [r.mean for r in regret], **LOOKS["QuFUR"], ms=4, lw=1.4)
-    panel.axvline(plan.budget, color="#555555", lw=0.8, ls=":")
-    panel.set(xscale="log", xlabel="labels bought", ylabel="regret", title="Forecast")
-    if min(r.low for r in regret) > 0:
+def _draw_forecast(panel: Any, curve: Mapping[int, Spread], name: str, budget: int) -> None:
+    budgets, spreads = list(curve), list(curve.values())
+    low, high = [part.low for part in spreads], [part.high for part in spreads]
+    panel.fill_between(budgets, low, high, color=COLOR, alpha=0.2, lw=0)
+    panel.plot(budgets, [part.mean for part in spreads], **LOOKS["QuFUR"], ms=4, lw=1.4)
+    panel.axvline(budget, color="#555555", lw=0.8, ls=":")
+    panel.set(xscale="log", xlabel="labels bought", ylabel=name, title="Forecast")
+    if min(low) > 0:
         panel.set(yscale="log")
         plain_ticks(panel)
 

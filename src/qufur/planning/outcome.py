@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,6 +58,21 @@ class Forecast:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """The mean loss to expect of a budget, and the range of two standard errors to either side."""
+
+    budget: int
+    loss: float
+    low: float
+    high: float
+
+    @property
+    def rmse(self) -> Spread:
+        """The root of all three, in the units of the labels."""
+        return Spread(math.sqrt(self.loss), math.sqrt(self.low), math.sqrt(self.high))
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a budget would buy on a stream.
 
@@ -76,6 +92,8 @@ class Plan:
         σ in the user's units and the mean of ‖θ*‖ that the regret is forecast for; None without a forecast.
     guessed
         Whether σ was not given, and is the one at which the model's λ is the best choice.
+    expected
+        The loss at this and other budgets by a pilot of labels; empty without one.
     """
 
     budget: int
@@ -87,6 +105,7 @@ class Plan:
     noise: float | None
     norm: float | None
     guessed: bool
+    expected: tuple[Expected, ...] = ()
 
     @property
     def rule(self) -> Rule:
@@ -103,6 +122,7 @@ class Plan:
             [str(f.budget), f"{f.alpha:.3g}", str(f.labels), "–" if f.regret is None else str(f.regret)]
             for f in self.forecast
         ]
+        errors = [[str(part.budget), str(part.rmse)] for part in self.expected]
         return "\n".join(
             [
                 head,
@@ -110,12 +130,17 @@ class Plan:
                 *_lines(["examples", "labels"], parts),
                 "",
                 *([*_lines(["budget", "alpha", "labels", "regret"], budgets), ""] if budgets else []),
+                *([*_lines(["budget", "RMSE"], errors), ""] if errors else []),
                 *self._notes(),
             ]
         )
 
     def _notes(self) -> list[str]:
         notes = ["In brackets: the range for one run, with a probability of 90 %."]
+        if self.expected:
+            notes.append(
+                "RMSE is that of labels at random, two standard errors in brackets; choosing may do better."
+            )
         if self.alpha is None:
             return notes
         if self.spend.mean < 0.95 * self.budget - 1:

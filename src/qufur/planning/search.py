@@ -16,6 +16,7 @@ from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Model, Ridge
 from qufur.planning.outcome import Forecast, Part, Plan, Spread
+from qufur.planning.pilot import Pilot
 from qufur.planning.simulated import Drawn, Unlabelled, draw_parameters, fitting_noise
 from qufur.rules import QuFUR, Rule, Steady
 from qufur.rules.from_budget import labels_within
@@ -36,6 +37,7 @@ def plan(
     parts: int = 10,
     seeds: Sequence[int] = range(20),
     steady: bool = False,
+    pilot: Pilot | None = None,
 ) -> Plan:
     """Say what a budget would buy on a stream, from its inputs alone.
 
@@ -70,6 +72,8 @@ def plan(
     steady
         Whether `Steady` spends the budget, which it always does: there is no α to find then, and no forecast
         but where the labels go.
+    pilot
+        Labels that are there already: they tell the error to expect, in their own units.
 
     Examples
     --------
@@ -103,6 +107,7 @@ def plan(
         noise=noise_used,
         norm=norm_used,
         guessed=noise is None and noise_used is not None,
+        expected=() if pilot is None else pilot.expect(model, _budgets(labels, stream.horizon)),
     )
 
 
@@ -134,11 +139,15 @@ def _parts(trial: _Trial, edges: Ints) -> tuple[Part, ...]:
 def _forecast(
     trial: Callable[[float], _Trial], alpha: float, budget: int, horizon: int
 ) -> Iterator[Forecast]:
-    for other in sorted({min(max(1, round(factor * budget)), horizon) for factor in FACTORS}):
+    for other in _budgets(budget, horizon):
         at = alpha if other == budget else _alpha(trial, other, alpha * (other / budget) ** 2)
         found = trial(at)
         regret = None if np.isnan(found.regret).any() else Spread.of(found.regret)
         yield Forecast(other, at, Spread.of(found.queries), regret)
+
+
+def _budgets(budget: int, horizon: int) -> list[int]:
+    return sorted({min(max(1, round(factor * budget)), horizon) for factor in FACTORS})
 
 
 def _alpha(trial: Callable[[float], _Trial], budget: int, guess: float) -> float:
@@ -170,7 +179,7 @@ def _draw(
         if noise is not None or norm is not None:
             remedy = "Leave noise and norm out."
             raise invalid("model", "plan", "a Ridge to forecast regret", repr(model), remedy)
-        return [Unlabelled(stream)] * len(seeds), None, None
+        return [Unlabelled(stream, model)] * len(seeds), None, None
     norm = model.norm_bound if norm is None else as_number(norm, "norm", "plan", low=0)
     theta = draw_parameters(model, stream, norm, seeds)
     noise = fitting_noise(model, theta) if noise is None else as_noise(noise, "plan")

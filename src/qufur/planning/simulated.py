@@ -9,22 +9,22 @@ from dataclasses import replace
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.models import Ridge
+from qufur.models import Model, Ridge
 from qufur.run import rows_at_once
 from qufur.streams import Chunk, Stream
 
 
 class Unlabelled(Stream):
-    """The inputs of a stream with 0 for every label."""
+    """The inputs of a stream with one label for all: the middle of the range that a model was given, or 0."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+    def __init__(self, stream: Stream, model: Model) -> None:
+        self._stream, self._label = stream, sum(model.given_range or (0.0,)) / 2
         self.dim, self.horizon = stream.dim, stream.horizon
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Take the other stream's inputs."""
         for chunk in self._stream.chunks(size):
-            yield Chunk(chunk.X, np.zeros(len(chunk)), None, chunk.domain)
+            yield Chunk(chunk.X, np.full(len(chunk), self._label), None, chunk.domain)
 
 
 class Drawn(Stream):

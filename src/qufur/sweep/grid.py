@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -15,7 +15,7 @@ from qufur.learner import Learner
 from qufur.models import Model
 from qufur.rules import Rule
 from qufur.run import run
-from qufur.streams import Arrays, Stream
+from qufur.streams import Arrays, Chunk, Stream
 from qufur.sweep.fingerprint import Fingerprint, IndistinctError, fingerprint
 from qufur.sweep.parallel import PROCESSES
 from qufur.sweep.tasks import Row, Task, key_of, perform
@@ -51,6 +51,7 @@ def sweep(
     jobs: int = 1,
     out: str | os.PathLike[str] | None = None,
     backend: str = PROCESSES,
+    known: Chunk | None = None,
 ) -> pl.DataFrame:
     """Run every rule of a grid at every parameter on the streams of all seeds.
 
@@ -75,6 +76,8 @@ def sweep(
         and the code of all three. What cannot be compared, such as a model that holds a lock, is refused.
     backend
         Where the processes are: a backend of joblib, "loky" for this machine, "ray" for a Ray cluster.
+    known
+        Examples whose labels every learner has before it begins.
 
     Returns
     -------
@@ -105,19 +108,24 @@ def sweep(
     keys = {cell: repr(cell) for cell in cells}
     if out is not None:
         with one_thread():
-            keys = _keys(cells, stream, model, grid)
+            keys = _keys(cells, stream, model, grid, known)
     name = uuid4().hex
     # The more labels, the longer a run: no process is to be left with a long one at the end.
     order = sorted(cells, key=lambda cell: (seeds.index(cell.seed), -cell.parameter))
-    tasks = [Task(keys[cell], _play, (cell, name, stream, model, grid[cell.rule][0])) for cell in order]
+    tasks = [
+        Task(keys[cell], _play, (cell, name, stream, model, grid[cell.rule][0], known)) for cell in order
+    ]
     rows = dict(zip(order, perform(tasks, jobs=jobs, out=out, backend=backend), strict=True))
     _held.clear()
     return pl.DataFrame([rows[cell] for cell in cells])
 
 
-def play(model: Model, rule: Rule, stream: Stream, seed: int) -> Trace:
+def play(model: Model, rule: Rule, stream: Stream, seed: int, known: Chunk | None = None) -> Trace:
     """Run a fresh learner on the stream of a seed; its coins are not the numbers that made the stream."""
-    return run(Learner(model, rule, seed=np.random.default_rng([seed, 1])), stream)
+    learner = Learner(model, rule, seed=np.random.default_rng([seed, 1]))
+    if known is not None:
+        learner.learn(known.X, known.y)
+    return run(learner, stream)
 
 
 _held: dict[tuple[str, int], tuple[Stream, Stream]] = {}
@@ -147,20 +155,24 @@ def _adaptive(stream: Stream) -> bool:
     return type(stream).against is not Stream.against
 
 
-def _play(cell: Cell, sweep: str, stream_of: StreamOf, model_of: ModelOf, rule_of: RuleOf) -> Row:
+def _play(
+    cell: Cell, sweep: str, stream_of: StreamOf, model_of: ModelOf, rule_of: RuleOf, known: Chunk | None
+) -> Row:
     stream, held = _made(sweep, cell.seed, stream_of)
-    totals = play(model_of(stream), rule_of(cell.parameter, stream), held, cell.seed).totals
+    totals = play(model_of(stream), rule_of(cell.parameter, stream), held, cell.seed, known).totals
     sums = {"loss": totals.loss, "regret": totals.regret, "excess": totals.excess}
     return {**asdict(cell), "horizon": totals.examples, "queries": totals.queries, **sums}
 
 
-def _keys(cells: Sequence[Cell], stream_of: StreamOf, model_of: ModelOf, grid: Grid) -> dict[Cell, str]:
+def _keys(
+    cells: Sequence[Cell], stream_of: StreamOf, model_of: ModelOf, grid: Grid, known: Chunk | None
+) -> dict[Cell, str]:
     """Tell runs apart by all that can change a row: a stale file is never taken for this sweep."""
     keys: dict[Cell, str] = {}
     try:
         for seed in dict.fromkeys(cell.seed for cell in cells):
             stream = stream_of(seed)
-            shared = fingerprint(model_of(stream)), _content_of(stream)
+            shared = fingerprint(model_of(stream)), _content_of(stream), *_parts(known)
             for cell in cells:
                 if cell.seed == seed:
                     keys[cell] = key_of(cell, grid[cell.rule][0](cell.parameter, stream), shared)
@@ -177,5 +189,9 @@ def _content_of(stream: Stream) -> str:
         return fingerprint(stream)
     digest = Fingerprint()
     for chunk in stream.chunks(4096):
-        digest.add((chunk.X, chunk.y, chunk.truth, chunk.domain))
+        digest.add(_parts(chunk))
     return digest.hexdigest()
+
+
+def _parts(chunk: Chunk | None) -> tuple[Any, ...]:
+    return () if chunk is None else (chunk.X, chunk.y, chunk.truth, chunk.domain)

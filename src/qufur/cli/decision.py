@@ -1,0 +1,95 @@
+"""What a comparison comes to: whether to let the rule choose, and how many labels that saves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qufur.cli.comparison import AT_RANDOM, BOOSTED, Comparison
+from qufur.experiments.statistics import Interval, jackknife, ratio
+from qufur.sweep.equal_error import labels_ratio, reaches
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A rule beside labels at random, for the same model at the same budget.
+
+    Parameters
+    ----------
+    rule
+        Its name.
+    loss_ratio
+        Its loss over theirs, with an interval of 95 % over seeds.
+    labels_saved
+        How many labels fewer it needs for the same error, as a share of theirs; negative if more.
+    exact
+        Whether labels at random were seen to have the same error: else it is a bound.
+    boosting, constant
+        The loss of histogram boosting on labels at random, and of the best constant, over that of the rule.
+    """
+
+    rule: str
+    loss_ratio: Interval
+    labels_saved: Interval
+    exact: bool
+    boosting: float
+    constant: float
+
+    @classmethod
+    def of(cls, found: Comparison, rule: str, share: float) -> Decision:
+        """Decide at one of the budgets."""
+        ours, theirs = found.runs(rule, share), found.runs(AT_RANDOM, share)
+        table = found.table
+        tried = table.filter(table["rule"] == AT_RANDOM)["parameter"].unique().sort().to_list()
+        runs = np.stack([ours, *(found.runs(AT_RANDOM, other) for other in tried)], axis=1)
+        more = jackknife(labels_ratio, runs)
+        loss = ours[:, 1].mean()
+        return cls(
+            rule,
+            jackknife(ratio, np.column_stack([ours[:, 1], theirs[:, 1]])),
+            Interval(*(1 - math.exp(-part) for part in (more.value, more.low, more.high))),
+            reaches(runs),
+            float(found.runs(BOOSTED, share)[:, 1].mean() / loss),
+            float(found.constant / loss),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything under its name."""
+        parts = {"loss_ratio": self.loss_ratio, "labels_saved": self.labels_saved}
+        intervals = {name: [part.value, part.low, part.high] for name, part in parts.items()}
+        others = {"exact": self.exact, "boosting": self.boosting, "constant": self.constant}
+        return {"rule": self.rule, **intervals, **others}
+
+    def sentence(self, budget: str, command: str) -> str:
+        """Say it, with the command to go on with."""
+        at = f"At {budget} {self.rule} has {_range(self.loss_ratio)} of the loss of labels at random"
+        if self.loss_ratio.high < 1:
+            return f"{at}: {self._saved()}. {self._beside()}Use `{command}`."
+        if self.loss_ratio.low > 1:
+            return f"{at}: leave the choice to chance here. {self._beside()}Use `{command} --at-random`."
+        return f"{at}, which these seeds do not tell apart. {self._beside()}--seeds says how many to try."
+
+    def _saved(self) -> str:
+        saved = self.labels_saved
+        if not self.exact:
+            return f"at least {saved.value:.0%} fewer labels for the same error"
+        low = f"{max(saved.low, 0):.0%} to {saved.high:.0%}"
+        return f"{saved.value:.0%} fewer labels for the same error ({low})"
+
+    def _beside(self) -> str:
+        """Name what does better without the rule."""
+        if self.constant <= 1:
+            part = f"{self.constant:.2f} of its loss"
+            return f"The best constant has {part}: with so few labels the columns say nothing. "
+        if self.boosting < 1:
+            return f"Boosting alone, on labels at random, has {self.boosting:.2f} of its loss. "
+        return ""
+
+
+def _range(interval: Interval) -> str:
+    if math.isinf(interval.low):
+        return f"{interval.value:.2f}"
+    return f"{interval.value:.2f} ({interval.low:.2f} to {interval.high:.2f})"

@@ -1,0 +1,107 @@
+"""The last line of `qufur run`: what the table above it comes to."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.cli.test_cli import qufur
+
+from qufur.cli.comparison import Comparison, Task, further_shares
+from qufur.cli.decision import Decision
+
+SHARES = [0.1, *further_shares(0.1)]
+
+
+def comparison(ours, theirs=lambda n: 100 / n, boosting=9.0, constant=99.0, seeds=4):
+    """A comparison of 1000 rows; each seed is 2 % off at random."""
+    rng = np.random.default_rng(0)
+    points = [("Steady", 0.1, ours), ("at random, boosting", 0.1, boosting)]
+    points += [("Uniform", share, theirs(1000 * share)) for share in SHARES]
+    rows = [
+        {"rule": rule, "parameter": share, "seed": seed, "queries": round(1000 * share)}
+        | {"mean squared error": loss * rng.normal(1, 0.02)}
+        for seed in range(seeds)
+        for rule, share, loss in points
+    ]
+    task = Task("t.csv", None, None, "mean squared error")
+    return Comparison(task, pl.DataFrame(rows), {}, constant)
+
+
+def test_half_the_loss_is_half_the_labels_where_loss_falls_with_labels():
+    decision = Decision.of(comparison(0.5), "Steady", 0.1)
+    assert decision.loss_ratio.value == pytest.approx(0.5, abs=0.03)
+    assert decision.labels_saved.value == pytest.approx(0.5, abs=0.04)
+    assert decision.labels_saved.low < 0.5 < decision.labels_saved.high
+    sentence = decision.sentence("10%", "qufur ask t.csv --budget 10%")
+    loss = r"At 10% Steady has 0\.\d\d \(0\.\d\d to 0\.\d\d\) of the loss of labels at random"
+    saved = r"\d\d% fewer labels for the same error \(\d\d% to \d\d%\)"
+    assert re.fullmatch(f"{loss}: {saved}\\. Use `qufur ask t.csv --budget 10%`\\.", sentence)
+
+
+@pytest.mark.parametrize(
+    ("ours", "others", "said"),
+    [
+        (1.0, {}, "which these seeds do not tell apart"),
+        (1.5, {}, "leave the choice to chance here. Use `qufur ask --at-random`."),
+        (0.1, {}, "at least 71% fewer labels"),
+        (0.5, {"boosting": 0.42}, "Boosting alone, on labels at random, has 0.8"),
+        (0.5, {"constant": 0.3}, "The best constant has 0.6"),
+    ],
+)
+def test_what_does_not_help_is_said(ours, others, said):
+    assert said in Decision.of(comparison(ours, **others), "Steady", 0.1).sentence("10%", "qufur ask")
+
+
+def test_one_seed_decides_nothing():
+    sentence = Decision.of(comparison(0.5, seeds=1), "Steady", 0.1).sentence("10%", "qufur ask")
+    assert re.match(
+        "At 10% Steady has 0.49 of the loss of labels at random, which these seeds do not", sentence
+    )
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Rows that are rare and large tell most: labels at random miss them."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 3)) * np.where(rng.random(300) < 0.05, 20, 1)[:, None]
+    y = 500 + X @ [1, 2, -3] + rng.normal(size=300)
+    path = tmp_path / "t.csv"
+    np.savetxt(
+        path,
+        np.column_stack([X, y, np.arange(300) // 150 + 5]),
+        delimiter=",",
+        header="a,b,c,y,d",
+        comments="",
+    )
+    return path
+
+
+OPTIONS = ["--target", "y", "--model", "ridge", "--budget", "10%", "--seeds", 3]
+
+
+def test_the_sentence_is_right_by_the_table(monkeypatch, capsys, tmp_path, table):
+    assert qufur(monkeypatch, "run", table, *OPTIONS, "--skip", "d", "--json", "--out", tmp_path) == 0
+    found = json.loads(capsys.readouterr().out)
+    runs = pl.DataFrame(found["runs"]).filter(pl.col("parameter") == 0.1)
+    loss = dict(runs.group_by("rule").agg(pl.col("mean squared error").mean()).iter_rows())
+    decision = found["decision"]
+    assert decision["rule"] == "Paced"
+    assert decision["loss_ratio"][0] == pytest.approx(loss["Paced"] / loss["Uniform"])
+    assert decision["boosting"] == pytest.approx(loss["at random, boosting"] / loss["Paced"])
+    assert all(row["horizon"] == 299 for row in found["runs"])
+    y = np.loadtxt(table, delimiter=",", skiprows=1)[1:, 3]
+    assert found["constant"] == pytest.approx(y.var())
+
+
+def test_it_ends_with_the_command_to_go_on_with(monkeypatch, capsys, tmp_path, table):
+    assert qufur(monkeypatch, "run", table, *OPTIONS, "--domain", "d", "--out", tmp_path) == 0
+    *above, last = capsys.readouterr().out.splitlines()
+    assert "Use `qufur ask t.csv --target y --model ridge --label-range" in last
+    assert "--budget 10%" in last
+    text = "\n".join(above)
+    assert "DomainOracle" in text
+    assert "Left out: DomainOracle" not in text
+    assert "│ * " in text  # the lowest, in a log file too
+    assert "the best constant" in text

@@ -1,0 +1,72 @@
+"""What error to expect of a budget, from some labels."""
+
+import numpy as np
+import pytest
+
+from qufur import Learner, Ridge, Uniform, run, streams
+from qufur.planning import Pilot, plan
+from qufur.planning.pilot import _at
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(3000, 6))
+    return streams.Arrays(X, X @ rng.normal(size=6) + rng.normal(size=3000))
+
+
+MODEL = Ridge(6, label_range=(-12, 12))
+
+
+def pilot_of(table, count, seed):
+    places = np.sort(np.random.default_rng(seed).permutation(table.horizon)[:count])
+    return Pilot(places, table.X[places], table.y[places], table.horizon)
+
+
+@pytest.mark.parametrize("budget", [60, 120, 360])
+def test_it_is_what_comes(table, budget):
+    """In the units of labels; beyond the pilot the noise, which no label takes away, is yet to be seen."""
+    found = np.mean([pilot_of(table, 120, s).expect(MODEL, [budget])[0].loss for s in range(4)])
+    rule = Uniform(budget / table.horizon)
+    came = np.mean([run(Learner(MODEL, rule, seed=s), table).loss.mean() for s in range(4)])
+    assert np.sqrt(found) == pytest.approx(np.sqrt(came), rel=0.2)
+
+
+def test_a_power_law_goes_on():
+    points = np.array([[n, n**-0.5, 0.1] for n in (25.0, 50.0, 100.0)])
+    for budget in (10, 25, 60, 100, 1000):
+        assert _at(points, budget).loss == pytest.approx(budget**-0.5)
+    within, beyond = _at(points, 100), _at(points, 400)
+    assert within.high / within.low == pytest.approx(np.exp(0.4))
+    assert beyond.high / beyond.low > within.high / within.low
+
+
+def test_more_labels_are_not_expected_to_harm():
+    points = np.array([[25.0, 1.0, 0.1], [50.0, 1.1, 0.1], [100.0, 1.2, 0.1]])
+    assert _at(points, 400).loss == pytest.approx(1.2)
+
+
+def test_rows_one_after_another_are_met_in_any_order(table):
+    """Labels that drift slowly: in their own order neighbours tell each other's label."""
+    X = np.linspace(0, 1, 3000)[:, None]
+    level = np.cumsum(np.random.default_rng(0).normal(size=3000))
+    near, far = np.arange(120), np.arange(0, 3000, 25)
+    near, far = (Pilot(places, X[places], level[places], 3000) for places in (near, far))
+    assert near.dense(120)
+    assert not far.dense(120)
+    assert not near.dense(3000)
+
+
+def test_too_few_labels_are_refused(table):
+    with pytest.raises(ValueError, match="pilot of plan must be at least 24 labels, got 20"):
+        pilot_of(table, 20, 0).expect(MODEL, [50])
+
+
+def test_a_plan_has_it(table):
+    found = plan(MODEL, table, 100, seeds=range(2), steady=True, pilot=pilot_of(table, 60, 0))
+    assert [part.budget for part in found.expected] == [25, 50, 100, 200, 400]
+    text = str(found)
+    assert "RMSE" in text
+    assert f"{found.expected[2].rmse.mean:.3g} (" in text
+    assert found.expected[0].rmse.mean ** 2 == pytest.approx(found.expected[0].loss)
+    assert "RMSE" not in str(plan(MODEL, table, 100, seeds=range(2), steady=True))
