@@ -135,14 +135,15 @@ class LevelledWeights(PolynomialWeights):
     def _set_errors(self, errors: list[float], counts: list[float]) -> None:
         self._errors, self._counts = errors, counts
         self._levels = [0.0, *(error / (count + 1) for error, count in zip(errors, counts, strict=True))]
-        self._level = sum(map(mul, self._choice.weights.tolist(), self._levels))
+        self._level: float = sum(map(mul, self._choice.weights.tolist(), self._levels))
 
     def combine(self, said: Floats) -> Floats:
         return super().combine(said) + self._level
 
     def update(self, said: Floats, label: float, importance: float) -> None:
         mixed = float(self.weights @ said[:, 0])
-        self._choice._update([mixed + level for level in self._levels], mixed + self._level, label, importance)
+        levelled = [mixed + level for level in self._levels]
+        self._choice._update(levelled, mixed + self._level, label, importance)
         self._set_errors(
             [kept * error + (label - mixed) for kept, error in zip(self.kept, self._errors, strict=True)],
             [kept * count + 1 for kept, count in zip(self.kept, self._counts, strict=True)],
