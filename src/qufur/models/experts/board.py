@@ -60,6 +60,7 @@ class Board:
         self.fitted = {"quick": 0, "slow": 0}
         self.names = self._panel.names
         self.aggregation: Aggregation = model.aggregation(self._panel)
+        self._first = [model.first_output().tolist()] * len(self.names)
         self.at_random = [place for place, name in enumerate(self.names) if "labels at random" in name]
         self.forget_record()
 
@@ -129,6 +130,8 @@ class Board:
     def take_in(self, said: Said, label: float) -> None:
         """Take note of a label, against what the experts and all together had said."""
         predictions, _, terms, labels = said
+        if predictions.tolist() == self._first:  # nothing was known of labels then
+            return
         self.records.take_in(said, label)
         self.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
         if len(self._labelled) - labels > max(MOST_MISSED, GROWTH["slow"] * labels):
