@@ -11,7 +11,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints
 from qufur.models.base import Id
-from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Effort, Lookahead, Terms
+from qufur.models.lookahead import Arrivals, Effort, Lookahead, Terms
 
 if TYPE_CHECKING:
     from qufur.models.experts.state import CommitteeState
@@ -82,8 +82,7 @@ class NoveltyLookahead(CommitteeLookahead):
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive; the linear learner is told 0 for all of them."""
-        told = Arrivals(ids, np.zeros(len(ids)), self.queried + 1) if len(ids) else NO_ARRIVALS
-        self._look.finish(ids, told)
+        self._state.novelty.finish(self._look, ids)
         return super().finish(ids, arrivals)
 
 

@@ -315,7 +315,8 @@ class CommitteeState(State):
         self.novelty.restore(under("novelty.", arrays))
         self.labelled.restore(under("labelled.", arrays), dim)
         if values["range"]:
-            self.labels.set(*values["range"], count=len(self.labelled))
+            low, high = values["range"]
+            self.labels.set(low, high, len(self.labelled))
         board = under("board.", arrays)
         if board:
             self.board.restore(values, board)
