@@ -18,7 +18,7 @@ LEVELS = """
     answer blocks estimates ids streams
     snapshot
     learner
-    online_to_batch run workbook
+    class_growth online_to_batch run workbook
     adapters bookkeeping checks planning
     faces sweep
     experiments

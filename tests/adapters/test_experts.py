@@ -99,6 +99,33 @@ def test_river_with_classes():
     assert model.learner.spent == spent
 
 
+def test_river_meets_classes_as_they_come():
+    words = np.where(X[:, 0] > 1, "odd", WORDS)
+    model, right = river.QuFURClassifier(budget=0.5), []
+    late = []
+    for place, (row, word) in enumerate(zip(ROWS, words.tolist(), strict=True)):
+        right.append(model.predict_one(row) == word)
+        if model.query_one(row):
+            late.append((row, word))
+        if place % 5 == 4:
+            for known in late:
+                model.learn_one(*known)
+            late = []
+    assert np.mean(right[60:]) > 0.6
+    assert model.learner.rule == Steady(0.5)
+    assert model.learner.outstanding == ()
+    named = list(model.predict_proba_one(ROWS[0]))
+    assert sorted(named) == ["high", "low", "odd"]
+    assert model.learner.model == Experts(classes=[0, 1, 2])
+    assert len(model.learner.state.labelled) == model.learner.spent > 40
+    pickled = pickle.loads(pickle.dumps(model))
+    assert pickled.predict_proba_one(ROWS[7]) == model.predict_proba_one(ROWS[7])
+    spent = model.learner.spent
+    model.learn_one(ROWS[0], "never seen")
+    assert list(model.predict_proba_one(ROWS[0])) == [*named, "never seen"]
+    assert model.learner.spent == spent
+
+
 def test_features_that_the_first_example_did_not_have_are_left_out():
     model = river.QuFURRegressor(model=Experts(), budget=1.0)
     for row, y in zip(ROWS[:20], Y, strict=False):
@@ -184,10 +211,13 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-def test_passes_the_checks_of_river(monkeypatch):
-    few = [*datasets.TrumpApproval().take(40)]
+@pytest.mark.parametrize("kind", [river.QuFURRegressor, river.QuFURClassifier])
+def test_passes_the_checks_of_river(monkeypatch, kind):
+    few = [
+        *(datasets.TrumpApproval().take(40) if kind is river.QuFURRegressor else datasets.Phishing().take(15))
+    ]
     monkeypatch.setattr(checks, "_yield_datasets", lambda model, scale=1: [few])
-    model = river.QuFURRegressor()
+    model = kind()
     for check in checks.yield_checks(model):
         check(model.clone())
 

@@ -37,7 +37,7 @@ def state_of(model):
 MODELS = [
     QuFURRegressor(model=Ridge),
     QuFURRegressor(model=Ridge, alpha=2.0, label_range=(30, 50)),
-    QuFURClassifier(),
+    QuFURClassifier(model=Softmax),
 ]
 CHECKS = [
     pytest.param(model, place, id=f"{type(model).__name__}-{check.__name__}-{place}")
@@ -83,7 +83,7 @@ def test_classifier_is_the_learner_fed_with_vectors():
     X, y = rows(80)
     labels = ["high" if value > 0 else "low" for value in y]
     classes = list(dict.fromkeys(labels))
-    model = QuFURClassifier(alpha=2.0, regularization=0.5, seed=3)
+    model = QuFURClassifier(model=Softmax, alpha=2.0, regularization=0.5, seed=3)
     learner = Learner(Softmax(5, 2, regularization=0.5), QuFUR(2.0), seed=3)
     for x, label in zip(X, labels, strict=True):
         wide = np.append(1.0, x)
@@ -159,7 +159,7 @@ def test_a_new_class_is_as_if_it_had_been_there_from_the_start():
     X, y = rows(60)
     labels = np.digitize(y, [-0.2, 0.2])
     first, last = np.sort(labels, kind="stable"), np.argsort(labels, kind="stable")
-    sorted_out, mixed = QuFURClassifier(), QuFURClassifier()
+    sorted_out, mixed = QuFURClassifier(model=Softmax), QuFURClassifier(model=Softmax)
     for x, label in zip(X[last], first.tolist(), strict=True):
         sorted_out.learn_one(as_dict(x), label)
     for x, label in zip(X, labels.tolist(), strict=True):
@@ -169,8 +169,9 @@ def test_a_new_class_is_as_if_it_had_been_there_from_the_start():
         assert a == pytest.approx(b, abs=1e-6)
 
 
-def test_before_two_classes_are_known():
-    model = QuFURClassifier()
+@pytest.mark.parametrize("kind", [None, Softmax])
+def test_before_two_classes_are_known(kind):
+    model = QuFURClassifier(model=kind)
     assert (model.predict_one({"a": 1.0}), model.predict_proba_one({"a": 1.0})) == (None, {})
     model.learn_one({"a": 1.0}, "yes")
     assert (model.predict_one({"a": -9.0}), model.predict_proba_one({})) == ("yes", {"yes": 1.0})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.refusals import refusal
 
-from qufur import Paced, QuFUR, Ridge, Steady, plan
+from qufur import QuFUR, Ridge, Steady, plan
 from qufur.adapters import river, skactiveml, sklearn
 from qufur.cli import execute
 from qufur.rules.from_budget import ALLOWED, as_amount, labels_of, rule_from_budget
@@ -110,8 +110,7 @@ def test_where_the_rows_are_counted_a_share_is_a_count(command, tmp_path, face, 
 @pytest.mark.parametrize("face", UNKNOWN)
 @pytest.mark.parametrize("budget", [0.25, "0.25", "25%"])
 def test_where_they_are_not_a_share_is_a_rate(command, tmp_path, face, budget):
-    rule = Paced(0.25) if face == "river classes" else Steady(0.25)
-    assert UNKNOWN[face](command, budget, tmp_path) == rule
+    assert UNKNOWN[face](command, budget, tmp_path) == Steady(0.25)
 
 
 @pytest.mark.parametrize("face", [face for face in UNKNOWN if face != "qufur ask"])

@@ -6,11 +6,12 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from qufur.arrays import Floats, as_labels
+from qufur.class_growth import with_classes
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge, Softmax
@@ -113,7 +114,10 @@ class DictLearner:
 
     def widen(self, **sizes: int) -> None:
         """Give the model more columns (`dim`) or `classes`, and keep all that was learned."""
-        if isinstance(self.model, Committee):  # it counts the columns of its first input by itself
+        if isinstance(self.model, Committee):
+            if "classes" in sizes:  # the columns of its first input it counts by itself
+                self.learner = with_classes(self.learner, tuple(range(sizes["classes"])))
+                self.model = cast(Committee, self.learner.model)
             return
         after = dataclasses.replace(self.model, **sizes)  # type: ignore[arg-type]
         self.learner.state = wider(self.learner.state, self.model, after)

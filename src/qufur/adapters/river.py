@@ -146,18 +146,17 @@ class QuFURRegressor(_Queries, base.Regressor):
 
 
 class QuFURClassifier(_Queries, base.Classifier):
-    """Classification that knows which labels are worth buying, under river's interface.
+    """Classification that knows which labels are worth buying; `Experts` or `Softmax`, as in river.
 
-    `Experts` must be told all classes. Where these are not known the model is `Softmax`, trained to
-    convergence on all labels so far whenever one comes, so that a label costs O(n) where n came before it.
-    Before the first label there is then no class to predict. Parameters and the rest are as in
-    `QuFURRegressor`.
+    Classes need not be known: before the first label there is none to predict, and with one that is new all
+    experts are fitted again. `Softmax` is trained to convergence on all labels so far whenever one comes, so
+    that a label costs O(n) where n came before it. Parameters and the rest are as in `QuFURRegressor`.
 
     Parameters
     ----------
     model
-        `Experts(classes=[...])`, or a `Refit(...)`, with all classes. None is the class `qufur.Softmax`, for
-        classes that nobody knows beforehand.
+        None is `Experts`, for classes as they come. Others are `Experts(classes=[...])` and `Refit(...)`, of
+        these classes only, and the class `qufur.Softmax` itself, for classes and features as they come.
     budget, alpha, rule, intercept, seed
         As in `QuFURRegressor`.
     regularization
@@ -167,7 +166,7 @@ class QuFURClassifier(_Queries, base.Classifier):
     --------
     >>> from river import datasets, metrics, preprocessing
     >>> scaler, metric = preprocessing.StandardScaler(), metrics.Accuracy()
-    >>> model = QuFURClassifier(budget=0.1)
+    >>> model = QuFURClassifier(model=Softmax, budget=0.1)
     >>> for x, y in datasets.Phishing():
     ...     scaler.learn_one(x)
     ...     z = scaler.transform_one(x)
@@ -198,17 +197,19 @@ class QuFURClassifier(_Queries, base.Classifier):
         self.intercept = intercept
         self.seed = seed
         self._classes: dict[base.typing.ClfTarget, int] = {}
-        self._names_classes = model is not None and model is not Softmax
+        linear = model is Softmax
         self._dicts = DictLearner(
-            self._committee() if self._names_classes else Softmax(1, 2, regularization=regularization),
-            _rule(rule, budget, alpha, "QuFURClassifier", steady=self._names_classes),
-            intercept=intercept and not self._names_classes,
+            Softmax(1, 2, regularization=regularization) if linear else self._committee(),
+            _rule(rule, budget, alpha, "QuFURClassifier", steady=not linear),
+            intercept=intercept and linear,
             seed=seed,
             owner="QuFURClassifier",
         )
 
     def _committee(self) -> Committee:
         refuse_linear_settings(self, ("regularization", "intercept"), Softmax)
+        if self.model is None:  # until the first label names a class
+            return Experts()
         given = _checked(self.model, "QuFURClassifier", classes=True)
         self._classes = {name: number for number, name in enumerate(given.classes or ())}
         return replace(given, classes=range(len(self._classes)))
@@ -221,7 +222,7 @@ class QuFURClassifier(_Queries, base.Classifier):
         """Learn a label, of a class that may be new unless a `model` names them."""
         self._dicts.row(x)
         if y not in self._classes:
-            if self._names_classes:
+            if isinstance(self.model, Committee):
                 raise invalid("y", "QuFURClassifier", f"one of {list(self._classes)}", repr(y))
             self._classes[y] = len(self._classes)
             self._dicts.widen(classes=max(2, len(self._classes)))
@@ -243,8 +244,8 @@ class QuFURClassifier(_Queries, base.Classifier):
 
 def _checked(model: Any, owner: str, *, classes: bool) -> Committee:
     if not isinstance(model, Committee) or (model.classes is not None) != classes:
-        none = "None, " if classes else "None, the class Ridge, "
-        allowed = f"{none}Experts(...) or Refit(...), {'with' if classes else 'without'} classes"
+        linear, which = ("Softmax", "with") if classes else ("Ridge", "without")
+        allowed = f"None, the class {linear}, Experts(...) or Refit(...), {which} classes"
         raise invalid("model", owner, allowed, repr(model))
     return model
 

@@ -34,10 +34,12 @@ class Moments:
             self._mean: Floats = np.zeros(X.shape[1])
             self._squares: Floats = np.zeros(X.shape[1])
         X = X - self._origin
-        mean = X.mean(axis=0)
+        mean = np.add.reduce(X) / len(X)  # `mean` takes twice as long over few rows
+        X -= mean
+        X *= X
         step, share = mean - self._mean, len(X) / (self.count + len(X))
         # Not in place: a shallow copy is then a copy.
-        self._squares = self._squares + (((X - mean) ** 2).sum(axis=0) + step**2 * self.count * share)
+        self._squares = self._squares + (np.add.reduce(X) + step**2 * self.count * share)
         self._mean = self._mean + step * share
         self.count += len(X)
 

@@ -92,8 +92,8 @@ def test_estimates_and_errors_are_right_in_the_mean_over_coins():
     leads, errors = [], []
     for _ in range(2000):
         record = TrackRecord(1)
-        for t in np.flatnonzero(RNG.random(400) < p)[:]:
-            record.take_in(losses[t], p[t])
+        bought = RNG.random(400) < p
+        record.take_in(losses[bought], p[bought])
         expert, committee = record.means()
         leads.append(committee - expert)
         errors.append(record.standard_errors()[0])

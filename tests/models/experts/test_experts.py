@@ -75,6 +75,22 @@ def test_uncertainty_is_that_of_all_queried_rows_in_the_present_scaling():
     assert 20 < len(asked) < 120
 
 
+@pytest.mark.parametrize("then", ["uncertainty", "ask", "save"])
+def test_nobody_sees_that_the_rows_of_a_block_enter_M_later(then, tmp_path):
+    X = np.random.default_rng(0).uniform(size=(60, 3))  # whose scaling is set anew at 45 and at 50
+    together, apart = (Learner(Refit(LinearRegression()), Uniform(0.8), seed=1) for _ in range(2))
+    assert together.ask_many(X[:48]).query[44:].sum() > 1
+    for x in X[:48]:
+        apart.ask(x)
+    if then == "ask":
+        expected = apart.ask(X[48]).uncertainty
+        assert together.ask(X[48]).uncertainty == pytest.approx(expected, rel=1e-9)
+    if then == "save":
+        together.save(tmp_path / "learner")
+        together = Learner.load(tmp_path / "learner")
+    np.testing.assert_allclose(together.uncertainty(X), apart.uncertainty(X), rtol=1e-9)
+
+
 def test_refits_are_made_when_they_are_due_and_at_no_other_time():
     X, y = table()
     learner, rows, fitted, at = Learner(Refit(LinearRegression()), Uniform(0.4), seed=1), [], 0, positions(X)

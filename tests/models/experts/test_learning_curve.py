@@ -7,14 +7,15 @@ import pytest
 
 from qufur.models.experts.class_errors import ClassErrors
 from qufur.models.experts.learning_curve import LearningCurve
+from qufur.models.experts.track_record import TrackRecord
 
 
 def curve(loss, labels=800, seed=None, committee=1.0):
     """Return the curve of an expert that loses loss(n) with n labels at random, which are every other one."""
     found, coins = LearningCurve(1), np.random.default_rng(seed)
-    for label in range(labels):
-        noise = 1.0 if seed is None else coins.exponential()
-        found.take_in(np.array([loss(label // 2) * noise]), committee * noise, 0.1, label % 2 == 0)
+    noise = np.ones(labels) if seed is None else coins.exponential(size=labels)
+    lost = noise * [loss(label // 2) for label in range(labels)]
+    found.take_in(lost[:, None], committee * noise, np.full(labels, 0.1), 1.0 - np.arange(labels) % 2)
     return found
 
 
@@ -74,14 +75,13 @@ def test_it_goes_on_from_what_was_saved():
     one, other = curve(lambda n: 1.0, labels=90, seed=1), LearningCurve(1)
     other.restore({name: array.copy() for name, array in one.arrays().items()})
     for part in (one, other):
-        part.take_in(np.array([3.0]), 2.0, 0.2, True)
+        part.take_in(np.array([[3.0]]), np.array([2.0]), np.array([0.2]), np.ones(1))
     assert one.with_all(0, 0.5, 91) == other.with_all(0, 0.5, 91)
 
 
 def test_errors_by_class_are_weighed():
     errors = ClassErrors(3)
-    for label, wrong, probability in [(0, True, 0.1), (0, False, 0.5), (1, False, 0.2)]:
-        errors.take_in(label, wrong, probability)
+    errors.take_in(np.array([0, 0, 1]), np.array([1.0, 0.0, 0.0]), np.array([0.1, 0.5, 0.2]))
     first, second, third = errors.of(["a", "b", "c"])
     assert (first.labels, first.error, first.share) == (2, pytest.approx(10 / 12), pytest.approx(12 / 17))
     assert first.low < 10 / 12 < first.high <= 1
@@ -94,11 +94,30 @@ def test_intervals_of_classes_contain_the_truth():
     """Of 200 runs at most 18 miss: more do with odds of 1 % if 5 % are expected to."""
     rng, missed = np.random.default_rng(0), 0
     for _ in range(200):
-        errors = ClassErrors(1)
-        for p in rng.uniform(0.05, 0.5, size=400):
-            wrong = rng.random() < 0.15
-            if rng.random() < p:
-                errors.take_in(0, wrong, p)
+        errors, p, wrong = ClassErrors(1), rng.uniform(0.05, 0.5, size=400), 1.0 * (rng.random(400) < 0.15)
+        bought = rng.random(400) < p
+        errors.take_in(np.zeros(bought.sum(), dtype=int), wrong[bought], p[bought])
         (found,) = errors.of(["a"])
         missed += not found.low <= 0.15 <= found.high
     assert missed <= 18
+
+
+@pytest.mark.parametrize("make", [lambda: LearningCurve(2), lambda: TrackRecord(2), lambda: ClassErrors(3)])
+def test_no_bit_depends_on_how_many_labels_are_summed_up_together(make):
+    rng = np.random.default_rng(4)
+    losses, p, at_random = (
+        rng.exponential(size=(70, 3)),
+        rng.uniform(0.1, 1, 70),
+        rng.integers(2, size=70) * 1.0,
+    )
+    whole, parts = make(), make()
+    for record, cuts in ((whole, [0, 70]), (parts, [0, 1, 2, 33, 70])):
+        for part in map(slice, cuts, cuts[1:]):
+            if isinstance(record, LearningCurve):
+                record.take_in(losses[part, :2], losses[part, 2], p[part], at_random[part])
+            elif isinstance(record, TrackRecord):
+                record.take_in(losses[part], p[part])
+            else:
+                record.take_in((3 * p[part] - 0.1).astype(int), at_random[part], p[part])
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(array, parts.arrays()[name])

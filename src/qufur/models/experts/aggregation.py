@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -66,22 +67,30 @@ class PolynomialWeights(Aggregation):
 
     def __init__(self, prior: Floats) -> None:
         super().__init__(prior)
-        self._regret, self._squares = np.zeros(len(prior)), np.zeros(len(prior))
+        # Python's own numbers: NumPy takes longer over a few.
+        self._prior: list[float] = prior.tolist()
+        self._regret = self._squares = [0.0] * len(prior)
         self._largest = 0.0
 
     def combine(self, said: Floats) -> Floats:
         return np.asarray(said[:, :, 0] @ self.weights)[:, None]
 
     def update(self, said: Floats, label: float, importance: float) -> None:
-        mixed = float(self.weights @ said[:, 0])
-        regret = 2 * min(HEAVIEST, importance) * (mixed - label) * (mixed - said[:, 0])
-        self._regret = self.discount * self._regret + regret
-        self._squares = self.discount**2 * self._squares + regret**2
-        self._largest = max(self._largest, float((regret**2).max()))
-        if self._largest:
-            found = self.prior * np.maximum(self._regret, 0.0) / (self._largest + self._squares)
-            total = found.sum()
-            self.weights = found / total if total > 0 else self.prior.copy()
+        self._update(said[:, 0].tolist(), float(self.weights @ said[:, 0]), label, importance)
+
+    def _update(self, said: list[float], mixed: float, label: float, importance: float) -> None:
+        """Take in what the experts said of one example, and what all together did."""
+        scale, kept = 2 * min(HEAVIEST, importance) * (mixed - label), self.discount
+        regret = [scale * (mixed - each) for each in said]
+        squares = [each * each for each in regret]
+        self._regret = [kept * r + new for r, new in zip(self._regret, regret, strict=True)]
+        self._squares = [kept**2 * s + new for s, new in zip(self._squares, squares, strict=True)]
+        self._largest = largest = max(self._largest, *squares)
+        if largest:
+            sums = zip(self._prior, self._regret, self._squares, strict=True)
+            found = [p * r / (largest + s) if r > 0 else 0.0 for p, r, s in sums]
+            total = sum(found)
+            self.weights = np.array([each / total for each in found] if total > 0 else self._prior)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         sums = np.array([self._regret, self._squares])
@@ -90,7 +99,7 @@ class PolynomialWeights(Aggregation):
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         super().restore(arrays)
         check_shapes(arrays, {"sums": (2, "e"), "largest": (1,)}, e=len(self.prior))
-        self._regret, self._squares = arrays["sums"]
+        self._regret, self._squares = arrays["sums"].tolist()
         self._largest = arrays["largest"].item()
 
 
@@ -110,7 +119,8 @@ class LevelledWeights(PolynomialWeights):
     array([[6.6]])
     """
 
-    half_lives = np.array([1.0, 4.0])
+    half_lives = 1.0, 4.0
+    kept = tuple(0.5 ** (1 / half_life) for half_life in half_lives)
     level_prior = np.array([0.6, 0.2, 0.2])
     """Of none, and of each half-life."""
 
@@ -120,22 +130,25 @@ class LevelledWeights(PolynomialWeights):
         self.forget_errors()
 
     def forget_errors(self) -> None:
-        self._set_errors(np.zeros((2, len(self.half_lives))))
+        self._set_errors([0.0] * len(self.half_lives), [0.0] * len(self.half_lives))
 
-    def _set_errors(self, sums: Floats) -> None:
-        self._errors, self._counts = sums
-        self._levels = np.append(0.0, self._errors / (self._counts + 1))
-        self._level = float(self._choice.weights @ self._levels)
+    def _set_errors(self, errors: list[float], counts: list[float]) -> None:
+        self._errors, self._counts = errors, counts
+        self._levels = [0.0, *(error / (count + 1) for error, count in zip(errors, counts, strict=True))]
+        self._level: float = sum(map(mul, self._choice.weights.tolist(), self._levels))
 
     def combine(self, said: Floats) -> Floats:
         return super().combine(said) + self._level
 
     def update(self, said: Floats, label: float, importance: float) -> None:
         mixed = float(self.weights @ said[:, 0])
-        self._choice.update((mixed + self._levels)[:, None], label, importance)
-        kept = 0.5 ** (1 / self.half_lives)
-        self._set_errors(np.array([kept * self._errors + (label - mixed), kept * self._counts + 1]))
-        super().update(said, label, importance)
+        levelled = [mixed + level for level in self._levels]
+        self._choice._update(levelled, mixed + self._level, label, importance)
+        self._set_errors(
+            [kept * error + (label - mixed) for kept, error in zip(self.kept, self._errors, strict=True)],
+            [kept * count + 1 for kept, count in zip(self.kept, self._counts, strict=True)],
+        )
+        self._update(said[:, 0].tolist(), mixed, label, importance)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         choice = {f"choice.{name}": array for name, array in self._choice.arrays().items()}
@@ -145,7 +158,7 @@ class LevelledWeights(PolynomialWeights):
         super().restore(arrays)
         check_shapes(arrays, {"levels": (2, "h")}, h=len(self.half_lives))
         self._choice.restore(under("choice.", arrays))
-        self._set_errors(arrays["levels"])
+        self._set_errors(*arrays["levels"].tolist())
 
 
 class ExponentialWeights(Aggregation):

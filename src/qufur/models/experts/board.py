@@ -12,11 +12,9 @@ import numpy as np
 from qufur.arrays import Floats, check_shapes, under
 from qufur.errors import OtherVersionWarning, invalid
 from qufur.models.experts.aggregation import Aggregation
-from qufur.models.experts.class_errors import ClassErrors
 from qufur.models.experts.labelled import Labelled
-from qufur.models.experts.learning_curve import LearningCurve
+from qufur.models.experts.records import Records
 from qufur.models.experts.scaling import Units
-from qufur.models.experts.track_record import TrackRecord
 
 if TYPE_CHECKING:
     from qufur.models.experts.committee import Committee
@@ -62,6 +60,7 @@ class Board:
         self.fitted = {"quick": 0, "slow": 0}
         self.names = self._panel.names
         self.aggregation: Aggregation = model.aggregation(self._panel)
+        self._first = [model.first_output().tolist()] * len(self.names)
         self.at_random = [place for place, name in enumerate(self.names) if "labels at random" in name]
         self.forget_record()
 
@@ -121,38 +120,27 @@ class Board:
     def take_over(self, board: Board) -> None:
         """Go on with weights and losses of a board of fewer classes, whose experts have the same names."""
         self.aggregation.restore(board.aggregation.arrays())
-        self.record.restore(board.record.arrays())
-        self.curve.restore(board.curve.arrays())
-        self.class_errors.take_over(board.class_errors)
+        self.records.take_over(board.records)
 
     def forget_record(self) -> None:
         """Let nothing be known of what was said, as at the start, or since labels were others."""
-        self.record = TrackRecord(len(self.names))
-        self.curve = LearningCurve(len(self.at_random))
-        self.class_errors = ClassErrors(self._model.output_count if self._model.classifies else 0)
+        self.records = Records(self._model, len(self.names), self.at_random)
         self.aggregation.forget_errors()
 
     def take_in(self, said: Said, label: float) -> None:
         """Take note of a label, against what the experts and all together had said."""
-        predictions, output, terms, labels = said
-        losses = self._model.losses(np.concatenate([predictions, output[None]]), label)
-        self.record.take_in(losses, terms.probability)
-        self.curve.take_in(losses[self.at_random], losses[-1], terms.probability, terms.at_random)
-        if self._model.classifies:
-            self.class_errors.take_in(int(label), bool(losses[-1]), terms.probability)
+        predictions, _, terms, labels = said
+        if predictions.tolist() == self._first:  # nothing was known of labels then
+            return
+        self.records.take_in(said, label)
         self.aggregation.update(predictions, label, terms.mean_probability / terms.probability)
         if len(self._labelled) - labels > max(MOST_MISSED, GROWTH["slow"] * labels):
             self.aggregation.forget_errors()  # experts have learned from many labels since
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return everything as JSON values and named arrays."""
-        parts = {
-            "aggregation": self.aggregation.arrays(),
-            "record": self.record.arrays(),
-            "curve": self.curve.arrays(),
-            "class_errors": self.class_errors.arrays(),
-        }
-        arrays = {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
+        arrays = {f"aggregation.{name}": array for name, array in self.aggregation.arrays().items()}
+        arrays |= self.records.arrays()
         arrays["units"] = np.array([self._units.mean, self._units.deviation])
         values = {f"fitted_{speed}": count for speed, count in self.fitted.items()}
         return values | {"scikit_learn": self._fitted_with}, arrays
@@ -165,9 +153,7 @@ class Board:
         check_shapes(arrays, {"units": (2, "d")}, d=len(self._units.mean))
         self._units = Units(*arrays["units"])
         self.aggregation.restore(under("aggregation.", arrays))
-        self.record.restore(under("record.", arrays))
-        self.curve.restore(under("curve.", arrays))
-        self.class_errors.restore(under("class_errors.", arrays))
+        self.records.restore(arrays)
         self._to_fit_again = list(self.fitted)
         self._fitted_with = values["scikit_learn"]
         if self._panel.slow and self._fitted_with != _scikit_learn():

@@ -132,11 +132,11 @@ class Committee(Model):
             return (prediction - label) ** 2
         return np.asarray(prediction != label, dtype=np.float64)
 
-    def losses(self, outputs: Floats, label: float) -> Floats:
-        """Return the losses of several outputs for one label."""
+    def losses(self, outputs: Floats, labels: Floats) -> Floats:
+        """Return the losses of several outputs for each label: (labels, several)."""
         if self.classes is None:
-            return np.asarray((outputs[:, 0] - label) ** 2)
-        return np.asarray(outputs.argmax(axis=1) != label, dtype=np.float64)
+            return np.asarray((outputs[:, :, 0] - labels[:, None]) ** 2)
+        return np.asarray(outputs.argmax(axis=2) != labels[:, None], dtype=np.float64)
 
     @property
     def loss_scale(self) -> float | None:
@@ -158,27 +158,27 @@ class Committee(Model):
         names = state.board.names if state.scaling.dim else []
         if not names:
             return Standing(0, math.nan, (), (), (), (), (), (), 0.0, self.classes is None)
-        board = state.board
-        *losses, loss = board.record.means().tolist()
+        board, records = state.board, state.board.records.up_to_date()
+        *losses, loss = records.losses.means().tolist()
         terms = state.labelled.first().terms
         bought = terms[terms[:, 0] < 1]
         standing = Standing(
-            board.record.labels,
+            records.losses.labels,
             loss,
             tuple(names),
             tuple(losses),
             tuple(board.aggregation.weights.tolist()),
-            tuple(board.record.standard_errors().tolist()),
+            tuple(records.losses.standard_errors().tolist()),
             tuple(place for place, name in enumerate(names) if name.startswith(("constant", "Dummy"))),
             tuple(board.at_random),
             float(bought[:, 2].mean()) if len(bought) else 1.0,
             self.classes is None,
-            class_errors=board.class_errors.of(list(map(str, self.classes or ()))),
+            class_errors=records.classes.of(list(map(str, self.classes or ()))),
         )
         best, share = standing.best_at_random, standing.share_at_random
         if best is None:
             return standing
-        found = board.curve.with_all(board.at_random.index(best), share, board.record.labels)
+        found = records.curve.with_all(board.at_random.index(best), share, records.losses.labels)
         return replace(standing, all_at_random=found)
 
     def without_fits(self) -> Model:

@@ -25,8 +25,16 @@ class LabelRange:
 
     def __init__(self, given: tuple[float, float] | None) -> None:
         self.given = given
-        self.low, self.high = (math.inf, -math.inf) if given is None else given
-        self.count = 0
+        self.set(*((math.inf, -math.inf) if given is None else given), count=0)
+
+    def set(self, low: float, high: float, count: int) -> None:
+        """Let labels, so many of them, have this range."""
+        self.low, self.high, self.count = low, high, count
+        more = reach = 0.0
+        if self.given is None and low <= high:
+            more, reach = self.width * (WIDENED + count**-0.5), self.width / 2
+        self._ends = (low - more, high + more) if low <= high else (-math.inf, math.inf)
+        self._reach = low - reach, high + reach
 
     @property
     def width(self) -> float:
@@ -40,17 +48,14 @@ class LabelRange:
 
     def take_in(self, labels: Floats) -> None:
         """Let labels widen a range that is learned."""
-        self.count += len(labels)
         if self.given is None and len(labels):
             values = labels.tolist()
-            self.low, self.high = min(self.low, *values), max(self.high, *values)
+            self.set(min(self.low, *values), max(self.high, *values), self.count + len(labels))
 
     def clip(self, predictions: Floats) -> Floats:
         """Keep predictions within the range, somewhat widened if it is learned."""
-        if self.low > self.high:
-            return predictions
-        more = self.width * (WIDENED + self.count**-0.5) if self.given is None else 0.0
-        return np.minimum(np.maximum(predictions, self.low - more), self.high + more)
+        low, high = self._ends
+        return np.minimum(np.maximum(predictions, low), high)
 
     def largest_loss(self, predictions: Floats) -> Floats:
         """Return the largest squared loss that each may have: 0 where nobody knows.
@@ -69,8 +74,3 @@ class LabelRange:
         low, high = self._reach
         most = max(prediction - low, high - prediction)
         return most * most
-
-    @property
-    def _reach(self) -> tuple[float, float]:
-        more = self.width / 2 if self.given is None else 0.0
-        return self.low - more, self.high + more

@@ -59,14 +59,17 @@ class LearningCurve:
         self._first = np.zeros((0, experts, 3))
         self._second = np.zeros((0, experts, 3, 3))
 
-    def take_in(self, losses: Floats, committee: float, probability: float, at_random: bool) -> None:
-        """Take note of the experts' losses and the committee's on one label."""
-        logarithm = math.log2(1 + self._labels[:, 1].sum())
-        octave = int(logarithm)
-        row = np.column_stack([np.ones(len(losses)), losses, np.full(len(losses), committee)]) / probability
-        self._labels = _plus(self._labels, octave, np.array([1.0, at_random, logarithm]))
-        self._first = _plus(self._first, octave, row)
-        self._second = _plus(self._second, octave, row[:, :, None] * row[:, None, :])
+    def take_in(self, losses: Floats, committee: Floats, probability: Floats, at_random: Floats) -> None:
+        """Take note of the experts' losses, (labels, experts), and the committee's on labels."""
+        earlier = self._labels[:, 1].sum() + at_random.cumsum() - at_random
+        logarithms = [math.log2(1 + n) for n in earlier.tolist()]
+        octaves = [int(logarithm) for logarithm in logarithms]
+        beside = np.broadcast_to(committee[:, None], losses.shape)
+        rows = np.stack([np.ones(losses.shape), losses, beside], axis=2) / probability[:, None, None]
+        labels = np.column_stack([np.ones(len(losses)), at_random, logarithms])
+        self._labels = _plus(self._labels, octaves, labels)
+        self._first = _plus(self._first, octaves, rows)
+        self._second = _plus(self._second, octaves, rows[:, :, :, None] * rows[:, :, None, :])
 
     def with_all(self, expert: int, share: float, labels: int) -> AllAtRandom | None:
         """Return what is lost if all labels are at random; None where it cannot be said.
@@ -126,9 +129,9 @@ class LearningCurve:
             self._labels, self._first, self._second = (arrays[name] for name in axes)
 
 
-def _plus(sums: Floats, octave: int, value: Floats) -> Floats:
-    """Return the sums with a value added to those of an octave, which may be a new one."""
-    wide = np.zeros((max(len(sums), octave + 1), *sums.shape[1:]))
+def _plus(sums: Floats, octaves: list[int], values: Floats) -> Floats:
+    """Return the sums with values added, one after the other, to those of octaves, which may be new."""
+    wide = np.zeros((max(len(sums), octaves[-1] + 1), *sums.shape[1:]))
     wide[: len(sums)] = sums
-    wide[octave] += value
+    np.add.at(wide, octaves, values)
     return wide

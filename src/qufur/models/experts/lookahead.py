@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints
 from qufur.models.base import Id
-from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Effort, Lookahead, Terms
+from qufur.models.lookahead import Arrivals, Effort, Lookahead, Terms
 
 if TYPE_CHECKING:
     from qufur.models.experts.state import CommitteeState
@@ -35,22 +36,17 @@ class CommitteeLookahead(Lookahead):
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive."""
-        state, X, queried = self._state, self._X, self.queried
+        state, X = self._state, self._X
         predictions, self.largest_loss = np.empty(len(X)), np.empty(len(X))
-        first = 0
+        asked = deque(zip(self.queried.tolist(), ids, strict=True))
         for rows, labels in _stretches(arrivals, len(X)):
             said = self._consult(rows, arrivals.before[labels.start :])
             outputs = state.combine(said)
             predictions[rows] = here = state.model.predictions(outputs)
             self.largest_loss[rows] = state.model.largest_loss_within(here, state.labels)
-            last = first
-            while last < len(ids) and queried[last] < rows.stop:
-                last += 1
-            if first < last:
-                asked = queried[first:last]
-                places = asked - rows.start
-                state.await_labels(ids[first:last], X[asked], said[places], outputs[places])
-                first = last
+            while asked and asked[0][0] < rows.stop:
+                row, id = asked.popleft()
+                state.await_label(id, X[row], said[row - rows.start], outputs[row - rows.start])
             if labels.start < len(arrivals.ids):
                 state.label(arrivals.ids[labels], arrivals.labels[labels])
         state.scaling.take_in(X)
@@ -86,8 +82,7 @@ class NoveltyLookahead(CommitteeLookahead):
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive; the linear learner is told 0 for all of them."""
-        told = Arrivals(ids, np.zeros(len(ids)), self.queried + 1) if len(ids) else NO_ARRIVALS
-        self._look.finish(ids, told)
+        self._state.novelty.finish(self._look, ids)
         return super().finish(ids, arrivals)
 
 

@@ -117,10 +117,10 @@ class Scaling:
 
     def _widened(self, X: Floats) -> Floats:
         """Return the lowest and the highest value of every column, those of some rows included."""
-        ends = np.array([X.min(axis=0), X.max(axis=0)])
-        if not self._moments.count:
-            return ends
-        return np.array([np.minimum(ends[0], self._range[0]), np.maximum(ends[1], self._range[1])])
+        low, high = np.minimum.reduce(X), np.maximum.reduce(X)
+        if self._moments.count:
+            low, high = np.minimum(low, self._range[0]), np.maximum(high, self._range[1])
+        return np.array([low, high])
 
     def _set(self, mean: Floats, deviation: Floats, lowest: Floats, highest: Floats) -> None:
         far = FARTHEST * deviation

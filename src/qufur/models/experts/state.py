@@ -181,19 +181,21 @@ class CommitteeState(State):
     def await_labels(self, ids: Sequence[Id], X: Floats, said: Floats, outputs: Floats) -> None:
         """Take ids among the pending ones, with what was said of their inputs."""
         for id, row, predictions, output in zip(ids, X, said, outputs, strict=True):
-            self.pending[id] = row.copy()
-            terms = self._terms.pop(id, FREE)
-            self.said[id] = Said(predictions, output, terms, len(self.labelled))
+            self.await_label(id, row, predictions, output)
+
+    def await_label(self, id: Id, x: Floats, said: Floats, output: Floats) -> None:
+        """Take an id among the pending ones; arrays are copied, as they may be rows of larger ones."""
+        self.pending[id] = x.copy()
+        terms = self._terms.pop(id, FREE)
+        self.said[id] = Said(said.copy(), output.copy(), terms, len(self.labelled))
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries, in this order."""
-        board, first = self.board, self.model.first_output()
+        board = self.board
         for id, label in zip(ids, labels.tolist(), strict=True):
             said = self.said.pop(id)
-            if (said.predictions != first).any():  # else nothing was known of labels then
-                board.take_in(said, label)
-            terms = said.terms
-            self.labelled.add(self.pending.pop(id), label, terms)
+            board.take_in(said, label)
+            self.labelled.add(self.pending.pop(id), label, said.terms)
             board.fit_what_is_due(self.scaling.units)
         self.labels.take_in(labels)
 
@@ -313,8 +315,8 @@ class CommitteeState(State):
         self.novelty.restore(under("novelty.", arrays))
         self.labelled.restore(under("labelled.", arrays), dim)
         if values["range"]:
-            self.labels.low, self.labels.high = values["range"]
-        self.labels.count = len(self.labelled)
+            low, high = values["range"]
+            self.labels.set(low, high, len(self.labelled))
         board = under("board.", arrays)
         if board:
             self.board.restore(values, board)

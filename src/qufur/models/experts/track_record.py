@@ -13,8 +13,7 @@ class TrackRecord:
     """Losses of experts and, last, of their committee, each with the weight 1/p of its label.
 
     >>> record = TrackRecord(experts=1)
-    >>> record.take_in(np.array([4.0, 1.0]), probability=0.5)
-    >>> record.take_in(np.array([0.0, 2.0]), probability=1.0)
+    >>> record.take_in(np.array([[4.0, 1.0], [0.0, 2.0]]), probability=np.array([0.5, 1.0]))
     >>> record.means().round(3), record.standard_errors().round(3)
     (array([2.667, 1.333]), array([1.414]))
     """
@@ -24,14 +23,14 @@ class TrackRecord:
         self._sums = np.zeros(2 * experts + 2)
         self._experts = experts
 
-    def take_in(self, losses: Floats, probability: float) -> None:
-        """Take note of one label that was bought with this probability."""
-        lead = losses[-1] - losses[:-1]
-        self.labels += 1
-        self._sums[0] += 1 / probability
-        self._sums[1 : self._experts + 2] += losses / probability
-        # The variance of q·d/p is d²(1 − p)/p, of which this is the estimate without bias.
-        self._sums[self._experts + 2 :] += lead**2 * (1 - probability) / probability**2
+    def take_in(self, losses: Floats, probability: Floats) -> None:
+        """Take note of labels that were bought with these probabilities."""
+        p, lead = probability[:, None], losses[:, -1:] - losses[:, :-1]
+        self.labels += len(losses)
+        # The variance of q·d/p is d²(1 − p)/p, of which the last is the estimate without bias.
+        terms = np.hstack([1 / p, losses / p, lead**2 * (1 - p) / p**2])
+        # One after the other: then no bit depends on how many come together.
+        self._sums = np.add.accumulate(np.vstack([self._sums, terms]))[-1].copy()
 
     def means(self) -> Floats:
         """Return the mean losses of the experts and of the committee; NaN before the first label."""

@@ -81,8 +81,11 @@ def _by_columns(
         F = features(Z[part])
         rows = np.column_stack([np.ones(len(F)), F, targets[part]])
         sums = sums or [np.zeros((rows.shape[1], rows.shape[1]), order="F") for _ in penalties]
-        for own, root in zip(sums, np.sqrt(weights[:, part, None]), strict=True):
-            blas.dsyrk(1.0, (rows * root).T, beta=1.0, c=own, overwrite_c=1)
+        for own, weight, some in zip(sums, weights[:, part], penalties, strict=True):
+            if min(some) < np.inf:
+                blas.dsyrk(1.0, (rows * np.sqrt(weight)[:, None]).T, beta=1.0, c=own, overwrite_c=1)
+            else:  # means are all it takes
+                own[0] += weight @ rows
     end = len(sums[0]) - targets.shape[1]
     solved = []
     means = np.array([own[0, 1:] / own[0, 0] for own in sums])
