@@ -18,8 +18,9 @@ LEVELS = """
     answer blocks estimates ids streams
     snapshot
     learner
-    class_growth online_to_batch run workbook
-    adapters bookkeeping checks planning
+    online_to_batch run workbook
+    bookkeeping checks planning
+    adapters
     faces sweep
     experiments
     cli

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from qufur.arrays import Floats, as_labels
-from qufur.class_growth import with_classes
+from qufur.bookkeeping.class_growth import with_classes
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge, Softmax

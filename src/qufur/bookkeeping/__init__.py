@@ -1,1 +1,1 @@
-"""What happens to the labels of a workbook besides asking and telling: free ones, and those given up."""
+"""What becomes of labels besides asking and telling: free ones, those given up, and classes that come later."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from qufur import models
-from qufur.class_growth import with_classes
+from qufur.bookkeeping.class_growth import with_classes
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.tables.classes import listing
