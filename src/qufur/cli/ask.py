@@ -39,6 +39,7 @@ from qufur.cli.outputs import check_answered, check_table
 from qufur.cli.predictions import shown_prediction
 from qufur.cli.target import check_target
 from qufur.errors import invalid
+from qufur.models.engines import compiled
 from qufur.rules.from_budget import promise
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
@@ -179,7 +180,8 @@ def ask(
         if not force:
             check_answered(book, out)
         rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
-        wanted = _write(book, rows, out)
+        with compiled.left_out():  # to read a table takes far longer than to decide on it
+            wanted = _write(book, rows, out)
         # Last: until then the same call makes the same file again.
         commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
     said = promise(book.learner.rule)

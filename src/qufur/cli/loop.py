@@ -23,7 +23,7 @@ from qufur.workbook import Workbook
 Write = writers.Write
 table = writers.table
 State = Annotated[Path, typer.Option(metavar="FILE", help="The state file of the work.")]
-ROWS, ROWS_OF_TEXT = 4096, 32
+ROWS, ROWS_OF_TEXT = 2048, 32
 """Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
 
 
