@@ -13,6 +13,7 @@ from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
 from qufur.cli.first_table import started
 from qufur.cli.growth import grow, on_first_table
+from qufur.cli.imports import few_imports, without_pandas
 from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table, tables_at
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
@@ -39,7 +40,6 @@ from qufur.cli.outputs import check_answered, check_table
 from qufur.cli.predictions import shown_prediction
 from qufur.cli.target import check_target
 from qufur.errors import invalid
-from qufur.models.engines import compiled
 from qufur.rules.from_budget import promise
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
@@ -180,7 +180,7 @@ def ask(
         if not force:
             check_answered(book, out)
         rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
-        with compiled.left_out():  # to read a table takes far longer than to decide on it
+        with few_imports(book.learner.model):
             wanted = _write(book, rows, out)
         # Last: until then the same call makes the same file again.
         commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
@@ -194,7 +194,8 @@ def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Workbook
         if value is not None:
             remedy = "It is fixed by the first table."
             raise invalid(name, "qufur ask", "left out once the state file is there", repr(value), remedy)
-    book = Workbook.load(state)
+    with without_pandas():
+        book = Workbook.load(state)
     check_target(book.id, book.target)
     if columns.text_model is not None:
         book.encoding.fetch(columns.text_model)

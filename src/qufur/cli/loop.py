@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from filelock import FileLock, Timeout
 
+from qufur.cli.imports import without_pandas
 from qufur.errors import invalid
 from qufur.progress import track_rows
 from qufur.tables import Batch, open_table, writers
@@ -60,7 +61,8 @@ def opened(state: Path) -> Workbook:
     if not state.is_file():
         remedy = "`qufur ask` makes one."
         raise invalid("--state", "qufur", "an existing file", repr(str(state)), remedy)
-    return Workbook.load(state)
+    with without_pandas():
+        return Workbook.load(state)
 
 
 def tables_at(data: Path) -> dict[str, Path]:
