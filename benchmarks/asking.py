@@ -8,14 +8,13 @@ import sys
 import time
 from contextlib import redirect_stdout
 
-from benchmarks import compiled
 from benchmarks.memory import highest
 from qufur.cli import app
 
 
-def main(loops: str, *arguments: str) -> None:
+def main(*arguments: str) -> None:
     start = time.perf_counter()
-    with compiled.switched(loops == "compiled"), redirect_stdout(io.StringIO()):
+    with redirect_stdout(io.StringIO()):
         app(args=list(arguments), standalone_mode=False)
     found = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time(), "peak": highest()}
     print(json.dumps(found))

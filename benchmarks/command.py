@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import compiled
 from benchmarks.installed import importable
-from benchmarks.scale import COMPILED, PLAIN, environment
+from benchmarks.scale import environment
 from benchmarks.text import Progress, Table
 
 FIRST, ROWS = 50_000, 10**6
@@ -29,14 +28,13 @@ def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
     """Ask about a first table, tell its labels, and ask about the second; each a process of its own."""
     if not importable("typer") or not Path("/proc/self/statm").exists():
         return []
-    loops = [PLAIN] if quick or compiled.missing() else [PLAIN, COMPILED]
     with TemporaryDirectory() as name:
         folder, first, rows = Path(name), *((300, 600) if quick else (FIRST, ROWS))
         progress.say(f"command: writing {rows:,} rows")
         rng = np.random.default_rng(7)
         _write(folder / "first.csv", rng, 0, first)
         _write(folder / "second.csv", rng, first, rows)
-        return [_ask(folder, model, kind, rows, progress) for model in MODELS for kind in loops]
+        return [_ask(folder, model, rows, progress) for model in MODELS]
 
 
 def _write(path: Path, rng: np.random.Generator, start: int, rows: int) -> None:
@@ -49,15 +47,15 @@ def _write(path: Path, rng: np.random.Generator, start: int, rows: int) -> None:
             table.writerow([at + 1, *numbers.tolist(), at % 24, CITIES[rng.integers(len(CITIES))]])
 
 
-def _ask(folder: Path, model: str, loops: str, rows: int, progress: Progress) -> dict[str, Any]:
-    progress.say(f"command: {model}, {loops}")
-    state, out = folder / f"{model}-{loops}.qufur", folder / f"{model}-{loops}.csv"
+def _ask(folder: Path, model: str, rows: int, progress: Progress) -> dict[str, Any]:
+    progress.say(f"command: {model}")
+    state, out = folder / f"{model}.qufur", folder / f"{model}.csv"
     to, said = ["--state", str(state), "-o", str(out)], ["--id", "id", "--budget", BUDGET, *MODELS[model]]
-    _command(loops, "ask", str(folder / "first.csv"), *to, *said)
+    _command("ask", str(folder / "first.csv"), *to, *said)
     _fill_in(out)
-    _command(loops, "tell", str(out), "--state", str(state))
-    found = _command(loops, "ask", str(folder / "second.csv"), *to)
-    return {"model": model, "loops": loops, "rows": rows} | found
+    _command("tell", str(out), "--state", str(state))
+    found = _command("ask", str(folder / "second.csv"), *to)
+    return {"model": model, "rows": rows} | found
 
 
 def _fill_in(path: Path) -> None:
@@ -72,8 +70,8 @@ def _fill_in(path: Path) -> None:
             table.writerow(record | {"label": f"{label:.3f}"})
 
 
-def _command(loops: str, *arguments: str) -> dict[str, Any]:
-    call = [sys.executable, "-m", "benchmarks.asking", loops, *arguments]
+def _command(*arguments: str) -> dict[str, Any]:
+    call = [sys.executable, "-m", "benchmarks.asking", *arguments]
     done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True, env=environment())
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -83,7 +81,7 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
     """Return speeds and memory."""
     rows = [
         [
-            f"{r['model']}{', compiled' * (r['loops'] == COMPILED)}",
+            r["model"],
             f"{r['rows']:,}",
             f"{r['rows'] / r['cpu_seconds']:,.0f}",
             f"{1e6 * r['cpu_seconds'] / r['rows']:.1f}",

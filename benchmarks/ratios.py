@@ -131,13 +131,9 @@ def _scale(found: list[dict[str, Any]]) -> Iterator[Ratio]:
 def _command(found: list[dict[str, Any]]) -> Iterator[Ratio]:
     for r in found:
         speed, work = r["rows"] / r["cpu_seconds"], f"qufur ask, {r['rows']:,} rows, {r['model']}"
-        if r["loops"] == "compiled":
-            work += ", with the compiled extra"
-        least = ASKED[r["model"]]
+        least, most = ASKED[r["model"]], MEGABYTES_OF_COMMAND
         yield Ratio(work, f"≥ {least:,} rows/s", f"{speed:,.0f}", speed >= least)
-        if r["loops"] == "plain":
-            most = MEGABYTES_OF_COMMAND
-            yield Ratio(f"{work}, memory", f"< {most:.0f} MB", f"{r['peak']:.0f} MB", r["peak"] < most)
+        yield Ratio(f"{work}, memory", f"< {most:.0f} MB", f"{r['peak']:.0f} MB", r["peak"] < most)
 
 
 def _sweep(found: dict[str, Any]) -> Iterator[Ratio]:

@@ -90,7 +90,7 @@ def test_the_command_is_measured_on_a_second_table(tmp_path, monkeypatch, capsys
 
     monkeypatch.setattr(command, "MODELS", {"Ridge": command.MODELS["Ridge"]})
     (found,) = quick(tmp_path, "command")["command"]
-    assert (found["model"], found["loops"], found["rows"]) == ("Ridge", "plain", 600)
+    assert (found["model"], found["rows"]) == ("Ridge", 600)
     assert "< 250 MB" in capsys.readouterr().out
     fast = found | {"rows": 10**6, "cpu_seconds": 19.0, "peak": 249.0}
     assert [r.kept for r in ratios.ratios({"command": [fast]})] == [True, True]

@@ -45,7 +45,7 @@ def crashing(moment):
             yield mock.Mock(write=write)
 
     if moment == "write":
-        return mock.patch("qufur.storage.atomic.replacing", half)
+        return mock.patch("qufur.storage.container.replacing", half)
     return mock.patch(f"os.{moment}", side_effect=Crash)
 
 

@@ -88,9 +88,9 @@ class KnownIds:
         """Return which of these ids were asked about."""
         found = _digests(ids)
         self._looked_up = ids, found
-        places = np.searchsorted(self.digests, found)
-        known = np.append(self.digests, np.uint64(0))[places] == found
-        return np.asarray(known & (places < len(self.digests)))
+        if not len(self.digests):
+            return np.zeros(len(ids), dtype=bool)
+        return np.asarray(self.digests.take(np.searchsorted(self.digests, found), mode="clip") == found)
 
     def add(self, ids: Sequence[Id]) -> None:
         """Take in ids that are new, O(n); those that were looked up last are not digested again."""

@@ -54,6 +54,20 @@ def test_what_does_not_help_is_said(ours, others, said):
     assert said in Decision.of(comparison(ours, **others), "Steady", 0.1).sentence("10%", "qufur ask")
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0)])
+def test_no_loss_at_all_is_no_error(ours, theirs):
+    found = comparison(ours, theirs=lambda n: theirs, boosting=0.0, constant=0.0)
+    assert Decision.of(found, "Steady", 0.1).sentence("10%", "qufur ask").startswith("At 10% Steady has")
+
+
+def test_no_labels_at_random_are_no_error():
+    found = comparison(0.5)
+    ours = found.table["rule"] == "Steady"
+    none = found.table.with_columns((found.table["queries"] * ours).alias("queries"))
+    found = Comparison(found.task, none, {}, 9.0)
+    assert np.isfinite(Decision.of(found, "Steady", 0.1).labels_saved.value)
+
+
 def test_one_seed_decides_nothing():
     sentence = Decision.of(comparison(0.5, seeds=1), "Steady", 0.1).sentence("10%", "qufur ask")
     assert re.match(

@@ -10,9 +10,11 @@ import sys
 import traceback
 import warnings
 from collections import Counter
+from itertools import product
 
 import pytest
 from tests.cli.test_loop import filled, write
+from tests.cli.test_soak_tables import CHANGES, without_pictures
 from tests.soak import times
 
 from qufur.cli import execute
@@ -21,96 +23,9 @@ from qufur.storage.container import digest_in
 from qufur.workbook import Workbook
 
 START = ["--model", "ridge", "--budget", 10, "--label-range", 0, 60, "--id", "flight", "--target", "delay"]
+REPLAY = ["--model", "ridge", "--budget", 3, "--seeds", 1, "--target", "delay", "--json"]
 EVENTS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.chmod", "os.listdir"}
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked, to be there at once")
-
-
-def test_commands_killed_at_any_moment(work, tmp_path):
-    out, state, rng = tmp_path / "first.csv", tmp_path / "s.qufur", random.Random(3)
-    assert work("ask", write(tmp_path / "may.csv", range(20)), "-o", out, *START)[0] == 0
-    assert work("tell", filled(out))[0] == 0
-    killed, new = Counter(), Counter()
-    for turn in range(times(300)):
-        before = digest_in(state)
-        lines = killed_at(tmp_path, f"{turn}-", rng.randint(1, 140))
-        before = next((words[1] for words in reversed(lines) if words[0] == "end"), before)
-        name = lines[-1][1] if lines[-1][0] == "begin" else "none"
-        killed[name] += 1
-        new[name] += digest_in(state) != before
-        check(work, state, before, name)
-    print(f"killed: {dict(killed)}, of which the new state was there: {dict(new)}")
-
-
-def check(work, state, before, name):
-    """See that a state is the one before a command or the one after, and can be taken back."""
-    book, now = Workbook.load(state), digest_in(state)
-    if now != before:
-        assert name == "undo" or (name != "none" and book.history.before[0] == before)
-    bought = [record for record in book.told.values() if record.prediction == record.prediction]
-    assert book.learner.ledger.answered == len(bought)
-    assert work("undo")[0] == 0
-    assert digest_in(state) == book.history.before[0]
-    assert len(list(versions.folder_of(state).iterdir())) <= versions.KEPT + 2
-
-
-def killed_at(folder, prefix, count):
-    """Let a process kill itself before it uses the folder for the n-th time; return its lines, in words."""
-    read, write_end = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which do nothing here
-        process = os.fork()
-    if not process:
-        try:
-            os.close(read)
-            os.dup2(write_end, 1)
-            kill_before(folder, count)
-            go_on(folder, prefix)
-        except BaseException:
-            os.write(1, f"error {traceback.format_exc()!r}\n".encode())
-        os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read) as printed:
-        lines = [line.split(maxsplit=1) for line in printed.read().splitlines()]
-    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL, lines
-    return lines
-
-
-def kill_before(folder, count):
-    """Kill this process before it opens, renames, links or removes something in the folder so many times."""
-
-    def look(event, arguments):
-        nonlocal count
-        if event in EVENTS and str(folder) in str(arguments[0]):
-            count -= 1
-            if not count:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(look)
-
-
-def go_on(folder, prefix):
-    """Call every command that changes the state file, over tables of rows that are new."""
-    state = folder / "s.qufur"
-
-    def call(name, *arguments):
-        os.write(1, f"begin {name}\n".encode())
-        with contextlib.redirect_stdout(io.StringIO()):
-            execute([name, *map(str, arguments), "--state", str(state), "--json"])
-        os.write(1, f"end {digest_in(state)}\n".encode())
-
-    for place in range(1000):
-        called = f"{prefix}{place}"
-        call("budget", "--add", 10)
-        call("ask", table(folder, called, labelled=False), "-o", folder / "out.csv", "--force")
-        waiting = Workbook.load(state).learner.outstanding
-        if len(waiting) > 1:
-            path = folder / "labels.csv"
-            path.write_text("flight,delay\n" + "".join(f"{id},30\n" for id in waiting[1:]))
-            call("tell", path)
-            call("retract", waiting[0])
-        call("learn", table(folder, f"{called}-free", labelled=True))
-        call("undo")
-        call("forget-label", next(iter(Workbook.load(state).told)))
 
 
 def table(folder, called, *, labelled):
@@ -120,3 +35,132 @@ def table(folder, called, *, labelled):
         rows = ([f"{called}-{t}", t / 7, "storm", *[20 + t] * labelled] for t in range(20))
         csv.writer(file).writerows([names, *rows])
     return path
+
+
+def labels(folder, ids):
+    path = folder / "labels.csv"
+    path.write_text("flight,delay\n" + "".join(f"{id},30\n" for id in ids))
+    return path
+
+
+def commands(folder, called, book):
+    """Return every command with arguments that it takes now; rows of tables are new."""
+    waiting, out = book.learner.outstanding, ["-o", folder / "out.csv", "--force"]
+    return {
+        "ask": lambda: [table(folder, called, labelled=False), *out],
+        "tell": lambda: [labels(folder, waiting[1:])],
+        "learn": lambda: [table(folder, called, labelled=True)],
+        "retract": lambda: [waiting[0]],
+        "forget-label": lambda: [next(iter(book.told))],
+        "budget": lambda: ["--add", 10],
+        "undo": lambda: [],
+        "predict": lambda: [folder / "may.csv", *out],
+        "outstanding": lambda: out,
+        "status": lambda: [],
+        "run": lambda: [folder / "june.csv", *REPLAY, "--out", folder / "run"],
+        "plan": lambda: [folder / "june.csv", *REPLAY, "--out", folder / "plan"],
+    }
+
+
+def test_commands_killed_at_any_moment(work, tmp_path, monkeypatch):
+    monkeypatch.setattr("qufur.figures.style.save", without_pictures)
+    state, rng = begun(work, tmp_path), random.Random(3)
+    killed, new, moments = Counter(), Counter(), {}
+    names = list(commands(tmp_path, "", Workbook.load(state)))
+    for turn, name in product(range(times(25) + 1), names):
+        called = f"{turn}-{name}"
+        refill(work, tmp_path, called)
+        book, before = Workbook.load(state), digest_in(state)
+        arguments = commands(tmp_path, called, book)[name]()
+        moment = rng.randint(1, moments[name]) if turn else 0
+        found = killed_at(tmp_path, state, moment, name, arguments)
+        moments[name] = found or moments[name]
+        killed[name] += found is None
+        new[name] += found is None and digest_in(state) != before
+        check(work, tmp_path, state, book, before, name)
+    print(f"killed: {dict(killed)}, of which the new state was there: {dict(new)}")
+    assert {name for name in new if new[name]} <= CHANGES
+    assert all(killed.values())
+
+
+def begun(work, folder):
+    out = folder / "first.csv"
+    assert work("ask", write(folder / "may.csv", range(20)), "-o", out, *START)[0] == 0
+    assert work("tell", filled(out))[0] == 0
+    write(folder / "june.csv", range(20, 40), with_delay=True)
+    return folder / "s.qufur"
+
+
+def refill(work, folder, called):
+    """See that labels are there, and that others are awaited."""
+    book = Workbook.load(folder / "s.qufur")
+    if len(book.told) < 2:
+        assert work("learn", table(folder, f"{called}-free", labelled=True))[0] == 0
+    while len(book.learner.outstanding) < 2:
+        called += "+"
+        assert work("budget", "--add", 10)[0] == 0
+        rows = table(folder, called, labelled=False)
+        assert work("ask", rows, "-o", folder / "out.csv", "--force")[0] == 0
+        book = Workbook.load(folder / "s.qufur")
+
+
+def check(work, folder, state, old, before, name):
+    """See that a state is the one before a command or the one after, and can be taken back."""
+    book, now = Workbook.load(state), digest_in(state)
+    if now != before:
+        assert name in CHANGES
+        assert now == old.history.before[0] if name == "undo" else book.history.before[0] == before
+    bought = [record for record in book.told.values() if record.prediction == record.prediction]
+    assert book.learner.ledger.answered == len(bought)
+    with (folder / "out.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert {len(row) for row in rows} <= {len(header)}
+    if name == "ask":  # whoever pays for labels is told which
+        new = {*book.learner.outstanding} - {*old.learner.outstanding}
+        assert new <= {row[0] for row in rows}
+    if book.history.before:
+        assert work("undo")[0] == 0
+        assert digest_in(state) == book.history.before[0]
+    assert len(list(versions.folder_of(state).iterdir())) <= versions.KEPT + 2
+
+
+def killed_at(folder, state, count, name, arguments):
+    """Let a process kill itself before it uses the folder for the n-th time; return None.
+
+    If n is 0, or more than there are, it goes to its end, and how often it used the folder is returned.
+    """
+    read, write_end = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which do nothing here
+        process = os.fork()
+    if not process:
+        try:
+            os.close(read)
+            used = kill_before(folder, count)
+            with contextlib.redirect_stdout(io.StringIO()):
+                own = [] if name in ("run", "plan") else ["--state", state]
+                execute([name, *map(str, [*own, *arguments])])
+            os.write(write_end, f"{len(used)}".encode())
+        except BaseException:
+            os.write(write_end, traceback.format_exc().encode())
+        os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read) as printed:
+        said = printed.read()
+    died = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+    assert died or said.isdigit(), said
+    return None if died else int(said)
+
+
+def kill_before(folder, count):
+    """Kill this process before it opens, renames, links or removes something in the folder so many times."""
+    used = []
+
+    def look(event, arguments):
+        if event in EVENTS and str(folder) in str(arguments[0]):
+            used.append(event)
+            if len(used) == count:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(look)
+    return used

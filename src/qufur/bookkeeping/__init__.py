@@ -1,1 +1,1 @@
-"""What becomes of labels besides asking and telling: free ones, those given up, and classes that come later."""
+"""What becomes of labels besides asking and telling: free ones, those given up, and later classes."""

@@ -17,6 +17,7 @@ from qufur.cli.columns import Columns
 from qufur.cli.expiry import since
 from qufur.cli.first_table import SPENDING, check_first, rule_of, started
 from qufur.cli.growth import grow
+from qufur.cli.imports import few_imports, without_pandas
 from qufur.cli.loop import Rows, State, Write, digest_of, files_of, keep_dialect, locked, table, tables_at
 from qufur.cli.model import name_of
 from qufur.cli.options import (
@@ -188,7 +189,8 @@ def ask(
             check_answered(book, out)
         rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
         keep_dialect(book, source, rows.file)
-        wanted = _write(book, rows, out)
+        with few_imports(book.learner.model):
+            wanted = _write(book, rows, out)
         # Last: until then the same call makes the same file again.
         commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
     said = promised(book)
@@ -205,7 +207,8 @@ class Continued(NamedTuple):
 
 
 def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Continued:
-    book = Workbook.load(state)
+    with without_pandas():
+        book = Workbook.load(state)
     open_yet = () if book.has_rule else SPENDING
     check_first(
         {name: said for name, said in first.items() if name not in open_yet} | columns.fixed, "qufur ask"

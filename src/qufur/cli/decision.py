@@ -10,7 +10,7 @@ import numpy as np
 
 from qufur.cli.comparison import AT_RANDOM, BOOSTED, Comparison
 from qufur.experiments.statistics import Interval, jackknife, ratio
-from qufur.sweep.equal_error import labels_ratio, reaches
+from qufur.sweep.equal_error import LEAST, labels_ratio, reaches
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,12 @@ class Decision:
         tried = table.filter(table["rule"] == AT_RANDOM)["parameter"].unique().sort().to_list()
         runs = np.stack([ours, *(found.runs(AT_RANDOM, other) for other in tried)], axis=1)
         more = jackknife(labels_ratio, runs)
-        loss = ours[:, 1].mean()
+        losses = np.column_stack([ours[:, 1], theirs[:, 1]])
+        losses = np.maximum(losses, max(1e-9 * losses.max(), LEAST[1]))  # no loss at all has no ratio
+        loss = losses[:, 0].mean()
         return cls(
             rule,
-            jackknife(ratio, np.column_stack([ours[:, 1], theirs[:, 1]])),
+            jackknife(ratio, losses),
             Interval(*(1 - math.exp(-part) for part in (more.value, more.low, more.high))),
             reaches(runs),
             float(found.runs(BOOSTED, share)[:, 1].mean() / loss),

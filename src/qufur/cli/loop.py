@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from filelock import FileLock, Timeout
 
+from qufur.cli.imports import without_pandas
 from qufur.errors import invalid
 from qufur.progress import track_rows
 from qufur.tables import Batch, open_table, writers
@@ -24,7 +25,7 @@ from qufur.workbook import Workbook
 Write = writers.Write
 table = writers.table
 State = Annotated[Path, typer.Option(metavar="FILE", help="The state file of the work.")]
-ROWS, ROWS_OF_TEXT = 4096, 32
+ROWS, ROWS_OF_TEXT = 2048, 32
 """Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
 
 
@@ -61,7 +62,8 @@ def opened(state: Path) -> Workbook:
     if not state.is_file():
         remedy = "`qufur ask` makes one, and so does `qufur learn`."
         raise invalid("--state", "qufur", "an existing file", repr(str(state)), remedy)
-    return Workbook.load(state)
+    with without_pandas():
+        return Workbook.load(state)
 
 
 def tables_at(data: Path) -> dict[str, Path]:

@@ -11,8 +11,8 @@ a power of them. Beyond m nobody has measured, and standard errors grow with eve
 rows that are nearer to each other than those that the budget buys is met in an order drawn at random, and
 what changes beyond it is in no forecast.
 
-*What it is not.* It is about labels at random at an even pace; a rule that begins faster, or chooses well, has
-less.
+*What it is not.* It is about labels at random at an even pace; a rule that begins faster, or chooses well,
+has less.
 """
 
 from __future__ import annotations

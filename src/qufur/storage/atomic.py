@@ -14,34 +14,28 @@ LEFTOVER_AGE = 600.0
 """Seconds after which a temporary file is taken for one that a crash left behind: a save takes far less."""
 
 
-def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Make `content` the content of a file, all of it or nothing.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     replace_file(Path(folder, "a"), b"1")
-    ...     replace_file(Path(folder, "a"), b"2")
-    ...     Path(folder, "a").read_bytes(), len(os.listdir(folder))
-    (b'2', 1)
-    """
-    with replacing(path) as file:
-        file.write(content)
-
-
 @contextlib.contextmanager
 def replacing(
     path: str | os.PathLike[str], *, like: str | os.PathLike[str] | None = None
 ) -> Iterator[BinaryIO]:
-    """Yield a file to write to; it takes the place of another when all is well, and is gone if not.
+    """Yield a file to write and read back; it takes the place of another if all is well, and is gone if not.
 
     It is a temporary file beside the other, forced to the disk, and renamed. A link stays a link, and an
     existing file keeps its permissions, or gets those of `like`; the temporary file has them too. What
     earlier crashes left behind is removed.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for content in (b"1", b"2"):
+    ...         with replacing(Path(folder, "a")) as file:
+    ...             _ = file.write(content)
+    ...     Path(folder, "a").read_bytes(), len(os.listdir(folder))
+    (b'2', 1)
     """
     target = Path(os.path.realpath(path))
     _remove_leftovers(target)
     with _temporary(target) as part:
-        with open(part, "xb", opener=_like(target if like is None else Path(like))) as file:
+        with open(part, "x+b", opener=_like(target if like is None else Path(like))) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

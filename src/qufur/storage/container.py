@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from qufur.errors import InvalidError, invalid
-from qufur.storage.atomic import replace_file
+from qufur.storage.atomic import replacing
 
 Tensors = dict[str, np.ndarray[Any, Any]]
 Content = tuple[dict[str, Any], Tensors]
@@ -25,15 +24,20 @@ LONGEST_HEADER = 100_000_000
 def write(path: str | os.PathLike[str], content: Content, load: Callable[[Content], object]) -> None:
     """Write a file whole or not at all; what `load` refuses to take back is not written."""
     _check_place(path)
+    with replacing(path) as file:
+        file.write(_packed(content))
+        try:
+            file.seek(0)
+            load(_content(path, file))
+        except Exception as error:  # whatever is wrong with it
+            remedy = "The file was left as it was."
+            raise invalid("state", "Learner.save", "one that can be loaded", reason(error), remedy) from None
+
+
+def _packed(content: Content) -> bytes:
     header, tensors = content
     text = json.dumps({"digest": digest(header, tensors), **header})
-    raw = save_tensors(tensors, metadata={"qufur": text})
-    try:
-        load(_content(path, io.BytesIO(raw)))
-    except Exception as error:  # whatever is wrong with it
-        remedy = "The file was left as it was."
-        raise invalid("state", "Learner.save", "one that can be loaded", reason(error), remedy) from None
-    replace_file(path, raw)
+    return save_tensors(tensors, metadata={"qufur": text})
 
 
 def read(path: str | os.PathLike[str]) -> Content:
@@ -58,8 +62,9 @@ def digest_in(path: str | os.PathLike[str]) -> str:
 
 def _content(path: str | os.PathLike[str], file: BinaryIO) -> Content:
     """Return values and arrays; large files of another kind are not read to their end."""
-    top = _top(path, file)
-    header, raw = _values(path, top[8:]), top + file.read()
+    header = _values(path, _top(path, file)[8:])
+    file.seek(0)
+    raw = file.read()
     try:
         tensors = {name: np.require(a, requirements="W") for name, a in load_tensors(raw).items()}
         known = header.pop("digest")

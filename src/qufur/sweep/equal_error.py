@@ -6,6 +6,9 @@ import numpy as np
 
 from qufur.arrays import Floats
 
+LEAST = 0.5, float(np.finfo(float).tiny)
+"""Labels and error that stand for none, which have no logarithm."""
+
 
 def labels_ratio(runs: Floats) -> float:
     """Return log(n′/n): with n labels one rule has the error that another has with n′.
@@ -24,7 +27,7 @@ def labels_ratio(runs: Floats) -> float:
     >>> round(float(np.exp(labels_ratio(runs))), 6)
     2.0
     """
-    points = np.log(runs.mean(axis=0))
+    points = np.log(np.maximum(runs.mean(axis=0), LEAST))
     labels, error = points[0]
     n, errors = points[1:][points[1:, 0].argsort()].T
     return float(np.interp(-error, -np.minimum.accumulate(errors), n) - labels)

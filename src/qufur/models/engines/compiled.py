@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -21,9 +24,26 @@ if TYPE_CHECKING:
     from qufur.models.least_squares_state import LeastSquaresState
 
 
-@cache
+_left_out = ContextVar("left_out", default=False)
+
+
 def available() -> bool:
     """Return whether loops can be compiled: numba is there, and not broken or of the wrong version."""
+    return not _left_out.get() and _works()
+
+
+@contextmanager
+def left_out() -> Iterator[None]:
+    """Do without: numba alone takes 100 MB, and a second to start."""
+    before = _left_out.set(True)
+    try:
+        yield
+    finally:
+        _left_out.reset(before)
+
+
+@cache
+def _works() -> bool:
     try:
         from qufur.models.engines import numba_loops  # noqa: F401
     except Exception:  # whatever is wrong with it, the loops are a speed-up only

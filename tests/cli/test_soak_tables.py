@@ -1,0 +1,204 @@
+"""Tables of any content through every command: an answer or one line, and no other file is touched."""
+
+import contextlib
+import io
+import shutil
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+import typer
+from tests.cli.test_cli import qufur
+from tests.cli.test_loop import filled, write
+from tests.letters import let_letters_be_counted
+from tests.soak import times
+from tests.tables.test_soak_formats import damaged
+from tests.tables.test_tables import FORMATS, save
+
+from qufur.storage.versions import folder_of
+from qufur.workbook import Workbook
+
+PARTS, TABLES = 10, 5
+"""How the work is cut, and how many tables a turn draws."""
+SOUND = ["flight", "wind", "sky", "delay"]
+NAMES = [*SOUND, "id", "label", "row", "prediction", "X", "", "é", "delya", "day"]
+CELLS = ["", "1", "-2.5", "1e308", "-1e308", "1e999", "nan", "inf", "0x10", "1_000", "LH7", "007", "true"]
+CELLS += ["[1, 2]", "[1]", '"', ",", "\n", "é", "\x00", " 3 ", "2021-01-01", "=1+1", "5%", "€ 3.20", "1,5"]
+START = ["--label-range", 0, 60, "--id", "flight", "--target", "delay"]
+BUDGETS = [["--budget", 1], ["--budget", 3], ["--budget", "50%"], ["--budget", "100%"], ["--budget", "0.2"]]
+RULES = [*BUDGETS, ["--alpha", 2.0], ["--fixed-budget", 9], ["--alpha", 2.0, "--budget", 1]]
+WRITES = {"ask", "predict", "outstanding"}
+CHANGES = {"ask", "tell", "learn", "retract", "forget-label", "undo", "budget"}
+
+
+class Desk:
+    """A folder with a state file, tables that nobody may touch, and a count of what commands answered."""
+
+    def __init__(self, folder, monkeypatch):
+        self.folder, self.state, self.out = folder, folder / "s.qufur", folder / "out.csv"
+        self.answers = Counter()
+        self._monkeypatch = monkeypatch
+
+    def call(self, name, *arguments):
+        """Run a command; return its exit code, once it is clear that it touched what it may and no more."""
+        before, state = self.files(), [] if name in ("run", "plan") else ["--state", self.state]
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = qufur(self._monkeypatch, name, *state, *arguments)
+        said, after = err.getvalue(), self.files()
+        self.answers[name, code] += 1
+        assert code in (0, 2), (name, arguments)
+        assert code == 0 or (said.startswith("qufur: ") and said.count("\n") == 1), (name, arguments, said)
+        changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        touched = {path for path in changed if code or not self.may_touch(name, path)}
+        assert not touched, (name, arguments, touched)
+        return code
+
+    def may_touch(self, name, path):
+        """Return whether a command may change a file: the state file, its versions, or what it writes."""
+        own = path == self.state or path.parent == folder_of(self.state)
+        return (name in CHANGES and own) or (name in WRITES and path == self.out) or path.parent.name == name
+
+    def files(self):
+        """Return what is in all files but locks, which are empty."""
+        paths = [path for path in self.folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+        return {path: path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def starts(work, tmp_path, few_trees):
+    """Return a folder with the state of a ridge regression and one of experts, with labels and without."""
+    for model in ("ridge", "experts"):
+        folder = tmp_path / model
+        folder.mkdir()
+        out = folder / "first.csv"
+        table, state = write(folder / "may.csv", range(24)), tmp_path / "s.qufur"
+        assert work("ask", table, "-o", out, "--model", model, "--budget", 12, *START)[0] == 0
+        assert work("tell", filled(out))[0] == 0
+        assert work("budget", "--add", 6)[0] == 0
+        assert work("ask", write(folder / "june.csv", range(24, 40)), "-o", out, "--force")[0] == 0
+        state.rename(folder / state.name)
+        folder_of(state).rename(folder_of(folder / state.name))
+    return tmp_path
+
+
+def drawn_table(rng, called, known):
+    """Return the columns of a table: most like those of the first one, with some cells of any kind."""
+    pick = rng.choice
+    sound = rng.random() < 0.75
+    names = SOUND[: 4 - rng.integers(3) // 2] if sound else pick(NAMES, rng.integers(1, 5)).tolist()
+    wild, rows = pick([0.0, 0.0, 0.05, 0.5]), rng.integers(rng.random() > 0.05, 9)
+    ids = [*known[: rng.integers(3)], *(f"{called}-{row}" for row in range(rows))]
+    table = {}
+    for name in names:
+        numbers = rng.normal(size=rows).round(3).tolist()
+        own = {"flight": ids, "sky": ["storm", "clear"] * rows}
+        usual = own.get(name, [30 + number for number in numbers] if name == "delay" else numbers)
+        table[name] = [any_cell(rng) if rng.random() < wild else cell for cell in usual[:rows]]
+    return table
+
+
+def any_cell(rng):
+    letters = map(chr, rng.choice([*range(1, 0x250), 0x2028, 0xFEFF, 0x1F600], rng.integers(1, 5)))
+    return str(rng.choice(CELLS)) if rng.random() < 0.7 else "".join(letters)
+
+
+def drawn_file(folder, rng, called, known=()):
+    """Write a table in any format; some are damaged, or called as they should not be."""
+    table, ending = drawn_table(rng, called, known), str(rng.choice(FORMATS))
+    mixed = any(len({type(cell) for cell in column}) > 1 for column in table.values())
+    if mixed and ending in ("parquet", "xlsx", "npz"):
+        table = {name: [str(cell).replace("\0", "") for cell in column] for name, column in table.items()}
+    path = save(folder, table, ending).rename(folder / f"{called}.{ending}")
+    if rng.random() < 0.15:
+        path.write_bytes(damaged(path.read_bytes(), rng))
+    if rng.random() < 0.03:
+        path = path.rename(folder / f"{called}.{rng.choice(FORMATS)}")
+    return path
+
+
+def options_of(rng):
+    """Return options of a first command, of which some are wrong."""
+    options = []
+    for name in ("--id", "--target", "--embedding", "--categorical", "--skip", "--text"):
+        if rng.random() < 0.05:
+            options += [f"{name}={rng.choice(NAMES)}"]
+    options += ["--text-model", "letters-1a"] if rng.random() < 0.05 else []
+    options += ["--id", "flight"] if rng.random() < 0.5 else []
+    options += ["--target", "delay"] if rng.random() < 0.7 else []
+    options += ["--label-range", 0, 60] if rng.random() < 0.9 else []
+    return options + (["--impute"] if rng.random() < 0.3 else [])
+
+
+def some_ids(desk, rng, known):
+    """Return names of rows, most of them known, behind which nothing is taken for an option."""
+    names = [*map(str, known), "LH1", "nobody", ""] if rng.random() < 0.8 else CELLS
+    return ["--", *rng.choice(names, rng.integers(1, 3)).tolist()]
+
+
+def every_command(desk, rng, called):
+    """Call every command, in any order, over tables that are drawn anew."""
+    force = ["--force"] if rng.random() < 0.5 else []
+    replace = ["--replace"] if rng.random() < 0.5 else []
+    add = [] if rng.random() < 0.3 else ["--add", rng.integers(0, 4)]
+
+    book = Workbook.load(desk.state)
+
+    def table(known=()):
+        return drawn_file(desk.folder, rng, f"{called}-{len(desk.files())}", known)
+
+    calls = [
+        lambda: desk.call("ask", table(), "-o", desk.out, *force),
+        lambda: desk.call("tell", table(book.learner.outstanding), *replace),
+        lambda: desk.call("tell", desk.out),
+        lambda: desk.call("learn", table(book.learner.outstanding), "--impute"),
+        lambda: desk.call("predict", table(), "-o", desk.out, *force),
+        lambda: desk.call("outstanding", "-o", desk.out, *force),
+        lambda: desk.call("status"),
+        lambda: desk.call("budget", *add),
+        lambda: desk.call("retract", *some_ids(desk, rng, book.learner.outstanding)),
+        lambda: desk.call("forget-label", *some_ids(desk, rng, book.told)),
+        lambda: desk.call("undo"),
+    ]
+    for place in rng.permutation(len(calls)):
+        calls[place]()
+
+
+def without_pictures(figure, folder, name):
+    """Write something in their place: they take longer than all the rest."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.png"
+    path.write_bytes(b"")
+    return [path]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_any_table_through_every_command(starts, monkeypatch, part):
+    let_letters_be_counted(monkeypatch)
+    monkeypatch.setattr("qufur.cli.app", typer.main.get_command(sys.modules["qufur.cli"].app))
+    monkeypatch.setattr("qufur.figures.style.save", without_pictures)
+    answers = Counter()
+    for turn in range(times(10_000 // (PARTS * TABLES))):
+        rng = np.random.default_rng([part, turn])
+        model = "experts" if rng.random() < 0.1 else "ridge"
+        desk = Desk(starts / f"{turn}", monkeypatch)
+        shutil.copytree(starts / model, desk.folder)
+        first = drawn_file(desk.folder, rng, "first")
+        kept = desk.state.rename(starts / "kept.qufur")
+        start, rule = ["--model", model, *options_of(rng)], RULES[rng.integers(len(RULES))]
+        if rng.random() < 0.3 and desk.call("learn", first, *start, "--accept-outliers") == 0:
+            desk.call("ask", drawn_file(desk.folder, rng, "second"), "-o", desk.out, *rule)
+        else:
+            desk.call("ask", first, "-o", desk.out, *start, *rule)
+        if not desk.state.exists():
+            kept.rename(desk.state)
+        every_command(desk, rng, f"{part}-{turn}")
+        target = ["--target", "delay"] if rng.random() < 0.95 else []
+        common = ["--model", model, *BUDGETS[rng.integers(5)], "--seeds", 1, *target, "--json"]
+        desk.call("run", first, *common, "--out", desk.folder / "run")
+        desk.call("plan", first, *common, "--out", desk.folder / "plan")
+        Workbook.load(desk.state)
+        answers += desk.answers
+        shutil.rmtree(desk.folder)
+    print(*(f"{name} {code}: {count}" for (name, code), count in sorted(answers.items())), sep=", ")
