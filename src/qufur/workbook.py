@@ -12,8 +12,9 @@ import numpy as np
 
 from qufur import snapshot
 from qufur.answer import Answers
-from qufur.arrays import Floats, Ints, as_labels
+from qufur.arrays import Floats, Ints, as_labels, under
 from qufur.errors import OutlierWarning, invalid
+from qufur.estimates.watch import Watch
 from qufur.ids import KnownIds
 from qufur.learner import Learner
 from qufur.models.base import Id
@@ -94,6 +95,8 @@ class Workbook:
         The outstanding rows as they were written for the people who label.
     history
         Which command made this state, and which states came before.
+    watch
+        What is followed of the inputs, and of how the work goes.
     """
 
     learner: Learner
@@ -107,6 +110,7 @@ class Workbook:
     growth: list[Stage] = field(default_factory=list)
     waiting: Waiting = field(default_factory=Waiting)
     history: History = field(default_factory=History)
+    watch: Watch = field(default_factory=Watch)
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -120,6 +124,7 @@ class Workbook:
         self.encoding = encoding
         if constants:
             self.learner.widen(constants)
+            self.watch.inputs.widen(np.array(constants))
             self.told = {
                 name: record._replace(row=np.insert(record.row, places, constants))
                 for name, record in self.told.items()
@@ -147,7 +152,9 @@ class Workbook:
             remedy = "Drop the row; `qufur predict` predicts on it again."
             raise invalid("id", batch.file, "of a row that is new", received, remedy)
         check_once(names, [batch.row(place) for place in range(len(names))], batch.file)
-        answers = self.learner.ask_many(self.encoding.encode(batch), ids=names)
+        X = self.encoding.encode(batch)
+        answers = self.learner.ask_many(X, ids=names)
+        self.watch.ask(X, answers.query)
         self.rows += len(batch)
         if self.id:
             self.asked.add(names)
@@ -271,6 +278,7 @@ class Workbook:
         """Write everything to a file, in place of what was there, or not at all."""
         header, tensors = snapshot.encode(self.learner)
         headers, lines = self.waiting.save(self.learner.outstanding)
+        watched, watch_arrays = self.watch.save()
         own: dict[str, Any] = {
             "encoding": self.encoding.state(),
             "id": self.id,
@@ -281,6 +289,7 @@ class Workbook:
             "growth": self.growth,
             "headers": headers,
             "history": asdict(self.history),
+            "watch": watched,
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -289,6 +298,7 @@ class Workbook:
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
             "workbook.asked": self.asked.digests,
             "workbook.waiting": lines,
+            **{f"workbook.watch.{name}": array for name, array in watch_arrays.items()},
         }
         content = {"version": VERSION, "workbook": own, "learner": header}, tensors
         container.write(path, content, self._decoded)
@@ -309,6 +319,8 @@ class Workbook:
         own = header["workbook"]
         columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
         asked, lines = (tensors.pop(f"workbook.{name}", None) for name in ("asked", "waiting"))
+        watched = under("workbook.watch.", tensors)
+        tensors = {name: array for name, array in tensors.items() if not name.startswith("workbook.")}
         learner = snapshot.decode(Learner, (header["learner"], tensors))
         if columns.shape[1:] == (3,):  # files of before leave out the largest losses
             columns = np.column_stack([columns, learner.model.largest_loss(columns[:, 1])])
@@ -325,5 +337,6 @@ class Workbook:
         growth = [Stage(*stage) for stage in own.get("growth", ())]
         waiting = Waiting() if lines is None else Waiting.restored(own["headers"], lines, learner.outstanding)
         history = History(**own.get("history", {}))
+        watch = Watch.restored(own.get("watch", {}), watched, (learner.ledger.examples, learner.spent))
         fixed = learner, encoding, own["id"], own["target"]
-        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history)
+        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history, watch)
