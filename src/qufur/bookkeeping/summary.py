@@ -62,7 +62,7 @@ def _against_random(standing: Standing) -> str:
     if abs(standing.loss - loss) <= ERRORS * standing.all_at_random.lead_error or not loss:
         return f"{about}, no clear difference"
     share = standing.in_units(standing.loss) / standing.in_units(loss) - 1
-    return f"{about}: it is {abs(share):.0%} {'lower' if share < 0 else 'higher'}"
+    return f"{about}: it is {100 * abs(share):.0f} % {'lower' if share < 0 else 'higher'}"
 
 
 def _next(book: Workbook, report: Report, shifts: Sequence[InputShift]) -> Iterator[str]:

@@ -21,6 +21,7 @@ dt { font-weight: 600 } dd { margin: 0 } dd p { margin: 0 }
 figure { margin: 0; border: 1px solid #e5e5e5; border-radius: 6px; padding: 0.8rem }
 figure svg { width: 100%; height: auto }
 pre { font-size: 0.8rem; overflow-x: auto; background: #f7f7f7; padding: 1rem; border-radius: 6px }
+details { margin: 1.5rem 0 } summary { cursor: pointer }
 code { background: #f2f2f2; padding: 0 0.2em; border-radius: 3px }
 """
 

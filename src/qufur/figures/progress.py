@@ -45,7 +45,7 @@ def draw_progress(
     figures = {}
     for title, draw in panels.items():
         figure, (panel,) = subplots(1, 1, 5.4, 3.1)
-        panel.set(xlim=(0, max(rows, 1)), xlabel="rows")
+        panel.set(xlim=(0, 1.02 * max(rows, 1)), xlabel="rows")
         draw(panel)
         figures[title] = figure
     return figures
@@ -113,29 +113,14 @@ def _draw_weights(panel: Any, points: Sequence[Point]) -> None:
     names = sorted(total, key=lambda name: -total[name])[:EXPERTS]
     parts = [[point.weights.get(name, 0.0) for point in weighed] for name in names]
     others = [max(0.0, 1 - sum(column)) for column in zip(*parts, strict=True)]
+    # One point alone is drawn from the first row on.
     rows = [point.rows for point in weighed]
+    if len(rows) == 1:
+        rows, parts, others = [0, *rows], [2 * part for part in parts], 2 * others
     colors = [OWN, RANDOM, LOOKS["Greedy"]["color"], *SPARE_COLORS][: len(names)]
-    # Weights stand until labels change them, and after the last point they are those of now.
-    ends = [*rows, max(panel.get_xlim()[1], rows[-1] + 1)]
-    panel.stackplot(
-        ends,
-        *[[*part, part[-1]] for part in (*parts, others)],
-        labels=[*names, "others"],
-        colors=[*colors, REST],
-        step="post",
-        alpha=0.85,
-        lw=0,
-    )
+    panel.stackplot(rows, *parts, others, labels=[*names, "others"], colors=[*colors, REST], alpha=0.85, lw=0)
     panel.set(ylim=(0, 1), ylabel="weight")
-    handles, titles = panel.get_legend_handles_labels()
-    panel.legend(
-        handles[::-1],
-        titles[::-1],
-        frameon=False,
-        fontsize="x-small",
-        loc="center left",
-        bbox_to_anchor=(1, 0.5),
-    )
+    panel.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper left", bbox_to_anchor=(-0.02, -0.2))
 
 
 def _draw_shifts(panel: Any, shifts: Sequence[InputShift]) -> None:
