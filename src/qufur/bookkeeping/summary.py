@@ -38,7 +38,7 @@ def _error(report: Report) -> Iterator[str]:
     standing = report.standing
     if standing is not None and standing.labels:
         what = "root mean squared error" if standing.squared else "share of wrong classes"
-        yield f"{_number(standing.in_units(standing.loss))}, the {what} of what was predicted so far"
+        yield f"{_number(standing.in_units(standing.loss))}, the {what} of predictions since labels came"
         yield _against_random(standing)
         constant = standing.best_constant
         if constant is not None:

@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from scipy.special import chdtri, gammaincinv
 
 from qufur.arrays import Floats, Ints
 from qufur.estimates.input_blocks import InputBlocks
@@ -218,6 +217,8 @@ def _numbers(gram: Floats) -> float:
 
 def _null(numbers: float) -> tuple[float, float]:
     """Return the lower quarter of |χ²_ν − ν|/ν, and the point that χ²_ν/ν − 1 exceeds with the level."""
+    from scipy.special import chdtri, gammaincinv
+
     chi2 = 2 * gammaincinv(numbers / 2, (np.arange(1000) + 0.5) / 1000)
     typical = float(np.quantile(abs(chi2 - numbers), _QUARTER))
     return typical / numbers, float(chdtri(numbers, _LEVEL) - numbers) / numbers

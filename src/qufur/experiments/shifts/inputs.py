@@ -12,7 +12,7 @@ from qufur.arrays import Floats, Ints
 from qufur.estimates.input_blocks import InputBlocks
 from qufur.estimates.input_shifts import input_shifts
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
-from qufur.experiments.cached_streams import missing_among, stream_of, why_missing
+from qufur.experiments.cached_streams import missing_among, named, stream_of, why_missing
 from qufur.experiments.real import tables
 from qufur.experiments.shifts import real
 from qufur.experiments.shifts.scores import WITHIN, beginnings, counts, rate
@@ -20,7 +20,6 @@ from qufur.experiments.shifts.streams import FAMILIES, NO_BEGINNINGS
 from qufur.experiments.statistics import jackknife
 from qufur.figures.style import subplots
 from qufur.learner import Learner
-from qufur.models.experts import Experts
 from qufur.rules import Steady
 from qufur.streams import Arrays, Stream
 from qufur.sweep.tasks import Row
@@ -60,12 +59,12 @@ def _shuffled(make: Callable[[int], Stream]) -> Callable[[int], Stream]:
 
 IN_ORDER = {
     "portraits, 5 periods in order": Source(ORDERED, "", tables.portraits, tuple(range(1000, 5000, 1000))),
-    "reviews, 3 topics in order": Source(ORDERED, "", tables.reviews, (300, 900)),
+    "reviews (stand-in data), 3 topics in order": Source(ORDERED, "", tables.reviews, (300, 900)),
     "digits, turned every 1000": Source(ORDERED, "", tables.turning_digits, tuple(range(1000, 6000, 1000))),
     "bike rentals by the hour": Source(ORDERED, "", tables.bike, ()),
 }
 SOURCES = {name: Source(SYNTHETIC, family.part, family.stream) for name, family in FAMILIES.items()}
-SOURCES |= {panel.name: Source(DOMAINS, "", panel.stream) for panel in real.PANELS.values()}
+SOURCES |= {panel.title: Source(DOMAINS, "", panel.stream) for panel in real.PANELS.values()}
 SOURCES |= IN_ORDER
 SOURCES |= {
     f"{name.split(',')[0]}, shuffled": Source(SHUFFLED, "", _shuffled(source.make), ())
@@ -76,11 +75,16 @@ SOURCES |= {
 def cells(seeds: int) -> list[Cell]:
     """Return every stream whose data are here; tables in their own order have no seeds."""
     return [
-        {"stream": name, "group": source.group, "set": source.part, "seed": seed}
+        {"stream": name, "title": _title(name, source)}
+        | {"group": source.group, "set": source.part, "seed": seed}
         for name, source in SOURCES.items()
         if source.group == SYNTHETIC or why_missing(source.make) is None
         for seed in range(1 if source.group == ORDERED else seeds)
     ]
+
+
+def _title(name: str, source: Source) -> str:
+    return named(name, source.make) if source.group == DOMAINS else name
 
 
 def play(cell: Cell) -> Row:
@@ -103,6 +107,8 @@ def _truth(source: Source, stream: Arrays) -> tuple[list[int], list[int]]:
 
 
 def _alarms(X: Floats) -> tuple[tuple[list[int], list[int]], int]:
+    from qufur.models import Experts
+
     learner = Learner(Experts(X.shape[1]), Steady(len(X) // 20, len(X)))
     blocks = InputBlocks()
     for start in range(0, len(X), 4096):
@@ -166,7 +172,8 @@ def listings(table: pl.DataFrame) -> list[Listing]:
         for (kind, norms, part), names in kinds.items()
     ]
     others = [name for name, source in SOURCES.items() if source.group != SYNTHETIC]
-    by_name = [[name, *_both(table, [name])] for name in others if name in table["stream"]]
+    there = dict(zip(table["stream"], table["title"], strict=True))
+    by_name = [[there[name], *_both(table, [name])] for name in others if name in there]
     return [
         Listing("Alarms of Δ and shifts of inputs, synthetic streams", ["domains begin", *HEADER], synthetic),
         Listing("Alarms of Δ and shifts of inputs, real data", ["data", *HEADER], by_name),
@@ -210,7 +217,12 @@ def draw(table: pl.DataFrame) -> Figure:
 
 def in_brief(cell: Cell) -> bool:
     """Choose a few short streams for a first look."""
-    return cell["stream"] in ("homogeneous", "iid", "overlapping subspaces", "reviews, 3 topics in order")
+    return cell["stream"] in (
+        "homogeneous",
+        "iid",
+        "overlapping subspaces",
+        "reviews (stand-in data), 3 topics in order",
+    )
 
 
 EXPERIMENT = Experiment(
