@@ -85,7 +85,7 @@ def test_the_page_is_whole(shifted, tmp_path):
     for title in ("Error", "Labels bought", "Weights of experts", "Shifts of inputs"):
         assert f"<h2>{title}</h2>" in source
     assert "budget 40" in drawings[1]
-    assert "no experts yet" in drawings[2]
+    assert "one model alone" in drawings[2]
     assert "<storm>" not in source
     # Nothing is fetched from elsewhere; the names of formats are no addresses to go to.
     assert not re.findall(r'(?:src|href)="(?!#)', source)

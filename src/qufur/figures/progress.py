@@ -104,7 +104,7 @@ def _draw_spend(panel: Any, course: Course, budget: int | None) -> None:
 def _draw_weights(panel: Any, points: Sequence[Point]) -> None:
     weighed = [point for point in points if point.weights]
     if not weighed:
-        _say(panel, "no experts yet")
+        _say(panel, "one model alone, or no labels yet")
         return
     total: dict[str, float] = {}
     for point in weighed:
@@ -130,16 +130,21 @@ def _draw_shifts(panel: Any, shifts: Sequence[InputShift]) -> None:
     sizes = [shift.size for shift in shifts]
     panel.vlines([shift.row for shift in shifts], 0, sizes, color=OWN, lw=2)
     panel.plot([shift.row for shift in shifts], sizes, ls="none", marker="o", color=OWN)
-    right = panel.get_xlim()[1]
-    for shift in shifts[:SHOWN]:
-        side = shift.row > right / 2
+    named = shifts[:SHOWN]
+    for number, shift in enumerate(named, 1):
         panel.annotate(
-            ", ".join(change.column for change in shift.changes[:2]),
+            str(number),
             (shift.row, shift.size),
-            (-6 if side else 6, 3),
+            (0, 5),
             textcoords="offset points",
-            ha="right" if side else "left",
-            fontsize="small",
-            parse_math=False,
+            ha="center",
+            weight="bold",
         )
+    lines = [
+        f"{number}  after {shift.row} rows: {', '.join(change.column for change in shift.changes)}"
+        for number, shift in enumerate(named, 1)
+    ]
+    panel.text(
+        0, -0.24, "\n".join(lines), transform=panel.transAxes, va="top", fontsize="x-small", parse_math=False
+    )
     panel.set(ylabel="size in deviations", ylim=(0, 1.2 * max(sizes)))
