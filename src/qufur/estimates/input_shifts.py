@@ -29,8 +29,7 @@ figures on others are in docs/shifts.md. Also tried, with thresholds that were a
 - squares in place of distances: 79 to 87 % of the beginnings are found where norms differ by factors, and not
   100, with up to twice the false alarms;
 - medians of |D| in place of lower quarters: 59 % where norms are the same, and not 83, as with many domains
-  most of the windows have a shift within;
-- h of 2 as well: some 30 false alarms in 10,000 examples where norms differ, by pairs of odd blocks.
+  most of the windows have a shift within.
 """
 
 from __future__ import annotations
