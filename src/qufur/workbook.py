@@ -12,8 +12,9 @@ import numpy as np
 
 from qufur import snapshot
 from qufur.answer import Answers
-from qufur.arrays import Floats, Ints, as_labels
+from qufur.arrays import Floats, Ints, as_labels, under
 from qufur.errors import OutlierWarning, invalid
+from qufur.estimates.watch import Watch
 from qufur.ids import KnownIds
 from qufur.learner import Learner
 from qufur.models.base import Id
@@ -107,6 +108,8 @@ class Workbook:
         How the first CSV table was written, or a later one of which somebody said it; None before.
     unit
         The currency or % of labels that were told so.
+    watch
+        What is followed of the inputs, and of how the work goes.
     """
 
     learner: Learner
@@ -124,6 +127,7 @@ class Workbook:
     has_rule: bool = True
     dialect: Dialect | None = None
     unit: str = ""
+    watch: Watch = field(default_factory=Watch)
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -137,6 +141,7 @@ class Workbook:
         self.encoding = encoding
         if constants:
             self.learner.widen(constants)
+            self.watch.inputs.widen(np.array(constants))
             self.told = {
                 name: record._replace(row=np.insert(record.row, places, constants))
                 for name, record in self.told.items()
@@ -164,9 +169,9 @@ class Workbook:
             remedy = "Drop the row; `qufur predict` predicts on it again."
             raise invalid("id", batch.file, "of a row that is new", received, remedy)
         check_once(names, [batch.row(place) for place in range(len(names))], batch.file)
-        answers = self.learner.ask_many(
-            self.encoding.encode(batch), ids=names, domain=self._periods_of(batch)
-        )
+        X = self.encoding.encode(batch)
+        answers = self.learner.ask_many(X, ids=names, domain=self._periods_of(batch))
+        self.watch.ask(X, answers.query)
         self.rows += len(batch)
         if self.id:
             self.asked.add(names)
@@ -302,6 +307,7 @@ class Workbook:
         """Write everything to a file, in place of what was there, or not at all."""
         header, tensors = snapshot.encode(self.learner)
         headers, lines = self.waiting.save(self.learner.outstanding)
+        watched, watch_arrays = self.watch.save()
         own: dict[str, Any] = {
             "encoding": self.encoding.state(),
             "id": self.id,
@@ -316,6 +322,7 @@ class Workbook:
             "has_rule": self.has_rule,
             "dialect": self.dialect and asdict(self.dialect),
             "unit": self.unit,
+            "watch": watched,
         }
         records = self.told.values()
         columns = [record[:4] for record in records]
@@ -324,6 +331,7 @@ class Workbook:
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
             "workbook.asked": self.asked.digests,
             "workbook.waiting": lines,
+            **{f"workbook.watch.{name}": array for name, array in watch_arrays.items()},
         }
         content = {"version": VERSION, "workbook": own, "learner": header}, tensors
         container.write(path, content, self._decoded)
@@ -344,6 +352,8 @@ class Workbook:
         own = header["workbook"]
         columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
         asked, lines = (tensors.pop(f"workbook.{name}", None) for name in ("asked", "waiting"))
+        watched = under("workbook.watch.", tensors)
+        tensors = {name: array for name, array in tensors.items() if not name.startswith("workbook.")}
         learner = snapshot.decode(Learner, (header["learner"], tensors))
         if columns.shape[1:] == (3,):  # files of before leave out the largest losses
             columns = np.column_stack([columns, learner.model.largest_loss(columns[:, 1])])
@@ -367,4 +377,5 @@ class Workbook:
         fixed = learner, encoding, own["id"], own["target"]
         book = cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history, periods)
         book.has_rule, book.dialect, book.unit = own.get("has_rule", True), dialect, own.get("unit", "")
+        book.watch = Watch.restored(own.get("watch", {}), watched, (learner.ledger.examples, learner.spent))
         return book

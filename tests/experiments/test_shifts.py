@@ -10,7 +10,7 @@ from qufur.data import MissingDataError
 from qufur.experiments.base import run_all
 from qufur.experiments.paper.learners import unit_ridge
 from qufur.experiments.paper.panels import Panel
-from qufur.experiments.shifts import real, scores, synthetic
+from qufur.experiments.shifts import inputs, real, scores, synthetic
 from qufur.experiments.shifts.streams import FAMILIES, NO_BEGINNINGS, OF_NORM_ONE, ONE_AFTER_ANOTHER
 from qufur.streams import HiddenDomains
 
@@ -115,3 +115,39 @@ def test_a_quick_look_is_at_few_streams():
     assert {c["stream"] for c in synthetic.cells(1) if synthetic.in_brief(c)} <= FAMILIES.keys()
     assert real.in_brief({"stream": "portraits"})
     assert not real.in_brief({"stream": "bike"})
+
+
+def test_alarms_near_a_change_are_right_and_others_are_not():
+    found = inputs._score(np.array([95, 160, 420]), [100, 400], [100, 200, 400], 50)
+    assert found == {"found": 2, "alarms": 3, "false": 0}
+    assert inputs._score(np.array([151]), [100], [100], 50) == {"found": 0, "alarms": 1, "false": 1}
+    assert inputs._score(np.array([], dtype=int), [100], [100], 50) == {"found": 0, "alarms": 0, "false": 0}
+
+
+def test_a_domain_in_other_columns_is_seen_by_its_inputs(monkeypatch):
+    stream = HiddenDomains([300, 300], [3, 3], seed=0)
+    shuffled = inputs._shuffled(lambda seed: stream)
+    sources = {
+        "two": inputs.Source(inputs.SYNTHETIC, "held-out", lambda seed: stream),
+        "mixed": inputs.Source(inputs.SHUFFLED, "", shuffled, ()),
+    }
+    monkeypatch.setattr(inputs, "SOURCES", sources)
+    table = run_all([inputs.EXPERIMENT], seeds=2)["shifts-inputs"]
+    assert table["examples"].unique().to_list() == [600]
+    by_inputs = table.filter(table["signal"] == inputs.AFTER)
+    assert by_inputs["found"].to_list() == [1, 1, 0, 0]
+    assert by_inputs["false"].sum() == 0
+    assert [s.holds for s in inputs.judge(table)] == [True, True]
+    assert inputs.draw(table).axes
+
+
+@pytest.mark.parametrize(("found", "false", "holds"), [(9, 0, True), (8, 2, False)])
+def test_the_numbers_decide_on_inputs(found, false, holds):
+    groups = [("held-out", inputs.SYNTHETIC), ("", inputs.SHUFFLED), ("", inputs.ORDERED)]
+    rows = [
+        {"set": part, "group": group, "seed": seed, "signal": inputs.AFTER, "examples": 10_000}
+        | {"beginnings": 10, "found": found, "false": false}
+        for part, group in groups
+        for seed in range(3)
+    ]
+    assert [s.holds for s in inputs.judge(pl.DataFrame(rows))] == [holds] * 3

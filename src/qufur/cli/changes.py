@@ -12,6 +12,7 @@ from qufur.workbook import Workbook
 
 def commit(book: Workbook, state: Path, command: str, outcome: str) -> None:
     """Replace the state file, and keep the one that was there for `qufur undo`."""
+    book.watch.course.note(book.learner)
     before = versions.keep(state, book.history.before)
     book.history = History(command, outcome, int(time.time()), before)
     book.save(state)

@@ -34,6 +34,13 @@ def check_table(out: Path, used: Mapping[str, Path]) -> None:
     check_file(out, used)
 
 
+def check_page(out: Path, used: Mapping[str, Path]) -> None:
+    """Refuse to write a page where it cannot be, or in the place of a file that is used."""
+    if not Path(os.path.realpath(out)).parent.is_dir() or out.is_dir():
+        raise invalid("--html", "qufur", "a file in a folder that exists", repr(str(out)))
+    check_file(out, used, "--html")
+
+
 def check_folder(out: Path, names: list[str], data: Path | None = None) -> None:
     """Refuse a folder in which these files cannot be written, or one of them is the table."""
     if out.exists() and not out.is_dir():
@@ -42,14 +49,14 @@ def check_folder(out: Path, names: list[str], data: Path | None = None) -> None:
         check_file(out / name, {} if data is None else tables_at(data))
 
 
-def check_file(out: Path, used: Mapping[str, Path]) -> None:
+def check_file(out: Path, used: Mapping[str, Path], option: str = "--out") -> None:
     """Refuse to replace a device, a pipe, or a file that is used, by whatever name."""
     if out.exists() and not out.is_file():
         received = f"{str(out)!r}, which is neither"
-        raise invalid("--out", "qufur", "a regular file, or a new one", received)
+        raise invalid(option, "qufur", "a regular file, or a new one", received)
     for what, path in used.items():
         if _is_same(out, path):
-            raise invalid("--out", "qufur", f"another file than {what}", repr(str(out)))
+            raise invalid(option, "qufur", f"another file than {what}", repr(str(out)))
 
 
 def check_answered(book: Workbook, out: Path) -> None:

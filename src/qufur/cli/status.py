@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from qufur.bookkeeping.shifts import shifts_of
+from qufur.bookkeeping.summary import summary
 from qufur.cli import show
-from qufur.cli.loop import State, opened
+from qufur.cli.loop import State, files_of, opened
 from qufur.cli.options import Json
+from qufur.cli.outputs import check_page
 from qufur.cli.periods import promised, standing
 from qufur.cli.target import on_telling_columns
+from qufur.storage.atomic import replacing
 
 
-def status(state: State, json: Json = False) -> None:
-    """Show budget, outstanding labels, the estimated error and where new domains seem to begin."""
+def status(
+    state: State,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with plots of how it went.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what is spent, the error so far, where the inputs shifted, and what to do next."""
+    if html is not None:
+        check_page(html, files_of(state))
     book = opened(state)
     report = book.learner.report()
     notes = on_telling_columns(book)
+    shifts = shifts_of(book)
+    details = report.text(leave_out=("new domains",))
+    said = summary(book, report, shifts)
+    if html is not None:
+        from qufur.cli.status_page import status_page
+
+        page = status_page(book, state.name, report, shifts, said, "\n".join([details, *notes]))
+        with replacing(html) as file:
+            file.write(page.encode())
     if json:
         own = {"outstanding_ids": list(book.learner.outstanding)} | ({"notes": notes} if notes else {})
-        show.print_json(asdict(report) | own | standing(book))
+        found = {"input_shifts": [asdict(shift) for shift in shifts], "summary": said}
+        show.print_json(asdict(report) | own | standing(book) | found)
         return
     print(f"{state}: {book.rows} rows, {book.encoding.dim} inputs, labels in column {book.target!r}\n")
-    print(report)
+    for heading, sentences in said.items():
+        for name, sentence in zip([heading] + [""] * len(sentences), sentences, strict=False):
+            print(textwrap.fill(sentence, 100, initial_indent=f"{name:14}", subsequent_indent=" " * 14))
+    print(f"\n{details}")
     waiting = book.learner.outstanding
     if waiting:
         few = ", ".join(map(str, waiting[:10])) + (", …" if len(waiting) > 10 else "")
@@ -30,3 +60,5 @@ def status(state: State, json: Json = False) -> None:
         print(promised(book))
     for note in notes:
         print(note)
+    if html is not None:
+        print(f"The page is {html}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,10 +90,15 @@ class Report:
         return 1 - self.uncertainty / mean if mean else 0.0
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, leave_out: Collection[str] = ()) -> str:
+        """Return the report in sentences, without the sections of these names."""
         return "\n".join(
             textwrap.fill(text, _WIDTH, initial_indent=f"{name:{_INDENT}}", subsequent_indent=" " * _INDENT)
-            for name, sentences in _sections(self)
-            for name, text in zip([name] + [""] * len(sentences), sentences, strict=False)
+            for section, sentences in _sections(self)
+            if section not in leave_out
+            for name, text in zip([section] + [""] * len(sentences), sentences, strict=False)
         )
 
 

@@ -1,0 +1,69 @@
+"""The page of `qufur status --html`: the summary, four plots and the report, in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from qufur.estimates.input_shifts import InputShift
+from qufur.estimates.report import Report
+from qufur.figures.progress import as_svg, draw_progress
+from qufur.workbook import Workbook
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff }
+body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem; margin-bottom: 0 } h2 { font-size: 1rem; margin: 0 0 0.3rem }
+.note { color: #666; margin-top: 0 }
+dl { display: grid; grid-template-columns: 6rem 1fr; gap: 0.4rem 1rem; margin: 1.5rem 0 }
+dt { font-weight: 600 } dd { margin: 0 } dd p { margin: 0 }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(24rem, 1fr)); gap: 1rem }
+figure { margin: 0; border: 1px solid #e5e5e5; border-radius: 6px; padding: 0.8rem }
+figure svg { width: 100%; height: auto }
+pre { font-size: 0.8rem; overflow-x: auto; background: #f7f7f7; padding: 1rem; border-radius: 6px }
+details { margin: 1.5rem 0 } summary { cursor: pointer }
+code { background: #f2f2f2; padding: 0 0.2em; border-radius: 3px }
+"""
+
+
+def status_page(
+    book: Workbook,
+    name: str,
+    report: Report,
+    shifts: Sequence[InputShift],
+    said: Mapping[str, Sequence[str]],
+    details: str,
+) -> str:
+    """Return the page; `name` is that of the state file."""
+    classes = book.classes is not None
+    error = "share of wrong classes" if classes else "root mean squared error"
+    figures = draw_progress(book.watch.course, shifts, book.learner.rule.limit, error)
+    plots = "".join(
+        f"<figure><h2>{escape(title)}</h2>{as_svg(figure)}</figure>" for title, figure in figures.items()
+    )
+    about = f"{report.examples} rows, {book.encoding.dim} inputs, labels in column {book.target!r}"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(name)}</title><style>{STYLE}</style></head>\n<body>\n"
+        f'<h1>{escape(name)}</h1><p class="note">{escape(about)}</p>\n'
+        f"<dl>{''.join(_entry(*entry) for entry in said.items())}</dl>\n"
+        f'<div class="plots">{plots}</div>\n'
+        f"<details><summary>In detail</summary><pre>{escape(details)}</pre></details>\n"
+        "</body>\n</html>\n"
+    )
+
+
+def _entry(heading: str, sentences: Sequence[str]) -> str:
+    lines = "".join(f"<p>{_with_code(sentence)}</p>" for sentence in sentences)
+    return f"<dt>{escape(heading.capitalize())}</dt><dd>{lines}</dd>"
+
+
+def _with_code(sentence: str) -> str:
+    """Return text for the page, with commands set apart.
+
+    >>> _with_code("`qufur ask` & more")
+    '<code>qufur ask</code> &amp; more'
+    """
+    parts = escape(sentence).split("`")
+    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
