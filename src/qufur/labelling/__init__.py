@@ -1,0 +1,1 @@
+"""Who answers, and which rows of a pool are worth an answer."""
