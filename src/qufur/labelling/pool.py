@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from qufur.arrays import Floats, Ints, as_inputs
 from qufur.labelling.integrated_variance import greedy, squared_distances
-from qufur.models.experts.scaling import units_of
 from qufur.rules.from_budget import labels_within
 
 CANDIDATES = 2000
@@ -84,6 +83,8 @@ def choose(X: ArrayLike, budget: Any, *, known: ArrayLike | None = None, seed: i
     >>> X[choice.rows, 0], choice.share
     (array([0., 1.]), array([0.9, 0.1]))
     """
+    from qufur.models.experts.scaling import units_of  # with it comes scipy
+
     X = as_inputs(X, None, "choose")
     labelled = np.empty((0, X.shape[1])) if known is None else as_inputs(known, X.shape[1], "choose")
     budget = labels_within(budget, len(X), "choose")
