@@ -164,9 +164,14 @@ TWICE = {"flight": ["LH1", *TABLE["flight"][1:]], "wind": TABLE["wind"]}
         (
             WITHOUT,
             ["--budget", 91],
-            "must be at most 90, the number of rows without a label, got '91'.",
+            "must be at most 90, the number of rows without a label, got 91.",
         ),
-        (TABLE, ["--budget", 89], "must be at most 88, the number of rows without a label, got '89'."),
+        (
+            WITHOUT,
+            ["--budget", 10**9],
+            "--budget of qufur choose must be at most 90 labels, one for each row",
+        ),
+        (TABLE, ["--budget", 89], "must be at most 88, the number of rows without a label, got 89."),
         (WITHOUT, ["--budget", 5, "--id", "fligth"], "column 'fligth' of table.csv must be one of"),
         (WITHOUT, ["--budget", 5, "--id", "flight", "--target", "flight"], "another column than --id"),
         (BLANK, ["--budget", 5], "column 'wind' of table.csv must be without missing cells"),

@@ -11,7 +11,7 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.columns import Columns
-from qufur.cli.loop import table, tables_at
+from qufur.cli.loop import Rows, table, tables_at
 from qufur.cli.options import (
     BUDGET,
     TABLE,
@@ -30,11 +30,11 @@ from qufur.cli.outputs import check_table
 from qufur.cli.target import USUAL
 from qufur.errors import invalid
 from qufur.labelling.candidates import Candidates
-from qufur.labelling.pool import Choice
+from qufur.labelling.pool import CANDIDATES, Choice
 from qufur.labelling.pool import choose as choose_rows
 from qufur.labelling.reasons import reasons
 from qufur.models.base import Id
-from qufur.rules.from_budget import as_amount, labels_of
+from qufur.rules.from_budget import as_amount, labels_within
 from qufur.tables import Batch, Encoding, ids, read
 from qufur.tables.batch import spread
 from qufur.tables.source import Source
@@ -85,25 +85,17 @@ def choose(
     _check_out(out, tables_at(data) | {f"the table {path}": path for path in known or ()}, force=force)
     rows = columns.rows(Source(data, sep, decimal), quiet=json)
     names = [*rows.columns, *rows.file.numbers]
-    target = target or rows.file.target or "label"
-    if id is not None and heading(id) == heading(target):
-        raise invalid("--target", NAME, "another column than --id", repr(target))
+    target = _target(target, id, rows)
     there = target if target in names else None
     id_column = id or free("row", {heading(name) for name in (*names, target)})
     labelled = _ids_in(known or [], id_column)
-    count = labels_of(amount, 0 if isinstance(amount, int) else rows.file.count())
+    count = _count(amount, rows)
     candidates = Candidates(id, there, labelled, count, seed)
     rows.watch(candidates.look)
     encoding = columns.encoding(rows, scale=False, target=there, id=id)
-    if count > candidates.free.count:
-        allowed = f"at most {candidates.free.count}, the number of rows without a label"
-        raise invalid("--budget", NAME, allowed, repr(budget))
-    pool = candidates.free.batch()
-    has_labels = candidates.labelled.count > 0
-    known_inputs = encoding.encode(candidates.labelled.batch()) if has_labels else None
-    choice = choose_rows(encoding.encode(pool), count, known=known_inputs, seed=seed)
-    rows_of = [candidates.free.ids[place] for place in choice.rows.tolist()]
-    _write(out, choice, pool, rows_of, encoding, heading(id_column), heading(target))
+    pool, choice = _choose(candidates, encoding, count, seed)
+    called = [candidates.free.ids[place] for place in choice.rows.tolist()]
+    _write(out, choice, pool, called, encoding, heading(id_column), heading(target))
     notes = [*rows.file.notes, *encoding.notes, *_notes(candidates, len(labelled), encoding, there is None)]
     if json:
         left = choice.uncertainty.tolist()
@@ -111,6 +103,30 @@ def choose(
         return
     print(f"{count} of {rows.count} rows chosen: written to {out}.", *notes, sep="\n")
     print(f"Fill in the column {target!r}. A model must leave out the columns of ranks and reasons.")
+
+
+def _target(target: str | None, id: str | None, rows: Rows) -> str:
+    target = target or rows.file.target or "label"
+    if id is not None and heading(id) == heading(target):
+        raise invalid("--target", NAME, "another column than --id", repr(target))
+    return target
+
+
+def _count(amount: int | float, rows: Rows) -> int:
+    """Return how many rows to choose; the table is only counted where that matters before it is read."""
+    if isinstance(amount, int) and amount <= CANDIDATES:
+        return amount
+    return labels_within(amount, rows.file.count(), NAME, "--budget")
+
+
+def _choose(candidates: Candidates, encoding: Encoding, count: int, seed: int) -> tuple[Batch, Choice]:
+    """Return the rows that were looked at, and which of them are chosen."""
+    free, labelled = candidates.free, candidates.labelled
+    if count > free.count:
+        raise invalid("--budget", NAME, f"at most {free.count}, the number of rows without a label", count)
+    pool = free.batch()
+    known = encoding.encode(labelled.batch()) if labelled.count else None
+    return pool, choose_rows(encoding.encode(pool), count, known=known, seed=seed)
 
 
 def _check_out(out: Path, used: Mapping[str, Path], *, force: bool) -> None:

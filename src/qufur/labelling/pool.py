@@ -63,7 +63,8 @@ def choose(X: ArrayLike, budget: Any, *, known: ArrayLike | None = None, seed: i
     both. Labels play no part, so all rows are known before one is bought.
 
     Of a pool of more than 2000 rows, that many are drawn, or twice the budget if that is more. Beyond 2000
-    chosen rows, further ones are drawn at random. Cost O(budget · m²) for m rows that are looked at.
+    chosen rows, further ones are drawn at random; of more than 2000 known rows, that many count. Cost
+    O(budget · m²) for m rows that are looked at.
 
     Parameters
     ----------
