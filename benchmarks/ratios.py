@@ -150,7 +150,7 @@ def _sweep(found: dict[str, Any]) -> Iterator[Ratio]:
 
 def _pool(found: list[dict[str, Any]]) -> Iterator[Ratio]:
     for r in found:
-        work, seconds = f"qufur choose, {r['rows']:,} rows from {r['format']}", r["cpu_seconds"]
+        work, seconds = f"qufur choose, {r['rows']:,} × 100 from {r['format']}, CPU", r["cpu_seconds"]
         yield Ratio(work, f"< {SECONDS_TO_CHOOSE:.0f} s", f"{seconds:.0f} s", seconds < SECONDS_TO_CHOOSE)
 
 

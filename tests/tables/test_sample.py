@@ -9,7 +9,7 @@ from qufur.tables.sample import Sample
 
 TABLE = {
     "flight": [f"LH{t}" for t in range(100)],
-    "wind": [None if t == 50 else t / 4 for t in range(100)],
+    "wind": [None if t % 5 == 0 else t / 4 for t in range(100)],
     "hour": list(range(100)),
     "sky": [["clear", "storm"][t % 2] for t in range(100)],
 }
@@ -32,6 +32,8 @@ def test_rows_are_encoded_as_in_the_table(tmp_path, ending):
     whole = np.vstack([encoding.encode(batch) for batch in read(path)])
     sample = drawn(path, 20, 7)
     np.testing.assert_array_equal(encoding.encode(sample.batch()), whole[np.array(sample.ids) - 1])
+    blank = [cell is None for cell in sample.batch().columns["wind"]]
+    assert blank == [id % 5 == 1 for id in sample.ids]
     assert sample.ids == sorted(sample.ids)
     assert (len(sample.ids), sample.count) == (20, 99)
 
