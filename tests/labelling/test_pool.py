@@ -81,6 +81,14 @@ def test_beyond_a_number_rows_are_drawn_at_random(monkeypatch):
     assert ["at random" in text for text in said] == [False] * 10 + [True] * 30
 
 
+@pytest.mark.parametrize("rows", [np.ones((5, 2)), np.ones((1, 1)), np.array([[1e50], [-1e50], [1e-50]])])
+def test_rows_that_are_the_same_or_of_any_size(rows):
+    choice = choose(rows, len(rows))
+    assert sorted(choice.rows) == list(range(len(rows)))
+    assert np.isfinite(choice.uncertainty).all()
+    assert (np.diff(choice.uncertainty) < 0).all()
+
+
 def test_a_share_of_the_rows():
     assert len(choose(X, 0.05).rows) == 5
 

@@ -94,8 +94,7 @@ def choose(
     rows.watch(candidates.look)
     encoding = columns.encoding(rows, scale=False, target=there, id=id)
     pool, choice = _choose(candidates, encoding, count, seed)
-    called = [candidates.free.ids[place] for place in choice.rows.tolist()]
-    _write(out, choice, pool, called, encoding, heading(id_column), heading(target))
+    _write(out, choice, pool, candidates.free.ids, encoding, heading(id_column), heading(target))
     notes = [*rows.file.notes, *encoding.notes, *_notes(candidates, len(labelled), encoding, there is None)]
     if json:
         left = choice.uncertainty.tolist()
@@ -144,12 +143,13 @@ def _ids_in(files: Sequence[Path], column: str) -> set[Id]:
 
 
 def _write(
-    out: Path, choice: Choice, pool: Batch, names: list[Id], encoding: Encoding, id: str, target: str
+    out: Path, choice: Choice, pool: Batch, called: list[Id], encoding: Encoding, id: str, target: str
 ) -> None:
     """Write the chosen rows with all their columns, best first, and why each was chosen."""
     shown = {heading(name): name for name in spread(pool.columns, pool.numbers)}
     columns = {name: pool.column(name) for head, name in shown.items() if head not in (id, target)}
     rows = [{name: column[place] for name, column in columns.items()} for place in choice.rows.tolist()]
+    names = [called[place] for place in choice.rows.tolist()]
     said = reasons(choice, _sources(encoding, pool), names, rows)
     taken = {id, target, *shown}
     header = [id, *map(heading, columns), free("rank", taken), free("reason", taken), target]
