@@ -77,4 +77,16 @@ def write_parquet(path: Path, stream: Stream) -> str:
     return "y"
 
 
-WRITERS = {"npy": write_npy, "parquet": write_parquet}
+def write_csv(path: Path, stream: Stream) -> str:
+    """Write numbers of six decimals; return the name of the column of labels."""
+    import polars as pl
+
+    names = [*(f"x{j}" for j in range(stream.dim)), "y"]
+    with path.open("wb") as file:
+        for place, chunk in enumerate(stream.chunks(BLOCK)):
+            frame = pl.DataFrame(np.column_stack([chunk.X, chunk.y]), schema=names)
+            frame.write_csv(file, include_header=not place, float_precision=6)
+    return "y"
+
+
+WRITERS = {"npy": write_npy, "parquet": write_parquet, "csv": write_csv}

@@ -10,7 +10,20 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmarks import experts, growth, limits, peers, profile, ratios, replay, rules, scale, single, sweep
+from benchmarks import (
+    experts,
+    growth,
+    limits,
+    peers,
+    pool,
+    profile,
+    ratios,
+    replay,
+    rules,
+    scale,
+    single,
+    sweep,
+)
 from benchmarks.figures import draw_growth, draw_memory
 from benchmarks.installed import importable
 from qufur.figures.style import save
@@ -28,6 +41,7 @@ TABLES = {
     "growth": growth,
     "scale": scale,
     "sweep": sweep,
+    "pool": pool,
 }
 RUNS = 3
 """How many runs the page remembers the ratios of."""

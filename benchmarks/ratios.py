@@ -26,6 +26,8 @@ MEGABYTES, GROWTH = 200.0, 20.0
 ASKED = {"Ridge": 50_000, "Experts": 12_000}
 """Rows per second of `qufur ask`."""
 MEGABYTES_OF_COMMAND = 250.0
+SECONDS_TO_CHOOSE = 60.0
+"""CPU time of `qufur choose` on a million rows."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,12 @@ def _sweep(found: dict[str, Any]) -> Iterator[Ratio]:
     yield Ratio(work, f"≥ {found['target']}", f"{faster:.0f}", faster >= found["target"])
 
 
+def _pool(found: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in found:
+        work, seconds = f"qufur choose, {r['rows']:,} × 100 from {r['format']}, CPU", r["cpu_seconds"]
+        yield Ratio(work, f"< {SECONDS_TO_CHOOSE:.0f} s", f"{seconds:.0f} s", seconds < SECONDS_TO_CHOOSE)
+
+
 PROMISES = {
     "replay": _replay,
     "rules": _rules,
@@ -150,4 +158,5 @@ PROMISES = {
     "scale": _scale,
     "command": _command,
     "sweep": _sweep,
+    "pool": _pool,
 }

@@ -424,3 +424,15 @@ def test_short_work_is_repeated_until_a_sample_is_long_enough(monkeypatch):
     found = timing.interleaved(variants, 1000, rounds=3, shortest=0.01)
     assert calls == {"short": 1 + 3 + 3, "long": 3}
     assert [found[name].median for name in variants] == pytest.approx([4.0, 500.0])
+
+
+def test_the_choice_from_a_pool_is_measured(tmp_path, monkeypatch, capsys):
+    from benchmarks import pool, ratios
+
+    monkeypatch.setattr(pool, "WRITERS", {"csv": pool.WRITERS["csv"]})
+    monkeypatch.setattr(pool, "QUICK_ROWS", 200)
+    (found,) = quick(tmp_path, "pool")["pool"]
+    assert (found["format"], found["rows"]) == ("csv", 200)
+    assert "200 × 100 from csv" in capsys.readouterr().out
+    verdicts = [ratios.ratios({"pool": [found | {"cpu_seconds": seconds}]}) for seconds in (59.0, 61.0)]
+    assert [ratio.kept for (ratio,) in verdicts] == [True, False]

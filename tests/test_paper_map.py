@@ -56,7 +56,10 @@ ITEMS = [kind.format(i) for kind, last in NUMBERED.items() for i in range(1, las
 )
 EXPERIMENTS = {experiment.name for part in PARTS.values() for experiment in part}
 # What the paper does not speak of.
-BEYOND = {"libsvm", *(experiment.name for part in ("pacing", "shifts", "real") for experiment in PARTS[part])}
+BEYOND = {
+    "libsvm",
+    *(experiment.name for part in ("pacing", "shifts", "real", "pool") for experiment in PARTS[part]),
+}
 
 
 class Row(NamedTuple):

@@ -10,6 +10,7 @@ import typer
 
 from qufur.cli.ask import ask
 from qufur.cli.budget import budget
+from qufur.cli.choose import choose
 from qufur.cli.data import data
 from qufur.cli.forget_label import forget_label
 from qufur.cli.learn import learn
@@ -49,6 +50,7 @@ def qufur(
 
 app.command()(run)
 app.command()(plan)
+app.command()(choose)
 app.command()(ask)
 app.command()(tell)
 app.command()(status)

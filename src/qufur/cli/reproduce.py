@@ -29,12 +29,14 @@ PATIENCE = 60.0
 """Seconds from which on people are told in advance."""
 Part = Enum("Part", {name: name for name in PARTS}, type=str)  # type: ignore[misc]
 Parts = Annotated[
-    list[Part] | None, typer.Argument(help="Which; all but pacing, shifts and real if none is named.")
+    list[Part] | None, typer.Argument(help="Which; all but pacing, shifts, real and pool if none is named.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Two seeds and coarser grids: a first look.")]
 Seeds = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Seeds of streams and coins.  [default: 5; theory 20, real 8]"),
+    typer.Option(
+        min=1, metavar="N", help="Seeds of streams and coins.  [default: 5; theory 20, real, pool 8]"
+    ),
 ]
 Backend = Annotated[
     str, typer.Option(metavar="NAME", help="Backend of joblib for the processes, such as ray for a cluster.")

@@ -3,6 +3,7 @@
 from qufur.experiments.base import Experiment
 from qufur.experiments.pacing import PACING
 from qufur.experiments.paper import fig1, fig2, fig3, fig4, libsvm, realizability
+from qufur.experiments.pool import POOL
 from qufur.experiments.real import REAL
 from qufur.experiments.shifts import SHIFTS
 from qufur.experiments.theory import THEORY
@@ -20,8 +21,9 @@ PARTS: dict[str, tuple[Experiment, ...]] = {
     "pacing": PACING,
     "shifts": SHIFTS,
     "real": REAL,
+    "pool": POOL,
 }
 """What `qufur reproduce` can be asked for."""
 
-OF_THE_PAPER = tuple(name for name in PARTS if name not in ("pacing", "shifts", "real"))
+OF_THE_PAPER = tuple(name for name in PARTS if name not in ("pacing", "shifts", "real", "pool"))
 """What it runs if it is asked for nothing."""

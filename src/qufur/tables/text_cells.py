@@ -59,6 +59,10 @@ class TextColumns(Mapping[str, Column]):
         except ValueError:
             return None
 
+    def at(self, places: Sequence[int]) -> TextColumns:
+        """Return some of the rows, without making columns of the others."""
+        return TextColumns([self._rows[place] for place in places], self._names)
+
     @cached_property
     def _places(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self._names)}
