@@ -20,7 +20,7 @@ LEVELS = """
     learner
     online_to_batch run workbook
     adapters bookkeeping checks planning
-    faces sweep
+    faces labelling sweep
     experiments
     cli
     __init__ __main__

@@ -94,6 +94,8 @@ class Workbook:
         The outstanding rows as they were written for the people who label.
     history
         Which command made this state, and which states came before.
+    unfinished
+        By digest, how many rows were asked about of tables that are asked about bit by bit.
     """
 
     learner: Learner
@@ -107,6 +109,7 @@ class Workbook:
     growth: list[Stage] = field(default_factory=list)
     waiting: Waiting = field(default_factory=Waiting)
     history: History = field(default_factory=History)
+    unfinished: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -281,7 +284,7 @@ class Workbook:
             "growth": self.growth,
             "headers": headers,
             "history": asdict(self.history),
-        }
+        } | ({"unfinished": self.unfinished} if self.unfinished else {})
         records = self.told.values()
         columns = [record[:4] for record in records]
         tensors |= {
@@ -326,4 +329,5 @@ class Workbook:
         waiting = Waiting() if lines is None else Waiting.restored(own["headers"], lines, learner.outstanding)
         history = History(**own.get("history", {}))
         fixed = learner, encoding, own["id"], own["target"]
-        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history)
+        places = own.get("unfinished", {})
+        return cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history, places)

@@ -12,6 +12,7 @@ from qufur.cli.ask import ask
 from qufur.cli.budget import budget
 from qufur.cli.data import data
 from qufur.cli.forget_label import forget_label
+from qufur.cli.label import label
 from qufur.cli.learn import learn
 from qufur.cli.outstanding import outstanding
 from qufur.cli.plan import plan
@@ -51,6 +52,7 @@ app.command()(run)
 app.command()(plan)
 app.command()(ask)
 app.command()(tell)
+app.command()(label)
 app.command()(status)
 app.command()(predict)
 app.command()(outstanding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
 from qufur.cli.first_table import started
 from qufur.cli.growth import grow, on_first_table
-from qufur.cli.loop import Rows, State, Write, digest_of, files_of, locked, table, tables_at
+from qufur.cli.loop import Rows, State, digest_of, files_of, locked, table, tables_at
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
     ALSO,
@@ -201,33 +201,37 @@ def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Workbook
 
 def _write(book: Workbook, rows: Rows, out: Path) -> int:
     """Write the rows to label with what a person needs to label them; return how many."""
+    header, shown = shown_columns(book, rows)
+    with table(out, header) as write:
+        count = 0
+        for batch in rows:
+            wanted = wanted_rows(book, batch, shown)
+            write(wanted)
+            book.waiting.add(header, wanted)
+            count += len(wanted)
+        return count
+
+
+def shown_columns(book: Workbook, rows: Rows) -> tuple[list[str], list[str]]:
+    """Return the header of rows to label, and what those of its columns are called that the table has."""
     id, target = heading(book.id_column), heading(book.target)
     prediction = free("prediction", {id, target})
     shown: dict[str, str] = {}
     for name, column in rows.columns.items():
         if heading(name) not in (id, target, prediction) and not _is_embedding(column):
             shown.setdefault(heading(name), name)
-    header = [id, *shown, prediction, target]
-    with table(out, header) as write_out:
-
-        def write(wanted: Iterable[Sequence[Any]]) -> None:
-            wanted = list(wanted)
-            write_out(wanted)
-            book.waiting.add(header, wanted)
-
-        return sum(_write_batch(book, batch, list(shown.values()), write) for batch in rows)
+    return [id, *shown, prediction, target], list(shown.values())
 
 
-def _write_batch(book: Workbook, batch: Batch, shown: list[str], write: Write) -> int:
+def wanted_rows(book: Workbook, batch: Batch, shown: Sequence[str]) -> list[list[Any]]:
+    """Answer the rows of a batch; return those to label, with these columns."""
     answers = book.ask(batch)
-    places = answers.query.nonzero()[0].tolist()
     columns = [batch.columns[name] for name in shown]
-    said = [shown_prediction(answers.prediction[place]) for place in places]
-    write(
-        [answers.id[place], *(column[place] for column in columns), prediction, ""]
-        for place, prediction in zip(places, said, strict=True)
-    )
-    return len(places)
+    return [
+        [answers.id[place], *(column[place] for column in columns), said, ""]
+        for place in answers.query.nonzero()[0].tolist()
+        for said in [shown_prediction(answers.prediction[place])]
+    ]
 
 
 def _is_embedding(column: Any) -> bool:

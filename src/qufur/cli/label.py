@@ -1,0 +1,148 @@
+"""`qufur label`: labels that a program gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qufur.cli import show
+from qufur.cli.columns import Columns
+from qufur.cli.label_options import (
+    Cost,
+    Jobs,
+    MoneyLimit,
+    Rate,
+    Retries,
+    Timeout,
+    Votes,
+    With,
+    money_of,
+    rate_of,
+)
+from qufur.cli.label_work import Done, Work, label_rows
+from qufur.cli.loop import State
+from qufur.cli.model import ModelName
+from qufur.cli.options import (
+    BUDGET,
+    CLASSES,
+    MODEL,
+    TABLE,
+    CategoricalColumns,
+    Decimal,
+    EmbeddingColumn,
+    Impute,
+    Json,
+    Separator,
+    Skip,
+    TextColumn,
+)
+from qufur.labelling.calls import Terms
+from qufur.labelling.command import program_of
+from qufur.tables.source import Source
+
+
+def label(
+    data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows to predict.")],
+    state: State,
+    command: With,
+    budget: Annotated[
+        str | None, typer.Option(metavar="LABELS", help=f"First: labels to buy: {BUDGET}.")
+    ] = None,
+    cost: Cost = "0",
+    money: MoneyLimit = None,
+    votes: Votes = 1,
+    jobs: Jobs = 1,
+    timeout: Timeout = 60.0,
+    retries: Retries = 2,
+    rate_limit: Rate = None,
+    model: Annotated[ModelName | None, typer.Option(help=f"First: {MODEL[0].lower()}{MODEL[1:]}.")] = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="ROWS",
+            help="First: rows the budget is for; by default this table's for a count, and any for a share.",
+        ),
+    ] = None,
+    label_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="LOW HIGH", help="First: the lowest and the highest label; experts can do without."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="First: the column of labels; 'label' by default.")
+    ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="First: labels are yet to come, though a column has a like name.")
+    ] = False,
+    classes: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help=f"First: {CLASSES[0].lower()}{CLASSES[1:]}.")
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="First: the column that names rows; by default their number."),
+    ] = None,
+    skip: Skip = None,
+    categorical: CategoricalColumns = None,
+    embedding: EmbeddingColumn = None,
+    text: TextColumn = None,
+    impute: Impute = False,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Predict on the rows of a table and let a program label those that are worth it.
+
+    For each of them the program gets a JSON object on standard input, with the columns of the row and an
+    idempotency_key, and prints a label, or skip. The labels are learned as they come. Killed at any moment,
+    the same command goes on where it was; calls are on record in a file beside the state file.
+    """
+    said = {
+        "--budget": budget,
+        "--model": model,
+        "--horizon": horizon,
+        "--label-range": label_range,
+        "--target": target,
+        "--new": new or None,
+        "--classes": classes,
+        "--id": id,
+        "--seed": seed,
+    }
+    program_of(command)
+    work = Work(
+        Source(data, sep, decimal),
+        state,
+        command,
+        Columns(skip, categorical, embedding, text, None, impute, None),
+        said,
+        money_of(cost, money),
+        votes,
+        Terms(jobs, retries, rate_of(rate_limit)),
+        timeout,
+    )
+    _print(label_rows(work, quiet=json), work, json)
+
+
+def _print(done: Done, work: Work, json: bool) -> None:
+    learner, desk, journal = done.book.learner, done.desk, done.journal
+    agreed, judged = done.agreement
+    left, waiting = learner.left, len(learner.outstanding)
+    counts: dict[str, Any] = {"rows": done.rows, "labels": desk.labels, "skipped": desk.skipped}
+    if json:
+        counts |= {"failed": len(desk.failed), "calls": journal.calls, "money": float(journal.spent)}
+        counts |= {"judged_twice": judged, "agreed": agreed, "left": left, "outstanding": waiting}
+        show.print_json(counts | {"notes": done.notes})
+        return
+    print(
+        f"{done.rows} rows, {desk.labels} labels bought, {desk.skipped} skipped, {len(desk.failed)} failed."
+    )
+    budget = "no budget" if left is None else f"{left} left"
+    print(f"{learner.spent} labels in all, {budget}, {waiting} outstanding; {done.calls}.")
+    for note in done.notes:
+        print(note)
