@@ -11,9 +11,10 @@ import typer
 from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
+from qufur.cli.exchange import TasksFormat, rows_out
 from qufur.cli.first_table import started
 from qufur.cli.growth import grow, on_first_table
-from qufur.cli.loop import Rows, State, digest_of, files_of, locked, table, tables_at
+from qufur.cli.loop import Rows, State, digest_of, files_of, locked, tables_at
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
     ALSO,
@@ -39,6 +40,7 @@ from qufur.cli.outputs import check_answered, check_table
 from qufur.cli.predictions import shown_prediction
 from qufur.cli.target import check_target
 from qufur.errors import invalid
+from qufur.labelling.exchange import Tool
 from qufur.rules.from_budget import promise
 from qufur.tables import Batch
 from qufur.tables.embeddings import BERT
@@ -138,6 +140,7 @@ def ask(
         int | None, typer.Option(min=0, help="First: the seed of the coins; 0 by default.")
     ] = None,
     force: Force = False,
+    format: TasksFormat = None,
     json: Json = False,
 ) -> None:
     """Predict on the rows of a table and say which labels are worth buying.
@@ -179,12 +182,12 @@ def ask(
         if not force:
             check_answered(book, out)
         rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
-        wanted = _write(book, rows, out)
+        wanted = _write(book, rows, out, format)
         # Last: until then the same call makes the same file again.
         commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
     said = promise(book.learner.rule)
     notes = [*([said] if said else []), *rows.file.notes, *notes]
-    _print(book, rows.count, wanted, out, notes, json)
+    _print(book, rows.count, wanted, out, notes, format, json)
 
 
 def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Workbook:
@@ -199,10 +202,10 @@ def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Workbook
     return book
 
 
-def _write(book: Workbook, rows: Rows, out: Path) -> int:
+def _write(book: Workbook, rows: Rows, out: Path, format: Tool | None) -> int:
     """Write the rows to label with what a person needs to label them; return how many."""
     header, shown = shown_columns(book, rows)
-    with table(out, header) as write:
+    with rows_out(book, out, header, format) as write:
         count = 0
         for batch in rows:
             wanted = wanted_rows(book, batch, shown)
@@ -238,7 +241,9 @@ def _is_embedding(column: Any) -> bool:
     return getattr(column, "ndim", 1) > 1 or isinstance(column[0], list)
 
 
-def _print(book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], json: bool) -> None:
+def _print(
+    book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], format: Tool | None, json: bool
+) -> None:
     learner = book.learner
     if json:
         counts = {"left": learner.left, "outstanding": len(learner.outstanding)}
@@ -249,5 +254,6 @@ def _print(book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], 
     print(f"{learner.spent} labels bought in all, {left}, {len(learner.outstanding)} outstanding.")
     for note in notes:
         print(note)
+    fill_in = f"Fill in the column {book.target!r} and give the file to `qufur tell`."
     if wanted:
-        print(f"Fill in the column {book.target!r} and give the file to `qufur tell`.")
+        print(fill_in if format is None else f"Give the export to `qufur tell --format {format.value}`.")
