@@ -9,7 +9,7 @@ import random
 import sys
 import time
 
-LUCK = ("slow", "fail", "silent", "wrong", "skip")
+LUCK = ("slow", "hang", "fail", "silent", "wrong", "skip")
 
 
 def act(row, what):

@@ -224,7 +224,7 @@ def test_the_record_outlives_half_a_line_and_refuses_others(label, tmp_path):
 
 def test_programs_end_with_the_process(label, tmp_path):
     may = write(tmp_path / "may.csv", range(300))
-    arguments = ["label", may, *START, "--with", program(tmp_path / "log", "LH0=hang")]
+    arguments = ["label", may, *START, "--with", program(tmp_path / "log", "hang=1")]
     arguments += ["--state", tmp_path / "s.qufur"]
     process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-m", "qufur", *map(str, arguments)])
     try:

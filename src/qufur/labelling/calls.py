@@ -97,10 +97,11 @@ class Calls:
         heapq.heappush(self._waiting, (0.0, next(self._order), request, 0))
 
     @property
-    def startable(self) -> int:
-        """How many calls wait for nothing but a free place."""
+    def wants_more(self) -> bool:
+        """Whether places are free, and money is there, for more calls than wait."""
         now = time.monotonic()
-        return sum(when <= now for when, *_ in self._waiting)
+        startable = sum(when <= now for when, *_ in self._waiting)
+        return startable < self.terms.jobs - len(self._running) and self._record.affords(startable + 1)
 
     @property
     def out_of_money(self) -> bool:

@@ -75,12 +75,12 @@ class Desk:
         """
         more = True
         while more or not self.calls.over:
-            more = more and not self.calls.out_of_money
-            if more and not self.calls.startable:
+            while more and self.calls.wants_more:
                 rows = feed()
                 more = rows is not None
                 for id, item in rows or ():
                     self.add(id, item)
+            more = more and not self.calls.out_of_money
             for outcome in self.calls.collect():
                 self._take(outcome.request, outcome.label, outcome.error)
             look()
