@@ -202,6 +202,22 @@ def test_two_opinions_and_a_third_where_they_differ(label, work, tmp_path):  # n
     assert len({key for key, *_ in calls(tmp_path)}) == 24
 
 
+def test_judges_are_in_the_status_and_in_json(label, work):  # noqa: F811
+    label("--votes", 3, "--cost", "0.01", rows=range(30))
+    assert "labelling     24 calls, 0.24 spent, judges agreed on 12 of 12 rows" in work("status")[1]
+    said = json.loads(work("status", "--json")[1])["labelling"]
+    assert said == {"calls": 24, "money": 0.24, "judged_twice": 12, "agreed": 12}
+
+
+def test_money_can_be_the_budget(work, tmp_path):  # noqa: F811
+    start = START[:2] + START[4:]
+    judge = ["--with", program(tmp_path / "log"), "--votes", 2, "--cost", "0.05", "--money", "0.62"]
+    code, text = work("label", write(tmp_path / "may.csv", range(60)), *start, *judge)
+    assert code == 0, text
+    assert (len(opened(tmp_path).told), opened(tmp_path).learner.left) == (6, 0)
+    assert len(calls(tmp_path)) == 12
+
+
 def test_a_rate_is_kept(label, tmp_path):
     begin = time.monotonic()
     assert label("--rate-limit", "10/s", "--jobs", 8, rows=range(30))[0] == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from qufur.cli.label_options import (
     money_of,
     rate_of,
 )
-from qufur.cli.label_work import Done, Work, label_rows
+from qufur.cli.label_work import Done, Work, calls_in_words, counts_of, label_rows
 from qufur.cli.loop import State
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
@@ -48,7 +48,10 @@ def label(
     state: State,
     command: With,
     budget: Annotated[
-        str | None, typer.Option(metavar="LABELS", help=f"First: labels to buy: {BUDGET}.")
+        str | None,
+        typer.Option(
+            metavar="LABELS", help=f"First: labels to buy: {BUDGET}; by default what --money pays for."
+        ),
     ] = None,
     cost: Cost = "0",
     money: MoneyLimit = None,
@@ -126,23 +129,26 @@ def label(
         Terms(jobs, retries, rate_of(rate_limit)),
         timeout,
     )
-    _print(label_rows(work, quiet=json), work, json)
+    _print(label_rows(work, quiet=json), json)
 
 
-def _print(done: Done, work: Work, json: bool) -> None:
+def _print(done: Done, json: bool) -> None:
     learner, desk, journal = done.book.learner, done.desk, done.journal
-    agreed, judged = done.agreement
     left, waiting = learner.left, len(learner.outstanding)
-    counts: dict[str, Any] = {"rows": done.rows, "labels": desk.labels, "skipped": desk.skipped}
     if json:
-        counts |= {"failed": len(desk.failed), "calls": journal.calls, "money": float(journal.spent)}
-        counts |= {"judged_twice": judged, "agreed": agreed, "left": left, "outstanding": waiting}
-        show.print_json(counts | {"notes": done.notes})
+        counts = {
+            "rows": done.rows,
+            "labels": desk.labels,
+            "skipped": desk.skipped,
+            "failed": len(desk.failed),
+        }
+        standing = {"left": left, "outstanding": waiting, "notes": done.notes}
+        show.print_json(counts | counts_of(journal) | standing)
         return
     print(
         f"{done.rows} rows, {desk.labels} labels bought, {desk.skipped} skipped, {len(desk.failed)} failed."
     )
     budget = "no budget" if left is None else f"{left} left"
-    print(f"{learner.spent} labels in all, {budget}, {waiting} outstanding; {done.calls}.")
+    print(f"{learner.spent} labels in all, {budget}, {waiting} outstanding; {calls_in_words(journal)}.")
     for note in done.notes:
         print(note)

@@ -67,16 +67,6 @@ class Done:
     rows: int
     notes: list[str]
 
-    @property
-    def agreement(self) -> tuple[int, int]:
-        """Of how many rows the first two opinions are the same, and how many have two."""
-        return agreement(self.journal.opinions.values())
-
-    @property
-    def calls(self) -> str:
-        """What calls there were, in words."""
-        return calls_in_words(self.journal)
-
 
 def calls_in_words(journal: Journal) -> str:
     """Say how many calls there were, what they cost, and whether judges agree."""
@@ -85,6 +75,13 @@ def calls_in_words(journal: Journal) -> str:
     agreed, judged = agreement(journal.opinions.values())
     alike = f", judges agreed on {agreed} of {judged} rows" if judged else ""
     return f"{journal.calls} calls{cost}{limit}{alike}"
+
+
+def counts_of(journal: Journal) -> dict[str, int | float]:
+    """Return how many calls there were, what they cost, and on how many rows judges agree, of how many."""
+    agreed, judged = agreement(journal.opinions.values())
+    money = float(journal.spent)
+    return {"calls": journal.calls, "money": money, "judged_twice": judged, "agreed": agreed}
 
 
 def label_rows(work: Work, *, quiet: bool) -> Done:
@@ -114,6 +111,7 @@ def _begun(work: Work, journal: Journal, *, quiet: bool) -> tuple[Workbook, list
             received = f"none, though calls are on record in {str(journal.path)!r}"
             raise invalid("--state", "qufur label", "an existing file", received, remedy)
         full = dict.fromkeys(UNUSED) | work.said
+        full["--budget"] = work.said["--budget"] or _affordable(work)
         book, _, notes = started(work.data, full, work.columns, quiet=quiet)
         journal.remember(start)
         return book, [*notes, *on_first_table(book.encoding)]
@@ -126,6 +124,12 @@ def _begun(work: Work, journal: Journal, *, quiet: bool) -> tuple[Workbook, list
             raise invalid(name, "qufur label", allowed, repr(value), remedy)
     _, notes = grow(book, work.data, work.columns, quiet=quiet)
     return book, notes
+
+
+def _affordable(work: Work) -> str | None:
+    """Return how many labels there is money for, if all judges agree."""
+    cost, limit = work.money
+    return None if limit is None else str(int(limit // (cost * min(work.votes, 2))))
 
 
 @dataclass
