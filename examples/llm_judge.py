@@ -48,7 +48,7 @@ def judged(rule):
     learner, judge = Learner(Ridge(len(WORDS), intercept=True, label_range=(1, 5)), rule), reader(7)
     calls = agreed = twice = 0
     for part in np.array_split(np.arange(REVIEWS), PARTS):
-        bought = buy(learner, X[part], judge, jobs=8, votes=3)
+        bought = buy(learner, X[part], judge, jobs=8, votes=3, pause=0.01)
         calls, agreed, twice = calls + bought.calls, agreed + bought.agreed, twice + bought.judged_twice
         error = np.sqrt(np.mean((learner.predict(X) - stars) ** 2))
         yield learner.spent, calls * PRICE, agreed / max(twice, 1), error

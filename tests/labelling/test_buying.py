@@ -10,15 +10,9 @@ from tests.refusals import refusal
 
 from qufur import Greedy, Learner, Ridge, Softmax, Uniform, run, streams
 from qufur.labelling import buy
-from qufur.labelling import calls as calling
 
 STREAM = streams.HiddenDomains([120], [4], noise=0.1, seed=3)
 CHUNK = next(STREAM.chunks(1000))
-
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch):
-    monkeypatch.setattr(calling, "PAUSE", 0.0)
 
 
 def judge(id, x):
@@ -81,7 +75,7 @@ def test_what_fails_is_tried_again_and_else_stays_outstanding():
         return "much" if id == 5 else 0.1
 
     learner = Learner(Ridge(4), Greedy(10))
-    bought = buy(learner, CHUNK.X, moody, retries=1)
+    bought = buy(learner, CHUNK.X, moody, retries=1, pause=0)
     assert (tries[2], tries[3], tries[5]) == (2, 2, 2)
     assert learner.outstanding == (2, 5) == tuple(bought.failed)
     assert str(bought.failed[2]) == "no line"
@@ -139,7 +133,7 @@ def test_a_rate_is_kept():
         ({"jobs": 0}, "jobs of buy must be"),
         ({"votes": 0}, "votes of buy must be"),
         ({"retries": -1}, "retries + 1 of buy must be"),
-        ({"rate": 0}, "rate of buy must be above 0, got 0"),
+        ({"rate": 0}, "rate and pause of buy must be above 0, and at least 0, got 0 and 0.5"),
     ],
 )
 def test_what_cannot_be_is_refused(options, message):

@@ -16,17 +16,18 @@ from qufur.cli import execute
 from qufur.labelling.journal import Journal, journal_of
 
 JOBS, COST, MONEY, BUDGET = 4, 0.01, 1.0, 40
+KILLS = max(5, times(200))
 LUCK = ["slow=0.1", "fail=0.05", "silent=0.03", "wrong=0.03", "skip=0.05"]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked, to be there at once")
 
 
 def test_labelling_killed_at_any_moment(tmp_path):
     rng, kills, again, works = random.Random(11), 0, Counter(), 0
-    while kills < times(500):
+    while kills < KILLS:
         folder = tmp_path / str(works)
         folder.mkdir()
         works += 1
-        kills += one_work(folder, rng, times(500) - kills, again)
+        kills += one_work(folder, rng, KILLS - kills, again)
     print(f"{kills} kills in {works} works; calls made again per kill: {dict(sorted(again.items()))}")
 
 

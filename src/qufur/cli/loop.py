@@ -14,6 +14,7 @@ import typer
 from filelock import FileLock, Timeout
 
 from qufur.errors import invalid
+from qufur.labelling.journal import journal_of
 from qufur.progress import track_rows
 from qufur.tables import Batch, open_table, writers
 from qufur.tables.places import files_at
@@ -51,8 +52,8 @@ def lock_of(state: Path) -> Path:
 
 
 def files_of(state: Path) -> dict[str, Path]:
-    """Return what must not be written over: the state file, and its lock."""
-    return {"the state file": state, "its lock": lock_of(state)}
+    """Return what must not be written over: the state file, its lock, and its record of calls."""
+    return {"the state file": state, "its lock": lock_of(state), "its record of calls": journal_of(state)}
 
 
 def opened(state: Path) -> Workbook:

@@ -59,6 +59,7 @@ def buy(
     jobs: int = 1,
     votes: int = 1,
     retries: int = 2,
+    pause: float = 0.5,
     rate: float = math.inf,
 ) -> Bought:
     """Play a stream to a learner, and let a function label what it asks for.
@@ -79,8 +80,8 @@ def buy(
     votes
         How many opinions there may be: two, and more where they differ. The mean of numbers is learned, or
         the most frequent class.
-    retries
-        How often a call that failed is made again.
+    retries, pause
+        How often a call that failed is made again, and after how many seconds; twice as many each time.
     rate
         How many calls may begin per second.
 
@@ -101,11 +102,11 @@ def buy(
     counts = {"jobs": jobs, "votes": votes, "retries + 1": retries + 1}
     for name, value in counts.items():
         as_count(value, name, "buy")
-    if not rate > 0:
-        raise invalid("rate", "buy", "above 0", rate)
+    if not (rate > 0 and pause >= 0):
+        raise invalid("rate and pause", "buy", "above 0, and at least 0", f"{rate} and {pause}")
     record, inputs = _Record(), _Inputs(learner, stream)
     with _caller(labeller, jobs) as make:
-        calls = Calls(make, inputs.read, record, Terms(jobs, retries, rate))
+        calls = Calls(make, inputs.read, record, Terms(jobs, retries, rate, pause))
         mean = not learner.model.classifies
         desk = Desk(calls, _request, lambda id, item: {}, inputs.settle, votes, mean)
         try:

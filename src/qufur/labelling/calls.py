@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 from qufur.labelling.journal import Request
 
-PAUSE, LONGEST_PAUSE = 0.5, 60.0
-"""Seconds before a call is made again, twice as many each time, and at most."""
+LONGEST_PAUSE = 60.0
+"""Seconds before a call is made again, at most."""
 
 
 class CallError(ValueError):
@@ -33,11 +33,14 @@ class Terms:
         How often one is made again after it failed.
     rate
         How many begin per second at most.
+    pause
+        Seconds before one is made again; twice as many each time.
     """
 
     jobs: int = 1
     retries: int = 2
     rate: float = math.inf
+    pause: float = 0.5
 
 
 class Record(Protocol):
@@ -158,7 +161,7 @@ class Calls:
             self._record.fail(request, str(error))
             if attempt >= self.terms.retries:
                 return Outcome(request, None, error)
-            again = time.monotonic() + min(PAUSE * 2**attempt, LONGEST_PAUSE)
+            again = time.monotonic() + min(self.terms.pause * 2**attempt, LONGEST_PAUSE)
             heapq.heappush(self._waiting, (again, next(self._order), request, attempt + 1))
             return None
         self._record.end(request, answer)

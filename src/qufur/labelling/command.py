@@ -70,7 +70,7 @@ class Command:
             try:
                 yield process
             finally:
-                kill_group(process.pid)
+                kill_group(process)
                 process.wait()
                 self._guardian.release(process.pid)
 

@@ -22,7 +22,7 @@ for line in sys.stdin.buffer:
 for group in groups:
     try:
         os.killpg(group, signal.SIGKILL)
-    except OSError:
+    except (OSError, AttributeError):
         pass
 """
 
@@ -54,7 +54,9 @@ class Guardian:
             self._process.stdin.write(line)  # so short that it is written whole, whoever else writes
 
 
-def kill_group(group: int) -> None:
-    """Kill a program and all that it started."""
-    with contextlib.suppress(OSError):
-        os.killpg(group, signal.SIGKILL)
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program and, other than on Windows, all that it started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
