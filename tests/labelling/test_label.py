@@ -3,6 +3,8 @@
 import json
 import os
 import shlex
+import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -12,6 +14,7 @@ import pytest
 from tests.cli.conftest import work  # noqa: F401
 from tests.cli.test_loop import LINEAR, WIND, write
 
+from qufur.cli.label_progress import standing
 from qufur.labelling.journal import Journal, journal_of
 from qufur.workbook import Workbook
 
@@ -170,6 +173,28 @@ def test_what_cannot_be_is_said_before_anything_is_done(label, tmp_path, options
     assert not calls(tmp_path)
 
 
+def test_classes(work, tmp_path):  # noqa: F811
+    start = ["--budget", 3, "--id", "flight", "--target", "state", "--classes", "late,on time"]
+    may = write(tmp_path / "may.csv", range(20))
+    code, text = work("label", may, *start, "--with", "echo perhaps", "--retries", 0)
+    assert code == 0
+    assert "it printed 'perhaps', which is none of 'late', 'on time'. The same" in text
+    assert work("label", may, "--with", "echo on time")[0] == 0
+    assert {record.label for record in opened(tmp_path).told.values()} == {1.0}
+
+
+def test_text_is_no_number(work, tmp_path):  # noqa: F811
+    may = write(tmp_path / "may.csv", range(20))
+    text = work("label", may, "--budget", 2, "--with", "echo late", "--retries", 0)[1]
+    assert "it printed 'late', which is no number; --classes names classes. The same" in text
+
+
+def test_how_it_stands_is_one_line(label, tmp_path):
+    label("--cost", "0.5", rows=range(30))
+    book, journal = opened(tmp_path), Journal(journal_of(tmp_path / "s.qufur"))
+    assert standing(book, journal, 30).startswith("30 rows, 12 labels, 0 left, 12 calls, 6.0 spent, loss ")
+
+
 def test_what_the_work_began_with_stays(label, tmp_path):
     label(rows=range(30))
     code, text = label("--budget", 50)
@@ -238,23 +263,26 @@ def test_the_record_outlives_half_a_line_and_refuses_others(label, tmp_path):
     assert "line 27 of" in label()[1]
 
 
-def test_programs_end_with_the_process(label, tmp_path):
-    may = write(tmp_path / "may.csv", range(300))
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_programs_end_with_the_process(tmp_path, number):
+    may = write(tmp_path / "may.csv", range(60))
     arguments = ["label", may, *START, "--with", program(tmp_path / "log", "hang=1")]
     arguments += ["--state", tmp_path / "s.qufur"]
-    process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-m", "qufur", *map(str, arguments)])
-    try:
+    command = [sys.executable, "-m", "qufur", *map(str, arguments)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 60
         while not calls(tmp_path) and time.monotonic() < deadline:
             time.sleep(0.05)
         child = int((tmp_path / "log").read_text().split()[3])
         os.kill(child, 0)
-    finally:
-        os.kill(process, 9)
-        os.waitpid(process, 0)
+        process.send_signal(number)
+        complaint = process.communicate()[1]
     while is_alive(child) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_alive(child)
+    assert len(opened(tmp_path).learner.outstanding) > 0
+    if number == signal.SIGINT:
+        assert (process.returncode, complaint) == (130, "qufur: stopped; the same command goes on.\n")
 
 
 def is_alive(process):

@@ -28,6 +28,7 @@ def test_labelling_killed_at_any_moment(tmp_path):
         folder.mkdir()
         works += 1
         kills += one_work(folder, rng, KILLS - kills, again)
+    assert sum(again.values()) - again[0] >= KILLS // 4, "the kills missed the calls"
     print(f"{kills} kills in {works} works; calls made again per kill: {dict(sorted(again.items()))}")
 
 
@@ -36,9 +37,9 @@ def one_work(folder, rng, most, again):
     write(folder / "may.csv", range(400))
     kills, done = 0, False
     while not done:
-        seconds = rng.uniform(0, 1.5) if kills < most else None
+        seconds = rng.expovariate(3) if kills < most else None
         before = log_of(folder)
-        done = ran(folder, seconds)
+        done = ran(folder, seconds, at_once=rng.random() < 0.1)
         check(folder)
         if kills:
             again[repeated(before, log_of(folder))] += 1
@@ -50,8 +51,9 @@ def one_work(folder, rng, most, again):
     return kills
 
 
-def ran(folder, seconds):
-    """Let a process label, and kill it after a while; return whether it was done before."""
+def ran(folder, seconds, *, at_once):
+    """Let a process label, and kill it a while after it begins, or begins to call; return if it was done."""
+    before = size(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which do nothing here
         process = os.fork()
@@ -60,11 +62,22 @@ def ran(folder, seconds):
         os.dup2(quiet, 1)
         os._exit(labelled(folder))
     if seconds is not None:
+        while not at_once and size(folder) == before and not has_ended(process):
+            time.sleep(0.002)
         time.sleep(seconds)
         os.kill(process, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     assert code in (0, -signal.SIGKILL), (folder / "error").read_text()
     return code == 0
+
+
+def has_ended(process):
+    return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def size(folder):
+    journal = journal_of(folder / "s.qufur")
+    return journal.stat().st_size if journal.exists() else 0
 
 
 def labelled(folder):

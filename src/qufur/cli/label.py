@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,8 @@ from qufur.cli.label_options import (
     money_of,
     rate_of,
 )
-from qufur.cli.label_work import Done, Work, calls_in_words, counts_of, label_rows
+from qufur.cli.label_start import Work
+from qufur.cli.label_work import Done, calls_in_words, counts_of, label_rows
 from qufur.cli.loop import State
 from qufur.cli.model import ModelName
 from qufur.cli.options import (
@@ -129,7 +131,11 @@ def label(
         Terms(jobs, retries, rate_of(rate_limit)),
         timeout,
     )
-    _print(label_rows(work, quiet=json), json)
+    try:
+        _print(label_rows(work, quiet=json), json)
+    except KeyboardInterrupt:
+        print("qufur: stopped; the same command goes on.", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 def _print(done: Done, json: bool) -> None:

@@ -29,7 +29,9 @@ Votes = Annotated[
     ),
 ]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Calls at once.")]
-Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="After so long a call is given up.")]
+Timeout = Annotated[
+    float, typer.Option(min=0.01, metavar="SECONDS", help="After so long a call is given up.")
+]
 Retries = Annotated[int, typer.Option(min=0, metavar="N", help="How often a call that failed is made again.")]
 Rate = Annotated[
     str | None,

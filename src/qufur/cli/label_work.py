@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,45 +15,25 @@ from qufur.bookkeeping.classes import takes_classes
 from qufur.bookkeeping.corrections import retract
 from qufur.cli.ask import shown_columns, wanted_rows
 from qufur.cli.changes import commit
-from qufur.cli.columns import Columns
-from qufur.cli.first_table import started
-from qufur.cli.growth import grow, on_first_table
 from qufur.cli.label_progress import Bar
-from qufur.cli.loop import Rows, digest_of, locked, tables_at
+from qufur.cli.label_start import Work, begun
+from qufur.cli.loop import Rows, locked
 from qufur.errors import invalid
-from qufur.labelling.calls import CallError, Calls, Terms
+from qufur.labelling.calls import CallError, Calls
 from qufur.labelling.command import Command
 from qufur.labelling.desk import Desk, OutOfOrderError
 from qufur.labelling.feed import Feed, item_of
-from qufur.labelling.journal import Journal, Money, Request, journal_of
+from qufur.labelling.journal import Journal, Request, journal_of
 from qufur.labelling.votes import agreement
 from qufur.models.base import Id
 from qufur.rules.from_budget import promise
 from qufur.tables import Batch
 from qufur.tables.batch import shown
 from qufur.tables.classes import listing
-from qufur.tables.source import Source
 from qufur.workbook import Workbook
 
 SKIP = "skip"
 """What a program prints for a row that it cannot label."""
-UNUSED = ("--regularization", "--half-life", "--also", "--alpha", "--fixed-budget", "--at-random", "--burst")
-"""Options of a first table that `qufur ask` has besides."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What was said on the command line."""
-
-    data: Source
-    state: Path
-    command: str
-    columns: Columns
-    said: dict[str, Any]
-    money: Money
-    votes: int
-    terms: Terms
-    timeout: float
 
 
 @dataclass
@@ -87,49 +66,8 @@ def counts_of(journal: Journal) -> dict[str, int | float]:
 def label_rows(work: Work, *, quiet: bool) -> Done:
     """Label the rows of a table that are worth it, and those that were outstanding."""
     with locked(work.state), closing(Journal(journal_of(work.state), work.money)) as journal:
-        digests = {name: (digest_of(file), file.name) for name, file in tables_at(work.data.path).items()}
-        book, notes = _begun(work, journal, quiet=quiet)
-        table = "+".join(digest for digest, _ in digests.values())
-        if table not in book.unfinished and not _is_known(book, [digest for digest, _ in digests.values()]):
-            for digest, name in digests.values():
-                book.note_table(digest, name)
-            book.unfinished[table] = 0
-        return _label(_Bench(work, book, journal, table, quiet), notes)
-
-
-def _is_known(book: Workbook, digests: Iterable[str]) -> bool:
-    return all(digest in book.tables for digest in digests)
-
-
-def _begun(work: Work, journal: Journal, *, quiet: bool) -> tuple[Workbook, list[str]]:
-    """Return the work so far, or how it starts; what is said again must be what was said first."""
-    said = {name: value for name, value in (work.said | work.columns.fixed).items() if value is not None}
-    start = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
-    if not work.state.exists():
-        if journal.calls:
-            remedy = "Put it back, or remove the other to start anew."
-            received = f"none, though calls are on record in {str(journal.path)!r}"
-            raise invalid("--state", "qufur label", "an existing file", received, remedy)
-        full = dict.fromkeys(UNUSED) | work.said
-        full["--budget"] = work.said["--budget"] or _affordable(work)
-        book, _, notes = started(work.data, full, work.columns, quiet=quiet)
-        journal.remember(start)
-        return book, [*notes, *on_first_table(book.encoding)]
-    book = Workbook.load(work.state)
-    first = journal.start or {"--id": book.id, "--target": book.target}
-    for name, value in start.items():
-        if first.get(name) != value:
-            allowed = f"{first[name]!r} as at first" if name in first else "left out for work that has begun"
-            remedy = "`qufur budget --add` gives more." if name == "--budget" else ""
-            raise invalid(name, "qufur label", allowed, repr(value), remedy)
-    _, notes = grow(book, work.data, work.columns, quiet=quiet)
-    return book, notes
-
-
-def _affordable(work: Work) -> str | None:
-    """Return how many labels there is money for, if all judges agree."""
-    cost, limit = work.money
-    return None if limit is None else str(int(limit // (cost * min(work.votes, 2))))
+        begin = begun(work, journal, quiet=quiet)
+        return _label(_Bench(work, begin.book, journal, begin.table, quiet), begin.notes)
 
 
 @dataclass
