@@ -76,8 +76,8 @@ def has_ended(process):
 
 
 def size(folder):
-    journal = journal_of(folder / "s.qufur")
-    return journal.stat().st_size if journal.exists() else 0
+    log = folder / "log"
+    return log.stat().st_size if log.exists() else 0
 
 
 def labelled(folder):
