@@ -210,3 +210,34 @@ def test_the_text_of_a_review_is_what_is_shown(work, tmp_path):  # noqa: F811
     task = json.loads(out.read_text().splitlines()[0])
     assert task["text"] == f"good {task['meta']['review']}"
     assert list(task["meta"]) == ["review", "words", "prediction"]
+
+
+ODD = [None, 7, "x", [], [7], {}, {"a": 1}, [[1]], True, -1e300]
+
+
+@pytest.mark.parametrize("format", ["label-studio", "prodigy"])
+def test_whatever_a_file_says_is_a_label_or_one_line(asked, work, tmp_path, format):  # noqa: F811
+    out = asked(format).read_text()
+    task = (json.loads(out) if format == "label-studio" else [json.loads(line) for line in out.splitlines()])[
+        0
+    ]
+    export = tmp_path / "export.json"
+    places = ["annotations", "annotation", "result", "region", "number"]
+    for odd in ODD:
+        for place in (
+            places if format == "label-studio" else ["meta", "answer", "accept", "user_input", "label"]
+        ):
+            if format == "label-studio":
+                value = {"number": odd} if place == "number" else odd
+                region = odd if place == "region" else {"value": value}
+                annotation = (
+                    odd if place == "annotation" else {"result": odd if place == "result" else [region]}
+                )
+                content = [task | {"annotations": odd if place == "annotations" else [annotation]}]
+            else:
+                content = task | {"answer": "accept"} | {place: odd}
+            export.write_text(json.dumps(content))
+            code, text = work("tell", export, "--format", format)
+            assert code == 0 or text.count("\n") == 1, (place, odd, text)
+            if "1 labels learned" in text:
+                work("undo")

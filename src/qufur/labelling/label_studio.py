@@ -47,10 +47,15 @@ def _label(annotation: Any, columns: Columns) -> Any:
         return None
     if annotation.get("was_cancelled"):
         return SKIP
-    regions = [region for region in annotation.get("result") or () if isinstance(region.get("value"), dict)]
+    result = annotation.get("result")
+    regions = [part for part in (result if isinstance(result, list) else []) if _has_value(part)]
     regions.sort(key=lambda region: region.get("from_name") != columns.target)
     values = [region["value"][name] for region in regions for name in VALUES if name in region["value"]]
     return _single(values[0]) if values else None
+
+
+def _has_value(region: Any) -> bool:
+    return isinstance(region, dict) and isinstance(region.get("value"), dict)
 
 
 def _single(value: Any) -> Any:
