@@ -195,6 +195,13 @@ def test_how_it_stands_is_one_line(label, tmp_path):
     assert standing(book, journal, 30).startswith("30 rows, 12 labels, 0 left, 12 calls, 6.0 spent, loss ")
 
 
+def test_a_terminal_shows_it(label, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("qufur.cli.label_progress.EVERY", 0.0)
+    assert "0 left, 12 calls, 6.0 spent, loss" in " ".join(label("--cost", "0.5", rows=range(30))[1].split())
+
+
 def test_what_the_work_began_with_stays(label, tmp_path):
     label(rows=range(30))
     code, text = label("--budget", 50)

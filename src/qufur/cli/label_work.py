@@ -180,6 +180,6 @@ def _on_end(desk: Desk, bench: _Bench) -> Iterator[str]:
 
 def _out_of_order(desk: Desk, error: OutOfOrderError) -> ValueError:
     allowed = "a command that labels rows"
-    received = f"none of the last {len(desk.failed)} labelled, the last because: {error.__cause__}"
+    received = f"none of the last {desk.failures} labelled, the last because: {error.__cause__}"
     remedy = "What came before is kept; the same command goes on."
     return invalid("--with", "qufur label", allowed, received, remedy)

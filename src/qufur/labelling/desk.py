@@ -44,6 +44,13 @@ class Desk:
         How many opinions there may be on a row.
     mean
         Whether labels are numbers, of which the mean counts.
+
+    Attributes
+    ----------
+    labels, skipped, failed
+        How many rows got a label and how many were skipped; and by id, why others have none.
+    failures
+        Rows without a label since the last one with.
     """
 
     calls: Calls
@@ -55,8 +62,8 @@ class Desk:
     labels: int = 0
     skipped: int = 0
     failed: dict[Id, Exception] = field(default_factory=dict)
+    failures: int = 0
     _rows: dict[Id, _Row] = field(default_factory=dict)
-    _failures: int = 0
 
     def add(self, id: Id, item: Any) -> None:
         """Let a row be labelled."""
@@ -100,7 +107,7 @@ class Desk:
         lacking = needed(opinions, self.votes)
         if not lacking:
             del self._rows[id]
-            self._failures = 0
+            self.failures = 0
             label = verdict(opinions, mean=self.mean)
             self.labels, self.skipped = self.labels + (label is not None), self.skipped + (label is None)
             self.settle(id, label)
@@ -115,6 +122,6 @@ class Desk:
         if self._rows.pop(id, None) is None:
             return
         self.failed[id] = error
-        self._failures += 1
-        if self._failures >= max(FAILURES, self.calls.terms.jobs):
+        self.failures += 1
+        if self.failures >= max(FAILURES, self.calls.terms.jobs):
             raise OutOfOrderError from error
