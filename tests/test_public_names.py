@@ -19,7 +19,13 @@ WHY = {
     "does the work": {"Learner", "online_to_batch", "plan", "run"},
     "made or opened in a loop of one's own": {"Answer", "Answers", "Trace"},
     "caught or silenced": {"OutlierWarning"},
-    "packages whose contents users construct or call": {"hypotheses", "planning", "streams", "theory"},
+    "packages whose contents users construct or call": {
+        "hypotheses",
+        "labelling",
+        "planning",
+        "streams",
+        "theory",
+    },
 }
 FOR_CONTRIBUTORS = {"checks"}
 

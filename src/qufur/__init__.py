@@ -13,7 +13,7 @@ from qufur.run import run
 from qufur.trace import Trace
 
 if TYPE_CHECKING:
-    from qufur import hypotheses, planning, streams, theory
+    from qufur import hypotheses, labelling, planning, streams, theory
     from qufur.models import (
         ConfidenceSet,
         Converged,
@@ -44,7 +44,9 @@ else:
                 "qufur.models",
             ),
             "plan": "qufur.planning",
-            **{name: f"qufur.{name}" for name in ("hypotheses", "planning", "streams", "theory")},
+            **{
+                name: f"qufur.{name}" for name in ("hypotheses", "labelling", "planning", "streams", "theory")
+            },
         },
     )
 
@@ -74,6 +76,7 @@ __all__ = [
     "Trace",
     "Uniform",
     "hypotheses",
+    "labelling",
     "online_to_batch",
     "plan",
     "planning",

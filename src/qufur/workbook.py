@@ -110,6 +110,8 @@ class Workbook:
         The currency or % of labels that were told so.
     watch
         What is followed of the inputs, and of how the work goes.
+    unfinished
+        By digest, how many rows were asked about of tables that are asked about bit by bit.
     """
 
     learner: Learner
@@ -128,6 +130,7 @@ class Workbook:
     dialect: Dialect | None = None
     unit: str = ""
     watch: Watch = field(default_factory=Watch)
+    unfinished: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -323,7 +326,7 @@ class Workbook:
             "dialect": self.dialect and asdict(self.dialect),
             "unit": self.unit,
             "watch": watched,
-        }
+        } | ({"unfinished": self.unfinished} if self.unfinished else {})
         records = self.told.values()
         columns = [record[:4] for record in records]
         tensors |= {
@@ -378,4 +381,5 @@ class Workbook:
         book = cls(*fixed, told, own["rows"], own["tables"], known, growth, waiting, history, periods)
         book.has_rule, book.dialect, book.unit = own.get("has_rule", True), dialect, own.get("unit", "")
         book.watch = Watch.restored(own.get("watch", {}), watched, (learner.ledger.examples, learner.spent))
+        book.unfinished = own.get("unfinished", {})
         return book

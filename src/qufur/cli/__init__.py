@@ -13,6 +13,7 @@ from qufur.cli.budget import budget
 from qufur.cli.choose import choose
 from qufur.cli.data import data
 from qufur.cli.forget_label import forget_label
+from qufur.cli.label import label
 from qufur.cli.learn import learn
 from qufur.cli.outstanding import outstanding
 from qufur.cli.plan import plan
@@ -53,6 +54,7 @@ app.command()(plan)
 app.command()(choose)
 app.command()(ask)
 app.command()(tell)
+app.command()(label)
 app.command()(status)
 app.command()(predict)
 app.command()(outstanding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -14,11 +14,12 @@ from qufur.bookkeeping.first_rule import choose_rule
 from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
+from qufur.cli.exchange import TasksFormat, rows_out
 from qufur.cli.expiry import since
 from qufur.cli.first_table import SPENDING, check_first, rule_of, started
 from qufur.cli.growth import grow
 from qufur.cli.imports import few_imports, without_pandas
-from qufur.cli.loop import Rows, State, Write, digest_of, files_of, keep_dialect, locked, table, tables_at
+from qufur.cli.loop import Rows, State, digest_of, files_of, keep_dialect, locked, tables_at
 from qufur.cli.model import name_of
 from qufur.cli.options import (
     BUDGET,
@@ -34,6 +35,7 @@ from qufur.cli.options import (
     FirstId,
     FirstLabelRange,
     FirstModel,
+    FirstNew,
     FirstPenalty,
     FirstSeed,
     FirstTarget,
@@ -49,6 +51,7 @@ from qufur.cli.outputs import check_answered, check_filled_in, check_table
 from qufur.cli.periods import FirstPeriods, LaterPeriods, first_periods, promised, standing
 from qufur.cli.predictions import shown_prediction
 from qufur.cli.target import check_target
+from qufur.labelling.exchange import Tool
 from qufur.rules import Rule
 from qufur.tables import Batch
 from qufur.tables.source import Source
@@ -114,9 +117,7 @@ def ask(
     ] = None,
     label_range: FirstLabelRange = None,
     target: FirstTarget = None,
-    new: Annotated[
-        bool, typer.Option("--new", help="First: labels are yet to come, though a column has a like name.")
-    ] = False,
+    new: FirstNew = False,
     classes: FirstClasses = None,
     id: FirstId = None,
     skip: Skip = None,
@@ -134,6 +135,7 @@ def ask(
     decimal: Decimal = None,
     seed: FirstSeed = None,
     force: Force = False,
+    format: TasksFormat = None,
     json: Json = False,
 ) -> None:
     """Predict on the rows of a table and say which labels are worth buying.
@@ -190,12 +192,12 @@ def ask(
         rows = Rows(source, None if json else "Asking", text=book.encoding.text is not None, total=total)
         keep_dialect(book, source, rows.file)
         with few_imports(book.learner.model):
-            wanted = _write(book, rows, out)
+            wanted = _write(book, rows, out, format)
         # Last: until then the same call makes the same file again.
         commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
     said = promised(book)
     notes = [*([said] if said else []), *rows.file.notes, *notes]
-    _print(book, rows.count, wanted, out, notes, json)
+    _print(book, rows.count, wanted, out, notes, format, json)
 
 
 class Continued(NamedTuple):
@@ -230,42 +232,48 @@ def _expired(book: Workbook, oldest: float, out: Path, force: bool) -> int:
     return len(corrections.retract(book, corrections.asked_before(book, oldest)))
 
 
-def _write(book: Workbook, rows: Rows, out: Path) -> int:
+def _write(book: Workbook, rows: Rows, out: Path, format: Tool | None) -> int:
     """Write the rows to label with what a person needs to label them; return how many."""
+    header, shown = shown_columns(book, rows)
+    with rows_out(book, out, header, format) as write:
+        count = 0
+        for batch in rows:
+            wanted = wanted_rows(book, batch, shown)
+            write(wanted)
+            book.waiting.add(header, wanted)
+            count += len(wanted)
+        return count
+
+
+def shown_columns(book: Workbook, rows: Rows) -> tuple[list[str], list[str]]:
+    """Return the header of rows to label, and what those of its columns are called that the table has."""
     id, target = heading(book.id_column), heading(book.target)
     prediction = free("prediction", {id, target})
     shown: dict[str, str] = {}
     for name, column in rows.columns.items():
         if heading(name) not in (id, target, prediction) and not _is_embedding(column):
             shown.setdefault(heading(name), name)
-    header = [id, *shown, prediction, target]
-    with table(out, header) as write_out:
-
-        def write(wanted: Iterable[Sequence[Any]]) -> None:
-            wanted = list(wanted)
-            write_out(wanted)
-            book.waiting.add(header, wanted)
-
-        return sum(_write_batch(book, batch, list(shown.values()), write) for batch in rows)
+    return [id, *shown, prediction, target], list(shown.values())
 
 
-def _write_batch(book: Workbook, batch: Batch, shown: list[str], write: Write) -> int:
+def wanted_rows(book: Workbook, batch: Batch, shown: Sequence[str]) -> list[list[Any]]:
+    """Answer the rows of a batch; return those to label, with these columns."""
     answers = book.ask(batch)
-    places = answers.query.nonzero()[0].tolist()
     columns = [batch.columns[name] for name in shown]
-    said = [shown_prediction(answers.prediction[place]) for place in places]
-    write(
-        [answers.id[place], *(column[place] for column in columns), prediction, ""]
-        for place, prediction in zip(places, said, strict=True)
-    )
-    return len(places)
+    return [
+        [answers.id[place], *(column[place] for column in columns), said, ""]
+        for place in answers.query.nonzero()[0].tolist()
+        for said in [shown_prediction(answers.prediction[place])]
+    ]
 
 
 def _is_embedding(column: Any) -> bool:
     return getattr(column, "ndim", 1) > 1 or isinstance(column[0], list)
 
 
-def _print(book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], json: bool) -> None:
+def _print(
+    book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], format: Tool | None, json: bool
+) -> None:
     learner = book.learner
     if json:
         counts = {"left": learner.left, "outstanding": len(learner.outstanding)}
@@ -276,5 +284,6 @@ def _print(book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], 
     print(f"{learner.spent} labels bought in all, {left}, {len(learner.outstanding)} outstanding.")
     for note in notes:
         print(note)
+    fill_in = f"Fill in the column {book.target!r} and give the file to `qufur tell`."
     if wanted:
-        print(f"Fill in the column {book.target!r} and give the file to `qufur tell`.")
+        print(fill_in if format is None else f"Give the export to `qufur tell --format {format.value}`.")

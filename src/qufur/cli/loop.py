@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 
 from qufur.cli.imports import without_pandas
 from qufur.errors import invalid
+from qufur.labelling.journal import journal_of
 from qufur.progress import track_rows
 from qufur.tables import Batch, open_table, writers
 from qufur.tables.formats.base import TableFile
@@ -53,8 +54,8 @@ def lock_of(state: Path) -> Path:
 
 
 def files_of(state: Path) -> dict[str, Path]:
-    """Return what must not be written over: the state file, and its lock."""
-    return {"the state file": state, "its lock": lock_of(state)}
+    """Return what must not be written over: the state file, its lock, and its record of calls."""
+    return {"the state file": state, "its lock": lock_of(state), "its record of calls": journal_of(state)}
 
 
 def opened(state: Path) -> Workbook:

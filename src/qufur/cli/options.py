@@ -65,6 +65,18 @@ FirstTextModel = Annotated[
         help=f"First: model that reads text, or its folder; {BERT} by default. Later: let it be fetched.",
     ),
 ]
+FirstHorizon = Annotated[
+    int | None,
+    typer.Option(
+        "--horizon",
+        min=1,
+        metavar="ROWS",
+        help="First: rows the budget is for; by default this table's for a count, and any for a share.",
+    ),
+]
+FirstNew = Annotated[
+    bool, typer.Option("--new", help="First: labels are yet to come, though a column has a like name.")
+]
 FirstSeed = Annotated[
     int | None, typer.Option("--seed", min=0, help="First: the seed of the coins; 0 by default.")
 ]

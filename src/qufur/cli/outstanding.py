@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from qufur.cli import show
-from qufur.cli.loop import State, files_of, opened, table
+from qufur.cli.exchange import TasksFormat, rows_out
+from qufur.cli.loop import State, files_of, opened
 from qufur.cli.options import Json
 from qufur.cli.outputs import check_filled_in, check_table
 from qufur.models.base import Id
@@ -23,6 +24,7 @@ def outstanding(
     force: Annotated[
         bool, typer.Option("--force", help="Replace --out even if it has labels that are yet to be told.")
     ] = False,
+    format: TasksFormat = None,
     json: Json = False,
 ) -> None:
     """Write the rows whose labels are awaited, with the columns that `qufur ask` wrote."""
@@ -33,7 +35,7 @@ def outstanding(
     waiting = book.learner.outstanding
     rows = {id: book.waiting.cells(id) or _without_columns(book, id) for id in waiting}
     columns = book.waiting.columns or [heading(book.id_column), *_own_columns(book)]
-    with table(out, columns) as write:
+    with rows_out(book, out, columns, format) as write:
         write(by_column(row, columns) for row in rows.values())
     known = [at for at in map(book.waiting.asked_at, waiting) if at is not None]
     if json:

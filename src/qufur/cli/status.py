@@ -5,18 +5,20 @@ from __future__ import annotations
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from qufur.bookkeeping.shifts import shifts_of
 from qufur.bookkeeping.summary import summary
 from qufur.cli import show
+from qufur.cli.label_work import calls_in_words, counts_of
 from qufur.cli.loop import State, files_of, opened
 from qufur.cli.options import Json
 from qufur.cli.outputs import check_page
 from qufur.cli.periods import promised, standing
 from qufur.cli.target import on_telling_columns
+from qufur.labelling.journal import Journal, journal_of
 from qufur.storage.atomic import replacing
 
 
@@ -33,6 +35,7 @@ def status(
     book = opened(state)
     report = book.learner.report()
     notes = on_telling_columns(book)
+    journal = Journal(journal_of(state))
     shifts = shifts_of(book)
     details = report.text(leave_out=("new domains",))
     said = summary(book, report, shifts)
@@ -43,7 +46,9 @@ def status(
         with replacing(html) as file:
             file.write(page.encode())
     if json:
-        own = {"outstanding_ids": list(book.learner.outstanding)} | ({"notes": notes} if notes else {})
+        own: dict[str, Any] = {"outstanding_ids": list(book.learner.outstanding)}
+        own |= {"notes": notes} if notes else {}
+        own |= {"labelling": counts_of(journal)} if journal.calls else {}
         found = {"input_shifts": [asdict(shift) for shift in shifts], "summary": said}
         show.print_json(asdict(report) | own | standing(book) | found)
         return
@@ -56,6 +61,8 @@ def status(
     if waiting:
         few = ", ".join(map(str, waiting[:10])) + (", …" if len(waiting) > 10 else "")
         print(f"{'outstanding':14}{few}")
+    if journal.calls:
+        print(f"{'labelling':14}{calls_in_words(journal)}")
     if book.periods is not None:
         print(promised(book))
     for note in notes:

@@ -13,6 +13,7 @@ from qufur.bookkeeping.classes import name_classes
 from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.classes import as_classes, read_labels
+from qufur.cli.exchange import Exported, ExportFormat, exported, give_up
 from qufur.cli.loop import ROWS, State, locked, opened
 from qufur.cli.options import Decimal, Json, Separator
 from qufur.cli.target import on_telling_columns
@@ -21,6 +22,7 @@ from qufur.tables.ids_and_labels import check_once
 from qufur.tables.label_forms import LabelForms
 from qufur.tables.source import Source
 from qufur.tables.written import column_called
+from qufur.workbook import Workbook
 
 
 def tell(
@@ -41,6 +43,7 @@ def tell(
             help="Let labels be these classes, if none came yet; or name all, with new ones.",
         ),
     ] = None,
+    format: ExportFormat = None,
     sep: Separator = None,
     decimal: Decimal = None,
     json: Json = False,
@@ -55,27 +58,41 @@ def tell(
         book = opened(state)
         if classes is not None:
             name_classes(book, as_classes(classes, "qufur tell") or ())
-        names, rows, values, blank = [], [], [np.empty(0)], 0
-        forms = LabelForms(book.unit)
-        file = open_table(Source(data, sep, decimal, book.dialect))
-        for batch in file.batches(ROWS):
-            places, found = read_labels(book, forms, batch, column_called(book.target, batch))
-            called = ids(batch, column_called(book.id_column, batch))
-            names += [called[place] for place in places.tolist()]
-            rows += [batch.before + batch.row(place) for place in places.tolist()]
-            values.append(found)
-            blank += len(batch) - len(places)
-        check_once(names, rows, data.name)
+        if format is None:
+            found, notes = _of_table(book, Source(data, sep, decimal, book.dialect))
+        else:
+            found, notes = exported(book, data, format), []
         told = book.tell(
-            names, np.concatenate(values), data.name, replace=replace, accept_outliers=accept_outliers
+            found.names, found.labels, data.name, replace=replace, accept_outliers=accept_outliers
         )
-        if told.new or told.replaced or classes is not None:
+        give_up(book, found.skipped)
+        if told.new or told.replaced or found.skipped or classes is not None:
             commit(book, state, f"tell {data.name}", f"{told.new} labels learned, {told.replaced} replaced")
-    left, notes = len(book.learner.outstanding), [*file.notes, *forms.notes, *on_telling_columns(book)]
+    left, notes = len(book.learner.outstanding), [*notes, *on_telling_columns(book)]
     if json:
-        show.print_json(asdict(told) | {"blank": blank, "outstanding": left, "notes": notes})
+        counts = {"blank": found.blank, "outstanding": left}
+        given_up = {"skipped": len(found.skipped)} if format is not None else {}
+        show.print_json(asdict(told) | counts | given_up | {"notes": notes})
         return
-    print(f"{told.new} labels learned, {told.known} known before, {blank} rows without a label.")
+    print(f"{told.new} labels learned, {told.known} known before, {found.blank} rows without a label.")
+    if found.skipped:
+        print(f"{len(found.skipped)} rows were skipped; their labels are given up.")
     if told.replaced:
         print(f"{told.replaced} labels were replaced.")
     print(f"{left} labels are outstanding.", *notes, sep="\n")
+
+
+def _of_table(book: Workbook, source: Source) -> tuple[Exported, list[str]]:
+    """Return the labels of a table, and what to note of it."""
+    names, rows, values, blank = [], [], [np.empty(0)], 0
+    forms = LabelForms(book.unit)
+    file = open_table(source)
+    for batch in file.batches(ROWS):
+        places, found = read_labels(book, forms, batch, column_called(book.target, batch))
+        called = ids(batch, column_called(book.id_column, batch))
+        names += [called[place] for place in places.tolist()]
+        rows += [batch.before + batch.row(place) for place in places.tolist()]
+        values.append(found)
+        blank += len(batch) - len(places)
+    check_once(names, rows, source.name)
+    return Exported(names, np.concatenate(values), [], blank), [*file.notes, *forms.notes]

@@ -98,7 +98,7 @@ def _json_lines(text: IO[str], columns: Sequence[str]) -> Write:
 
     def write(rows: Iterable[Sequence[Any]]) -> None:
         for cells in map(_texts, rows):
-            values = [_value(cell, _NUMBER if place else _WHOLE) for place, cell in enumerate(cells)]
+            values = [number_or_text(cell, whole=not place) for place, cell in enumerate(cells)]
             text.write(json.dumps(dict(zip(names, values, strict=True)), ensure_ascii=False) + "\n")
 
     return write
@@ -109,8 +109,13 @@ def _texts(row: Sequence[Any]) -> list[str | None]:
     return [None if cell is None else str(escaped(cell)) or None for cell in row]
 
 
-def _value(cell: str | None, pattern: str) -> str | float | None:
-    is_number = cell is not None and re.fullmatch(pattern, cell)
+def number_or_text(cell: str | None, *, whole: bool) -> str | float | None:
+    """Return what is written like a number as one, if `whole` only whole numbers.
+
+    >>> [number_or_text(cell, whole=False) for cell in ("4.50", "007", "x", None)]
+    [4.5, '007', 'x', None]
+    """
+    is_number = cell is not None and re.fullmatch(_WHOLE if whole else _NUMBER, cell)
     return json.loads(cell) if cell is not None and is_number else cell
 
 

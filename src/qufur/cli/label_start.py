@@ -1,0 +1,114 @@
+"""How the work of `qufur label` starts, or goes on: the same command does both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from qufur.bookkeeping.first_rule import choose_rule
+from qufur.cli.columns import Columns
+from qufur.cli.first_table import SPENDING, rule_of, started
+from qufur.cli.growth import grow
+from qufur.cli.loop import digest_of, tables_at
+from qufur.cli.model import name_of
+from qufur.cli.periods import LaterPeriods
+from qufur.errors import invalid
+from qufur.labelling.calls import Terms
+from qufur.labelling.journal import Journal, Money
+from qufur.tables.source import Source
+from qufur.workbook import Workbook
+
+UNUSED = ("--regularization", "--half-life", "--also", *SPENDING)
+"""Options of a first table that `qufur ask` has besides."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was said on the command line."""
+
+    data: Source
+    state: Path
+    command: str
+    columns: Columns
+    said: dict[str, Any]
+    money: Money
+    votes: int
+    terms: Terms
+    timeout: float
+
+
+class Begin(NamedTuple):
+    """The work so far, the digest of the table, and what to note."""
+
+    book: Workbook
+    table: str
+    notes: list[str]
+
+
+def begun(work: Work, journal: Journal, *, quiet: bool) -> Begin:
+    """Return how the work starts, or stands; a table that is new to it is taken note of."""
+    files = list(tables_at(work.data.path).values())
+    digests = [digest_of(file) for file in files]
+    book, notes = _continued(work, journal) if work.state.exists() else _started(work, journal, quiet=quiet)
+    table = "+".join(digests)
+    if not set(digests) <= set(book.tables):
+        if work.state.exists():
+            notes = _grown(work, book, quiet=quiet)
+        for digest, file in zip(digests, files, strict=True):
+            book.note_table(digest, file.name)
+        book.unfinished[table] = 0
+    return Begin(book, table, notes)
+
+
+def _started(work: Work, journal: Journal, *, quiet: bool) -> tuple[Workbook, list[str]]:
+    if journal.calls:
+        remedy = "Put it back, or remove the other to start anew."
+        received = f"none, though calls are on record in {str(journal.path)!r}"
+        raise invalid("--state", "qufur label", "an existing file", received, remedy)
+    book, _, notes = started(work.data, _first(work), work.columns, quiet=quiet)
+    journal.remember(_said(work))
+    return book, notes
+
+
+def _first(work: Work) -> dict[str, Any]:
+    """Return the options of a first table, None where one was not given."""
+    budget = work.said["--budget"] or _affordable(work)
+    return dict.fromkeys(UNUSED) | work.said | {"--budget": budget}
+
+
+def _grown(work: Work, book: Workbook, *, quiet: bool) -> list[str]:
+    """Let the work take a further table; return what to note of it."""
+    periods = LaterPeriods(book)
+    source = replace(work.data, usual=book.dialect)
+    rows, notes = grow(book, source, work.columns, quiet=quiet, look=periods.add)
+    if not book.has_rule:
+        choose_rule(book, rule_of(_first(work) | {"--model": name_of(book.learner.model)})(rows))
+    return notes + periods.settle(book)
+
+
+def _continued(work: Work, journal: Journal) -> tuple[Workbook, list[str]]:
+    """Return the work so far; what is said again must be what was said first."""
+    book = Workbook.load(work.state)
+    first = journal.start or {"--id": book.id, "--target": book.target}
+    for name, value in _said(work).items():
+        open_yet = name in SPENDING and not book.has_rule
+        if first.get(name) != value and not open_yet:
+            allowed = f"{first[name]!r} as at first" if name in first else "left out for work that has begun"
+            remedy = "`qufur budget --add` gives more." if name == "--budget" else ""
+            raise invalid(name, "qufur label", allowed, repr(value), remedy)
+    if not book.has_rule:
+        journal.remember(_said(work))
+    return book, []
+
+
+def _said(work: Work) -> dict[str, Any]:
+    """Return the options that were given and are for a first table, as JSON has them."""
+    said = {name: value for name, value in (work.said | work.columns.fixed).items() if value is not None}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+
+
+def _affordable(work: Work) -> str | None:
+    """Return how many labels there is money for, if all judges agree."""
+    cost, limit = work.money
+    return None if limit is None else str(int(limit // (cost * min(work.votes, 2))))
