@@ -3,12 +3,12 @@
 import contextlib
 import csv
 import io
+import multiprocessing
 import os
 import random
 import signal
 import sys
 import traceback
-import warnings
 from collections import Counter
 from itertools import product
 
@@ -18,6 +18,7 @@ from tests.cli.test_soak_tables import CHANGES, without_pictures
 from tests.soak import times
 
 from qufur.cli import execute
+from qufur.figures import style
 from qufur.storage import versions
 from qufur.storage.container import digest_in
 from qufur.workbook import Workbook
@@ -26,6 +27,10 @@ START = ["--model", "ridge", "--budget", 10, "--label-range", 0, 60, "--id", "fl
 REPLAY = ["--model", "ridge", "--budget", 3, "--seeds", 1, "--target", "delay", "--json"]
 EVENTS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.chmod", "os.listdir"}
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked, to be there at once")
+if hasattr(os, "fork"):
+    # From one that has no threads: those of polars and OpenMP are not there in a fork, which waits for them.
+    PROCESSES = multiprocessing.get_context("forkserver")
+    PROCESSES.set_forkserver_preload([__name__])
 
 
 def table(folder, called, *, labelled):
@@ -62,8 +67,7 @@ def commands(folder, called, book):
     }
 
 
-def test_commands_killed_at_any_moment(work, tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.figures.style.save", without_pictures)
+def test_commands_killed_at_any_moment(work, tmp_path):
     state, rng = begun(work, tmp_path), random.Random(3)
     killed, new, moments = Counter(), Counter(), {}
     names = list(commands(tmp_path, "", Workbook.load(state)))
@@ -129,27 +133,30 @@ def killed_at(folder, state, count, name, arguments):
 
     If n is 0, or more than there are, it goes to its end, and how often it used the folder is returned.
     """
-    read, write_end = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which do nothing here
-        process = os.fork()
-    if not process:
-        try:
-            os.close(read)
-            used = kill_before(folder, count)
-            with contextlib.redirect_stdout(io.StringIO()):
-                own = [] if name in ("run", "plan") else ["--state", state]
-                execute([name, *map(str, [*own, *arguments])])
-            os.write(write_end, f"{len(used)}".encode())
-        except BaseException:
-            os.write(write_end, traceback.format_exc().encode())
-        os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read) as printed:
-        said = printed.read()
-    died = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
-    assert died or said.isdigit(), said
-    return None if died else int(said)
+    own = [] if name in ("run", "plan") else ["--state", state]
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    call = folder, count, [name, *map(str, [*own, *arguments])], sender
+    process = PROCESSES.Process(target=go, args=call)
+    process.start()
+    sender.close()
+    process.join()
+    if process.exitcode == -signal.SIGKILL:
+        return None
+    said = receiver.recv()
+    assert isinstance(said, int), said
+    return said
+
+
+def go(folder, count, arguments, sender):
+    """Run a command, and send how often it used the folder."""
+    style.save = without_pictures
+    used = kill_before(folder, count)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            execute(arguments)
+        sender.send(len(used))
+    except BaseException:
+        sender.send(traceback.format_exc())
 
 
 def kill_before(folder, count):
