@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.installed import importable
 from benchmarks.large import WRITERS, Drawn
-from benchmarks.scale import PLAIN, environment
+from benchmarks.scale import environment
 from benchmarks.text import Progress, Table
 
 ROWS, COLUMNS = 10**6, 100
@@ -34,7 +34,7 @@ def _measure(rows: int, format: str, progress: Progress) -> dict[str, Any]:
         label = WRITERS[format](path, Drawn(rows, COLUMNS))
         progress.say(f"pool: choosing from {rows:,} × {COLUMNS} from {format}")
         command = ["choose", str(path), "--skip", label, "--budget", str(BUDGET), "-o", out]
-        call = [sys.executable, "-m", "benchmarks.asking", PLAIN, *command]
+        call = [sys.executable, "-m", "benchmarks.asking", *command]
         done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True, env=environment())
         found: dict[str, Any] = json.loads(done.stdout)
         return {"format": format, "rows": rows, "megabytes": path.stat().st_size / 2**20} | found

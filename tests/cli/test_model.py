@@ -2,6 +2,7 @@
 
 import csv
 import json
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -153,8 +154,8 @@ def test_run_compares_rules_on_experts(monkeypatch, capsys, tmp_path, table):
 
 
 def test_many_rows_are_not_all_labelled(monkeypatch, capsys, tmp_path, table):
-    monkeypatch.setattr("qufur.cli.run.MOST_LABELS", 78)
-    monkeypatch.setattr("qufur.cli.run.Decision.of", lambda *_: None)
+    monkeypatch.setattr(import_module("qufur.cli.run"), "MOST_LABELS", 78)
+    monkeypatch.setattr("qufur.cli.decision.Decision.of", lambda *_: None)
     monkeypatch.setattr("qufur.cli.comparison.budget_grid", lambda *_: ({}, {}))
     monkeypatch.setattr("qufur.cli.comparison.Comparison.write", lambda *_: [])
     arguments = ["--target", "load", "--seeds", 1, "--out", tmp_path, "--json"]

@@ -186,14 +186,15 @@ def standing(loss, at_random, lead_error=0.01, constant=9.0):
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (standing(4.0, 9.0), "labels at random would have about 3: it is 33 % lower"),
-        (standing(9.0, 4.0), "labels at random would have about 2: it is 50 % higher"),
-        (standing(4.0, 4.5, lead_error=1.0), "labels at random would have about 2.12, no clear difference"),
+        (standing(4.0, 9.0), "about 3: it is 33 % lower"),
+        (standing(9.0, 4.0), "about 2: it is 50 % higher"),
+        (standing(4.0, 4.5, lead_error=1.0), "about 2.12, no clear difference"),
         (standing(4.0, None), "too few labels came to compare with labels at random"),
     ],
 )
 def test_against_labels_at_random(found, said):
-    assert said in summary(*book_of(found), [])["error"]
+    (sentence,) = [line for line in summary(*book_of(found), [])["error"] if "at random" in line]
+    assert sentence.endswith(said)
 
 
 def test_what_to_do_next():

@@ -58,7 +58,8 @@ def _against_random(standing: Standing) -> str:
     if standing.all_at_random is None:
         return "too few labels came to compare with labels at random"
     loss = max(standing.all_at_random.loss, 0.0)
-    about = f"labels at random would have about {_number(standing.in_units(loss))}"
+    # Of one expert: the lead has in it what many of them do together, which labels at random would have too.
+    about = f"one model on labels at random would have about {_number(standing.in_units(loss))}"
     if abs(standing.loss - loss) <= ERRORS * standing.all_at_random.lead_error or not loss:
         return f"{about}, no clear difference"
     share = standing.in_units(standing.loss) / standing.in_units(loss) - 1

@@ -29,6 +29,7 @@ MOST_LABELS = 5000
 FURTHER = (0.5, 1.5, 2.25, 3.4)
 """At so many times the lowest budget labels at random are tried too: for how many of them do as well."""
 ERROR_RATE = "error rate"
+FIRST = "The first row is known to all, and counts for none."
 EVERY, BOOSTED, AT_RANDOM = "every label", "at random, boosting", "Uniform"
 _REFERENCES: Grid = {
     "no labels": (lambda _, stream: Threshold(1e300), [0.0]),
@@ -131,6 +132,7 @@ class Comparison:
             if name in self.table["rule"]:
                 text.append([name, *[str(self._estimate(name, share))] * len(budgets)])
         notes = [f"{self.task.measure.capitalize()}, * the lowest. {show.averaged(seeds)}"]
+        notes += [FIRST] if self.task.known else []
         columns = [
             "labels bought",
             *(name if name.isdigit() else f"{100 * share:.3g} %" for share, name in budgets.items()),

@@ -34,6 +34,7 @@ from qufur.errors import invalid
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
 from qufur.planning.outcome import Plan
+from qufur.planning.pilot import Pilot
 from qufur.planning.search import plan as plan_budget
 from qufur.rules.from_budget import as_amount, labels_within
 from qufur.tables.classes import listing
@@ -120,20 +121,25 @@ def plan(
         steady=not linear,
         pilot=pilot,
     )
-    if pilot is not None:
-        notes.append(f"{len(pilot)} rows have labels, which tell the error to expect.")
-        if pilot.dense(found.budget):
-            notes.append(DENSE)
     heading = title(stream, data.name)
     files = _write(found, heading, out)
     if json:
-        show.print_json({"stream": heading, "notes": notes, **asdict(found), "files": files})
+        known = 0 if pilot is None else len(pilot)
+        show.print_json({"stream": heading, "notes": notes, "pilot": known, **asdict(found), "files": files})
         return
-    print(heading, *notes, sep="\n")
+    print(heading, *notes, *_on_pilot(pilot, found.budget), sep="\n")
     print(found)
     if linear or pilot is None:
         print("Scaling was taken from the whole file." if linear else AFTERWARDS)
     print(f"Written: {', '.join(files)}")
+
+
+def _on_pilot(pilot: Pilot | None, budget: int) -> list[str]:
+    """Say how many labels are there, and what they cannot tell."""
+    if pilot is None:
+        return []
+    there = f"{len(pilot)} rows have labels, which tell the error to expect."
+    return [there, DENSE] if pilot.dense(budget) else [there]
 
 
 def _refuse_classes(classes: tuple[str, ...] | None) -> None:

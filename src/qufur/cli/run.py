@@ -48,7 +48,6 @@ from qufur.streams.rest import Rest
 from qufur.tables.source import Source
 
 USUAL = ["5%", "10%", "20%", "30%"]
-FIRST = "The first row is known to all, and counts for none."
 
 
 def run(
@@ -190,7 +189,7 @@ def _file(
         lambda _: played,
         lambda stream: model_of(said, stream.dim, "qufur run", numbers),
         measure,
-        (*notes, FIRST),
+        tuple(notes),
         most_labels=math.inf if said["--model"] is ModelName.ridge else MOST_LABELS,
         loss=measure,
         usual=lambda stream: boosting(stream.dim, numbers),

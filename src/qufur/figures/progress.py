@@ -77,7 +77,7 @@ def _draw_error(panel: Any, points: Sequence[Point], name: str) -> None:
     for title, color in (("at_random", RANDOM), ("constant", "#888888")):
         there = [(point.rows, getattr(point, title)) for point in known if getattr(point, title) is not None]
         if there:
-            label = {"at_random": "labels at random, about", "constant": "a constant"}[title]
+            label = {"at_random": "one model, labels at random", "constant": "a constant"}[title]
             panel.plot(*zip(*there, strict=True), color=color, ls="--", marker=".", ms=4, label=label)
     bounded = [point for point in known if point.low is not None and point.high is not None]
     if bounded:

@@ -37,7 +37,9 @@ def write(path: str | os.PathLike[str], content: Content, load: Callable[[Conten
 def _packed(content: Content) -> bytes:
     header, tensors = content
     text = json.dumps({"digest": digest(header, tensors), **header})
-    return save_tensors(tensors, metadata={"qufur": text})
+    # Of a view safetensors would write the bytes that lie between its numbers, too.
+    whole = {name: np.require(array, requirements="C") for name, array in tensors.items()}
+    return save_tensors(whole, metadata={"qufur": text})
 
 
 def read(path: str | os.PathLike[str]) -> Content:
