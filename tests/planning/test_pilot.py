@@ -46,15 +46,33 @@ def test_more_labels_are_not_expected_to_harm():
     assert _at(points, 400).loss == pytest.approx(1.2)
 
 
-def test_rows_one_after_another_are_met_in_any_order(table):
-    """Labels that drift slowly: in their own order neighbours tell each other's label."""
-    X = np.linspace(0, 1, 3000)[:, None]
-    level = np.cumsum(np.random.default_rng(0).normal(size=3000))
-    near, far = np.arange(120), np.arange(0, 3000, 25)
-    near, far = (Pilot(places, X[places], level[places], 3000) for places in (near, far))
-    assert near.dense(120)
-    assert not far.dense(120)
-    assert not near.dense(3000)
+def walk():
+    """Labels that move slowly, with nothing else to tell them by: neighbours know each other's."""
+    hours = np.arange(3000.0)
+    return np.ones((3000, 1)), 10 * np.sin(hours / 40)
+
+
+@pytest.mark.parametrize("known", [np.arange(3000), np.arange(0, 3000, 25)], ids=["all", "a few"])
+def test_as_many_rows_are_met_as_a_budget_buys(known):
+    """With a half-life of labels the model follows the last ones; 30 labels are too far from each other."""
+    X, y = walk()
+    model = Ridge(1, label_range=(-10, 10), half_life=3)
+    (found,) = Pilot(known, X[known], y[known], 3000).expect(model, [120])
+    came = run(Learner(model, Uniform(1.0)), streams.Arrays(X[::25], y[::25])).loss.mean()
+    assert np.sqrt(found.loss) == pytest.approx(np.sqrt(came), rel=0.3)
+
+
+def test_rows_of_a_part_are_met_in_any_order():
+    X, y = walk()
+    part, whole = (Pilot(rows, X[rows], y[rows], 3000) for rows in (np.arange(300), np.arange(0, 3000, 10)))
+    assert part.local
+    assert not whole.local
+    rng = np.random.default_rng
+    assert not (np.diff(part._order(120, rng(0))) > 0).all()
+    assert len(part._order(120, rng(0))) == 300
+    assert (np.diff(whole._order(120, rng(0))) > 0).all()
+    assert len(whole._order(120, rng(0))) == 120
+    assert len(whole._order(5, rng(0))) == 24
 
 
 def test_too_few_labels_are_refused(table):

@@ -15,7 +15,7 @@ from tests.storage.test_snapshot import refused, used
 from qufur import ConfidenceSet, FisherSoftmax, KernelRidge, Learner, Paced, Ridge, Softmax, snapshot
 from qufur.hypotheses import FiniteLinear
 from qufur.models import PaperAdam
-from qufur.storage.container import digest, read
+from qufur.storage.container import digest, read, write
 
 MODELS = [
     Ridge(2),
@@ -51,6 +51,16 @@ def test_a_forged_file_that_is_right_loads(tmp_path):
     used().save(tmp_path / "learner")
     forge(tmp_path / "learner", *read(tmp_path / "learner"))
     assert same(Learner.load(tmp_path / "learner"), used())
+
+
+def test_a_view_is_written_as_what_it_shows(tmp_path):
+    table = np.arange(12.0).reshape(3, 4)
+    shown = {"column": table[:, 1], "turned": table.T, "none": np.empty((0, 2)), "one": np.array(3.0)}
+    write(tmp_path / "a", ({}, dict(shown)), lambda content: None)
+    found = read(tmp_path / "a")[1]
+    for name, array in shown.items():
+        assert found[name].shape == array.shape
+        np.testing.assert_array_equal(found[name], array)
 
 
 def test_the_digest_covers_values_names_types_shapes_and_bytes():

@@ -41,7 +41,7 @@ from qufur.tables.classes import listing
 from qufur.tables.source import Source
 
 AFTERWARDS = "The error shows as labels come; with labels in some rows, and --target, it is forecast."
-DENSE = "They are nearer to each other than rows that are bought: what changes elsewhere is in no forecast."
+LOCAL = "They are of a part of the table: what changes elsewhere is in no forecast."
 
 
 def plan(
@@ -127,19 +127,19 @@ def plan(
         known = 0 if pilot is None else len(pilot)
         show.print_json({"stream": heading, "notes": notes, "pilot": known, **asdict(found), "files": files})
         return
-    print(heading, *notes, *_on_pilot(pilot, found.budget), sep="\n")
+    print(heading, *notes, *_on_pilot(pilot), sep="\n")
     print(found)
     if linear or pilot is None:
         print("Scaling was taken from the whole file." if linear else AFTERWARDS)
     print(f"Written: {', '.join(files)}")
 
 
-def _on_pilot(pilot: Pilot | None, budget: int) -> list[str]:
+def _on_pilot(pilot: Pilot | None) -> list[str]:
     """Say how many labels are there, and what they cannot tell."""
     if pilot is None:
         return []
     there = f"{len(pilot)} rows have labels, which tell the error to expect."
-    return [there, DENSE] if pilot.dense(budget) else [there]
+    return [there, LOCAL] if pilot.local else [there]
 
 
 def _refuse_classes(classes: tuple[str, ...] | None) -> None:

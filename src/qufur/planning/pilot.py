@@ -7,9 +7,10 @@ random into two streams, and into four, tells what m/2 and m/4 cost, as thin as 
 *Between and beyond* these three points the logarithm of the loss is linear in that of the labels: it falls as
 a power of them. Beyond m nobody has measured, and standard errors grow with every octave.
 
-*Rows one after another* know each other's labels better than rows that are bought here and there. A pilot of
-rows that are nearer to each other than those that the budget buys is met in an order drawn at random, and
-what changes beyond it is in no forecast.
+*Rows one after another* know each other's labels better than rows that are bought here and there. So of a
+pilot that has more labels than the budget would buy among its rows, only as many are used, at random. If that
+leaves too few, as in the first hundred rows of a long table, they are met in an order drawn at random, and
+what changes elsewhere is in no forecast.
 
 *What it is not.* It is about labels at random at an even pace; a rule that begins faster, or chooses well,
 has less.
@@ -61,21 +62,30 @@ class Pilot:
     def __len__(self) -> int:
         return len(self.y)
 
-    def dense(self, budget: int) -> bool:
-        """Return whether its rows are nearer to each other than those that a budget buys."""
-        apart = float(np.median(np.diff(self.places))) * max(1.0, len(self) / MOST)
-        return apart < 0.5 * self.rows / budget
+    @property
+    def local(self) -> bool:
+        """Whether it says nothing about most of the table."""
+        return self._span < 0.5 * self.rows
+
+    @property
+    def _span(self) -> int:
+        return int(self.places[-1] - self.places[0]) + 1
 
     def expect(self, model: Model, budgets: Sequence[int]) -> tuple[Expected, ...]:
         """Return what to expect of every budget."""
         if len(self) < FEWEST:
             raise invalid("pilot", "plan", f"at least {FEWEST} labels", len(self))
         rng = np.random.default_rng(0)
-        order = rng.permutation(len(self))[:MOST]
-        if not self.dense(max(budgets)):
-            order.sort()
+        order = self._order(max(budgets), rng)
         points = [self._point(model, order, parts, rng) for parts in (4, 2, 1)]
         return tuple(_at(np.array(points), budget) for budget in budgets)
+
+    def _order(self, budget: int, rng: np.random.Generator) -> Ints:
+        """Return the rows to meet, about as far from each other as those that a budget buys."""
+        bought = round(budget * self._span / self.rows)
+        if self.local and bought < FEWEST:
+            return rng.permutation(len(self))[:MOST]
+        return np.sort(rng.permutation(len(self))[: min(max(bought, FEWEST), MOST)])
 
     def _point(self, model: Model, order: Ints, parts: int, rng: np.random.Generator) -> tuple[float, ...]:
         """Return labels, mean loss and its relative error of the pilot dealt out into so many streams."""
