@@ -4,7 +4,6 @@ import csv
 import json
 
 import pytest
-from tests.cli.conftest import work  # noqa: F401
 from tests.cli.test_loop import DELAY, LINEAR, write
 
 from qufur.storage.container import digest_in
@@ -49,7 +48,7 @@ def delay(task):
 
 
 @pytest.fixture
-def asked(work, tmp_path):  # noqa: F811
+def asked(work, tmp_path):
     """Return a function that asks about flights, and returns the file of tasks."""
 
     def ask(format, options=NUMBERS):
@@ -66,7 +65,7 @@ def told(tmp_path):
     return {id: record.label for id, record in Workbook.load(tmp_path / "s.qufur").told.items()}
 
 
-def test_label_studio(asked, work, tmp_path):  # noqa: F811
+def test_label_studio(asked, work, tmp_path):
     tasks = json.loads(asked("label-studio").read_text())
     assert list(tasks[0]) == ["data"]
     assert list(tasks[0]["data"]) == ["flight", "wind", "sky", "prediction"]
@@ -104,7 +103,7 @@ def test_label_studio(asked, work, tmp_path):  # noqa: F811
     assert digest_in(tmp_path / "s.qufur") == before
 
 
-def test_prodigy_numbers(asked, work, tmp_path):  # noqa: F811
+def test_prodigy_numbers(asked, work, tmp_path):
     tasks = [json.loads(line) for line in asked("prodigy").read_text().splitlines()]
     assert len(tasks) == 12
     assert tasks[0]["text"].startswith("wind: ")
@@ -119,7 +118,7 @@ def test_prodigy_numbers(asked, work, tmp_path):  # noqa: F811
     assert set(told(tmp_path).values()) == {31.5}
 
 
-def test_prodigy_choices_and_labels(asked, work, tmp_path):  # noqa: F811
+def test_prodigy_choices_and_labels(asked, work, tmp_path):
     tasks = [json.loads(line) for line in asked("prodigy", CLASSES).read_text().splitlines()]
     assert tasks[0]["options"] == [{"id": "late", "text": "late"}, {"id": "on time", "text": "on time"}]
     ids = [task["meta"]["flight"] for task in tasks]
@@ -179,7 +178,7 @@ OTHER = {"id": 3, "data": {"text": "a dog"}, "annotations": []}
         ("prodigy", None, "text of export must be a JSON object per line, got"),
     ],
 )
-def test_files_of_others_change_nothing(asked, work, tmp_path, format, content, message):  # noqa: F811
+def test_files_of_others_change_nothing(asked, work, tmp_path, format, content, message):
     asked(format)
     before = digest_in(tmp_path / "s.qufur")
     export = tmp_path / "export"
@@ -193,13 +192,13 @@ def test_files_of_others_change_nothing(asked, work, tmp_path, format, content, 
     assert digest_in(tmp_path / "s.qufur") == before
 
 
-def test_outstanding_rows_as_tasks(asked, work, tmp_path):  # noqa: F811
+def test_outstanding_rows_as_tasks(asked, work, tmp_path):
     tasks, again = asked("label-studio"), tmp_path / "again.json"
     assert work("outstanding", "-o", again, "--format", "label-studio")[0] == 0
     assert again.read_bytes() == tasks.read_bytes()
 
 
-def test_the_text_of_a_review_is_what_is_shown(work, tmp_path):  # noqa: F811
+def test_the_text_of_a_review_is_what_is_shown(work, tmp_path):
     reviews, out = tmp_path / "reviews.csv", tmp_path / "tasks.jsonl"
     with reviews.open("w", newline="") as file:
         csv.writer(file).writerows(
@@ -216,7 +215,7 @@ ODD = [None, 7, "x", [], [[1]], {"a": 1}]
 
 
 @pytest.mark.parametrize("format", ["label-studio", "prodigy"])
-def test_whatever_a_file_says_is_a_label_or_one_line(asked, work, tmp_path, format):  # noqa: F811
+def test_whatever_a_file_says_is_a_label_or_one_line(asked, work, tmp_path, format):
     out = asked(format).read_text()
     task = (json.loads(out) if format == "label-studio" else [json.loads(line) for line in out.splitlines()])[
         0

@@ -11,7 +11,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import work  # noqa: F401
 from tests.cli.test_loop import LINEAR, WIND, write
 
 from qufur.cli.label_progress import standing
@@ -27,7 +26,7 @@ def program(log, *options):
 
 
 @pytest.fixture
-def label(work, tmp_path):  # noqa: F811
+def label(work, tmp_path):
     """Return a function that labels flights with a judge, and returns the exit code and the output."""
 
     def command(*options, judge=(), rows=range(100)):
@@ -82,7 +81,7 @@ def test_one_job_is_the_loop_row_by_row(label, tmp_path):
     assert order == sorted(order)
 
 
-def test_a_second_table_and_rows_that_wait(label, work, tmp_path):  # noqa: F811
+def test_a_second_table_and_rows_that_wait(label, work, tmp_path):
     out = tmp_path / "out.csv"
     assert work("ask", write(tmp_path / "april.csv", range(200, 230)), "-o", out, *START)[0] == 0
     waiting = opened(tmp_path).learner.outstanding
@@ -173,7 +172,7 @@ def test_what_cannot_be_is_said_before_anything_is_done(label, tmp_path, options
     assert not calls(tmp_path)
 
 
-def test_classes(work, tmp_path):  # noqa: F811
+def test_classes(work, tmp_path):
     start = ["--budget", 3, "--id", "flight", "--target", "state", "--classes", "late,on time"]
     may = write(tmp_path / "may.csv", range(20))
     code, text = work("label", may, *start, "--with", "echo perhaps", "--retries", 0)
@@ -183,7 +182,7 @@ def test_classes(work, tmp_path):  # noqa: F811
     assert {record.label for record in opened(tmp_path).told.values()} == {1.0}
 
 
-def test_text_is_no_number(work, tmp_path):  # noqa: F811
+def test_text_is_no_number(work, tmp_path):
     may = write(tmp_path / "may.csv", range(20))
     text = work("label", may, "--budget", 2, "--with", "echo late", "--retries", 0)[1]
     assert "it printed 'late', which is no number; --classes names classes. The same" in text
@@ -213,7 +212,7 @@ def test_what_the_work_began_with_stays(label, tmp_path):
     assert "though calls are on record in" in label()[1]
 
 
-def test_labels_that_were_paid_for_are_not_bought_again_after_undo(label, work, tmp_path):  # noqa: F811
+def test_labels_that_were_paid_for_are_not_bought_again_after_undo(label, work, tmp_path):
     out = tmp_path / "out.csv"
     work("ask", write(tmp_path / "april.csv", range(300, 310)), "-o", out, *START)
     judge = ["--with", program(tmp_path / "log")]
@@ -227,21 +226,21 @@ def test_labels_that_were_paid_for_are_not_bought_again_after_undo(label, work, 
     assert opened(tmp_path).told.keys() == told.keys()
 
 
-def test_two_opinions_and_a_third_where_they_differ(label, work, tmp_path):  # noqa: F811
+def test_two_opinions_and_a_third_where_they_differ(label, work, tmp_path):
     code, text = label("--votes", 3, rows=range(30))
     assert code == 0
     assert "24 calls, judges agreed on 12 of 12 rows." in text
     assert len({key for key, *_ in calls(tmp_path)}) == 24
 
 
-def test_judges_are_in_the_status_and_in_json(label, work):  # noqa: F811
+def test_judges_are_in_the_status_and_in_json(label, work):
     label("--votes", 3, "--cost", "0.01", rows=range(30))
     assert "labelling     24 calls, 0.24 spent, judges agreed on 12 of 12 rows" in work("status")[1]
     said = json.loads(work("status", "--json")[1])["labelling"]
     assert said == {"calls": 24, "money": 0.24, "judged_twice": 12, "agreed": 12}
 
 
-def test_money_can_be_the_budget(work, tmp_path):  # noqa: F811
+def test_money_can_be_the_budget(work, tmp_path):
     start = START[:2] + START[4:]
     judge = ["--with", program(tmp_path / "log"), "--votes", 2, "--cost", "0.05", "--money", "0.62"]
     code, text = work("label", write(tmp_path / "may.csv", range(60)), *start, *judge)
