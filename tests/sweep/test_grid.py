@@ -13,7 +13,7 @@ from joblib import register_parallel_backend
 from joblib.parallel import BACKENDS, ThreadingBackend
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from qufur import ConfidenceSet, DomainOracle, QuFUR, Ridge, Uniform, streams
+from qufur import ConfidenceSet, DomainOracle, QuFUR, Ridge, Threshold, Uniform, streams
 from qufur.hypotheses import Finite, FiniteLinear
 from qufur.rules import Rule
 from qufur.sweep import grid as sweep_module
@@ -311,3 +311,12 @@ def test_ray_does_not_change_numbers(tmp_path):
         assert len(out.read_text().splitlines()) == 1 + 12
     finally:
         ray.shutdown()
+
+
+def test_what_is_known_is_learned_by_all_and_counts_for_none():
+    known = streams.Chunk(np.array([[1.0, 0.0]]), np.array([0.8]))
+    stream = streams.Arrays([[1.0, 0.0]] * 3, [0.8] * 3)
+    grid = {"never": (lambda _, stream: Threshold(1e300), [0.0])}
+    table = sweep(lambda _: stream, lambda _: Ridge(2, regularization=1.0), grid, seeds=[0], known=known)
+    assert table["loss"].item() == pytest.approx(3 * 0.4**2)  # half of the label, with λ = 1
+    assert (table["horizon"].item(), table["queries"].item()) == (3, 0)
