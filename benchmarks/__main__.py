@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="some seconds: proves the code, not the speed")
     parser.add_argument("--updates", type=_count, help="updates per stream of `drift`, 10^6 by default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the results")
-    parser.add_argument("--docs", action="store_true", help="also put them into docs/performance.md")
+    parser.add_argument("--docs", action="store_true", help="also put them into the manual")
     return parser
 
 

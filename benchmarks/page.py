@@ -29,7 +29,7 @@ from benchmarks.installed import importable
 from qufur.figures.style import save
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, NUMBERS = "performance.md", "benchmarks.json"
+NUMBERS, PICTURES = "studies/benchmarks.json", "figures"
 TABLES = {
     "limits": limits,
     "replay": replay,
@@ -57,7 +57,7 @@ def draw(results: dict[str, Any], folder: Path) -> list[Path]:
 
 def update(results: dict[str, Any], docs: Path = DOCS) -> list[Path]:
     """Replace the numbers of the parts that were measured, and with them tables and figures."""
-    numbers, page = docs / NUMBERS, docs / PAGE
+    numbers = docs / NUMBERS
     stored = json.loads(numbers.read_text(encoding="utf-8")) if numbers.exists() else {"versions": {}}
     for part, found in results.items():
         if part in TABLES:
@@ -67,12 +67,19 @@ def update(results: dict[str, Any], docs: Path = DOCS) -> list[Path]:
         runs = stored.setdefault("runs", {}).setdefault(ratio.work, [])
         runs[:] = [*runs, [ratio.measured, ratio.kept]][-RUNS:]
     numbers.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-    page.write_text(filled(page.read_text(encoding="utf-8"), stored), encoding="utf-8")
-    pictures = draw(results, docs)
+    pages = pages_of(docs)
+    for page in pages:
+        page.write_text(filled(page.read_text(encoding="utf-8"), stored), encoding="utf-8")
+    pictures = draw(results, docs / PICTURES)
     for path in pictures:
         if path.suffix == ".svg":
             path.unlink()
-    return [numbers, page, *(path for path in pictures if path.exists())]
+    return [numbers, *pages, *(path for path in pictures if path.exists())]
+
+
+def pages_of(docs: Path = DOCS) -> list[Path]:
+    """Return the pages that show numbers."""
+    return sorted(page for page in docs.rglob("*.md") if PLACE.search(page.read_text(encoding="utf-8")))
 
 
 def filled(source: str, stored: dict[str, Any]) -> str:

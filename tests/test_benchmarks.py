@@ -229,15 +229,14 @@ def test_ratios_are_judged():
     assert [ratio.kept for ratio in ratios.ratios({"single": [single]})] == [False, True, False]
 
 
-def test_the_page_shows_the_numbers_beside_it():
+def test_the_pages_show_the_numbers_beside_them():
     from benchmarks import page
 
-    source, stored = (
-        (page.DOCS / page.PAGE).read_text(encoding="utf-8"),
-        json.loads((page.DOCS / page.NUMBERS).read_text()),
-    )
-    assert page.filled(source, stored) == source
-    assert {place["part"] for place in page.PLACE.finditer(source)} == {"ratios", *page.TABLES}
+    sources = [found.read_text(encoding="utf-8") for found in page.pages_of()]
+    stored = json.loads((page.DOCS / page.NUMBERS).read_text())
+    assert [page.filled(source, stored) for source in sources] == sources
+    shown = [place["part"] for source in sources for place in page.PLACE.finditer(source)]
+    assert sorted(shown) == sorted(["ratios", *page.TABLES])
     assert set(stored) == {"versions", "runs", *page.TABLES}
     assert {len(runs) for runs in stored["runs"].values()} == {page.RUNS}
 
@@ -245,7 +244,7 @@ def test_the_page_shows_the_numbers_beside_it():
 def test_the_page_remembers_the_ratios_of_three_runs(tmp_path):
     from benchmarks import page
 
-    (tmp_path / page.PAGE).write_text("<!-- bench: ratios -->\n<!-- end -->\n")
+    shown = _docs(tmp_path, "<!-- bench: ratios -->\n<!-- end -->\n")
     for ratio, verdict in (
         (1.2, "| 1.20 | reached |"),
         (1.4, "| 1.20; 1.40 | 1 of 2 |"),
@@ -254,29 +253,39 @@ def test_the_page_remembers_the_ratios_of_three_runs(tmp_path):
     ):
         single = [{"dim": 768, "ratio": {"ask": ratio}, "faster_than_river": None}]
         page.update({"versions": {}, "single": single}, tmp_path)
-        assert verdict in (tmp_path / page.PAGE).read_text(encoding="utf-8")
+        assert verdict in shown.read_text(encoding="utf-8")
 
 
 def test_the_page_is_filled_part_by_part(tmp_path):
     from benchmarks import page
 
     text = "before\n<!-- bench: limits -->\nold\n<!-- end -->\nafter\n<!-- bench: scale -->\n<!-- end -->\n"
-    (tmp_path / page.PAGE).write_text(text)
+    shown = _docs(tmp_path, text)
     stored = json.loads((page.DOCS / page.NUMBERS).read_text())
     page.update({"versions": {"python": "3"}, "limits": stored["limits"]}, tmp_path)
-    first = (tmp_path / page.PAGE).read_text(encoding="utf-8")
+    first = shown.read_text(encoding="utf-8")
     assert "| d = 768 |" in first
     assert "old" not in first
     samples = [(t, 0.1 * t, 80.0) for t in range(1, 9)]
     scale = [row | {"samples": samples} for row in stored["scale"][:1]]
     page.update({"versions": {"python": "4"}, "scale": scale, "drift": []}, tmp_path)
-    second = (tmp_path / page.PAGE).read_text(encoding="utf-8")
+    second = shown.read_text(encoding="utf-8")
     assert second.startswith(first.partition("<!-- bench: scale")[0])
     assert "rows/s" in second
     numbers = json.loads((tmp_path / page.NUMBERS).read_text())
     assert numbers["versions"] == {"limits": {"python": "3"}, "scale": {"python": "4"}}
     assert "samples" not in numbers["scale"][0]
-    assert {path.name for path in tmp_path.iterdir()} == {page.PAGE, page.NUMBERS, "scale.png"}
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")}
+    assert files == {"page.md", page.NUMBERS, f"{page.PICTURES}/scale.png"}
+
+
+def _docs(folder, text):
+    """Make a manual of one page."""
+    for name in ("studies", "figures"):
+        (folder / name).mkdir()
+    shown = folder / "page.md"
+    shown.write_text(text)
+    return shown
 
 
 @pytest.mark.parametrize("dim", [16, 88])

@@ -1,6 +1,6 @@
 """The documentation is true: its code runs, its output is real, and nothing public is left out.
 
-`python tests/test_docs.py` writes the real output and help texts into the pages.
+`python tests/test_docs.py [PAGE…]` writes the real output and help texts into the pages.
 A page whose data are not here is skipped by name.
 """
 
@@ -35,7 +35,9 @@ from qufur.experiments import PARTS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+STUDIES = DOCS / "studies"
+COMMAND_LINE, PYTHON = (DOCS / "reference" / name for name in ("command-line.md", "python.md"))
+PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 FENCE = re.compile(r"(?P<comment><!--[^\n]*-->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 HELP = re.compile(r"<!-- help: (?P<command>[\w-]+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
 CLAIMS = re.compile(r"<!-- claims: (?P<names>[^\n]*) -->\n(?P<text>(?:\|[^\n]*\n)*)")
@@ -128,7 +130,7 @@ def help_text(command: str) -> str:
 
 def claims_table(names: str) -> str:
     """Return what the last full run said of the claims of some experiments."""
-    with (DOCS / "claims.csv").open(newline="", encoding="utf-8") as file:
+    with (STUDIES / "claims.csv").open(newline="", encoding="utf-8") as file:
         found = [row for row in csv.DictReader(file) if row["experiment"] in names.split()]
     columns = ("paper", "statement", "measured", "verdict")
     lines = [" | ".join(columns), " | ".join(["---"] * len(columns))]
@@ -142,7 +144,7 @@ def claims_table(names: str) -> str:
 def listing_table(name: str, place: str) -> str:
     """Return a table of an experiment, made of the runs that are kept beside the pages."""
     experiment = next(part for parts in PARTS.values() for part in parts if part.name == name)
-    listing = experiment.listings(pl.read_csv(DOCS / f"{name}.csv"))[int(place)]
+    listing = experiment.listings(pl.read_csv(STUDIES / f"{name}.csv"))[int(place)]
     lines = [listing.header, ["---"] * len(listing.header), *listing.rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -163,7 +165,7 @@ def test_claims_are_those_of_the_last_full_run():
         assert table["text"] == claims_table(table["names"])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     try:
@@ -198,7 +200,7 @@ def test_a_command_goes_on_after_a_backslash_and_is_copied_with_its_answer(tmp_p
 
 
 def test_every_command_is_documented():
-    page = (DOCS / "cli.md").read_text()
+    page = COMMAND_LINE.read_text()
     shown = {match["command"]: match["text"] for match in HELP.finditer(page)}
     assert list(shown) == list(COMMANDS)
     same_typer = MADE_WITH.search(page)["version"] == importlib.metadata.version("typer")
@@ -213,7 +215,7 @@ def _options(text: str) -> set[str]:
 
 
 def test_reference_is_complete():
-    names = {match["name"] for match in ENTRY.finditer((DOCS / "reference.md").read_text())}
+    names = {match["name"] for match in ENTRY.finditer(PYTHON.read_text())}
     public = {name for name in qufur.__all__ if name != "streams"}
     public |= {f"streams.{name}" for name in streams.__all__}
     assert public <= names
@@ -227,7 +229,7 @@ def _is_public(name: str, member: object) -> bool:
 
 
 def test_reference_names_what_exists():
-    entries = list(ENTRY.finditer((DOCS / "reference.md").read_text()))
+    entries = list(ENTRY.finditer(PYTHON.read_text()))
     assert entries
     for entry in entries:
         assert (entry["signature"] or "") == _signature(_resolve(entry["name"])), entry["name"]
@@ -256,12 +258,12 @@ def test_site_builds_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "reference.html").is_file()
+    assert (tmp_path / "reference" / "python.html").is_file()
 
 
-def rewrite() -> None:
-    """Write real output and help texts into the pages."""
-    for page in reversed(PAGES):  # docs first: the README copies from them
+def rewrite(pages: list[Path]) -> None:
+    """Write real output and help texts into pages."""
+    for page in sorted(pages, key=lambda page: page.parent == ROOT):  # the README copies from docs
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
@@ -278,7 +280,7 @@ def rewrite() -> None:
         for match in reversed(list(LISTING.finditer(source))):
             start, end = match.span("text")
             source = source[:start] + listing_table(match["name"], match["place"]) + source[end:]
-        if page.name == "cli.md":
+        if page == COMMAND_LINE:
             source = MADE_WITH.sub(f"typer {importlib.metadata.version('typer')}", source)
             for match in reversed(list(HELP.finditer(source))):
                 start, end = match.span("text")
@@ -288,4 +290,4 @@ def rewrite() -> None:
 
 
 if __name__ == "__main__":
-    rewrite()
+    rewrite([Path(name).resolve() for name in sys.argv[1:]] or PAGES)

@@ -17,7 +17,7 @@ from qufur.cli import app
 from qufur.experiments import PARTS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "paper-map.md"
+PAGE = ROOT / "docs" / "explanation" / "paper-map.md"
 QUOTED = re.compile(r"`([^`]+)`")
 HEAD = ["paper", "what it says", "code", "checked by"]
 

@@ -59,7 +59,7 @@ def choose(X: ArrayLike, budget: Any, *, known: ArrayLike | None = None, seed: i
     Labels are taken for a Gaussian process with an RBF kernel of length 1 and noise of variance 0.1, on
     inputs scaled as `Experts` scales them: squares sum up to about 1. A partial Cholesky factorisation of its
     covariance takes as its next pivot the row whose label lowers the *mean* variance of the pool most. The
-    usual pivot, the row of greatest variance (greedy log-determinant), takes outliers: docs/pool.md has
+    usual pivot, the row of greatest variance (greedy log-determinant), takes outliers: the page on pools has
     both, and says where neither helps. Labels play no part, so all rows are known before one is bought.
 
     Of a pool of more than 2000 rows, that many are drawn, or twice the budget if that is more. Beyond 2000
