@@ -24,7 +24,7 @@ places are above the threshold, the one that is so by the largest factor is take
 are not, and so on.
 
 *Choice.* Made on seeds 10 to 17 of the design streams of `experiments.shifts`, with a look at the real data;
-figures on others are in the manual (Shifts). Also tried, with thresholds that were a little lower:
+figures on others are in the manual. Also tried, with thresholds that were a little lower:
 
 - squares in place of distances: 79 to 87 % of the beginnings are found where norms differ by factors, and not
   100, with up to twice the false alarms;

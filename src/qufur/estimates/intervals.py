@@ -23,7 +23,7 @@ examples. Models go on learning and the world may drift: scores of a model that 
 intervals too wide; after a change they are too narrow until new labels fill the window. Coverage is over the
 examples, not at each x.
 
-*Also tried*, on the five tables of the study of real tables: scores relative to √(Δ + a constant). Intervals became
+*Also tried*, on five real tables: scores relative to √(Δ + a constant). Intervals became
 1 to 17 % narrower and covered 0.1 to 4 points less, on the stream that drifts as well, where they cover too
 little. `crepes` takes residuals all at once and without weights (a fork, `crepes-weighted`, has them); the
 regressors of `mapie` for time series fit the estimator themselves.

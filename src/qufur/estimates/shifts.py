@@ -17,7 +17,7 @@ but no block counts as below a hundredth of the running level. Values below a bi
 their block count as that.
 
 *Choice.* Made on the design streams of `experiments.pacing` without the adversary, and on eight whose inputs
-differ in norm, two or three seeds of each, with nine rules; figures on others are in the manual (Shifts). How s²
+differ in norm, two or three seeds of each, with nine rules; figures on others are in the manual. How s²
 is computed and used, and what zeros count, was chosen later, on two other seeds of all streams and on iid
 inputs with zeros or norms that differ by factors: there were 2 to 13 false alarms per 1000 examples before,
 with s² = 2 (log mean Δ − mean log Δ) / 7, no s²/2, and a thousandth of the largest for zeros.
