@@ -235,8 +235,8 @@ def test_the_pages_show_the_numbers_beside_them():
     sources = [found.read_text(encoding="utf-8") for found in page.pages_of()]
     stored = json.loads((page.DOCS / page.NUMBERS).read_text())
     assert [page.filled(source, stored) for source in sources] == sources
-    shown = [place["part"] for source in sources for place in page.PLACE.finditer(source)]
-    assert sorted(shown) == sorted(["ratios", *page.TABLES])
+    shown = {place["part"] for source in sources for place in page.PLACE.finditer(source)}
+    assert shown == {"ratios", *page.TABLES}
     assert set(stored) == {"versions", "runs", *page.TABLES}
     assert {len(runs) for runs in stored["runs"].values()} == {page.RUNS}
 
