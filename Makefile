@@ -10,7 +10,7 @@ test: check
 	$(BIN)/pytest -n auto --dist worksteal
 
 soak: $(VENV)/.dev
-	QUFUR_SOAK=1 $(BIN)/pytest -n auto -rP $$(grep --recursive --files-with-matches 'import times' tests --include='*.py')
+	QUFUR_SOAK=1 $(BIN)/pytest -n auto -rP $$(grep --recursive --files-with-matches 'from tests.soak import' tests --include='*.py')
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

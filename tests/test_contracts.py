@@ -1,10 +1,13 @@
 """Every promise of `qufur.checks`, for every model with every rule; and rules that break them."""
 
 import dataclasses
+import itertools
 import pickle
+from operator import itemgetter
 
 import numpy as np
 import pytest
+from tests.soak import spread
 
 from qufur import Learner, QuFUR, Ridge, checks
 from qufur.rules.spending import Spending
@@ -12,13 +15,38 @@ from qufur.rules.spending import Spending
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 
-@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("model", "rule"), list(checks.combinations()), ids=repr)
+def places():
+    """Return every model with its rules, by the numbers of both."""
+    grid, models = {}, []
+    for model, rule in checks.combinations():
+        if model not in models:
+            models.append(model)
+            rules = itertools.count()
+        grid[len(models), next(rules)] = model, rule
+    return grid
+
+
+CONTRACTS = {
+    (*place, number): pytest.param(check, *pair, id=f"{check.__name__}-{pair[0]}-{pair[1]}")
+    for place, pair in places().items()
+    for number, check in enumerate(checks.CHECKS)
+}
+
+
+@pytest.mark.parametrize(("check", "model", "rule"), spread(CONTRACTS))
 def test_contract(check, model, rule):
     check(model, rule)
 
 
-@pytest.mark.parametrize(("model", "rule"), list(checks.combinations()), ids=repr)
+@pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2)])
+def test_no_pair_is_left_out(axes):
+    tried = spread({places: places for places in CONTRACTS})
+    assert {itemgetter(*axes)(places) for places in tried} == {
+        itemgetter(*axes)(place) for place in CONTRACTS
+    }
+
+
+@pytest.mark.parametrize(("model", "rule"), spread(places()), ids=repr)
 def test_a_pickled_learner_goes_on(model, rule):
     stream = checks.shifting_stream(model)
     learner = Learner(model, rule, seed=7)

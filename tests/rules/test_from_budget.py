@@ -43,9 +43,8 @@ def bought_by_run(command, budget, folder):
 
 
 def planned(command, budget, folder):
-    return json.loads(command("plan", budget, "--target", "y", "--seeds", 2, "--out", folder, "--json"))[
-        "budget"
-    ]
+    linear = "--model", "ridge", "--target", "y"
+    return json.loads(command("plan", budget, *linear, "--seeds", 2, "--out", folder, "--json"))["budget"]
 
 
 def asked(command, budget, folder, *options):
