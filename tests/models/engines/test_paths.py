@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import DotProduct
 from tests import oracle
 from tests.oracle import Oracle
+from tests.soak import SOAK
 from threadpoolctl import threadpool_limits
 
 from qufur import (
@@ -304,7 +305,7 @@ def passing_through(form, play, in_batches):
         return choose(*arguments)
 
     @settings(
-        max_examples=form.examples,
+        max_examples=form.examples if SOAK else form.examples // 2,
         deadline=None,
         derandomize=True,
         database=None,
