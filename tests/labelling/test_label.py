@@ -157,7 +157,7 @@ def test_money_is_never_exceeded(label, tmp_path):
         (["--with", str(JUDGE.with_name("test_label.py"))], "is not executable"),
         (["--with", "'"], "--with of qufur label must be a command"),
         (["--with", ""], "--with of qufur label must be a command"),
-        (["--budget", 0], "--budget of qufur ask must be a whole number of labels of at least 1"),
+        (["--budget", 0], "--budget of qufur label must be a whole number of labels of at least 1"),
         (["--money", 3], "--cost of qufur label must be given with --money"),
         (["--cost", 1, "--money", 0], "--money of qufur label must be at least --cost, 1, got 0"),
         (["--cost", "much"], "--cost of qufur label must be an amount of money such as 0.02"),

@@ -178,7 +178,7 @@ def ask(
                 choose_rule(book, rule(total))
             notes += periods.settle(book)
         else:
-            book, total, notes = started(source, first, columns, quiet=json)
+            book, total, notes = started("qufur ask", source, first, columns, quiet=json)
         for digest, name in digests:
             book.note_table(digest, name)
         if oldest is not None:
@@ -222,7 +222,9 @@ def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Continue
     periods = first_periods(first, book.target)
     if periods is not None:
         return Continued(book, periods.rule, periods)
-    return Continued(book, rule_of(first | {"--model": name_of(book.learner.model)}), LaterPeriods(book))
+    return Continued(
+        book, rule_of("qufur ask", first | {"--model": name_of(book.learner.model)}), LaterPeriods(book)
+    )
 
 
 def _expired(book: Workbook, oldest: float, out: Path, force: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from qufur.bookkeeping.first_rule import NONE_YET
@@ -32,14 +33,14 @@ class Start(NamedTuple):
 
 
 def started(
-    data: Source, said: dict[str, Any], columns: Columns, *, labelled: bool = False, quiet: bool
+    command: str, data: Source, said: dict[str, Any], columns: Columns, *, labelled: bool = False, quiet: bool
 ) -> Start:
     """Return how the work starts.
 
     Parameters
     ----------
-    data
-        The table.
+    command, data
+        What the command is called, and the table.
     said, columns
         The options by name, None where one was not given, and what was said of columns.
     labelled
@@ -47,13 +48,12 @@ def started(
     quiet
         Whether no progress is shown.
     """
-    command = "qufur learn" if labelled else "qufur ask"
     # What can be wrong with these is said before a long table is looked at.
     classes = as_classes(said["--classes"], command)
     check_model(said, command, classes)
     target = said["--target"] or "label"
     periods = None if labelled else first_periods(said, target)
-    rule = None if labelled else rule_of(said) if periods is None else periods.rule
+    rule = None if labelled else rule_of(command, said) if periods is None else periods.rule
     # Estimators of the same name are for numbers or for classes, which only the table may say.
     model = model_of(said | {"--also": None}, 1, command, classes)
     columns.check(command)
@@ -66,7 +66,7 @@ def started(
     else:
         aside = {said["--id"], *(columns.skip or ()), *rows.file.aside()}
         inputs = [name for name in names if name == target or name not in aside]
-        check_new(target, inputs, data.name, new=bool(said["--new"]))
+        check_new(command, target, inputs, data.name, new=bool(said["--new"]))
     there = target if target in names else None
     if periods is not None:
         rows.watch(periods.add)
@@ -87,42 +87,41 @@ def check_first(said: dict[str, Any], command: str) -> None:
             raise invalid(name, command, "left out once the state file is there", repr(value), remedy)
 
 
-def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
+def rule_of(command: str, said: dict[str, Any]) -> Callable[[int], Rule]:
     """Return the rule as a function of how many rows the first table has: what a count is for by default.
 
     More tables may come, so a share is of `--horizon` rows, and without that a rate.
 
     >>> names = ["--model", "--budget", "--alpha", "--fixed-budget", "--at-random", "--horizon", "--burst"]
     >>> options = dict.fromkeys(names)
-    >>> rule_of(options | {"--budget": "50"})(1000)
+    >>> rule_of("qufur ask", options | {"--budget": "50"})(1000)
     Steady(budget=50, horizon=1000, burst=10.0)
-    >>> rule_of(options | {"--budget": "5%", "--at-random": True})(1000)
+    >>> rule_of("qufur ask", options | {"--budget": "5%", "--at-random": True})(1000)
     Uniform(rate=0.05, budget=None)
     """
-    check_for_ridge(
-        said["--model"], "qufur ask", {name: said[name] for name in ("--alpha", "--fixed-budget")}
-    )
-    horizon, alpha, budget = said["--horizon"], said["--alpha"], _amount(said, "--budget")
-    fixed = _amount(said, "--fixed-budget")
+    check_for_ridge(said["--model"], command, {name: said[name] for name in ("--alpha", "--fixed-budget")})
+    left_out = partial(_check_left_out, command, said)
+    horizon, alpha, budget = said["--horizon"], said["--alpha"], _amount(command, said, "--budget")
+    fixed = _amount(command, said, "--fixed-budget")
     if said["--at-random"]:
-        _check_left_out("--at-random", said, "--alpha", "--fixed-budget", "--burst")
+        left_out("--at-random", "--alpha", "--fixed-budget", "--burst")
     if horizon is not None or not isinstance(budget, float):
-        _check_left_out("a count of labels, which --horizon makes of a share", said, "--burst")
+        left_out("a count of labels, which --horizon makes of a share", "--burst")
     if fixed is not None:
-        _check_left_out("--fixed-budget", said, "--budget", "--alpha")
+        left_out("--fixed-budget", "--budget", "--alpha")
         return lambda rows: FixedBudget(labels_of(fixed, horizon or rows), horizon or rows)
     if alpha is not None and not isinstance(budget, float):
-        _check_left_out("--alpha", said, "--horizon")
+        left_out("--alpha", "--horizon")
     if budget is None and alpha is None:
         remedy = "--per can take its place, and with --model ridge --alpha or --fixed-budget."
-        raise invalid("--budget", "qufur ask", "given for the first table", "none", remedy)
+        raise invalid("--budget", command, "given for the first table", "none", remedy)
 
     def spend(rows: int | None) -> Rule:
         rule = rule_from_budget(
             budget,
             alpha,
             rows=rows,
-            owner="qufur ask",
+            owner=command,
             parameter="--budget",
             remedy="--horizon says how many.",
             steady=is_experts(said),
@@ -136,11 +135,11 @@ def rule_of(said: dict[str, Any]) -> Callable[[int], Rule]:
     return lambda rows: rule
 
 
-def _amount(said: dict[str, Any], name: str) -> int | float | None:
-    return None if said[name] is None else as_amount(said[name], "qufur ask", name)
+def _amount(command: str, said: dict[str, Any], name: str) -> int | float | None:
+    return None if said[name] is None else as_amount(said[name], command, name)
 
 
-def _check_left_out(beside: str, said: dict[str, Any], *others: str) -> None:
+def _check_left_out(command: str, said: dict[str, Any], beside: str, *others: str) -> None:
     for name in others:
         if said[name] is not None:
-            raise invalid(name, "qufur ask", f"left out with {beside}", said[name])
+            raise invalid(name, command, f"left out with {beside}", said[name])

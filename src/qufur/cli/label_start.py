@@ -66,7 +66,7 @@ def _started(work: Work, journal: Journal, *, quiet: bool) -> tuple[Workbook, li
         remedy = "Put it back, or remove the other to start anew."
         received = f"none, though calls are on record in {str(journal.path)!r}"
         raise invalid("--state", "qufur label", "an existing file", received, remedy)
-    book, _, notes = started(work.data, _first(work), work.columns, quiet=quiet)
+    book, _, notes = started("qufur label", work.data, _first(work), work.columns, quiet=quiet)
     journal.remember(_said(work))
     return book, notes
 
@@ -83,7 +83,9 @@ def _grown(work: Work, book: Workbook, *, quiet: bool) -> list[str]:
     source = replace(work.data, usual=book.dialect)
     rows, notes = grow(book, source, work.columns, quiet=quiet, look=periods.add)
     if not book.has_rule:
-        choose_rule(book, rule_of(_first(work) | {"--model": name_of(book.learner.model)})(rows))
+        choose_rule(
+            book, rule_of("qufur label", _first(work) | {"--model": name_of(book.learner.model)})(rows)
+        )
     return notes + periods.settle(book)
 
 

@@ -101,7 +101,7 @@ def learn(
             total, notes = grow(book, source, columns, quiet=json)
         else:
             said = first | {"--classes": classes}
-            book, total, notes = started(source, said, columns, labelled=True, quiet=json)
+            book, total, notes = started("qufur learn", source, said, columns, labelled=True, quiet=json)
         for file in tables_at(data).values():
             book.note_table(digest_of(file), file.name)
         rows = Rows(source, None if json else "Reading", text=book.encoding.text is not None, total=total)

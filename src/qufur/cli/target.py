@@ -25,13 +25,14 @@ def check_target(id: str | None, target: str, command: str = "qufur ask") -> Non
         raise invalid("--target", command, "another column than --id", repr(target))
 
 
-def check_new(target: str, columns: Iterable[str], file: str, *, new: bool) -> None:
+def check_new(command: str, target: str, columns: Iterable[str], file: str, *, new: bool) -> None:
     """Refuse a column of labels that is not in the first table where another one may have been meant.
 
     Parameters
     ----------
-    target, columns, file
-        The column of labels, and the other columns of the table: those that would be inputs.
+    command, target, columns, file
+        What the command is called, the column of labels, and the other columns of the table: those that
+        would be inputs.
     new
         Whether somebody said that labels are yet to come.
     """
@@ -39,7 +40,7 @@ def check_new(target: str, columns: Iterable[str], file: str, *, new: bool) -> N
     if target in names:
         if new:
             received = f"{target!r}, which {file} has"
-            raise invalid("--target", "qufur ask", "a new column with --new", received, "Leave --new out.")
+            raise invalid("--target", command, "a new column with --new", received, "Leave --new out.")
         return
     meant = next((name for name in names if _is_near(name, target)), None)
     meant = meant or next((name for name in names if heading(name).lower() in USUAL), None)
@@ -48,7 +49,7 @@ def check_new(target: str, columns: Iterable[str], file: str, *, new: bool) -> N
         remedy = (
             f"Give --target {meant}; or --new if labels are yet to come, and --skip {meant} if it has them."
         )
-        raise invalid("--target", "qufur ask", f"a column of {file}, or --new", received, remedy)
+        raise invalid("--target", command, f"a column of {file}, or --new", received, remedy)
 
 
 def _is_near(one: str, other: str) -> bool:
