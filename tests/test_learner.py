@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from tests.refusals import refusal
 from tests.same import same, same_content
+from tests.soak import spread
 
 from qufur import (
     Answer,
@@ -376,8 +377,14 @@ def combinations():
     return [(model, rule) for model, rule in pairs if model == first_model or rule in first_rules]
 
 
-@pytest.mark.parametrize("moment", moments(), ids=lambda moment: moment.__name__)
-@pytest.mark.parametrize(("model", "rule"), combinations(), ids=repr)
+SAVED = {
+    (number, place): pytest.param(*pair, moment, id=f"{pair[0]}-{pair[1]}-{moment.__name__}")
+    for number, pair in enumerate(combinations())
+    for place, moment in enumerate(moments())
+}
+
+
+@pytest.mark.parametrize(("model", "rule", "moment"), spread(SAVED, 3))
 def test_save_and_load_continue_to_the_bit(tmp_path, model, rule, moment):
     learner = Learner(model, rule, seed=9)
     moment(learner)
