@@ -30,7 +30,7 @@ FURTHER = (0.5, 1.5, 2.25, 3.4)
 """At so many times the lowest budget labels at random are tried too: for how many of them do as well."""
 ERROR_RATE = "error rate"
 FIRST = "The first row is known to all, and counts for none."
-EVERY, BOOSTED, AT_RANDOM = "every label", "at random, boosting", "Uniform"
+EVERY, BOOSTED, AT_RANDOM, FIRST_ROWS = "every label", "at random, boosting", "Uniform", "Greedy"
 _REFERENCES: Grid = {
     "no labels": (lambda _, stream: Threshold(1e300), [0.0]),
     EVERY: (lambda _, stream: Greedy(stream.horizon), [1.0]),

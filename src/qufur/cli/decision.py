@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from qufur.cli.comparison import AT_RANDOM, BOOSTED, Comparison
+from qufur.cli.comparison import AT_RANDOM, BOOSTED, FIRST_ROWS, Comparison
 from qufur.experiments.statistics import Interval, jackknife, ratio
 from qufur.sweep.equal_error import LEAST, labels_ratio, reaches
 
@@ -27,6 +27,8 @@ class Decision:
         How many labels fewer it needs for the same error, as a share of theirs; negative if more.
     exact
         Whether labels at random were seen to have the same error: else it is a bound.
+    first_rows
+        The loss of the same model on the labels of the first rows, over that of the rule.
     boosting, constant
         The loss of histogram boosting on labels at random, and of the best constant, over that of the rule.
     """
@@ -35,6 +37,7 @@ class Decision:
     loss_ratio: Interval
     labels_saved: Interval
     exact: bool
+    first_rows: Interval
     boosting: float
     constant: float
 
@@ -46,24 +49,26 @@ class Decision:
         tried = table.filter(table["rule"] == AT_RANDOM)["parameter"].unique().sort().to_list()
         runs = np.stack([ours, *(found.runs(AT_RANDOM, other) for other in tried)], axis=1)
         more = jackknife(labels_ratio, runs)
-        losses = np.column_stack([ours[:, 1], theirs[:, 1]])
+        losses = np.column_stack([runs[:, 1] for runs in (ours, theirs, found.runs(FIRST_ROWS, share))])
         losses = np.maximum(losses, max(1e-9 * losses.max(), LEAST[1]))  # no loss at all has no ratio
         loss = losses[:, 0].mean()
         return cls(
             rule,
-            jackknife(ratio, losses),
+            jackknife(ratio, losses[:, :2]),
             Interval(*(1 - math.exp(-part) for part in (more.value, more.low, more.high))),
             reaches(runs),
+            jackknife(ratio, losses[:, [2, 0]]),
             float(found.runs(BOOSTED, share)[:, 1].mean() / loss),
             float(found.constant / loss),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything under its name."""
-        parts = {"loss_ratio": self.loss_ratio, "labels_saved": self.labels_saved}
-        intervals = {name: [part.value, part.low, part.high] for name, part in parts.items()}
-        others = {"exact": self.exact, "boosting": self.boosting, "constant": self.constant}
-        return {"rule": self.rule, **intervals, **others}
+        return {
+            field.name: [part.value, part.low, part.high] if isinstance(part, Interval) else part
+            for field in fields(self)
+            for part in (getattr(self, field.name),)
+        }
 
     def sentence(self, budget: str, command: str) -> str:
         """Say it, with the command to go on with."""
@@ -88,6 +93,9 @@ class Decision:
             return f"The best constant has {part}: with so few labels the columns say nothing. "
         if self.boosting < 1:
             return f"Boosting alone, on labels at random, has {self.boosting:.2f} of its loss. "
+        if self.first_rows.high < 1:
+            part = f"{self.first_rows.value:.2f} of its loss"
+            return f"Labels of the first rows alone have {part}: nothing here changed much later. "
         return ""
 
 
