@@ -56,17 +56,11 @@ def ratios(results: dict[str, Any]) -> list[Ratio]:
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Return them all in one table, with those of earlier runs that are kept beside the results."""
+    """Return them all in one table, judged by the earlier runs too that are kept beside the results."""
     found, runs = ratios(results), results.get("runs", {})
-    told = [runs.get(r.work, [[r.measured, r.kept]]) for r in found]
+    kept = [[kept for _, kept in runs.get(r.work, [[r.measured, r.kept]])] for r in found]
     rows = [
-        [
-            r.work,
-            r.to_hold,
-            "; ".join(measured for measured, _ in values),
-            _verdict([kept for _, kept in values]),
-        ]
-        for r, values in zip(found, told, strict=True)
+        [r.work, r.to_hold, r.measured, _verdict(verdicts)] for r, verdicts in zip(found, kept, strict=True)
     ]
     why = next((r["no_compiled"] for r in results.get("replay", [])), None)
     note = f"Left out: replay, d = 88, {NAMES['compiled']}: {why}." if why else ""

@@ -236,7 +236,7 @@ def test_the_pages_show_the_numbers_beside_them():
     stored = json.loads((page.DOCS / page.NUMBERS).read_text())
     assert [page.filled(source, stored) for source in sources] == sources
     shown = {place["part"] for source in sources for place in page.PLACE.finditer(source)}
-    assert shown == {"ratios", *page.TABLES}
+    assert {"ratios"} < shown <= {"ratios", *page.TABLES}
     assert set(stored) == {"versions", "runs", *page.TABLES}
     assert {len(runs) for runs in stored["runs"].values()} == {page.RUNS}
 
@@ -247,7 +247,7 @@ def test_the_page_remembers_the_ratios_of_three_runs(tmp_path):
     shown = _docs(tmp_path, "<!-- bench: ratios -->\n<!-- end -->\n")
     for ratio, verdict in (
         (1.2, "| 1.20 | reached |"),
-        (1.4, "| 1.20; 1.40 | 1 of 2 |"),
+        (1.4, "| 1.40 | 1 of 2 |"),
         (1.5, "1.50 | 1 of 3 |"),
         (1.6, "1.60 | short |"),
     ):

@@ -40,7 +40,12 @@ COMMAND_LINE, PYTHON = (DOCS / "reference" / name for name in ("command-line.md"
 PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 FENCE = re.compile(r"(?P<comment><!--[^\n]*-->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 HELP = re.compile(r"<!-- help: (?P<command>[\w-]+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
-CLAIMS = re.compile(r"<!-- claims: (?P<names>[^\n]*) -->\n(?P<text>(?:\|[^\n]*\n)*)")
+CLAIMS = re.compile(
+    r"<!-- (?P<which>claims|open claims|ratio claims): (?P<names>[^\n]*) -->\n(?P<text>(?:\|[^\n]*\n)*)"
+)
+RATIO_CLAIM = re.compile(r"(?P<what>.*) is (?P<order>lower|higher) than with (?P<rival>\w+) queries")
+SHARES = ("5%", "20%", "50%")  # of the five that claims are about: more columns would not fit
+RATIO = re.compile(r"(?P<ratio>[\d.]+) ± (?P<error>[\d.]+) at (?P<share>\d+%)")
 LISTING = re.compile(r"<!-- listing: (?P<name>[\w-]+) (?P<place>\d) -->\n(?P<text>(?:\|[^\n]*\n)*)")
 MADE_WITH = re.compile(r"typer (?P<version>\d+(\.\d+)*)")
 ENTRY = re.compile(r"^- `(?P<name>[\w.]+)(?P<signature>\(.*?\))?`", re.M)
@@ -128,17 +133,44 @@ def help_text(command: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in result.stdout.strip().splitlines())
 
 
-def claims_table(names: str) -> str:
-    """Return what the last full run said of the claims of some experiments."""
+def claims_table(which: str, names: str) -> str:
+    """Return what the last full run said of the claims of some experiments.
+
+    Of "open claims" only those that do not hold or are undecided are listed, and the others counted. "Ratio
+    claims" compare losses at equal numbers of labels, which become columns.
+    """
     with (STUDIES / "claims.csv").open(newline="", encoding="utf-8") as file:
         found = [row for row in csv.DictReader(file) if row["experiment"] in names.split()]
-    columns = ("paper", "statement", "measured", "verdict")
-    lines = [" | ".join(columns), " | ".join(["---"] * len(columns))]
     for row in found:
-        verdict = row["verdict"] if row["verdict"] == "holds" else f"**{row['verdict']}**"
-        cells = [row[name].replace("*", r"\*") for name in columns[:-1]]
-        lines.append(" | ".join([*cells, verdict]))
-    return "".join(f"| {line} |\n" for line in lines)
+        row["verdict"] = row["verdict"] if row["verdict"] == "holds" else f"**{row['verdict']}**"
+    if which == "ratio claims":
+        return _table([_ratios(row) for row in found])
+    if which == "claims":
+        return _table([_cells(row) for row in found])
+    still_open = [_cells(row) for row in found if row["verdict"] != "holds"]
+    return _table([*still_open, {"statement": f"{len(found) - len(still_open)} more", "verdict": "hold"}])
+
+
+def _cells(row: dict[str, str]) -> dict[str, str]:
+    columns = ("paper", "statement", "measured", "verdict")
+    return {name: row[name].replace("*", r"\*") if name != "verdict" else row[name] for name in columns}
+
+
+def _ratios(row: dict[str, str]) -> dict[str, str]:
+    claim = RATIO_CLAIM.match(row["statement"])
+    exception = "" if claim["order"] == "lower" else f" ({claim['order']})"
+    claimed = {"loss": claim["what"], "lower than": claim["rival"] + exception}
+    ratios = {one["share"]: f"{one['ratio']} ±{one['error']}" for one in RATIO.finditer(row["measured"])}
+    return claimed | {share: ratios.get(share, "") for share in SHARES} | {"verdict": row["verdict"]}
+
+
+def _table(rows: list[dict[str, str]]) -> str:
+    lines = [
+        list(rows[0]),
+        ["---"] * len(rows[0]),
+        *([row.get(name, "") for name in rows[0]] for row in rows),
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def listing_table(name: str, place: str) -> str:
@@ -146,7 +178,7 @@ def listing_table(name: str, place: str) -> str:
     experiment = next(part for parts in PARTS.values() for part in parts if part.name == name)
     listing = experiment.listings(pl.read_csv(STUDIES / f"{name}.csv"))[int(place)]
     lines = [listing.header, ["---"] * len(listing.header), *listing.rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines).replace(" ± ", " ±")  # so that columns fit
 
 
 def test_listings_are_those_of_the_runs():
@@ -162,7 +194,24 @@ def test_claims_are_those_of_the_last_full_run():
     claiming = {experiment.name for part in PARTS.values() for experiment in part}
     assert named == claiming - {"fig2"}  # which is a picture
     for table in tables:
-        assert table["text"] == claims_table(table["names"])
+        assert table["text"] == claims_table(table["which"], table["names"])
+
+
+def test_open_claims_are_all_but_those_that_hold():
+    everything, still_open = (
+        claims_table(which, "fig1 kernel").splitlines() for which in ("claims", "open claims")
+    )
+    kept = [row for row in everything if not row.endswith("| holds |")]
+    assert still_open == [*kept, f"|  | {len(everything) - len(kept)} more |  | hold |"]
+
+
+def test_ratio_claims_have_numbers_and_verdicts_of_the_claims():
+    claims, ratios = (claims_table(which, "fig4").splitlines() for which in ("claims", "ratio claims"))
+    assert ratios[0] == "| loss | lower than | 5% | 20% | 50% | verdict |"
+    assert [row.split(" | ")[-1] for row in ratios] == [row.split(" | ")[-1] for row in claims]
+    for claim, row in zip(claims[2:], ratios[2:], strict=True):
+        numbers = [number.replace("±", "± ") for number in re.findall(r"[\d.]+ ±[\d.]+", row)]
+        assert all(f"{number} at {share}" in claim for number, share in zip(numbers, SHARES, strict=True))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -276,7 +325,7 @@ def rewrite(pages: list[Path]) -> None:
             source = source[: output.start] + output.real + source[output.end :]
         for match in reversed(list(CLAIMS.finditer(source))):
             start, end = match.span("text")
-            source = source[:start] + claims_table(match["names"]) + source[end:]
+            source = source[:start] + claims_table(match["which"], match["names"]) + source[end:]
         for match in reversed(list(LISTING.finditer(source))):
             start, end = match.span("text")
             source = source[:start] + listing_table(match["name"], match["place"]) + source[end:]
