@@ -1,6 +1,7 @@
 """The command line, as a user meets it."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -97,10 +98,12 @@ def test_numbers_too_large_to_be_squared(monkeypatch, capsys, tmp_path, table, c
 
 
 def test_run_on_the_synthetic_stream(monkeypatch, capsys, tmp_path):
-    assert qufur(monkeypatch, "run", "--seeds", 1, "--budget", "10%", "--out", tmp_path) == 0
+    assert qufur(monkeypatch, "run", "--seeds", 2, "--budget", "10%", "--out", tmp_path) == 0
     text = capsys.readouterr().out
     assert "20 hidden domains" in text
     assert "DomainOracle" in text
+    # The stream of every seed has its own length, and only this rule leaves budget over.
+    assert re.findall(r"(\w+) bought only", text) == ["FixedBudget"]
 
 
 def gone(seed):

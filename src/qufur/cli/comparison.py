@@ -149,10 +149,12 @@ class Comparison:
     def _unspent(self, rules: Iterable[str], shares: Sequence[float]) -> list[str]:
         """Say of rules that leave budget over how much of it they bought."""
         notes = []
-        rows = self.task.stream(0).horizon
         for rule in rules:
-            bought = {share: self.runs(rule, share)[:, 0] for share in shares}
-            spent = [labels.mean() / (share * rows) for share, labels in bought.items() if len(labels)]
+            ran = self.table.filter(self.table["rule"] == rule)
+            tried = [(share, ran.filter(ran["parameter"] == share)) for share in shares]
+            spent = [
+                runs["queries"].sum() / (share * runs["horizon"].sum()) for share, runs in tried if len(runs)
+            ]
             if min(spent) < 0.95:
                 notes.append(
                     f"{rule} bought only {', '.join(f'{part:.0%}' for part in spent)} of its budgets."
