@@ -21,8 +21,8 @@ class Refit(Committee):
 
     It is fitted when there are 15 % more labels, or the stream is an eighth longer and there are new ones.
     Inputs reach it as they come; put what it needs before it in a pipeline. The Δ that labels are bought by
-    is that of a linear model on scaled inputs: what is new is worth a label whatever the estimator is.
-    The other parameters are those of `Experts`.
+    is that of `Experts`: for numbers what is new is worth a label, whatever the estimator is; for classes,
+    what it is in doubt about. The other parameters are those of `Experts`.
 
     Parameters
     ----------
