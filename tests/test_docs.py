@@ -154,6 +154,12 @@ def test_listings_are_those_of_the_runs():
         assert table["text"] == listing_table(table["name"], table["place"])
 
 
+@pytest.mark.parametrize("study", ["real-numbers", "real-classes"])
+def test_the_advice_has_the_numbers_of_the_studies(study):
+    *_, mean = listing_table(study, "0").splitlines()
+    assert mean.split(" | ")[2] in (DOCS / "how-to" / "choose-a-model.md").read_text()
+
+
 def test_claims_are_those_of_the_last_full_run():
     tables = [table for page in PAGES for table in CLAIMS.finditer(page.read_text())]
     named = {name for table in tables for name in table["names"].split()}
