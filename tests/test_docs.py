@@ -6,7 +6,6 @@ A page whose data are not here is skipped by name.
 
 import contextlib
 import csv
-import importlib
 import importlib.metadata
 import inspect
 import io
@@ -28,7 +27,6 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import qufur
-from qufur import streams
 from qufur.cli import app
 from qufur.data import MissingDataError
 from qufur.experiments import PARTS
@@ -36,7 +34,7 @@ from qufur.experiments import PARTS
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 STUDIES = DOCS / "studies"
-COMMAND_LINE, PYTHON = (DOCS / "reference" / name for name in ("command-line.md", "python.md"))
+COMMAND_LINE = DOCS / "reference" / "command-line.md"
 PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 FENCE = re.compile(r"(?P<comment><!--[^\n]*-->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 HELP = re.compile(r"<!-- help: (?P<command>[\w-]+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
@@ -48,11 +46,11 @@ SHARES = ("5%", "20%", "50%")  # of the five that claims are about: more columns
 RATIO = re.compile(r"(?P<ratio>[\d.]+) ± (?P<error>[\d.]+) at (?P<share>\d+%)")
 LISTING = re.compile(r"<!-- listing: (?P<name>[\w-]+) (?P<place>\d) -->\n(?P<text>(?:\|[^\n]*\n)*)")
 MADE_WITH = re.compile(r"typer (?P<version>\d+(\.\d+)*)")
-ENTRY = re.compile(r"^- `(?P<name>[\w.]+)(?P<signature>\(.*?\))?`", re.M)
 COMMAND = re.compile(r"^\$ (?:.*\\\n)*.*\n", re.M)  # a backslash goes on in the next line
 TIME = re.compile(r"` of [-0-9 ]*[0-9]{2}:[0-9]{2}:")  # of a command, which `undo` says
 COPIED = re.compile(r"<!-- copied from (?P<page>[^\n]*) -->")
 COMMANDS = ("qufur", *get_command(app).commands)
+MODULES = [name for name in qufur.__all__ if inspect.ismodule(getattr(qufur, name))]
 
 
 @dataclass(frozen=True)
@@ -188,6 +186,12 @@ def test_listings_are_those_of_the_runs():
         assert table["text"] == listing_table(table["name"], table["place"])
 
 
+@pytest.mark.parametrize("study", ["real-numbers", "real-classes"])
+def test_the_advice_has_the_numbers_of_the_studies(study):
+    *_, mean = listing_table(study, "0").splitlines()
+    assert mean.split(" | ")[2] in (DOCS / "how-to" / "choose-a-model.md").read_text()
+
+
 def test_claims_are_those_of_the_last_full_run():
     tables = [table for page in PAGES for table in CLAIMS.finditer(page.read_text())]
     named = {name for table in tables for name in table["names"].split()}
@@ -263,51 +267,32 @@ def _options(text: str) -> set[str]:
     return set(re.findall(r"^  (--[\w-]+)", text, re.M))
 
 
-def test_reference_is_complete():
-    names = {match["name"] for match in ENTRY.finditer(PYTHON.read_text())}
-    public = {name for name in qufur.__all__ if name != "streams"}
-    public |= {f"streams.{name}" for name in streams.__all__}
-    assert public <= names
+def test_site_builds_without_a_warning_and_explains_every_public_name(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = [page.read_text() for page in (tmp_path / "reference" / "api").glob("*.html")]
+    assert {name for name in _public_names() if not any(_explains(page, name) for page in pages)} == set()
+    assert not any("<blockquote" in page for page in pages)  # a doctest outside of the section `Examples`
+
+
+def _public_names() -> Iterator[str]:
+    yield from (f"qufur.{name}" for name in qufur.__all__ if name not in MODULES)
+    for module in (getattr(qufur, name) for name in MODULES):
+        others = (name for name in module.__all__ if getattr(module, name) is not getattr(qufur, name, None))
+        yield from (f"{module.__name__}.{name}" for name in others)
     for kind in (qufur.Learner, qufur.Trace):
-        members = {name for name, member in vars(kind).items() if _is_public(name, member)}
-        assert {f"{kind.__name__}.{name}" for name in members} <= names
+        members = (name for name, member in vars(kind).items() if _is_public(name, member))
+        yield from (f"qufur.{kind.__name__}.{name}" for name in members)
 
 
 def _is_public(name: str, member: object) -> bool:
     return not name.startswith("_") and callable(member) | isinstance(member, property | classmethod)
 
 
-def test_reference_names_what_exists():
-    entries = list(ENTRY.finditer(PYTHON.read_text()))
-    assert entries
-    for entry in entries:
-        assert (entry["signature"] or "") == _signature(_resolve(entry["name"])), entry["name"]
-
-
-def _resolve(name: str) -> object:
-    first, *rest = name.split(".")
-    found = getattr(qufur, first, None) or importlib.import_module(f"qufur.{first}")
-    if rest and inspect.isfunction(found):  # the function `sweep` may hide its module
-        found = sys.modules[f"qufur.{first}"]
-    for part in rest:
-        submodule = inspect.ismodule(found) and not hasattr(found, part)
-        found = importlib.import_module(f"{found.__name__}.{part}") if submodule else getattr(found, part)
-    return found
-
-
-def _signature(found: object) -> str:
-    if not callable(found) or (inspect.isclass(found) and issubclass(found, Exception)):
-        return ""
-    signature = inspect.signature(found)
-    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"]
-    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
-
-
-def test_site_builds_without_a_warning(tmp_path):
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "reference" / "python.html").is_file()
+def _explains(page: str, name: str) -> bool:
+    as_module = f"{name}.{name.rpartition('.')[2]}"  # a function has the name of its module
+    return f'id="{name}"' in page or f'id="{as_module}"' in page
 
 
 def rewrite(pages: list[Path]) -> None:

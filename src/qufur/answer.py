@@ -64,6 +64,8 @@ class Answer(_Fields):
     def why(self) -> str:
         """The decision in one line: uncertainty, probability, what is new about the input, and the budget.
 
+        Examples
+        --------
         >>> from qufur import Learner, QuFUR, Ridge
         >>> Learner(Ridge(2), QuFUR(0.5, budget=9), seed=1).ask([1.0, 0.0]).why
         'not asked: uncertainty 1, probability 0.5, 100 % of the input is new; 0 labels bought, 9 left'

@@ -49,8 +49,10 @@ class Learner:
 
     Parameters
     ----------
-    model, rule
-        Descriptions; the learner keeps the state, so they can be shared.
+    model
+        What is learned. It is a description: the learner keeps the state, so it can be shared.
+    rule
+        When a label is bought; a description as well.
     seed
         An int means `numpy.random.default_rng(seed)`; a Generator is used as it is.
 
@@ -316,6 +318,8 @@ class Learner:
 
         Models without classes refuse.
 
+        Examples
+        --------
         >>> from qufur import Softmax, Uniform
         >>> Learner(Softmax(2, 4), Uniform(0.5)).predict_proba([[1.0, 0.0]])
         array([[0.25, 0.25, 0.25, 0.25]])
@@ -410,8 +414,10 @@ class Learner:
 
         Parameters
         ----------
-        X, domain
-            Inputs, checked, and their domains for rules that are told them.
+        X
+            Inputs, checked.
+        domain
+            Their domains, for rules that are told them.
         exchange
             Takes the block once its queries are decided, and returns the labels that arrive by its end.
 

@@ -28,8 +28,10 @@ class Mixture:
     ----------
     model
         Whose predictors they are; its loss is taken.
-    predictors, weights
-        The different predictors in order, and the share of the run that each served.
+    predictors
+        The different predictors in order.
+    weights
+        The share of the run that each served.
     dim
         Number of input columns.
     """

@@ -39,11 +39,14 @@ class Report:
         left, or None without a budget.
     horizon
         How many examples the rule was told would come, if it was.
-    loss, interval, confidence
-        The mean loss over the covered examples, estimated from the labels that came, NaN before the first;
-        the interval contains the truth at all moments together with this probability. Where the estimate
-        without bias lies outside, as rare labels with small probabilities can make it, `loss` is the nearer
-        end: that is closer to the truth whenever the interval is right.
+    loss
+        The mean loss over the covered examples, estimated from the labels that came, NaN before the first.
+        Where the estimate without bias lies outside the interval, as rare labels with small probabilities
+        can make it, this is the nearer end: that is closer to the truth whenever the interval is right.
+    interval
+        Contains the mean loss at all moments together, with probability `confidence`.
+    confidence
+        0.95.
     covered
         The share of the examples that had a chance to be labelled, which is what `loss` is about.
     labelled_loss

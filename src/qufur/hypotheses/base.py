@@ -24,11 +24,7 @@ class HypothesisClass(ABC):
 
     A subclass is a frozen dataclass whose init fields are JSON values or arrays; then `described` can build
     it again from a file. A class given by Python functions cannot be written to a file: `savable = False`.
-
-    Parameters
-    ----------
-    dim
-        Number of input columns.
+    It sets `dim`, the number of input columns.
     """
 
     exact: ClassVar[bool] = True
@@ -77,6 +73,8 @@ class HypothesisClass(ABC):
 def described(description: Mapping[str, Any]) -> HypothesisClass:
     """Build the class that `dataclasses.asdict` described, of any kind that is defined by now.
 
+    Examples
+    --------
     >>> from qufur.hypotheses import LinearBall
     >>> described({"kind": "LinearBall", "dim": 2, "norm_bound": 1.0})
     LinearBall(dim=2, norm_bound=1.0, input_bound=1.0)

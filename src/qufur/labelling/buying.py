@@ -80,8 +80,10 @@ def buy(
     votes
         How many opinions there may be: two, and more where they differ. The mean of numbers is learned, or
         the most frequent class.
-    retries, pause
-        How often a call that failed is made again, and after how many seconds; twice as many each time.
+    retries
+        How often a call that failed is made again.
+    pause
+        After how many seconds; twice as many each time.
     rate
         How many calls may begin per second.
 

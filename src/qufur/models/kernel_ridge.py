@@ -27,6 +27,7 @@ class KernelRidge(LeastSquares):
     above. With the linear kernel `DotProduct(sigma_0=0)` the model equals `Ridge`, with `sigma_0=1` `Ridge`
     with an intercept. Cost per step O(Q²) after Q queries, and memory O(Q²): the label budget bounds both.
     Numbers keep their digits while k(x, x)/λ stays below some 10⁶: scale inputs for kernels that grow.
+    The other parameters are those of `Ridge`, with C ≥ the norm of f* in the kernel's space.
 
     Parameters
     ----------
@@ -36,8 +37,6 @@ class KernelRidge(LeastSquares):
         are, and nothing is tuned.
     dim
         Number of input columns; None takes what the first input has.
-    norm_bound, regularization, noise, cap, clip, label_range
-        As in `Ridge`, with C ≥ the norm of f* in the kernel's space.
 
     Examples
     --------

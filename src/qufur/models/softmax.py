@@ -29,7 +29,8 @@ class Softmax(Model):
     (section "Additional experimental details"). Labels are class numbers 0..classes − 1, the loss is 0-1.
     The authors' scripts ran `training=PaperAdam()`, `cap=False` and `regularization` max‖x‖; the default
     trains to convergence instead, so that predictions do not depend on the order of labels. All labelled
-    examples are kept, since training needs them.
+    examples are kept, since training needs them. The other parameters are those of `Ridge`, and concern Δ
+    alone.
 
     Parameters
     ----------
@@ -37,8 +38,6 @@ class Softmax(Model):
         d ≥ 1, the number of input columns.
     classes
         The number of classes, at least 2.
-    norm_bound, regularization, noise, cap
-        C, λ, η and whether Δ is capped, as in `Ridge`; they concern Δ alone.
     training
         `Converged` or `PaperAdam`: how the weights are trained when labels come. Regularisation of the
         weights is its affair.

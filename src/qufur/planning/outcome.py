@@ -27,6 +27,8 @@ class Spread:
     def of(cls, values: Floats) -> Spread:
         """Return mean and range.
 
+        Examples
+        --------
         >>> print(Spread.of(np.arange(21.0)))
         10 (0.1–19.9)
         """

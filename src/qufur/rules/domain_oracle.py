@@ -20,6 +20,8 @@ def domain_rates(durations: Sequence[int], dims: Sequence[int], budget: int) -> 
     The optimum is μ_u = min(1, C √(d_u/T_u)) (appendix on large budgets): the domains with the largest
     √(d_u/T_u) are bought whole, and C spends exactly what is left on the others.
 
+    Examples
+    --------
     >>> domain_rates([100, 100], [4, 1], budget=60)
     array([0.4, 0.2])
     >>> domain_rates([10, 1000], [10, 1], budget=110)

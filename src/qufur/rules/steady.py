@@ -38,7 +38,7 @@ class Steady(BudgetOrRate):
     horizon
         T ≥ 1, how many examples will come.
     burst
-        With a rate: the most labels beyond ρn, at least 1.
+        With a rate: the most labels beyond ρn, at least 1; 10 unless it is given.
 
     Examples
     --------

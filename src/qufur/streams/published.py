@@ -16,6 +16,8 @@ def published_draw(seed: int) -> Arrays:
     uniform on the unit sphere, then noise of standard deviation 0.1. The scripts keep a last coordinate
     that no input uses, so that d = Σ d_u + 1; it takes its share of ‖θ*‖ = 1.
 
+    Examples
+    --------
     >>> stream = published_draw(3)
     >>> stream.X.shape, stream.domain[-1].item(), round(stream.y.sum().item(), 8)
     ((1500, 91), 19, -2.86844086)

@@ -36,6 +36,8 @@ class Summary:
     def of(cls, chunks: Iterable[Chunk]) -> Summary:
         """Merge the moments of the chunks, O(d) memory.
 
+        Examples
+        --------
         >>> summary = Summary.of([Chunk(np.array([[1.0], [2.0]]), np.ones(2)), Chunk(np.eye(1), np.zeros(1))])
         >>> summary.count, summary.mean.round(4).item(), summary.std.round(4).item()
         (3, 1.3333, 0.4714)

@@ -16,6 +16,8 @@ def log_det_bound(durations: Floats, dims: Floats, norm_bound: float) -> Floats:
     min{T_u, 2 d_u ln(1 + C² T_u / d_u)}, for ‖x‖ ≤ 1. The lemma itself is printed without the factor 2,
     which it needs (one example of norm 1 in M⁻¹ would give 1 ≤ ln 2); the proof of Theorem 1 has it.
 
+    Examples
+    --------
     >>> log_det_bound(np.array([100.0]), np.array([4.0]), 1.0).round(2)
     array([26.06])
     """
@@ -54,6 +56,8 @@ def error_factor(noise: float, horizon: float, delta: float | None) -> float:
     smaller than what they bound as soon as η² > 1/(2 ln 2). In expectation (δ None) the noise and the bias of
     least squares add without the logarithm, κ = max(4, 1 + η²)/η̃²: inputs and queries are independent of it.
 
+    Examples
+    --------
     >>> error_factor(1.0, 1000, 0.05), error_factor(1.0, 1000, None)
     (47.159..., 4.0)
     """

@@ -105,6 +105,8 @@ def finite_eluder_bound(functions: int, inputs: int) -> int:
     Neither an input nor a pair of functions can serve twice in a sequence. (|F| − 1, which holds for exact
     agreement, can be exceeded when ε′ > 0.)
 
+    Examples
+    --------
     >>> finite_eluder_bound(4, 100)
     6
     """
@@ -117,6 +119,8 @@ def linear_eluder_bound(dim: int, epsilon: float, *, norm_bound: float = 1.0) ->
 
     `glm_eluder_bound` with slope 1: O(d ln(C/ε)).
 
+    Examples
+    --------
     >>> linear_eluder_bound(3, 0.01)
     104
     """

@@ -147,6 +147,8 @@ def nonlinear_budget_order(
 def finite_log_covering(count: int) -> float:
     """Return ln|F|, the log covering number of a finite class at any ε.
 
+    Examples
+    --------
     >>> finite_log_covering(50)
     3.912...
     """
@@ -159,6 +161,8 @@ def linear_log_covering(dim: int, epsilon: float, *, norm_bound: float = 1.0, sl
     A ball of radius C has an ε/L-net of (1 + 2CL/ε)^d points, and g is L-Lipschitz; L = 1 is the linear
     class, L = ¼ a logistic link into [0, 1].
 
+    Examples
+    --------
     >>> linear_log_covering(3, 1e-6)
     43.525...
     """

@@ -26,15 +26,14 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     Like `QuFURRegressor`: the model is `Experts`, or with `model=Softmax` logistic regression. Which classes
     there are must be known beforehand: `fit` takes their names from y, `partial_fit` and `query` are told at
-    the first call. Which row has which is looked at only where the label is bought.
+    the first call. Which row has which is looked at only where the label is bought. The other parameters and
+    attributes are those of `QuFURRegressor`; the learner's classes are numbers.
 
     Parameters
     ----------
     model
         As in `QuFURRegressor`, but the class of the linear model is `qufur.Softmax`. Classes that it names
         must be those of y.
-    budget, alpha, intercept, scale, floor, random_state
-        As in `QuFURRegressor`.
     regularization
         λ > 0 of the uncertainty, for inputs as they are after scaling.
     penalty
@@ -45,8 +44,6 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ----------
     classes_
         The names of the classes, sorted.
-    queried_, n_queries_, pending_, learner_, scaler_, n_features_in_, feature_names_in_
-        As in `QuFURRegressor`; the learner's classes are numbers.
 
     Examples
     --------

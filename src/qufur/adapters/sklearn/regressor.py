@@ -38,8 +38,8 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     budget
         None buys every label, or with `alpha` every label that the rule wants. A count such as 500 is never
         exceeded. A share such as 0.05 or "5%" is of the rows of `fit`; where the learner starts with
-        `partial_fit` or `query` it is a rate ρ, and no window of n rows has more than ρn + 1000ρ + 32
-        labels. 1 is one label, 1.0 is all of them.
+        `partial_fit` or `query` it is a rate, as `Steady` takes it, or for `Ridge` `Paced`. 1 is one label,
+        1.0 is all of them.
     alpha
         None paces the budget over the rows: by `Steady`, or for `Ridge` by `Paced`. A number is α of
         `QuFUR`, and the budget a cap. It is not the penalty that scikit-learn's `Ridge` calls so: that is

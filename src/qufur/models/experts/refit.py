@@ -21,15 +21,14 @@ class Refit(Committee):
 
     It is fitted when there are 15 % more labels, or the stream is an eighth longer and there are new ones.
     Inputs reach it as they come; put what it needs before it in a pipeline. The Δ that labels are bought by
-    is that of a linear model on scaled inputs: what is new is worth a label whatever the estimator is.
+    is that of `Experts`: for numbers what is new is worth a label, whatever the estimator is; for classes,
+    what it is in doubt about. The other parameters are those of `Experts`.
 
     Parameters
     ----------
     estimator
         It is cloned. Where it takes a `random_state` and has none, that is the seed; where it takes a
         `sample_weight`, a label bought with probability p has √(p̄/p), at most 20, p̄ the mean of p so far.
-    dim, label_range, classes, seed
-        As in `Experts`.
 
     Examples
     --------

@@ -76,8 +76,10 @@ class RotatedMNIST(Recorded):
 
     Parameters
     ----------
-    durations, angles
-        T_u and degrees, one of each per stretch; at most 60,000 images in all.
+    durations
+        T_u, one per stretch; at most 60,000 images in all.
+    angles
+        Degrees, one per stretch.
     seed
         Decides the order of the images, an integer of at least 0.
     """
