@@ -219,6 +219,13 @@ def test_ratio_claims_have_numbers_and_verdicts_of_the_claims():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_is_read_in_a_few_minutes(page):
+    """At most 900 words; code, output, tables and marks do not count."""
+    prose = re.sub(r"^\|.*$|<!--.*?-->", "", FENCE.sub("", page.read_text()), flags=re.M)
+    assert len(prose.split()) <= 900
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     try:
