@@ -1,4 +1,4 @@
-"""Every file in examples/ runs as it stands."""
+"""Every file in examples/ runs as it stands, and so does every notebook."""
 
 import os
 import subprocess
@@ -9,13 +9,15 @@ import pytest
 
 import qufur
 
-FILES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted((ROOT / "examples").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
 
 
 def output(file, folder):
     path = os.pathsep.join([str(Path(qufur.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-W", "error", str(file)]
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "Agg"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -32,3 +34,25 @@ def test_bought_labels_beat_the_first_ones(tmp_path):
     assert [labels for labels, *_ in rows] == [30, 60, 120, 240, 2000]
     assert all(bought < first for labels, bought, _, first in rows if labels < 2000)
     assert len(set(rows[-1][1:])) == 1  # with all labels there is nothing to choose
+
+
+SAYS = {
+    "embeddings.py": "the report says    69",
+    "figure1.py": "│ QuFUR   ┆ 4",
+    "llm_judge.py": "   160   0.",
+    "tutorial.py": "fewer labels for the same error",
+}
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.name)
+def test_a_notebook_runs_says_what_it_is_about_and_draws_a_figure(file, tmp_path):
+    assert SAYS[file.name] in output(file, tmp_path)
+    assert (tmp_path / file.with_suffix(".png").name).stat().st_size > 10_000
+
+
+def test_notebooks_are_cells_that_begin_with_a_title_and_are_linked():
+    page = (NOTEBOOKS[0].parent / "index.md").read_text()
+    assert [file.name for file in NOTEBOOKS] == sorted(SAYS)
+    for file in NOTEBOOKS:
+        assert file.read_text().startswith("# %% [markdown]\n# # ")
+        assert f"]({file.name})" in page
