@@ -1,6 +1,7 @@
 """Every file in examples/ runs as it stands, and so does every notebook."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,16 +38,16 @@ def test_bought_labels_beat_the_first_ones(tmp_path):
 
 
 SAYS = {
-    "embeddings.py": "the report says    69",
-    "figure1.py": "│ QuFUR   ┆ 4",
-    "llm_judge.py": "   160   0.",
-    "tutorial.py": "fewer labels for the same error",
+    "embeddings.py": r"the report says +69\d 84\d",
+    "figure1.py": r"QuFUR +┆ 44\d\.\d +┆ 4\.6",
+    "llm_judge.py": r"\n +160 +0\.[78]",
+    "tutorial.py": r"\n[3-7]\d% fewer labels for the same error",
 }
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.name)
 def test_a_notebook_runs_says_what_it_is_about_and_draws_a_figure(file, tmp_path):
-    assert SAYS[file.name] in output(file, tmp_path)
+    assert re.search(SAYS[file.name], output(file, tmp_path))
     assert (tmp_path / file.with_suffix(".png").name).stat().st_size > 10_000
 
 
