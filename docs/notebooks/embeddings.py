@@ -39,7 +39,7 @@ for name, trace in traces.items():
 # %%
 print("topics began after", *np.cumsum(lengths)[:-1])
 print("the report says   ", *learners["Paced"].report().shifts)
-figure, panel = plt.subplots()
+figure, panel = plt.subplots(layout="constrained")
 for name, trace in traces.items():
     panel.plot(np.cumsum(trace.query), label=name)
 for start in np.cumsum(lengths)[:-1]:

@@ -17,7 +17,7 @@ grid = {
     "Greedy": (lambda rate, stream: Greedy(round(rate * stream.horizon)), [0.05, 0.1, 0.2, 0.4]),
 }
 table = sweep(streams.HiddenDomains.scripts, lambda stream: Ridge(stream.dim), grid, seeds=range(5))
-figure, panel = plt.subplots()
+figure, panel = plt.subplots(layout="constrained")
 draw_curves(panel, table, "regret", "regret", "Synthetic domains")
 panel.legend()
 figure.savefig("figure1.png")

