@@ -1,6 +1,7 @@
-"""Every file in examples/ runs as it stands."""
+"""Every file in examples/ runs as it stands, and so does every notebook."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +10,15 @@ import pytest
 
 import qufur
 
-FILES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted((ROOT / "examples").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
 
 
 def output(file, folder):
     path = os.pathsep.join([str(Path(qufur.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-W", "error", str(file)]
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "Agg"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -32,3 +35,25 @@ def test_bought_labels_beat_the_first_ones(tmp_path):
     assert [labels for labels, *_ in rows] == [30, 60, 120, 240, 2000]
     assert all(bought < first for labels, bought, _, first in rows if labels < 2000)
     assert len(set(rows[-1][1:])) == 1  # with all labels there is nothing to choose
+
+
+SAYS = {
+    "embeddings.py": r"the report says +69\d 84\d",
+    "figure1.py": r"QuFUR +┆ 44\d\.\d +┆ 4\.6",
+    "llm_judge.py": r"\n +160 +0\.[78]",
+    "tutorial.py": r"\n[2-6]\d% fewer labels for the same error",
+}
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.name)
+def test_a_notebook_runs_says_what_it_is_about_and_draws_a_figure(file, tmp_path):
+    assert re.search(SAYS[file.name], output(file, tmp_path))
+    assert (tmp_path / file.with_suffix(".png").name).stat().st_size > 10_000
+
+
+def test_notebooks_are_cells_that_begin_with_a_title_and_are_linked():
+    page = (NOTEBOOKS[0].parent / "index.md").read_text()
+    assert [file.name for file in NOTEBOOKS] == sorted(SAYS)
+    for file in NOTEBOOKS:
+        assert file.read_text().startswith("# %% [markdown]\n# # ")
+        assert f"]({file.name})" in page

@@ -11,7 +11,12 @@ from qufur.models import MODELS
 from qufur.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.py")]
+PAGES = [
+    ROOT / "README.md",
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("examples/*.py"),
+    *ROOT.glob("docs/notebooks/*.py"),
+]
 IMPORTED = re.compile(r"^from qufur import (?P<names>\([^)]*\)|.*)$", re.M)
 WHY = {
     "models and rules, which a learner is made of": {kind.__name__ for kind in (*MODELS, *RULES)},
