@@ -140,7 +140,7 @@ def test_a_program_out_of_order_is_not_called_for_ever(label, tmp_path):
 def test_money_is_never_exceeded(label, tmp_path):
     code, text = label("--cost", "0.1", "--money", "0.75", "--jobs", 4, "--retries", 3, judge=["fail=0.3"])
     assert code == 0
-    assert "0.7 of 0.75 is spent, too little is left for a call." in text
+    assert "0.7 of 0.75 is spent, too little is left for a call. The same command with more --money" in text
     assert len(calls(tmp_path)) == 7
     assert label("--cost", "0.1", "--money", "0.75")[0] == 0
     assert len(calls(tmp_path)) == 7

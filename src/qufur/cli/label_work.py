@@ -173,7 +173,8 @@ def _program(work: Work) -> Iterator[Command]:
 def _on_end(desk: Desk, bench: _Bench) -> Iterator[str]:
     journal, again = bench.journal, "The same command goes on."
     if desk.calls.out_of_money and (bench.book.unfinished or bench.book.learner.outstanding):
-        yield f"{journal.spent} of {journal.money.limit} is spent, too little is left for a call. {again}"
+        spent = f"{journal.spent} of {journal.money.limit} is spent, too little is left for a call"
+        yield f"{spent}. The same command with more --money goes on."
     if desk.failed:
         id, error = next(iter(desk.failed.items()))
         yield f"No label for {len(desk.failed)} rows, such as {id!r}: {error}. {again}"
