@@ -13,6 +13,7 @@ from qufur.data import MissingDataError
 from qufur.experiments.paper import fig1
 from qufur.experiments.paper.learners import unit_ridge
 from qufur.experiments.paper.panels import Panel, figure_of
+from qufur.installation import command_for
 from qufur.rules import RULES, Uniform
 
 
@@ -207,4 +208,4 @@ def test_missing_tools_are_named(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.delitem(sys.modules, "qufur.cli")
     assert qufur(monkeypatch, "run") == 2
-    assert "pip install 'qufur[all]'" in capsys.readouterr().err
+    assert command_for("all") in capsys.readouterr().err
