@@ -635,6 +635,8 @@ def test_nothing_but_one_line_is_ever_raised(tmp_path_factory, rows, later, impu
 
 
 def fuzzed(path, names, rows):
+    if sys.version_info < (3, 11):  # whose writer knows no 0 byte
+        rows = [[cell.replace("\0", "?") for cell in row] for row in rows]
     with path.open("w", newline="", encoding="utf-8", errors="replace") as file:
         csv.writer(file).writerows([names, *rows])
     return path
