@@ -11,6 +11,7 @@ import qufur
 
 ROOT = Path(qufur.__file__).parent
 LEVELS = """
+    installation
     errors progress threads
     arrays figures operation registry storage
     hypotheses rules tables trace

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 
+from qufur.errors import missing_extra
+
 
 def main() -> None:
     """Run the command line; errors are one line on stderr and exit code 2."""
@@ -13,7 +15,7 @@ def main() -> None:
     except ImportError as error:
         if error.name not in {"typer", "rich"}:
             raise
-        sys.exit(_complain(f"the command line needs {error.name}: install it with  pip install 'qufur[all]'"))
+        sys.exit(_complain(str(missing_extra(error.name, "all", "the command line"))))
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: _say(str(message))
         try:

@@ -129,7 +129,7 @@ def check_seed(model: Model, rule: Rule) -> None:
     """Invariant 4: a seed decides everything; saved, loaded and continued gives the same bits."""
     stream = shifting_stream(model)
     np.random.seed(1)  # noqa: NPY002
-    before = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
+    before = _global_state()
     straight, stopped = Learner(model, rule, seed=7), Learner(model, rule, seed=7)
     with tempfile.TemporaryDirectory() as folder:
         for t in range(HORIZON):
@@ -142,7 +142,7 @@ def check_seed(model: Model, rule: Rule) -> None:
                 stopped.save(Path(folder) / "learner.qufur")
                 stopped = Learner.load(Path(folder) / "learner.qufur")
     assert _same(straight, stopped)
-    assert np.random.get_state()[1].tolist() == before  # type: ignore[index]  # noqa: NPY002
+    assert _global_state() == before
 
 
 def check_copies(model: Model, rule: Rule) -> None:
@@ -281,6 +281,11 @@ CHECKS: tuple[Check, ...] = (
     check_bad_input,
     check_widen,
 )
+
+
+def _global_state() -> list[int]:
+    state: Any = np.random.get_state()  # noqa: NPY002
+    return list(state[1])
 
 
 def _ask(learner: Learner, stream: Arrays, t: int) -> Any:

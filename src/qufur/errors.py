@@ -17,7 +17,9 @@ def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: 
 
 def missing_extra(package: str, extra: str, purpose: str) -> ImportError:
     """Build the `ImportError` for an optional dependency that is not installed."""
-    return ImportError(f"{purpose} needs {package}: install it with  pip install 'qufur[{extra}]'")
+    from qufur.installation import command_for
+
+    return ImportError(f"{purpose} needs {package}: install it with  {command_for(extra)}")
 
 
 class FailedFitWarning(UserWarning):

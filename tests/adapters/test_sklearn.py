@@ -407,6 +407,7 @@ def test_seeds():
 
 
 def test_the_former_name_of_the_adapters_works():
+    pytest.importorskip("river")
     from qufur.faces.river import QuFURRegressor as of_river
     from qufur.faces.skactiveml import StreamQuFUR
     from qufur.faces.sklearn import QuFURRegressor as of_sklearn

@@ -1,6 +1,7 @@
 """The command line, as a user meets it."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -8,12 +9,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from qufur import experiments
+from qufur import __version__, experiments
 from qufur.__main__ import main
 from qufur.data import MissingDataError
 from qufur.experiments.paper import fig1
 from qufur.experiments.paper.learners import unit_ridge
 from qufur.experiments.paper.panels import Panel, figure_of
+from qufur.installation import command_for
 from qufur.rules import RULES, Uniform
 
 
@@ -205,9 +207,26 @@ def test_as_a_process(tmp_path):
     )
 
 
+def test_the_version(monkeypatch, capsys):
+    assert qufur(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"qufur {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "word", "offered"),
+    [("qufur re", 1, ["retract", "reproduce"]), ("qufur run --model ", 3, ["experts", "ridge", "kernel"])],
+)
+def test_the_tab_key_in_a_shell(tmp_path, typed, word, offered):
+    asked = {"_QUFUR_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(word)}
+    command = [sys.executable, "-m", "qufur"]
+    environment = {**os.environ, **asked}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert (done.stdout.split(), done.stderr) == (offered, "")
+
+
 def test_missing_tools_are_named(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "qufur.cli", None)
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.delitem(sys.modules, "qufur.cli")
     assert qufur(monkeypatch, "run") == 2
-    assert "pip install 'qufur[all]'" in capsys.readouterr().err
+    assert command_for("all") in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 from tests.data.test_text import tiny_model
 from tests.letters import Letters, let_letters_be_counted
 
+from qufur.installation import command_for
 from qufur.tables.text_vectors import LOADED
 from qufur.workbook import Workbook
 
@@ -160,9 +161,8 @@ def test_without_the_extra(work, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     code, text = work("ask", write(tmp_path / "may.csv", range(9)), "-o", tmp_path / "out.csv", *START)
     assert code == 2
-    assert text == (
-        "qufur: embedding texts needs transformers and torch: install it with pip install 'qufur[text]'\n"
-    )
+    needs = "embedding texts needs transformers and torch"
+    assert text == f"qufur: {needs}: install it with {command_for('text')}\n"
     assert not (tmp_path / "s.qufur").exists()
 
 

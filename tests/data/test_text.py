@@ -139,7 +139,7 @@ def test_real_reviews_are_embedded(tiny):
 
 def test_transformers_are_asked_for_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ImportError, match=r"embedding texts needs transformers and torch.*qufur\[text\]"):
+    with pytest.raises(ImportError, match=r"embedding texts needs transformers and torch.*\[text\]"):
         TokenMeans.pretrained()
 
 

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import math
+import re
 import zipfile
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from qufur.experiments.cached_streams import why_missing
 from qufur.experiments.real import classes, methods, numbers, study, tables, three_lines, usual
 from qufur.experiments.real.at_random import coins_that_buy, rows_at_random
 from qufur.experiments.real.methods import OURS, RIDGE, SAME, USUAL
+from qufur.installation import command_for
 from qufur.models.experts import experts
 from qufur.run import run
 
@@ -375,7 +377,7 @@ class _Spec:
 
 def test_a_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr("qufur.data.places.find_spec", lambda name: None)
-    with pytest.raises(MissingDataError, match=r"pip install 'qufur\[real\]'"):
+    with pytest.raises(MissingDataError, match=re.escape(command_for("real"))):
         tables.flights()
     assert "flights.csv.zip" in why_missing.__wrapped__(lambda seed: tables.flights())
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -116,6 +117,8 @@ def test_saved_states_load_and_go_on(tmp_path, file):
     path = tmp_path / "learner.qufur"
     path.write_bytes(gzip.decompress(file.read_bytes()))
     name = file.name.removesuffix(".qufur.gz")
+    if "refit-classes" in name and sklearn.__version__ < "1.8":
+        pytest.skip("LogisticRegression was saved with a parameter that this scikit-learn does not know")
     found = gone_on(Learner.load(path), name)
     assert_alike(found, json.loads(ANSWERS.read_text())[name], grows_trees="experts" in name)
 

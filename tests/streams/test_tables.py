@@ -365,7 +365,7 @@ def test_polars_is_asked_for_by_name(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     path = write(tmp_path, "x,y\n1,2\n")
     assert Table(path, "y").horizon == 1
-    with pytest.raises(ImportError, match=r"reading tables needs polars.*qufur\[tables\]"):
+    with pytest.raises(ImportError, match=r"reading tables needs polars.*\[tables\]"):
         Table(path.rename(Path(tmp_path, "t.parquet")), "y")
 
 

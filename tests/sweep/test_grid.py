@@ -295,7 +295,7 @@ def test_an_unknown_backend_is_refused_before_anything_is_run(tmp_path):
 def test_the_backend_of_an_extra_that_is_missing(monkeypatch):
     monkeypatch.delitem(BACKENDS, "ray", raising=False)
     monkeypatch.setitem(sys.modules, "ray.util.joblib", None)
-    with pytest.raises(ImportError, match=r"backend 'ray' needs ray: .*qufur\[ray\]"):
+    with pytest.raises(ImportError, match=r"backend 'ray' needs ray: .*\[ray\]"):
         sweep(stream, model, GRID, seeds=[0], backend="ray")
 
 

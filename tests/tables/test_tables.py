@@ -250,7 +250,7 @@ def test_parquet_in_several_slices(tmp_path, monkeypatch):
 def test_parquet_needs_polars(tmp_path, monkeypatch):
     path = save(tmp_path, TABLE, "parquet")
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ImportError, match=r"qufur\[tables\]"):
+    with pytest.raises(ImportError, match=r"\[tables\]"):
         next(read(path))
 
 
@@ -635,6 +635,8 @@ def test_nothing_but_one_line_is_ever_raised(tmp_path_factory, rows, later, impu
 
 
 def fuzzed(path, names, rows):
+    if sys.version_info < (3, 11):  # whose writer knows no 0 byte
+        rows = [[cell.replace("\0", "?") for cell in row] for row in rows]
     with path.open("w", newline="", encoding="utf-8", errors="replace") as file:
         csv.writer(file).writerows([names, *rows])
     return path
@@ -648,7 +650,7 @@ def test_nor_by_any_file(tmp_path_factory, content, ending):
     try:
         Encoding.of(read(path, 2))
     except ImportError as error:
-        assert "pip install 'qufur[" in str(error)
+        assert "pip install" in str(error)
     except ValueError as error:
         assert "\n" not in str(error)
         assert " must be " in str(error)
@@ -902,5 +904,5 @@ def test_a_file_of_several_packed_parts(tmp_path):
 def test_what_is_missing_is_named(tmp_path, monkeypatch, package, ending):
     path = save(tmp_path, TABLE, ending)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf"needs {package}.*qufur\[(excel|zstd)\]"):
+    with pytest.raises(ImportError, match=rf"needs {package}.*\[(excel|zstd)\]"):
         next(read(path))

@@ -112,5 +112,5 @@ def test_a_column_is_of_one_kind(letters):
 def test_the_extra_is_named(monkeypatch, package):
     LOADED.clear()
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=r"embedding texts needs transformers and torch.*qufur\[text\]"):
+    with pytest.raises(ImportError, match=r"embedding texts needs transformers and torch.*\[text\]"):
         of()

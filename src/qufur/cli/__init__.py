@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Annotated
 
 import typer
 
+from qufur import __version__
 from qufur.cli.ask import ask
 from qufur.cli.budget import budget
 from qufur.cli.choose import choose
@@ -27,7 +27,6 @@ from qufur.cli.undo import undo
 
 app = typer.Typer(
     name="qufur",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -35,7 +34,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"qufur {metadata.version('qufur')}")
+        print(f"qufur {__version__}")
         raise typer.Exit
 
 
@@ -70,7 +69,8 @@ app.command()(data)
 def execute(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; a wrong call is a ValueError like any other bad input."""
     try:
-        return int(app(list(arguments) or ["--help"], standalone_mode=False) or 0)
+        # Completion goes by the name of the program, which would not be ours under `python -m`.
+        return int(app(list(arguments) or ["--help"], prog_name=app.info.name, standalone_mode=False) or 0)
     except Exception as error:
         # typer keeps its exceptions to itself; their message is all that is needed.
         message = getattr(error, "format_message", None)

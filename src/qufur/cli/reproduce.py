@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from qufur import __version__
 from qufur.cli import show
 from qufur.cli.options import Jobs, Json, Out
 from qufur.cli.outputs import check_folder
@@ -92,8 +93,9 @@ def _announce(seconds: float, out: Path) -> None:
 
 
 def _versions() -> dict[str, str]:
-    packages = ("qufur", "numpy", "scipy", "scikit-learn", "polars", "matplotlib")
-    return {"Python": platform.python_version()} | {name: metadata.version(name) for name in packages}
+    packages = ("numpy", "scipy", "scikit-learn", "polars", "matplotlib")
+    ours = {"Python": platform.python_version(), "qufur": __version__}
+    return ours | {name: metadata.version(name) for name in packages}
 
 
 def _write_claims(results: Sequence[Result], path: Path) -> None:

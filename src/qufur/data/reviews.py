@@ -33,7 +33,7 @@ TOPICS = {
 """Files of the paper's three domains, and how many reviews are taken from the beginning of each."""
 EMBEDDED = File(
     "amazon/bert-base-uncased_768.npz",
-    remedy="Make it with qufur data --download amazon, which needs qufur[text].",
+    remedy="Make it with qufur data --download amazon, which needs the extra text.",
 )
 
 

@@ -258,6 +258,17 @@ def test_an_estimator_of_ones_own_is_handed_in(tmp_path):
     assert again.predict(np.eye(3)).tolist() == [2.0, 2.0, 2.0]
 
 
+def test_a_file_names_no_folder_of_pickles(tmp_path):
+    pipeline = make_pipeline(StandardScaler(), LinearRegression(), memory=str(tmp_path / "cache"))
+    learner = Learner(Refit(pipeline), Uniform(1.0))
+    learner.save(tmp_path / "learner.qufur")
+    assert "memory of Pipeline in the file must be None" in refusal(
+        lambda: Learner.load(tmp_path / "learner.qufur")
+    )
+    again = Learner.load(tmp_path / "learner.qufur", estimators={"Pipeline": pipeline})
+    assert again.model == learner.model
+
+
 def test_labels_at_random_are_those_whose_coin_lay_below_the_floor():
     X, y = table(400)
     learner = Learner(Experts(), Steady(100, 400), seed=4)

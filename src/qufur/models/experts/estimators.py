@@ -43,8 +43,10 @@ def revive(value: Any, given: Mapping[str, Any]) -> Any:
     if kind in given:
         return given[kind]
     found = getattr(import_module(module), kind, None) if module.split(".")[0] == "sklearn" else None
+    remedy = f"Hand it in: Learner.load(path, estimators={{{kind!r}: {kind}(...)}})."
     if not hasattr(found, "get_params"):
-        remedy = f"Hand it in: Learner.load(path, estimators={{{kind!r}: {kind}(...)}})."
         raise invalid("estimator", "the file", "one of scikit-learn's", repr(name), remedy)
     parameters = {key: revive(item, given) for key, item in value["parameters"].items()}
+    if parameters.get("memory") is not None:  # joblib would unpickle what lies there
+        raise invalid("memory", f"{kind} in the file", "None", repr(parameters["memory"]), remedy)
     return found(**parameters)  # type: ignore[misc]

@@ -1,0 +1,60 @@
+"""What goes out: the wheel has the library and nothing else, and every place names the same version."""
+
+import re
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+import qufur
+
+ROOT = Path(__file__).resolve().parents[1]
+INFO = f"qufur-{qufur.__version__}.dist-info"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Build the wheel and return what is in it."""
+    backend = pytest.importorskip("hatchling.build")
+    folder = tmp_path_factory.mktemp("wheel")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        name = backend.build_wheel(str(folder))
+    with zipfile.ZipFile(folder / name) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_wheel_has_the_library_and_nothing_else(wheel):
+    source = ROOT / "src"
+    modules = {path.relative_to(source).as_posix() for path in source.rglob("*.py")}
+    about = {
+        f"{INFO}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")
+    }
+    assert b"qufur = qufur.__main__:main" in wheel[f"{INFO}/entry_points.txt"]
+    assert set(wheel) == modules | {"qufur/py.typed"} | about
+
+
+@pytest.fixture
+def metadata(wheel):
+    """Return what an index shows."""
+    return message_from_bytes(wheel[f"{INFO}/METADATA"])
+
+
+def test_an_index_can_show_it(metadata):
+    assert metadata["Version"] == qufur.__version__
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata.get_payload(decode=True) == (ROOT / "README.md").read_bytes()
+
+
+def test_the_versions_of_python_that_are_named_are_tried(metadata):
+    lines = "\n".join(metadata.get_all("Classifier"))
+    named = re.findall(r"Python :: (3\.\d+)", lines)
+    workflow = (ROOT / ".github/workflows/test.yml").read_text()
+    assert named == re.findall(r'"(3\.\d+)"', workflow)
+    assert metadata["Requires-Python"] == f">={named[0]}"
+
+
+def test_the_citation_names_this_version():
+    assert re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M) == [qufur.__version__]
