@@ -150,11 +150,9 @@ class Comparison:
         """Say of rules that leave budget over how much of it they bought."""
         notes = []
         for rule in rules:
-            ran = self.table.filter(self.table["rule"] == rule)
-            tried = [(share, ran.filter(ran["parameter"] == share)) for share in shares]
-            spent = [
-                runs["queries"].sum() / (share * runs["horizon"].sum()) for share, runs in tried if len(runs)
-            ]
+            ran = self.table.filter(self.table["rule"] == rule).select("parameter", "queries", "horizon")
+            totals = ran.group_by("parameter").sum().rows_by_key("parameter", unique=True)
+            spent = [totals[share][0] / (share * totals[share][1]) for share in shares if share in totals]
             if min(spent) < 0.95:
                 notes.append(
                     f"{rule} bought only {', '.join(f'{part:.0%}' for part in spent)} of its budgets."
