@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from qufur.arrays import Floats
 from qufur.cli.comparison import AT_RANDOM, BOOSTED, Comparison
 from qufur.experiments.statistics import Interval, jackknife, ratio
 from qufur.sweep.equal_error import LEAST, labels_ratio, reaches
@@ -28,7 +29,8 @@ class Decision:
     exact
         Whether labels at random were seen to have the same error: else it is a bound.
     boosting, constant
-        The loss of histogram boosting on labels at random, and of the best constant, over that of the rule.
+        The loss of histogram boosting on labels at random, and of the best constant, over that of the rule;
+        NaN for what was not compared.
     """
 
     rule: str
@@ -48,13 +50,13 @@ class Decision:
         more = jackknife(labels_ratio, runs)
         losses = np.column_stack([ours[:, 1], theirs[:, 1]])
         losses = np.maximum(losses, max(1e-9 * losses.max(), LEAST[1]))  # no loss at all has no ratio
-        loss = losses[:, 0].mean()
+        loss = float(losses[:, 0].mean())
         return cls(
             rule,
             jackknife(ratio, losses),
             Interval(*(1 - math.exp(-part) for part in (more.value, more.low, more.high))),
             reaches(runs),
-            float(found.runs(BOOSTED, share)[:, 1].mean() / loss),
+            _mean(found.runs(BOOSTED, share)[:, 1]) / loss,
             float(found.constant / loss),
         )
 
@@ -65,14 +67,22 @@ class Decision:
         others = {"exact": self.exact, "boosting": self.boosting, "constant": self.constant}
         return {"rule": self.rule, **intervals, **others}
 
-    def sentence(self, budget: str, command: str) -> str:
-        """Say it, with the command to go on with."""
+    def finding(self, budget: str) -> str:
+        """Say how it does beside labels at random."""
         at = f"At {budget} {self.rule} has {_range(self.loss_ratio)} of the loss of labels at random"
         if self.loss_ratio.high < 1:
-            return f"{at}: {self._saved()}. {self._beside()}Use `{command}`."
+            return f"{at}: {self._saved()}."
         if self.loss_ratio.low > 1:
-            return f"{at}: leave the choice to chance here. {self._beside()}Use `{command} --at-random`."
-        return f"{at}, which these seeds do not tell apart. {self._beside()}--seeds says how many to try."
+            return f"{at}: leave the choice to chance here."
+        return f"{at}, which these seeds do not tell apart."
+
+    def sentence(self, budget: str, command: str) -> str:
+        """Say it, with the command to go on with."""
+        advice = f"Use `{command}`."
+        if self.loss_ratio.high >= 1:
+            chance = self.loss_ratio.low > 1
+            advice = f"Use `{command} --at-random`." if chance else "--seeds says how many to try."
+        return f"{self.finding(budget)} {self._beside()}{advice}"
 
     def _saved(self) -> str:
         saved = self.labels_saved
@@ -89,6 +99,10 @@ class Decision:
         if self.boosting < 1:
             return f"Boosting alone, on labels at random, has {self.boosting:.2f} of its loss. "
         return ""
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan
 
 
 def _range(interval: Interval) -> str:

@@ -55,11 +55,11 @@ def subplots(rows: int, columns: int, width: float = 5.4, height: float = 4.0) -
     return figure, panels
 
 
-def plain_ticks(panel: Any) -> None:
-    """Write 200 and not 2 × 10²: these axes span little more than a decade."""
+def plain_ticks(panel: Any, axes: str = "xy") -> None:
+    """Write 200 and not 2 × 10² on logarithmic axes: these span little more than a decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    for axis in (panel.xaxis, panel.yaxis):
+    for axis in (getattr(panel, f"{name}axis") for name in axes):
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
@@ -73,10 +73,10 @@ def subplots_for(count: int, width: float = 4.6, height: float = 3.7) -> tuple[F
     return figure, panels[:count]
 
 
-def share_legend(figure: Figure, panel: Any) -> None:
-    """Put the legend of one panel below all of them."""
+def share_legend(figure: Figure, panel: Any, columns: int | None = None) -> None:
+    """Put the legend of one panel below all of them, in one line unless told otherwise."""
     handles, names = panel.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+    figure.legend(handles, names, loc="outside lower center", ncols=columns or len(names), frameon=False)
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
