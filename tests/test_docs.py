@@ -175,6 +175,10 @@ def test_code_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
         pytest.skip(f"{page.name}: {missing}")
 
 
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().split()) <= 600
+
+
 def test_a_wrong_output_is_noticed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"

@@ -419,9 +419,9 @@ def test_labels_saved_are_told_only_where_the_loss_is_told_apart():
 
     table = pl.DataFrame([*rows("noisy", 1.0, 0.9), *rows("worse", 3.0, 0.01), *rows("half", 1.0, 0.01)])
     listed = {row[0]: row[1:] for row in list_saved(table, "loss").rows}
-    assert listed["half"][:2] == ["100", "10"]
-    assert listed["half"][3] == "42 %"  # 2 falls to 1 at 10 · 3^(1/2) labels
-    assert (listed["worse"][3], listed["noisy"][3]) == ("none", "unclear")
+    assert listed["half"][0] == "10/100"
+    assert listed["half"][2] == "42 %"  # 2 falls to 1 at 10 · 3^(1/2) labels
+    assert (listed["worse"][2], listed["noisy"][2]) == ("none", "unclear")
 
 
 def test_curves_have_a_point_per_budget_and_a_band(monkeypatch):

@@ -12,7 +12,7 @@ from qufur.experiments.cached_streams import stream_of
 from qufur.experiments.demo.digits import BLOCK, CLASSES, SHIFTS, turning_digits
 from qufur.experiments.demo.drawing import draw_budgets
 from qufur.experiments.real.methods import OURS, SAME, at_random, steady
-from qufur.experiments.statistics import every, jackknife, per_seed, ratio
+from qufur.experiments.statistics import jackknife, per_seed, ratio
 from qufur.rules.from_budget import labels_of
 from qufur.streams import Arrays
 from qufur.sweep.tasks import Row
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SHARE = 0.08
 """The budget that the demonstration is about."""
-SHARES = {OURS: (0.02, 0.04, 0.08), SAME: (0.02, 0.04, 0.08, 0.16)}
+SHARES = {OURS: (0.04, 0.08), SAME: (0.04, 0.08, 0.12, 0.16)}
 
 
 def cells(seeds: int) -> list[Cell]:
@@ -75,7 +75,7 @@ def in_stretches(table: pl.DataFrame, rule: str) -> Floats:
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
-    """Say whether choosing helped at every budget that both had."""
+    """Say whether choosing helped at the budget in question."""
     found = runs(table)
     ratios = {
         share: jackknife(ratio, np.column_stack([_errors(found, rule, share) for rule in (OURS, SAME)]))
@@ -88,9 +88,9 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     return [
         Statement(
             "this demonstration",
-            "mistakes are fewer than with labels at random, at every equal number of labels",
+            f"mistakes are fewer than with as many labels at random, at {SHARE:.0%} of the labels",
             f"ratio {listed}",
-            every(r.within(0.0, 1.0) for r in ratios.values()),
+            ratios[SHARE].within(0.0, 1.0),
         )
     ]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 UNCLEAR = "unclear"
 """Within two standard errors of labels at random."""
-HEADER = ("table", "rows", "labels", "error ÷ at random", "labels saved")
+HEADER = ("table", "labels/rows", "error ÷ at random", "labels saved")
 
 
 def list_saved(table: pl.DataFrame, column: str) -> Listing:
@@ -41,9 +41,9 @@ def list_saved(table: pl.DataFrame, column: str) -> Listing:
 def _row(table: pl.DataFrame, place: tuple[str, float], found: Ratio, column: str) -> list[str]:
     rows = table.filter(table["stream"] == place[0])
     runs = _runs(rows, place[1], column)
-    cells = rows["horizon"][0], rows.filter(rows["share"] == place[1])["budget"][0]
+    labels = f"{rows.filter(rows['share'] == place[1])['budget'][0]}/{rows['horizon'][0]}"
     unclear = abs(1 - found.value) <= 2 * found.error
-    return [place[0], *map(str, cells), str(found), UNCLEAR if unclear else saved(runs)]
+    return [place[0], labels, str(found), UNCLEAR if unclear else saved(runs)]
 
 
 def _runs(rows: pl.DataFrame, share: float, column: str) -> Floats:
