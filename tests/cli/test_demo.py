@@ -74,8 +74,8 @@ def test_what_seeds_leave_open_is_said_to_be_open():
 
 
 def test_shifts_that_were_missed_and_made_up_are_counted():
-    said = _shifts([[288, 440, 576], [288, 100]])
-    assert "Noticed without labels, within 16: 4 of 6; false alarms: 1." in said
+    said = _shifts([[288, 440, 576], [288, 296, 100], []])
+    assert "Noticed without labels, within 16: 4 of 9; false alarms: 1." in said
 
 
 def test_digits_turn_where_they_are_said_to():

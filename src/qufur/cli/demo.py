@@ -23,12 +23,14 @@ from qufur.experiments.demo.paper import FIGURE_1, FIGURE_3
 from qufur.experiments.real.methods import OURS, SAME
 from qufur.experiments.results import Result, reproduce
 from qufur.figures import style
-from qufur.models import Experts
+from qufur.rules.from_budget import labels_of
 from qufur.storage.atomic import replacing
 
 EXPERIMENTS = (study.EXPERIMENT, FIGURE_1, FIGURE_3)
 PAGE = "index.html"
 WIDTH = 100
+NEAR = 16
+"""Pictures within which a turn counts as noticed: two blocks of inputs."""
 WAYS = {OURS: "chosen by Steady", SAME: "at random"}
 
 
@@ -70,28 +72,29 @@ def _about(shown: Result) -> list[str]:
 def _told(shown: Result) -> list[str]:
     """Put both ways side by side, and say what choosing saved."""
     runs = study.runs(shown.table)
+    budget = labels_of(study.SHARE, digits.turning_digits().horizon)
     at = runs.filter(runs["parameter"] == study.SHARE)
-    header = f"{'labels':<18}{'bought':>7}{'mistaken':>10}   {', '.join(digits.STRETCHES)}"
+    header = f"{'labels':<18}{'spent':>8}{'mistaken':>11}   {', '.join(digits.STRETCHES)}"
     lines = []
     for rule, name in WAYS.items():
         rows = at.filter(at["rule"] == rule)
         parts = ", ".join(f"{part:.0%}" for part in study.in_stretches(shown.table, rule))
         bought, error = (float(np.mean(rows[key].to_numpy())) for key in ("queries", ERROR_RATE))
-        lines.append(f"{name:<18}{bought:>7.0f}{error:>10.1%}   {parts}")
-    budget = int(at.filter(at["rule"] == OURS)["queries"].max())  # type: ignore[arg-type]
-    task = Task("demo", digits.turning_digits, lambda _: Experts(classes=range(digits.CLASSES)), ERROR_RATE)
+        lines.append(f"{name:<18}{f'{bought:.0f} of {budget}':>8}{error:>11.1%}   {parts}")
+    task = Task("demo", digits.turning_digits, lambda _: study.experts(), ERROR_RATE)
     decision = Decision.of(Comparison(task, runs, {}, np.nan), OURS, study.SHARE)
     return [header, *lines, *textwrap.wrap(decision.finding(f"{budget} labels"), WIDTH)]
 
 
 def _shifts(found: Sequence[Sequence[int]]) -> str:
     """Say where the turns were, and which of them the inputs betrayed."""
-    true, near = np.array(digits.SHIFTS), 16
-    hits = sum(int(min(abs(true - place)) <= near) for places in found for place in places)
-    false = sum(map(len, found)) - hits
+    true = np.array(digits.SHIFTS)
+    near = [abs(np.subtract.outer(true, places)) <= NEAR for places in found]
+    hits = sum(int(each.any(axis=1).sum()) for each in near)
+    false = sum(int((~each.any(axis=0)).sum()) for each in near)
     turns = ", ".join(map(str, digits.SHIFTS))
     return (
-        f"Turned after {turns} pictures. Noticed without labels, within {near}: {hits} of "
+        f"Turned after {turns} pictures. Noticed without labels, within {NEAR}: {hits} of "
         f"{len(true) * len(found)}; false alarms: {false}."
     )
 

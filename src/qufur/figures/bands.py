@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from qufur.arrays import Floats
 from qufur.figures.style import LOOKS, plain_ticks
+
+Floats = NDArray[np.float64]
 
 
 def draw_bands(panel: Any, curves: Mapping[str, tuple[Floats, Floats]], names: Mapping[str, str]) -> None:
@@ -30,7 +32,6 @@ def draw_bands(panel: Any, curves: Mapping[str, tuple[Floats, Floats]], names: M
         panel.plot(labels, mean, label=names[rule], lw=1.8, ms=5, **look)
     panel.set(xscale="log", xlabel="labels bought")
     plain_ticks(panel, "x")
-    panel.set_ylim(bottom=0)
 
 
 def margins(samples: Floats) -> Floats:

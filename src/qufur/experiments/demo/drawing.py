@@ -42,6 +42,7 @@ def draw_budgets(runs: pl.DataFrame) -> Figure:
             curves[rule] = labels, per_seed(rows, ["parameter"], "error rate")
     draw_bands(panel, curves, NAMES)
     panel.set(ylabel=ERROR)
+    panel.set_ylim(bottom=0)
     share_legend(figure, panel)
     return figure
 

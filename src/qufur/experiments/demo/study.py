@@ -13,6 +13,7 @@ from qufur.experiments.demo.digits import BLOCK, CLASSES, SHIFTS, turning_digits
 from qufur.experiments.demo.drawing import draw_budgets
 from qufur.experiments.real.methods import OURS, SAME, at_random, steady
 from qufur.experiments.statistics import jackknife, per_seed, ratio
+from qufur.models import Model
 from qufur.rules.from_budget import labels_of
 from qufur.streams import Arrays
 from qufur.sweep.tasks import Row
@@ -44,15 +45,19 @@ def play(cell: Cell) -> Row:
     }
 
 
-def _played(stream: Arrays, rule: str, budget: int, seed: int) -> tuple[Floats, Bools]:
-    """Return mistakes and purchases, row by row; the first label is bought by both and counts for none."""
+def experts(seed: int = 0) -> Model:
+    """Return the model of both ways."""
     from qufur.models import Experts
 
-    model = Experts(classes=range(CLASSES), seed=seed)
+    return Experts(classes=range(CLASSES), seed=seed)
+
+
+def _played(stream: Arrays, rule: str, budget: int, seed: int) -> tuple[Floats, Bools]:
+    """Return mistakes and purchases, row by row; the first label is bought by both and counts for none."""
     if rule == OURS:
-        trace = steady(model, stream, budget, seed)
+        trace = steady(experts(seed), stream, budget, seed)
         return np.append(0.0, trace.loss[1:]), trace.query
-    trace = at_random(model, stream, budget, seed)
+    trace = at_random(experts(seed), stream, budget, seed)
     return np.append(0.0, trace.loss), np.append(True, trace.query)
 
 

@@ -30,9 +30,9 @@ SHARES = {
     "temperature": (0.01, 0.02, 0.04, 0.08),
 }
 ERRORS = {
-    "phishing": "share of frauds and honest sites mistaken",
-    "abalone": "root mean squared error, rings",
-    "temperature": "root mean squared error, °F",
+    "phishing": "share of sites mistaken",
+    "abalone": "RMSE, rings",
+    "temperature": "RMSE, °F",
 }
 WAYS = {OURS: "labels that Steady chooses", SAME: "labels at random, same experts"}
 SECONDS = 5.0
