@@ -54,7 +54,7 @@ def demo(jobs: Jobs = 2, quick: Quick = False, out: Out = Path("qufur-out")) -> 
     with replacing(out / PAGE) as file:
         file.write(page.encode())
     print("\n".join(said))
-    print(f"Four figures, and where to go next: {out / PAGE}")
+    print(f"Figures, and where to go next: {out / PAGE}")
     print("Your own table: `qufur run FILE --target COLUMN --budget 5%`")
 
 

@@ -8,7 +8,7 @@ from html import escape
 from qufur.experiments.page import STYLE, document, figure, plain_table, statement_table, with_code
 from qufur.experiments.results import Result, skipped
 
-TITLE = "qufur: labels that are worth their price"
+TITLE = "qufur: labels worth their price"
 MORE = """
 pre { background: #f7f7f7; padding: 0.8rem 1rem; border-radius: 6px; overflow-x: auto; font-size: 0.85rem }
 code { background: #f2f2f2; padding: 0 0.2em; border-radius: 3px }

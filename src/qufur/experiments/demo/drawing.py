@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.experiments.demo.digits import BLOCK, SHIFTS, STRETCHES
-from qufur.experiments.real.methods import OURS, SAME
+from qufur.experiments.real.curves import WAYS
 from qufur.experiments.statistics import per_seed
 from qufur.figures.bands import draw_bands, margins
 from qufur.figures.style import LOOKS, share_legend, subplots
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-NAMES = {OURS: "labels that Steady chooses", SAME: "labels at random, same experts"}
 ERROR = "share of pictures mistaken"
 TOP = 0.8
 """The end of the axis of errors over time: guessing has 0.75."""
@@ -35,12 +34,11 @@ def draw_budgets(runs: pl.DataFrame) -> Figure:
     """Draw error against labels, with 95 % bands over seeds."""
     figure, (panel,) = subplots(1, 1, width=6.0, height=4.4)
     curves = {}
-    for rule in NAMES:
+    for rule in WAYS:
         rows = runs.filter(runs["rule"] == rule)
-        if len(rows):
-            labels = per_seed(rows, ["parameter"], "queries").mean(axis=0)
-            curves[rule] = labels, per_seed(rows, ["parameter"], "error rate")
-    draw_bands(panel, curves, NAMES)
+        labels = per_seed(rows, ["parameter"], "queries").mean(axis=0)
+        curves[rule] = labels, per_seed(rows, ["parameter"], "error rate")
+    draw_bands(panel, curves, WAYS)
     panel.set(ylabel=ERROR)
     panel.set_ylim(bottom=0)
     share_legend(figure, panel)
@@ -61,7 +59,7 @@ def draw_time(table: pl.DataFrame, share: float, found: Sequence[int]) -> Figure
     """
     figure, panels = subplots(2, 1, width=6.0, height=2.2)
     above, below = panels
-    for rule, name in NAMES.items():
+    for rule, name in WAYS.items():
         rows = table.filter((table["rule"] == rule) & (table["parameter"] == share))
         ends = rows["start"].unique().sort().to_numpy() + BLOCK
         errors, color = per_seed(rows, ["start"], "wrong") / BLOCK, LOOKS[rule]["color"]
