@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qufur.figures.style import LOOKS, plain_ticks
+from qufur.figures.style import LOOKS
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,9 @@ def draw_bands(panel: Any, curves: Mapping[str, tuple[Floats, Floats]], names: M
         panel.fill_between(labels, mean - margin, mean + margin, color=look["color"], alpha=0.18, lw=0)
         panel.plot(labels, mean, label=names[rule], lw=1.8, ms=5, **look)
     panel.set(xscale="log", xlabel="labels bought")
-    plain_ticks(panel, "x")
+    budgets = sorted({round(float(count)) for labels, _ in curves.values() for count in labels})
+    panel.set_xticks(budgets, list(map(str, budgets)))
+    panel.set_xticks([], minor=True)
 
 
 def margins(samples: Floats) -> Floats:

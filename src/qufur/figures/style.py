@@ -55,11 +55,11 @@ def subplots(rows: int, columns: int, width: float = 5.4, height: float = 4.0) -
     return figure, panels
 
 
-def plain_ticks(panel: Any, axes: str = "xy") -> None:
-    """Write 200 and not 2 × 10² on logarithmic axes: these span little more than a decade."""
+def plain_ticks(panel: Any) -> None:
+    """Write 200 and not 2 × 10²: these axes span little more than a decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    for axis in (getattr(panel, f"{name}axis") for name in axes):
+    for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
