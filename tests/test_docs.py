@@ -32,6 +32,7 @@ from qufur import streams
 from qufur.cli import app
 from qufur.data import MissingDataError
 from qufur.experiments import PARTS
+from qufur.experiments.real import curves
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -175,8 +176,18 @@ def test_code_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
         pytest.skip(f"{page.name}: {missing}")
 
 
-def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text().split()) <= 600
+def test_the_readme_is_short_and_leads_somewhere():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 600
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_picture_of_the_readme_is_of_runs_that_are_kept():
+    table = pl.read_csv(STUDIES / "real-curves.csv")
+    assert table.group_by("stream", "share", "method").len()["len"].unique().to_list() == [8]
+    assert [panel.get_title().split(",")[0] for panel in curves.draw(table).axes] == list(curves.STUDIES)
 
 
 def test_a_wrong_output_is_noticed(tmp_path, monkeypatch):
