@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 .PHONY: run test soak check docs bench clean
 
 run: $(VENV)/.run
-	$(BIN)/qufur reproduce --quick
+	$(BIN)/qufur demo
 
 test: check
 	$(BIN)/pytest -n auto --dist worksteal

@@ -30,6 +30,7 @@ import qufur
 from qufur.cli import app
 from qufur.data import MissingDataError
 from qufur.experiments import PARTS
+from qufur.experiments.real import curves
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -196,7 +197,7 @@ def test_claims_are_those_of_the_last_full_run():
     tables = [table for page in PAGES for table in CLAIMS.finditer(page.read_text())]
     named = {name for table in tables for name in table["names"].split()}
     claiming = {experiment.name for part in PARTS.values() for experiment in part}
-    assert named == claiming - {"fig2"}  # which is a picture
+    assert named == claiming - {"fig2", "real-curves"}  # which are pictures
     for table in tables:
         assert table["text"] == claims_table(table["which"], table["names"])
 
@@ -235,6 +236,20 @@ def test_code_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
             assert output.real == output.shown
     except MissingDataError as missing:
         pytest.skip(f"{page.name}: {missing}")
+
+
+def test_the_readme_is_short_and_leads_somewhere():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 600
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_picture_of_the_readme_is_of_runs_that_are_kept():
+    table = pl.read_csv(STUDIES / "real-curves.csv")
+    assert table.group_by("stream", "share", "method").len()["len"].unique().to_list() == [8]
+    assert [panel.get_title().split(",")[0] for panel in curves.draw(table).axes] == list(curves.STUDIES)
 
 
 def test_a_wrong_output_is_noticed(tmp_path, monkeypatch):

@@ -16,11 +16,13 @@ from qufur.cli.reproduce import _announce
 from qufur.data import MissingDataError
 from qufur.experiments.base import run_all
 from qufur.experiments.cached_streams import why_missing
-from qufur.experiments.real import classes, methods, numbers, study, tables, three_lines, usual
+from qufur.experiments.real import classes, curves, methods, numbers, study, tables, three_lines, usual
 from qufur.experiments.real.at_random import coins_that_buy, rows_at_random
 from qufur.experiments.real.methods import OURS, RIDGE, SAME, USUAL
+from qufur.experiments.real.saved import list_saved
 from qufur.installation import command_for
 from qufur.models.experts import experts
+from qufur.rules.from_budget import labels_of
 from qufur.run import run
 
 ROWS = 100
@@ -240,7 +242,9 @@ def test_a_study_from_cells_to_page(module, name):
     statements = module.judge(table)
     assert len(statements) == sum(1 + math.isfinite(limits.each) for limits in module.LIMITS.values())
     assert all(isinstance(statement.holds, bool) for statement in statements)  # small tables have two seeds
-    for listing in module.listings(table):
+    *listings, saved = module.listings(table)
+    assert [row[0] for row in saved.rows] == table["stream"].unique().to_list()
+    for listing in listings:
         assert len(listing.rows) == 3  # two budgets and the mean
         assert {len(row) for row in listing.rows} == {len(listing.header)}
     assert module.draw(table).axes
@@ -402,3 +406,33 @@ def test_a_quick_look_is_at_tables_that_come_with_packages():
     ]
     assert not numbers.in_brief({"stream": "trump_approval", "share": 0.3})
     assert three_lines.in_brief({"stream": "diabetes"})
+
+
+def test_labels_saved_are_told_only_where_the_loss_is_told_apart():
+    points = ((OURS, 0.1, 1.0, 10), (SAME, 0.1, 2.0, 10), (SAME, 0.3, 0.5, 30))
+
+    def rows(stream, factor, noise):
+        return [
+            {"stream": stream, "share": share, "method": way, "seed": seed, "horizon": 100, "budget": labels}
+            | {"queries": labels, "loss": (factor if way == OURS else 1) * loss * (1 + noise * (-1) ** seed)}
+            for way, share, loss, labels in points
+            for seed in range(4)
+        ]
+
+    table = pl.DataFrame([*rows("noisy", 1.0, 0.9), *rows("worse", 3.0, 0.01), *rows("half", 1.0, 0.01)])
+    listed = {row[0]: row[1:] for row in list_saved(table, "loss").rows}
+    assert listed["half"][0] == "10/100"
+    assert listed["half"][2] == "42 %"  # 2 falls to 1 at 10 · 3^(1/2) labels
+    assert (listed["worse"][2], listed["noisy"][2]) == ("none", "unclear")
+
+
+def test_curves_have_a_point_per_budget_and_a_band(monkeypatch):
+    some = study.Study({"phishing": small_classes}, methods.FOR_CLASSES)
+    monkeypatch.setattr(curves, "STUDIES", {"phishing": some})
+    monkeypatch.setitem(curves.SHARES, "phishing", (0.1, 0.3))
+    table = run_all([curves.EXPERIMENT], seeds=2)["real-curves"]
+    labels, errors = curves.curve(table, "phishing", OURS)
+    assert labels.tolist() == [labels_of(share, table["horizon"][0]) for share in (0.1, 0.3)]
+    assert errors.shape == (2, 2)
+    assert len(curves.draw(table).axes[0].lines) == 2
+    assert curves.judge(table) == []

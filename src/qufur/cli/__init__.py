@@ -12,6 +12,7 @@ from qufur.cli.ask import ask
 from qufur.cli.budget import budget
 from qufur.cli.choose import choose
 from qufur.cli.data import data
+from qufur.cli.demo import demo
 from qufur.cli.forget_label import forget_label
 from qufur.cli.label import label
 from qufur.cli.learn import learn
@@ -48,6 +49,7 @@ def qufur(
     """Learn online from a stream when labels cost money and the domains shift without notice."""
 
 
+app.command()(demo)
 app.command()(run)
 app.command()(plan)
 app.command()(choose)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from qufur.arrays import Floats
 from qufur.cli.comparison import AT_RANDOM, BOOSTED, FIRST_ROWS, Comparison
 from qufur.experiments.statistics import Interval, jackknife, ratio
 from qufur.sweep.equal_error import LEAST, labels_ratio, reaches
@@ -27,10 +28,9 @@ class Decision:
         How many labels fewer it needs for the same error, as a share of theirs; negative if more.
     exact
         Whether labels at random were seen to have the same error: else it is a bound.
-    first_rows
-        The loss of the same model on the labels of the first rows, over that of the rule.
-    boosting, constant
-        The loss of histogram boosting on labels at random, and of the best constant, over that of the rule.
+    first_rows, boosting, constant
+        The loss of the same model on the labels of the first rows, of histogram boosting on labels at random,
+        and of the best constant, over that of the rule; NaN for what was not compared.
     """
 
     rule: str
@@ -49,16 +49,19 @@ class Decision:
         tried = table.filter(table["rule"] == AT_RANDOM)["parameter"].unique().sort().to_list()
         runs = np.stack([ours, *(found.runs(AT_RANDOM, other) for other in tried)], axis=1)
         more = jackknife(labels_ratio, runs)
-        losses = np.column_stack([runs[:, 1] for runs in (ours, theirs, found.runs(FIRST_ROWS, share))])
-        losses = np.maximum(losses, max(1e-9 * losses.max(), LEAST[1]))  # no loss at all has no ratio
-        loss = losses[:, 0].mean()
+        first = (
+            found.runs(FIRST_ROWS, share)[:, 1] if FIRST_ROWS in table["rule"] else np.full(len(ours), np.nan)
+        )
+        losses = np.column_stack([ours[:, 1], theirs[:, 1], first])
+        losses = np.maximum(losses, max(1e-9 * np.nanmax(losses), LEAST[1]))  # no loss at all has no ratio
+        loss = float(losses[:, 0].mean())
         return cls(
             rule,
             jackknife(ratio, losses[:, :2]),
             Interval(*(1 - math.exp(-part) for part in (more.value, more.low, more.high))),
             reaches(runs),
             jackknife(ratio, losses[:, [2, 0]]),
-            float(found.runs(BOOSTED, share)[:, 1].mean() / loss),
+            _mean(found.runs(BOOSTED, share)[:, 1]) / loss,
             float(found.constant / loss),
         )
 
@@ -70,14 +73,22 @@ class Decision:
             for part in (getattr(self, field.name),)
         }
 
-    def sentence(self, budget: str, command: str) -> str:
-        """Say it, with the command to go on with."""
+    def finding(self, budget: str) -> str:
+        """Say how it does beside labels at random."""
         at = f"At {budget} {self.rule} has {_range(self.loss_ratio)} of the loss of labels at random"
         if self.loss_ratio.high < 1:
-            return f"{at}: {self._saved()}. {self._beside()}Use `{command}`."
+            return f"{at}: {self._saved()}."
         if self.loss_ratio.low > 1:
-            return f"{at}: leave the choice to chance here. {self._beside()}Use `{command} --at-random`."
-        return f"{at}, which these seeds do not tell apart. {self._beside()}--seeds says how many to try."
+            return f"{at}: leave the choice to chance here."
+        return f"{at}, which these seeds do not tell apart."
+
+    def sentence(self, budget: str, command: str) -> str:
+        """Say it, with the command to go on with."""
+        advice = f"Use `{command}`."
+        if self.loss_ratio.high >= 1:
+            chance = self.loss_ratio.low > 1
+            advice = f"Use `{command} --at-random`." if chance else "--seeds says how many to try."
+        return f"{self.finding(budget)} {self._beside()}{advice}"
 
     def _saved(self) -> str:
         saved = self.labels_saved
@@ -97,6 +108,10 @@ class Decision:
             part = f"{self.first_rows.value:.2f} of its loss"
             return f"Labels of the first rows alone have {part}: nothing here changed much later. "
         return ""
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan
 
 
 def _range(interval: Interval) -> str:

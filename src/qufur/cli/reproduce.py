@@ -70,7 +70,7 @@ def reproduce(
         "command": " ".join(["qufur reproduce", *names, *(["--quick"] if quick else [])]),
         "seeds": str(seeds or (QUICK_SEEDS if quick else "5, 20 for theorems, 8 for real tables")),
         "time": f"{time.perf_counter() - begin:.0f} s with {jobs} processes, without what was there already",
-        **_versions(),
+        **versions(),
     }
     _write_claims(results, out / "claims.csv")
     report = out / "report.html"
@@ -92,7 +92,8 @@ def _announce(seconds: float, out: Path) -> None:
         print(f"This takes about {time_needed}, less what is finished in {out} already.", file=sys.stderr)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return those of Python and of the packages that numbers depend on."""
     packages = ("numpy", "scipy", "scikit-learn", "polars", "matplotlib")
     ours = {"Python": platform.python_version(), "qufur": __version__}
     return ours | {name: metadata.version(name) for name in packages}

@@ -7,6 +7,7 @@ from html import escape
 
 from qufur.estimates.input_shifts import InputShift
 from qufur.estimates.report import Report
+from qufur.experiments.page import document, with_code
 from qufur.figures.progress import as_svg, draw_progress
 from qufur.workbook import Workbook
 
@@ -42,28 +43,15 @@ def status_page(
         f"<figure><h2>{escape(title)}</h2>{as_svg(figure)}</figure>" for title, figure in figures.items()
     )
     about = f"{report.examples} rows, {book.encoding.dim} inputs, labels in column {book.target!r}"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(name)}</title><style>{STYLE}</style></head>\n<body>\n"
-        f'<h1>{escape(name)}</h1><p class="note">{escape(about)}</p>\n'
-        f"<dl>{''.join(_entry(*entry) for entry in said.items())}</dl>\n"
-        f'<div class="plots">{plots}</div>\n'
-        f"<details><summary>In detail</summary><pre>{escape(details)}</pre></details>\n"
-        "</body>\n</html>\n"
-    )
+    parts = [
+        f'<h1>{escape(name)}</h1><p class="note">{escape(about)}</p>',
+        f"<dl>{''.join(_entry(*entry) for entry in said.items())}</dl>",
+        f'<div class="plots">{plots}</div>',
+        f"<details><summary>In detail</summary><pre>{escape(details)}</pre></details>",
+    ]
+    return document(name, STYLE, parts)
 
 
 def _entry(heading: str, sentences: Sequence[str]) -> str:
-    lines = "".join(f"<p>{_with_code(sentence)}</p>" for sentence in sentences)
+    lines = "".join(f"<p>{with_code(sentence)}</p>" for sentence in sentences)
     return f"<dt>{escape(heading.capitalize())}</dt><dd>{lines}</dd>"
-
-
-def _with_code(sentence: str) -> str:
-    """Return text for the page, with commands set apart.
-
-    >>> _with_code("`qufur ask` & more")
-    '<code>qufur ask</code> &amp; more'
-    """
-    parts = escape(sentence).split("`")
-    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))

@@ -35,15 +35,30 @@ def page(title: str, results: Sequence[Result], settings: Mapping[str, str]) -> 
         _skipped(results),
         *(_section(result) for result in results if result.files),
         "<h2>Settings</h2>",
-        _table(("", ""), [(name, value) for name, value in settings.items()]),
+        plain_table(("", ""), [(name, value) for name, value in settings.items()]),
     ]
+    return document(title, STYLE, parts)
+
+
+def document(title: str, style: str, parts: Iterable[str]) -> str:
+    """Return a page of its own: parts of HTML, one after the other, and all that they need."""
     return (
         '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n"
+        f"<title>{escape(title)}</title><style>{style}</style></head>\n<body>\n"
         + "\n".join(filter(None, parts))
         + "\n</body>\n</html>\n"
     )
+
+
+def with_code(sentence: str) -> str:
+    """Return text for a page, with commands set apart.
+
+    >>> with_code("`qufur ask` & more")
+    '<code>qufur ask</code> &amp; more'
+    """
+    parts = escape(sentence).split("`")
+    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
 
 
 def _summary(results: Sequence[Result]) -> str:
@@ -65,22 +80,23 @@ def _section(result: Result) -> str:
     return "\n".join(
         [
             f'<h2 id="{result.experiment.name}">{escape(result.experiment.title)}</h2>',
-            _figure(result.drawing),
-            _statements(result.statements) if result.statements else "",
+            figure(result.drawing),
+            statement_table(result.statements) if result.statements else "",
             *(_listing(listing) for listing in result.listings),
             *(f'<p class="note">{escape(line)}</p>' for line in note),
         ]
     )
 
 
-def _figure(drawing: str) -> str:
+def figure(drawing: str) -> str:
     """Put a drawing into the page; names inside of it must not meet those of other drawings."""
     svg = drawing[drawing.index("<svg") :]
     width = float(re.findall(r'width="([\d.]+)pt"', svg)[0])
     return f'<figure class="{"narrow" if width <= NARROW else ""}">{svg}</figure>'
 
 
-def _statements(statements: Iterable[Statement]) -> str:
+def statement_table(statements: Iterable[Statement]) -> str:
+    """Return statements with their verdicts."""
     rows = [
         f"<tr><td>{escape(s.source)}</td><td>{escape(s.claim)}</td><td>{escape(s.measured)}</td>"
         f'<td class="verdict {MARKS[s.holds]}">{s.verdict}</td></tr>'
@@ -91,7 +107,7 @@ def _statements(statements: Iterable[Statement]) -> str:
 
 
 def _listing(listing: Listing) -> str:
-    body = _table(listing.header, listing.rows)
+    body = plain_table(listing.header, listing.rows)
     return f"<details><summary>{escape(listing.title)}</summary>{body}</details>"
 
 
@@ -101,7 +117,8 @@ def _skipped(results: Sequence[Result]) -> str:
     return f"<p>Skipped, for want of data:</p><ul>{items}</ul>" if items else ""
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def plain_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return rows of text below their header."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{body}</table>"

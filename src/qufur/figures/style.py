@@ -73,10 +73,10 @@ def subplots_for(count: int, width: float = 4.6, height: float = 3.7) -> tuple[F
     return figure, panels[:count]
 
 
-def share_legend(figure: Figure, panel: Any) -> None:
-    """Put the legend of one panel below all of them."""
+def share_legend(figure: Figure, panel: Any, columns: int | None = None) -> None:
+    """Put the legend of one panel below all of them, in one line unless told otherwise."""
     handles, names = panel.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+    figure.legend(handles, names, loc="outside lower center", ncols=columns or len(names), frameon=False)
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
 from qufur.experiments.real import ratios, tables
 from qufur.experiments.real.methods import FOR_CLASSES, SAME, USUAL
+from qufur.experiments.real.saved import list_saved
 from qufur.experiments.real.strips import draw_ratios
 from qufur.experiments.real.study import SHARES, Study
 from qufur.sweep.tasks import Row
@@ -77,14 +78,15 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 
 
 def listings(table: pl.DataFrame) -> list[Listing]:
-    """Return all ratios, of errors and of log losses."""
+    """Return all ratios, of errors and of log losses, and what those of errors come to in labels."""
     titles = {"Errors": ERRORS, "Log loss": LOG_LOSSES}
-    return [
+    found = [
         ratios.list_ratios(
             table, f"{title} of `Experts` with `Steady` ÷ that with labels at random", columns, RIVALS
         )
         for title, columns in titles.items()
     ]
+    return [*found, list_saved(table, "error")]
 
 
 def draw(table: pl.DataFrame) -> Figure:

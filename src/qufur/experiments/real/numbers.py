@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
 from qufur.experiments.real import ratios, tables
 from qufur.experiments.real.methods import FOR_NUMBERS, RIDGE, SAME, USUAL
+from qufur.experiments.real.saved import list_saved
 from qufur.experiments.real.strips import draw_ratios
 from qufur.experiments.real.study import SHARES, Study
 from qufur.sweep.tasks import Row
@@ -78,11 +79,12 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 
 
 def listings(table: pl.DataFrame) -> list[Listing]:
-    """Return all ratios."""
+    """Return all ratios, and what they come to in labels."""
     return [
         ratios.list_ratios(
             table, "Squared loss of `Experts` with `Steady` ÷ that with labels at random", COLUMNS, RIVALS
-        )
+        ),
+        list_saved(table, "loss"),
     ]
 
 
