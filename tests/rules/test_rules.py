@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from tests.soak import SOAK
 
 from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Steady, Threshold, Uniform, run
 from qufur.rules import RULES, Rule
@@ -302,7 +303,7 @@ def test_fixed_budget_holds_when_the_copies_never_agree(horizon, labels):
 
 
 @pytest.mark.filterwarnings("ignore::qufur.OutlierWarning")
-@pytest.mark.parametrize("hundred", range(10))
+@pytest.mark.parametrize("hundred", range(10 if SOAK else 3))
 def test_fixed_budget_never_exceeds_it(hundred):
     """1000 seeds in all, each with its own B and T, on inputs of any size."""
     exhausted = 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.cli.test_cli import qufur
 from tests.letters import let_letters_be_counted
+from tests.soak import spread
 from tests.tables.test_tables import contents, packed, save, save_parts
 
 from qufur.tables import read
@@ -51,7 +52,11 @@ NOTES = {
 }
 NUMBERS = {"numbers", "missing numbers", "codes"}
 SOME = {"npy": NUMBERS} | {ending: {"categories", "missing numbers"} for ending in LIKE_CSV}
-CASES = [(ending, kind) for ending in FORMATS for kind in sorted(SOME.get(ending, KINDS))]
+CASES = {
+    (row, column): (ending, kind)
+    for row, ending in enumerate(FORMATS)
+    for column, kind in enumerate(sorted(SOME.get(ending, KINDS)))
+}
 
 
 def saved(folder, table, ending, target="delay"):
@@ -92,7 +97,7 @@ def start(out):
     return ["--budget", 5, "--label-range", -3, 3, "-o", out]
 
 
-@pytest.mark.parametrize(("ending", "kind"), CASES)
+@pytest.mark.parametrize(("ending", "kind"), spread(CASES, 3))
 def test_every_command_takes_every_table(command, tmp_path, ending, kind):
     columns, options, dim = KINDS[kind]
     data, target = saved(tmp_path / "data", columns, ending)

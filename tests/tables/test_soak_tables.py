@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.cli.test_cli import qufur
-from tests.soak import times
+from tests.soak import SOAK, times
 
 from qufur.workbook import Workbook
 
@@ -91,7 +91,7 @@ def sound_tables(draw):
 
 
 @settings(
-    max_examples=times(10_000),
+    max_examples=times(10_000) if SOAK else 40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

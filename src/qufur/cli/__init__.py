@@ -72,7 +72,7 @@ def execute(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; a wrong call is a ValueError like any other bad input."""
     try:
         # Completion goes by the name of the program, which would not be ours under `python -m`.
-        return int(app(list(arguments) or ["--help"], prog_name=app.info.name, standalone_mode=False) or 0)
+        return int(app(list(arguments) or ["--help"], prog_name="qufur", standalone_mode=False) or 0)
     except Exception as error:
         # typer keeps its exceptions to itself; their message is all that is needed.
         message = getattr(error, "format_message", None)

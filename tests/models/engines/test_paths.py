@@ -305,7 +305,7 @@ def passing_through(form, play, in_batches):
         return choose(*arguments)
 
     @settings(
-        max_examples=form.examples if SOAK else max(16, form.examples // 2),
+        max_examples=form.examples if SOAK else 16,
         deadline=None,
         derandomize=True,
         database=None,
