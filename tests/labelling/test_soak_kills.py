@@ -122,7 +122,8 @@ def check(folder, money):
 
 def repeated(before, after):
     """Return how many calls were made again that had not failed: those that were under way at a kill."""
-    answered = {key for key, _, what in before if what not in ("fail", "silent", "wrong")}
+    last = {key: what for key, _, what in before}
+    answered = {key for key, what in last.items() if what not in ("fail", "silent", "wrong")}
     made = {key for key, *_ in after[len(before) :]}
     return len(answered & made)
 
