@@ -11,7 +11,6 @@ import qufur
 
 ROOT = Path(qufur.__file__).parent
 LEVELS = """
-    installation
     errors progress threads
     arrays figures operation registry storage
     hypotheses rules tables trace

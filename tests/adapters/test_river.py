@@ -12,7 +12,7 @@ from tests.soak import SOAK
 
 from qufur import DomainOracle, Learner, Paced, QuFUR, Ridge, Softmax
 from qufur.adapters.river import QuFURClassifier, QuFURRegressor
-from qufur.installation import command_for
+from qufur.errors.installation import command_for
 from qufur.snapshot import encode
 
 NAMES = list("abcd")

@@ -12,7 +12,7 @@ from tests.refusals import refusal
 
 from qufur import Learner, Paced, Ridge
 from qufur.adapters.skactiveml import PacedBudgetManager, StreamQuFUR
-from qufur.installation import command_for
+from qufur.errors.installation import command_for
 
 MANAGERS = [
     None,

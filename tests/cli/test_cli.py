@@ -12,10 +12,10 @@ import pytest
 from qufur import __version__, experiments
 from qufur.__main__ import main
 from qufur.data import MissingDataError
+from qufur.errors.installation import command_for
 from qufur.experiments.paper import fig1
 from qufur.experiments.paper.learners import unit_ridge
 from qufur.experiments.paper.panels import Panel, figure_of
-from qufur.installation import command_for
 from qufur.rules import RULES, Uniform
 
 

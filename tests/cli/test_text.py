@@ -9,7 +9,7 @@ import pytest
 from tests.data.test_text import tiny_model
 from tests.letters import Letters, let_letters_be_counted
 
-from qufur.installation import command_for
+from qufur.errors.installation import command_for
 from qufur.tables.text_vectors import LOADED
 from qufur.workbook import Workbook
 

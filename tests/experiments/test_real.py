@@ -14,13 +14,13 @@ import pytest
 from qufur import Experts, Learner, Ridge, Steady
 from qufur.cli.reproduce import _announce
 from qufur.data import MissingDataError
+from qufur.errors.installation import command_for
 from qufur.experiments.base import run_all
 from qufur.experiments.cached_streams import why_missing
 from qufur.experiments.real import classes, curves, methods, numbers, study, tables, three_lines, usual
 from qufur.experiments.real.at_random import coins_that_buy, rows_at_random
 from qufur.experiments.real.methods import OURS, RIDGE, SAME, USUAL
 from qufur.experiments.real.saved import list_saved
-from qufur.installation import command_for
 from qufur.models.experts import experts
 from qufur.rules.from_budget import labels_of
 from qufur.run import run

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from qufur.arrays import Floats
 from qufur.data import Dataset, Edition, File
+from qufur.errors.installation import command_for
 from qufur.experiments.pacing.bike import BikeSharing
-from qufur.installation import command_for
 from qufur.streams import Abalone, AmazonReviews, Arrays, CpuSmall, Portraits, Recorded, RotatedMNIST
 
 BIKE_COLUMNS = ["season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit"]

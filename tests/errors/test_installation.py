@@ -8,7 +8,7 @@ import pytest
 
 import qufur
 from qufur.errors import missing_extra
-from qufur.installation import command_for
+from qufur.errors.installation import command_for
 
 WHEEL = "qufur-0.1.0-py3-none-any.whl"
 

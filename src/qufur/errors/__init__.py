@@ -17,7 +17,7 @@ def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: 
 
 def missing_extra(package: str, extra: str, purpose: str) -> ImportError:
     """Build the `ImportError` for an optional dependency that is not installed."""
-    from qufur.installation import command_for
+    from qufur.errors.installation import command_for
 
     return ImportError(f"{purpose} needs {package}: install it with  {command_for(extra)}")
 
