@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from unittest import mock
 
 import polars as pl
 import pytest
@@ -27,6 +28,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import qufur
+from qufur.__main__ import main
 from qufur.cli import app
 from qufur.data import MissingDataError
 from qufur.experiments import PARTS
@@ -109,17 +111,16 @@ def _answer(command: str) -> str:
     program, *arguments = shlex.split(command.removeprefix("$ ").replace("\\\n", ""))
     if program != "qufur":
         return ""
-    path = os.pathsep.join([str(Path(qufur.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-m", "qufur", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        env={**os.environ, "COLUMNS": "110", "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"},
-        check=False,
-    )
-    shown = TIME.sub("` of 12:30:", done.stdout)
+    said = io.StringIO()
+    with (
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(said),
+        contextlib.suppress(SystemExit),
+        mock.patch.dict(os.environ, COLUMNS="110"),
+        mock.patch.object(sys, "argv", ["qufur", *arguments]),
+    ):
+        main()
+    shown = TIME.sub("` of 12:30:", said.getvalue())
     return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 

@@ -73,6 +73,7 @@ def rows(page):
     return [Row(**line.groupdict()) for line in ROW.finditer(page)]
 
 
+@cache
 def complaints(page):
     """Return what is wrong with a page, in words."""
     found = rows(page)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from tests.same import same
+from tests.soak import spread
 
 from qufur import FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
 from qufur.models.fisher_state import InformationOfFew, InformationOfMany
@@ -296,11 +297,16 @@ def test_the_budget_holds_with_no_label_answered(model, rule):
     assert learner.spent == asked - 1
 
 
-@pytest.mark.parametrize(
-    "delay", [0, 7, np.random.default_rng(3).integers(0, 40, T)], ids=["0", "7", "random"]
-)
-@pytest.mark.parametrize("rule", RULES, ids=repr)
-@pytest.mark.parametrize("model", MODELS, ids=repr)
+DELAYS = {"0": 0, "7": 7, "random": np.random.default_rng(3).integers(0, 40, T)}
+PLAYED = {
+    (row, column, place): pytest.param(model, rule, delay, id=f"{model}-{rule}-{name}")
+    for row, model in enumerate(MODELS)
+    for column, rule in enumerate(RULES)
+    for place, (name, delay) in enumerate(DELAYS.items())
+}
+
+
+@pytest.mark.parametrize(("model", "rule", "delay"), spread(PLAYED, 3))
 def test_blocks_change_nothing(model, rule, delay):
     traces, learners = [], []
     for block in (1, 7, T, None):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from tests.refusals import refusal
+from tests.soak import SOAK
 
 from qufur import QuFUR, Ridge, Steady, plan
 from qufur.adapters import river, skactiveml, sklearn
@@ -100,6 +101,7 @@ def started(budget):
         (face, *example)
         for face in KNOWN
         for example in EXAMPLES + NUMBERS * (not face.startswith("qufur"))  # a command is told texts
+        if SOAK or face != "qufur run" or example in EXAMPLES[1:3]  # the slowest
     ],
 )
 def test_where_the_rows_are_counted_a_share_is_a_count(command, tmp_path, face, budget, labels):
