@@ -15,7 +15,8 @@ soak: $(VENV)/.dev
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	test ! -x $(BIN)/mypy || $(BIN)/mypy # which the types of the last NumPy for Python 3.10 are too vague for
+# Not installed for Python 3.10: the types of the last NumPy for it are too vague.
+	test ! -x $(BIN)/mypy || $(BIN)/mypy
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
