@@ -16,6 +16,8 @@ from qufur.models.base import Id
 Digests = np.ndarray[Any, np.dtype[np.uint64]]
 LARGEST_NUMBER = 10**1000
 """Python refuses to read numbers back that are a few times as long."""
+RECENT = 4096
+"""How many ids are taken in before they are sorted among the others."""
 
 
 def as_ids(ids: Sequence[Any] | None, count: int, next_id: int, taken: Collection[Id]) -> Sequence[Id]:
@@ -69,15 +71,25 @@ class KnownIds:
     """
 
     def __init__(self, ids: Iterable[Id] = ()) -> None:
-        self.digests = np.sort(_digests(list(ids)))
-        self._looked_up: tuple[Sequence[Id], Digests] = (), self.digests[:0]
+        self._sorted = np.sort(_digests(list(ids)))
+        # Few at a time are taken in here, so that no large array is moved for each of them.
+        self._recent: set[int] = set()
+        self._looked_up: tuple[Sequence[Id], Digests] = (), self._sorted[:0]
 
     @classmethod
     def of_digests(cls, digests: Digests) -> KnownIds:
         """Return what had these digests."""
         known = cls()
-        known.digests = digests
+        known._sorted = digests
         return known
+
+    def digests(self) -> Digests:
+        """Return the digests of all ids, sorted."""
+        if self._recent:
+            new = np.sort(np.fromiter(self._recent, dtype=np.uint64, count=len(self._recent)))
+            self._sorted = np.insert(self._sorted, np.searchsorted(self._sorted, new), new)
+            self._recent = set()
+        return self._sorted
 
     def first_known(self, ids: Sequence[Id]) -> Id | None:
         """Return the first of these ids that was asked about, O(log n) for each."""
@@ -88,15 +100,21 @@ class KnownIds:
         """Return which of these ids were asked about."""
         found = _digests(ids)
         self._looked_up = ids, found
-        if not len(self.digests):
-            return np.zeros(len(ids), dtype=bool)
-        return np.asarray(self.digests.take(np.searchsorted(self.digests, found), mode="clip") == found)
+        if not self._recent:
+            recent = np.zeros(len(ids), dtype=bool)
+        else:
+            recent = np.array([digest in self._recent for digest in found.tolist()], dtype=bool)
+        if not len(self._sorted):
+            return recent
+        there = self._sorted.take(np.searchsorted(self._sorted, found), mode="clip") == found
+        return np.asarray(there | recent)
 
     def add(self, ids: Sequence[Id]) -> None:
-        """Take in ids that are new, O(n); those that were looked up last are not digested again."""
+        """Take in ids that are new, O(1) for each; those that were looked up last are not digested again."""
         ids_before, found = self._looked_up
-        new = np.sort(found if ids is ids_before else _digests(ids))
-        self.digests = np.insert(self.digests, np.searchsorted(self.digests, new), new)
+        self._recent.update((found if ids is ids_before else _digests(ids)).tolist())
+        if len(self._recent) > RECENT + len(self._sorted) // 64:
+            self.digests()
 
 
 def _is_id(id: object) -> bool:

@@ -308,6 +308,10 @@ class Workbook:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in place of what was there, or not at all."""
+        container.write(path, self.content(), self.from_content)
+
+    def content(self) -> Content:
+        """Return everything as values for JSON and named arrays."""
         header, tensors = snapshot.encode(self.learner)
         headers, lines = self.waiting.save(self.learner.outstanding)
         watched, watch_arrays = self.watch.save()
@@ -332,25 +336,25 @@ class Workbook:
         tensors |= {
             "workbook.numbers": np.array(columns, dtype=np.float64).reshape(-1, 4),
             "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
-            "workbook.asked": self.asked.digests,
+            "workbook.asked": self.asked.digests(),
             "workbook.waiting": lines,
             **{f"workbook.watch.{name}": array for name, array in watch_arrays.items()},
         }
-        content = {"version": VERSION, "workbook": own, "learner": header}, tensors
-        container.write(path, content, self._decoded)
+        return {"version": VERSION, "workbook": own, "learner": header}, tensors
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Workbook:
         """Read it back; what is not the file of a workbook is refused."""
         content = container.read(path)
         try:
-            return cls._decoded(content)
+            return cls.from_content(content)
         except Exception:  # content from elsewhere can be wrong in any way
             received = f"{os.fspath(path)!r}, which is of another kind or version"
             raise invalid("path", "Workbook.load", "a file of `qufur ask`", received) from None
 
     @classmethod
-    def _decoded(cls, content: Content) -> Workbook:
+    def from_content(cls, content: Content) -> Workbook:
+        """Return the workbook that has this content."""
         header, tensors = content
         own = header["workbook"]
         columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))

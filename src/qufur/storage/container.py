@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable
@@ -25,7 +26,7 @@ def write(path: str | os.PathLike[str], content: Content, load: Callable[[Conten
     """Write a file whole or not at all; what `load` refuses to take back is not written."""
     _check_place(path)
     with replacing(path) as file:
-        file.write(_packed(content))
+        file.write(pack(content))
         try:
             file.seek(0)
             load(_content(path, file))
@@ -34,7 +35,8 @@ def write(path: str | os.PathLike[str], content: Content, load: Callable[[Conten
             raise invalid("state", "Learner.save", "one that can be loaded", reason(error), remedy) from None
 
 
-def _packed(content: Content) -> bytes:
+def pack(content: Content) -> bytes:
+    """Return what a file with this content has in it."""
     header, tensors = content
     text = json.dumps({"digest": digest(header, tensors), **header})
     # Of a view safetensors would write the bytes that lie between its numbers, too.
@@ -54,6 +56,11 @@ def read(path: str | os.PathLike[str]) -> Content:
         reasons = {FileNotFoundError: "does not exist", IsADirectoryError: "is a folder"}
         why = reasons.get(type(error), f"cannot be read ({error.strerror})")
         raise refused(path, "is a folder" if os.path.isdir(path) else why, "Check the path.") from None
+
+
+def unpack(packed: bytes, name: str) -> Content:
+    """Return what was packed; `name` is what complaints call it."""
+    return _content(name, io.BytesIO(packed))
 
 
 def digest_in(path: str | os.PathLike[str]) -> str:
