@@ -50,6 +50,12 @@ def forget_labels(book: Workbook, names: Sequence[Id]) -> list[Id]:
     twice = [name for name, times in Counter(found).items() if times > 1]
     if twice:
         raise invalid("id", "qufur forget-label", "there once", f"{twice[0]!r} more than once")
+    forget(book, found)
+    return found
+
+
+def forget(book: Workbook, found: Sequence[Id]) -> None:
+    """Take back labels of rows that have one, by what these are called here."""
     records = list(book.told.values())
     places = [place for place, name in enumerate(book.told) if name in set(found)]
     rows = np.array([record.row for record in records])
@@ -61,4 +67,3 @@ def forget_labels(book: Workbook, names: Sequence[Id]) -> list[Id]:
     book.learner.ledger.forget(numbers[bought & gone], numbers[bought & ~gone])
     for name in found:
         del book.told[name]
-    return found

@@ -1,0 +1,89 @@
+"""The application: routes under /v1, pages, and what the machine around it asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from qufur import __version__
+from qufur.errors import InvalidError
+from qufur.service.access import Keys
+from qufur.service.documented import describe
+from qufur.service.faults import Fault
+from qufur.service.limits import Limits
+from qufur.service.replies import complaint
+from qufur.service.routes import examples, machine, streams, work
+from qufur.service.service import Service
+from qufur.service.store import Store
+from qufur.service.writer import Writer
+
+ABOUT = "Learn online from streams when labels cost money: send examples, get predictions and questions."
+
+
+def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
+    """Return the application over a store, whose writer starts and stops with it."""
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+
+        def deliver(results: Sequence[tuple[Any, Any]]) -> None:
+            loop.call_soon_threadsafe(_settle, results)
+
+        app.state.writer = Writer(Service(store), deliver)
+        app.state.writer.start()
+        yield
+        # Results still go to the loop: it has to turn while the writer finishes.
+        await asyncio.to_thread(app.state.writer.stop)
+
+    app = FastAPI(title="qufur", version=__version__, description=ABOUT, lifespan=life)
+    app.state.store, app.state.keys = store, Keys(store)
+    app.state.limits = limits or Limits()
+    app.state.leases, app.state.descriptions = {}, {}
+    for routes in (machine, streams, examples, work):
+        app.include_router(routes.router)
+    _handle_errors(app)
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    return app
+
+
+def _settle(results: Sequence[tuple[Any, Any]]) -> None:
+    for waiter, result in results:
+        if waiter.done():  # whoever asked is gone
+            continue
+        if isinstance(result, Exception):
+            waiter.set_exception(result)
+        else:
+            waiter.set_result(result)
+
+
+def _handle_errors(app: FastAPI) -> None:
+    @app.exception_handler(Fault)
+    async def _refused(request: Request, error: Fault) -> Response:
+        return complaint(error.status, str(error))
+
+    @app.exception_handler(InvalidError)
+    async def _invalid(request: Request, error: InvalidError) -> Response:
+        return complaint(422, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def _malformed(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"][1:])) or "the request"
+        return complaint(422, f"{where}: {first['msg']}.")
+
+    @app.exception_handler(HTTPException)
+    async def _unknown(request: Request, error: HTTPException) -> Response:
+        words = {404: "There is no such address; /docs lists them.", 405: "This address has other verbs."}
+        return complaint(error.status_code, words.get(error.status_code, str(error.detail)), error.headers)
+
+    @app.exception_handler(Exception)
+    async def _failed(request: Request, error: Exception) -> Response:
+        return complaint(500, "Something went wrong on the server, and is in its log.")

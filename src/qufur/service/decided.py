@@ -1,0 +1,107 @@
+"""What was decided about some examples, as the header of an event has it, and as answers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from qufur.answer import Answer, Answers, Circumstances
+from qufur.arrays import Floats
+from qufur.decisions import Decisions, decisions_of
+from qufur.estimates import intervals
+from qufur.learner import Learner
+
+LEVEL = 0.9
+"""The share of labels that are to lie in the intervals of answers."""
+
+
+class Said(msgspec.Struct):
+    """What is answered about one example."""
+
+    id: str
+    prediction: float | str
+    interval: tuple[float, float] | None
+    uncertainty: float
+    probability: float
+    query: bool
+    why: str
+
+
+class Decided(NamedTuple):
+    """What was decided about consecutive examples.
+
+    Attributes
+    ----------
+    decisions
+        What replay takes.
+    error
+        Half of the width of intervals; ∞ where it is not known.
+    size, spent, left
+        What the reasons of answers rest on, for each; None where there is none.
+    """
+
+    decisions: Decisions
+    error: float
+    size: Floats | None
+    spent: np.ndarray[Any, Any]
+    left: np.ndarray[Any, Any] | None
+
+    @classmethod
+    def of(cls, learner: Learner, answers: Answers, error: float) -> Decided:
+        """Return what answers say, of which no label has come."""
+        return cls(decisions_of(learner, answers), error, answers.size, answers.spent, answers.left)
+
+    def values(self) -> dict[str, Any]:
+        """Return everything as values that can be encoded."""
+        arrays = {field.name: getattr(self.decisions, field.name) for field in fields(Decisions)}
+        arrays |= {"size": self.size, "spent": self.spent, "left": self.left}
+        packed = {name: pack_array(array) for name, array in arrays.items() if array is not None}
+        return {"decided": packed, "error": self.error}
+
+    @classmethod
+    def from_values(cls, values: dict[str, Any]) -> Decided:
+        """Return what had these values."""
+        arrays = {name: unpack_array(packed) for name, packed in values["decided"].items()}
+        own = [arrays.pop(name, None) for name in ("size", "spent", "left")]
+        return cls(Decisions(**{"said": None, **arrays}), values["error"], *own)  # type: ignore[arg-type]
+
+    def said(self, learner: Learner, ids: list[str]) -> list[Said]:
+        """Return the answers."""
+        model, found = learner.model, self.decisions
+        predictions = model.decode_predictions(found.prediction)
+        none = [None] * len(ids)
+        size, left = (none if column is None else column.tolist() for column in (self.size, self.left))
+        low, high = self._interval(learner)
+        columns = (predictions, found.uncertainty, found.probability, found.query, self.spent)
+        answers = []
+        for place, (id, prediction, uncertainty, probability, query, spent) in enumerate(
+            zip(ids, *(column.tolist() for column in columns), strict=True)
+        ):
+            made = Answer(id, prediction, uncertainty, probability, query)
+            case = Circumstances(model, size[place], spent, left[place], 0.0, False)
+            made.circumstances = case
+            between = None if low is None or high is None else (low[place], high[place])
+            answers.append(Said(id, prediction, between, uncertainty, probability, query, made.why))
+        return answers
+
+    def _interval(self, learner: Learner) -> tuple[list[float] | None, list[float] | None]:
+        if learner.model.classifies or (math.isinf(self.error) and learner.model.given_range is None):
+            return None, None
+        low, high = intervals.ends(self.decisions.prediction, self.error, learner.model)
+        return low.tolist(), high.tolist()
+
+
+def pack_array(array: np.ndarray[Any, Any]) -> list[Any]:
+    """Return an array as values that can be encoded."""
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return [little.dtype.str, list(little.shape), little.tobytes()]
+
+
+def unpack_array(packed: list[Any]) -> np.ndarray[Any, Any]:
+    """Return what was packed, to be written to."""
+    kind, shape, content = packed
+    return np.frombuffer(content, dtype=kind).reshape(shape).copy()

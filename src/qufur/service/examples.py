@@ -1,0 +1,167 @@
+"""Examples and labels as they are sent: checked, and as the parts of an event."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from qufur.arrays import LARGEST, Floats
+from qufur.errors import invalid
+from qufur.service.description import Description, check_text
+from qufur.service.events import encode
+from qufur.tables import Batch
+
+Cell = float | int | str | bool | None
+
+
+class Example(msgspec.Struct):
+    """One example: its id, and its numbers or its record."""
+
+    id: str | int
+    x: list[float] | None = None
+    record: dict[str, Cell] | None = None
+
+
+class Question(msgspec.Struct):
+    """What is only predicted: an example without an id."""
+
+    x: list[float] | None = None
+    record: dict[str, Cell] | None = None
+
+
+class Label(msgspec.Struct):
+    """The label of an example: a number, or the name of a class."""
+
+    id: str | int
+    label: float | str
+
+
+class Lesson(msgspec.Struct):
+    """An example with a label that was free."""
+
+    id: str | int
+    label: float | str
+    x: list[float] | None = None
+    record: dict[str, Cell] | None = None
+
+
+class Rows(NamedTuple):
+    """Examples of one stream, checked.
+
+    Attributes
+    ----------
+    ids
+        As text.
+    parts
+        Each as a part of an event: its id, and its numbers as bytes or its record.
+    X
+        Their numbers; None for records.
+    """
+
+    ids: list[str]
+    parts: list[bytes]
+    X: Floats | None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def as_id(id: str | int) -> str:
+    """Return an id as text; what cannot be stored is refused."""
+    text = str(id)
+    check_text("an id", text)
+    return text
+
+
+def read_examples(stream: Description, examples: Sequence[Example | Lesson]) -> Rows:
+    """Return examples as the stream has them, or complain about the first that it cannot have."""
+    ids = [as_id(example.id) for example in examples]
+    if stream.dim is None:
+        parts = [encode([id, _record(stream, one, id)]) for id, one in zip(ids, examples, strict=True)]
+        return Rows(ids, parts, None)
+    return numbered(ids, read_numbers(stream, examples, ids))
+
+
+def numbered(ids: list[str], X: Floats) -> Rows:
+    """Return examples that are numbers."""
+    parts = [encode([id, row.tobytes()]) for id, row in zip(ids, X, strict=True)]
+    return Rows(ids, parts, X)
+
+
+def read_numbers(
+    stream: Description, examples: Sequence[Example | Lesson | Question], ids: Sequence[str] = ()
+) -> Floats:
+    """Return the numbers of examples."""
+    rows = [example.x for example in examples]
+    for place, (row, example) in enumerate(zip(rows, examples, strict=True)):
+        if row is None or len(row) != stream.dim or example.record is not None:
+            received = "a record" if row is None else f"{len(row)} numbers"
+            raise invalid("x", _called(ids, place), f"a list of {stream.dim} numbers", received)
+    return check_numbers(np.array(rows, dtype="<f8").reshape(len(rows), stream.dim or 0), ids)
+
+
+def check_numbers(X: Floats, ids: Sequence[str] = ()) -> Floats:
+    """Refuse numbers that nothing can be computed with."""
+    sound = (np.abs(X) < LARGEST).all(axis=1)
+    if not sound.all():
+        place = int(sound.argmin())
+        raise invalid("x", _called(ids, place), f"finite numbers below {LARGEST:g} in size", "others")
+    return X
+
+
+def read_records(stream: Description, examples: Sequence[Question]) -> list[dict[str, Cell]]:
+    """Return the records of examples."""
+    return [_record(stream, example, f"number {place}") for place, example in enumerate(examples, 1)]
+
+
+def batch_of(stream: Description, records: Sequence[dict[str, Cell]]) -> Batch:
+    """Return records as a table; what one of them does not have is an empty cell."""
+    return Batch({name: [one.get(name) for one in records] for name in stream.columns or {}}, file="the request")
+
+
+def _record(stream: Description, example: Example | Lesson | Question, id: str) -> dict[str, Cell]:
+    columns, record = stream.columns or {}, example.record
+    if record is None or example.x is not None:
+        raise invalid("record", f"example {id!r}", "an object with the stream's columns", "a list of numbers")
+    for name, cell in record.items():
+        if name not in columns:
+            raise invalid("record", f"example {id!r}", "of the stream's columns", f"a column {ascii(name)[:80]}")
+        _check_cell(name, columns[name], cell, id)
+    return record
+
+
+def _check_cell(name: str, kind: str, cell: Cell, id: str) -> None:
+    if cell is None or (kind == "category" and isinstance(cell, str) and len(cell) <= 10_000):
+        return
+    number = isinstance(cell, int | float) and not isinstance(cell, bool) and abs(cell) < LARGEST
+    if kind == "number" and not number:
+        allowed = f"a number below {LARGEST:g} in size, or null"
+        raise invalid(f"column {name!r}", f"example {id!r}", allowed, ascii(cell)[:80])
+    if kind == "category" and not (number or isinstance(cell, bool)):
+        allowed = "a text of at most 10000 characters, a number, or null"
+        raise invalid(f"column {name!r}", f"example {id!r}", allowed, "another")
+
+
+def read_label(stream: Description, label: float | str, id: str) -> float:
+    """Return a label as a number, that of its class where labels are classes."""
+    if stream.classes is not None:
+        if label not in stream.classes:
+            few = ", ".join(map(repr, stream.classes[:10])) + (", …" if len(stream.classes) > 10 else "")
+            raise invalid("label", f"example {id!r}", f"one of {few}", ascii(label)[:80])
+        return float(stream.classes.index(str(label)))
+    if isinstance(label, str) or not math.isfinite(label) or abs(label) >= LARGEST:
+        raise invalid("label", f"example {id!r}", "a finite number", ascii(label)[:80])
+    return float(label)
+
+
+def shown_label(stream: Description, label: float) -> Any:
+    """Return a label as it is sent."""
+    return label if stream.classes is None else stream.classes[int(label)]
+
+
+def _called(ids: Sequence[str], place: int) -> str:
+    return f"example {ids[place]!r}" if ids else f"example number {place + 1}"

@@ -1,0 +1,53 @@
+"""One writer for each store: a lock for those who ask, and an epoch for those who do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sqlalchemy import Engine, text
+
+LOCK = 0x71756675725F31
+"""The number of the advisory lock in PostgreSQL."""
+
+
+class FencedError(RuntimeError):
+    """Another process writes, or has taken over."""
+
+
+class Hold(NamedTuple):
+    """The right to write, until it is released."""
+
+    release: Callable[[], None]
+
+
+def hold(engine: Engine, *, takeover: bool) -> Hold:
+    """Take the right to write; where another process has it, refuse, or with `takeover` do without a lock.
+
+    The lock belongs to the process, and goes when that ends in whatever way. No clock is involved.
+    """
+    held = _hold_file(engine) if engine.dialect.name == "sqlite" else _hold_advisory(engine)
+    if held is None and not takeover:
+        remedy = "Stop it, or give --takeover, which ends its right to write."
+        raise FencedError(f"Another server writes to this store. {remedy}")
+    return held or Hold(lambda: None)
+
+
+def _hold_file(engine: Engine) -> Hold | None:
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(f"{engine.url.database}.lock", blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        return None
+    return Hold(lock.release)
+
+
+def _hold_advisory(engine: Engine) -> Hold | None:
+    connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+    if connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}).scalar():
+        connection.detach()  # so that closing it gives up the lock, and does not return it to the pool
+        return Hold(connection.close)
+    connection.close()
+    return None

@@ -1,0 +1,52 @@
+"""A stream as its log has it: from the last snapshot on, or from the first event."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from qufur.service.description import Description
+from qufur.service.events import START, DamagedError, Kind
+from qufur.service.store import Store
+from qufur.service.stream import Stream
+
+LOG = logging.getLogger("qufur.service")
+
+
+def load(store: Store, number: int) -> Stream:
+    """Return a stream as it stands after its last event; a damaged snapshot is left aside, a log refused."""
+    stream = from_snapshot(store, number) or from_start(store, number)
+    catch_up(stream, store)
+    return stream
+
+
+def from_start(store: Store, number: int) -> Stream:
+    """Return a stream as it was after its first event."""
+    first = store.event(number, 1)
+    payload = first.check((0, START))
+    if first.kind != Kind.created.value:
+        raise DamagedError("The log is damaged: it does not begin with the creation of a stream.")
+    description = msgspec.convert(payload.values, Description)
+    return Stream(number, description, description.workbook(), (first.seq, first.hash))
+
+
+def from_snapshot(store: Store, number: int) -> Stream | None:
+    """Return a stream as it was at its last snapshot; None if there is none that can be read."""
+    found = store.snapshot(number)
+    if found is None:
+        return None
+    seq, hash, body = found
+    try:
+        if store.event(number, seq).hash != hash:
+            raise DamagedError("A snapshot does not belong to the log.")
+        return Stream.unpacked(number, from_start(store, number).description, (seq, hash), body)
+    except Exception as error:  # bytes that are damaged can be wrong in any way, and the log has it all
+        LOG.warning("A snapshot of stream %d is left aside: %s", number, error)
+        return None
+
+
+def catch_up(stream: Stream, store: Store) -> None:
+    """Apply the events that are in the store and not in the stream."""
+    for event in store.events(stream.number, stream.seq):
+        stream.apply(event)

@@ -1,0 +1,126 @@
+"""What every route does first: who sends it, how much, and what is in it; and how work reaches the writer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from qufur.errors import invalid
+from qufur.service.access import Key, Scope
+from qufur.service.description import Description
+from qufur.service.faults import Fault, UnknownFault
+from qufur.service.leases import Leases
+from qufur.service.limits import Limits
+from qufur.service.service import Service
+from qufur.service.writer import Ask, Call, Writer
+
+Body = TypeVar("Body")
+Result = TypeVar("Result")
+
+
+class MalformedFault(Fault):
+    """A body that cannot be read."""
+
+    status = 422
+
+
+def key_of(request: Request, scope: Scope, stream: str | None = None) -> Key:
+    """Return the key that a request came with, if it may do this; others are refused."""
+    key = known_key(request)
+    key.check(scope, stream)
+    return key
+
+
+def known_key(request: Request) -> Key:
+    """Return the key that a request came with."""
+    header = request.headers.get("authorization")
+    given = request.cookies.get("qufur_key") if header is None else header.removeprefix("Bearer ").strip()
+    key: Key = request.app.state.keys.find(given)
+    limits: Limits = request.app.state.limits
+    limits.check_rate(key.id)
+    return key
+
+
+async def body_of(request: Request) -> bytes:
+    """Return the body; one that is too large is refused before all of it is there."""
+    limits: Limits = request.app.state.limits
+    stated = request.headers.get("content-length")
+    if stated is not None and stated.isdecimal():
+        limits.check_body(int(stated))
+        return await request.body()
+    parts = []
+    async for part in request.stream():
+        parts.append(part)
+        limits.check_body(sum(map(len, parts)))
+    return b"".join(parts)
+
+
+def decoder(kind: type[Body] | Any) -> Callable[[bytes], Body]:
+    """Return what reads a body of this kind; what cannot be read is refused in one sentence."""
+    read = msgspec.json.Decoder(kind).decode
+
+    def decode(body: bytes) -> Body:
+        try:
+            found: Body = read(body)
+        except msgspec.DecodeError as error:
+            raise MalformedFault(f"The body cannot be read: {error}.") from None
+        except (UnicodeDecodeError, RecursionError, ValueError):
+            raise MalformedFault("The body cannot be read: it is not JSON.") from None
+        return found
+
+    return decode
+
+
+def writer_of(request: Request) -> Writer:
+    """Return the writer."""
+    writer: Writer = request.app.state.writer
+    return writer
+
+
+async def perform(request: Request, do: Callable[[Service], Result]) -> Result:
+    """Let the writer do something, and wait until it is written."""
+    waiter = asyncio.get_running_loop().create_future()
+    result: Result = await writer_of(request).submit(Call(do, waiter))
+    return result
+
+
+async def answer(request: Request, stream: str, rows: Any, actor: str) -> Any:
+    """Let examples be answered, and wait until that is written."""
+    waiter = asyncio.get_running_loop().create_future()
+    return await writer_of(request).submit(Ask(stream, rows, actor, waiter))
+
+
+async def description_of(request: Request, stream: str) -> Description:
+    """Return what a stream was created with, which never changes."""
+    known: dict[str, Description] = request.app.state.descriptions
+    if stream not in known:
+        if len(stream) > 64:
+            raise UnknownFault(f"There is no stream {ascii(stream)[:80]}.")
+        known[stream] = await perform(request, lambda service: service.stream(stream).description)
+    return known[stream]
+
+
+def leases_of(request: Request, stream: str) -> Leases:
+    """Return who has which rows of a stream."""
+    found: Leases = request.app.state.leases.setdefault(stream, Leases())
+    return found
+
+
+def flag(request: Request, name: str) -> bool:
+    """Return a parameter of the address that is true or false."""
+    given = request.query_params.get(name, "false")
+    if given not in ("true", "false"):
+        raise invalid(name, "the request", "'true' or 'false'", ascii(given)[:80])
+    return given == "true"
+
+
+def number(request: Request, name: str, default: int, most: int) -> int:
+    """Return a parameter of the address that is a number."""
+    given = request.query_params.get(name, str(default))
+    if not (given.isascii() and given.isdecimal() and len(given) < 19 and int(given) <= most):
+        raise invalid(name, "the request", f"a whole number from 0 to {most}", ascii(given)[:80])
+    return int(given)

@@ -1,0 +1,131 @@
+"""Examples: answered, predicted, or learned with labels that are there."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from qufur.arrays import Floats
+from qufur.errors import invalid
+from qufur.service.access import Scope
+from qufur.service.decided import Said
+from qufur.service.description import Description
+from qufur.service.documented import route
+from qufur.service.examples import (
+    Example,
+    Lesson,
+    Question,
+    Rows,
+    as_id,
+    batch_of,
+    check_numbers,
+    numbered,
+    read_examples,
+    read_label,
+    read_numbers,
+    read_records,
+)
+from qufur.service.replies import reply
+from qufur.service.requests import MalformedFault, answer, body_of, decoder, description_of, key_of, perform
+from qufur.service.service import Service
+
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["examples"])
+NPY = "application/x-npy"
+BINARY = {NPY: {"schema": {"type": "string", "format": "binary"}}}
+
+_examples: Any = decoder(Example | list[Example])
+_questions: Any = decoder(Question | list[Question])
+_lessons: Any = decoder(list[Lesson])
+
+
+@router.post("/examples", **route(Said | list[Said], Example | list[Example], more=BINARY))
+async def ask(request: Request, stream: str) -> Response:
+    """Predict on examples and say which labels are wanted; one object in, one out, or a list.
+
+    As `application/x-npy`, a matrix of numbers, with the id of the first row in `X-First-Id`, a number.
+    """
+    key = key_of(request, Scope.ingest, stream)
+    body = await body_of(request)
+    description = await description_of(request, stream)
+    if request.headers.get("content-type") == NPY:
+        rows, single = _matrix(request, description, body), False
+    else:
+        found = _examples(body)
+        single = not isinstance(found, list)
+        examples = [found] if single else found
+        request.app.state.limits.check_batch(len(examples))
+        rows = read_examples(description, examples)
+    if not len(rows):
+        return reply([])
+    said = await answer(request, stream, rows, key.name)
+    return reply(said[0] if single else said)
+
+
+@router.post("/predict", **route({"type": "object"}, Question | list[Question]))
+async def predict(request: Request, stream: str) -> Response:
+    """Predict without asking: nothing is kept."""
+    key_of(request, Scope.read, stream)
+    found = _questions(await body_of(request))
+    description = await description_of(request, stream)
+    single = not isinstance(found, list)
+    questions = [found] if single else found
+    request.app.state.limits.check_batch(len(questions))
+    X = read_numbers(description, questions) if description.dim is not None else None
+    records = read_records(description, questions) if X is None else []
+
+    def do(service: Service) -> list[dict[str, Any]]:
+        return _predicted(service, stream, X, records)
+
+    said = await perform(request, do) if questions else []
+    return reply(said[0] if single else said)
+
+
+@router.post("/learn", **route({"type": "object"}, list[Lesson]))
+async def learn(request: Request, stream: str) -> Response:
+    """Learn examples with labels that were free."""
+    key = key_of(request, Scope.ingest, stream)
+    lessons: list[Lesson] = _lessons(await body_of(request))
+    request.app.state.limits.check_batch(len(lessons))
+    description = await description_of(request, stream)
+    rows = read_examples(description, lessons)
+    labels = [read_label(description, one.label, id) for one, id in zip(lessons, rows.ids, strict=True)]
+    new = await perform(request, lambda service: service.learn(stream, rows, labels, key.name)) if labels else 0
+    return reply({"new": new, "known": len(rows) - new})
+
+
+def _matrix(request: Request, description: Description, body: bytes) -> Rows:
+    """Return the rows of a matrix in NumPy's format, without anything that can run code."""
+    if description.dim is None:
+        raise invalid("the body", "the request", "JSON, as the stream has columns", NPY)
+    try:
+        X = np.load(io.BytesIO(body), allow_pickle=False)
+        sound = isinstance(X, np.ndarray) and X.dtype.kind == "f"
+    except Exception:  # bytes from elsewhere can be wrong in any way
+        sound = False
+    if not sound:
+        raise MalformedFault("The body is no array of floating-point numbers in NumPy's format.")
+    if X.ndim != 2 or X.shape[1] != description.dim:
+        raise invalid("the array", "the request", f"of shape (n, {description.dim})", X.shape)
+    request.app.state.limits.check_batch(len(X))
+    first = request.headers.get("x-first-id", "")
+    if not (first.isascii() and first.isdecimal() and len(first) < 19):
+        raise invalid("X-First-Id", "the request", "a whole number, the id of the first row", ascii(first)[:80])
+    ids = [as_id(int(first) + place) for place in range(len(X))]
+    rows: Floats = check_numbers(np.ascontiguousarray(X, dtype="<f8"), ids)
+    return numbered(ids, rows)
+
+
+def _predicted(service: Service, name: str, X: Floats | None, records: Any) -> list[dict[str, Any]]:
+    stream = service.stream(name)
+    book = stream.book
+    if X is None:
+        X = book.encoding.encode(batch_of(stream.description, records))
+    learner = book.learner
+    if learner.dim is None:  # no row came yet, so that it is not known how many columns there will be
+        return [{"prediction": None, "uncertainty": None} for _ in range(len(X))]
+    columns = learner.predict(X).tolist(), learner.uncertainty(X).tolist()
+    return [{"prediction": prediction, "uncertainty": delta} for prediction, delta in zip(*columns, strict=True)]

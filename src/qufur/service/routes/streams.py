@@ -1,0 +1,136 @@
+"""Streams: create them, and see how they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from qufur.errors import invalid
+from qufur.service import state
+from qufur.service.access import Scope
+from qufur.service.description import Description
+from qufur.service.documented import route
+from qufur.service.events import Payload
+from qufur.service.replies import reply
+from qufur.service.requests import body_of, decoder, flag, key_of, known_key, number, perform
+from qufur.service.service import Service
+
+router = APIRouter(prefix="/v1/streams", tags=["streams"])
+OBJECT = {"type": "object"}
+MOST_EVENTS = 1000
+
+
+class Budget(msgspec.Struct, forbid_unknown_fields=True):
+    """Labels to be added, over so many rows from now on for rules that have a horizon."""
+
+    labels: int
+    rows: int | None = None
+
+
+_description: Any = decoder(Description)
+_budget: Any = decoder(Budget)
+
+
+@router.post("", **route(OBJECT, Description, status=201))
+async def create(request: Request) -> Response:
+    """Create a stream; the same body again changes nothing, another one of the same name is refused."""
+    key = key_of(request, Scope.admin)
+    description: Description = _description(await body_of(request))
+
+    def do(service: Service) -> tuple[dict[str, Any], bool]:
+        stream, new = service.create(description, key.name)
+        return state.state_of(stream), new
+
+    found, new = await perform(request, do)
+    return reply(found, 201 if new else 200)
+
+
+@router.get("", **route(OBJECT))
+async def listed(request: Request) -> Response:
+    """List the streams that the key is for."""
+    key = known_key(request)
+    key.check(Scope.read, key.stream)
+
+    def do(service: Service) -> list[dict[str, Any]]:
+        names = [name for name in sorted(service.numbers) if key.stream in (None, name)]
+        return [state.state_of(service.stream(name)) for name in names]
+
+    return reply({"streams": await perform(request, do)})
+
+
+@router.get("/{stream}", **route(OBJECT))
+async def one(request: Request, stream: str) -> Response:
+    """Say how a stream stands; `?digest=true` adds the digest of its state."""
+    key_of(request, Scope.read, stream)
+    digest = flag(request, "digest")
+    return reply(await perform(request, lambda service: state.state_of(service.stream(stream), digest=digest)))
+
+
+@router.get("/{stream}/series", **route(OBJECT))
+async def series(request: Request, stream: str) -> Response:
+    """Return how the work went: labels bought, errors, weights, shifts."""
+    key_of(request, Scope.read, stream)
+    return reply(await perform(request, lambda service: state.series_of(service.stream(stream))))
+
+
+@router.get("/{stream}/report", **route(OBJECT))
+async def report(request: Request, stream: str) -> Response:
+    """Say how it is going, in sentences."""
+    key_of(request, Scope.read, stream)
+    return reply(await perform(request, lambda service: state.report_of(service.stream(stream))))
+
+
+@router.get("/{stream}/model", **route(OBJECT))
+async def model(request: Request, stream: str) -> Response:
+    """Say what predicts."""
+    key_of(request, Scope.read, stream)
+
+    def do(service: Service) -> dict[str, Any]:
+        found = service.stream(stream)
+        learner = found.book.learner
+        named = {"model": type(learner.model).__name__, "inputs": found.book.encoding.dim}
+        return named | {"labels": len(found.book.told), "experts": state.experts_of(found)}
+
+    return reply(await perform(request, do))
+
+
+@router.get("/{stream}/events", **route(OBJECT))
+async def events(request: Request, stream: str) -> Response:
+    """List what happened, without inputs and labels: `?after=0&limit=100`."""
+    key_of(request, Scope.read, stream)
+    after, limit = number(request, "after", 0, 2**62), number(request, "limit", 100, MOST_EVENTS)
+
+    def do(service: Service) -> list[dict[str, Any]]:
+        found = service.store.events(service.stream(stream).number, after, limit)
+        return [
+            {
+                "seq": event.seq,
+                "kind": event.kind,
+                "at": event.at / 1e6,
+                "actor": event.actor,
+                "count": len(Payload.unpacked(event.payload).parts),
+                "hash": event.hash.hex(),
+            }
+            for event in found
+        ]
+
+    found = await perform(request, do)
+    return reply({"events": found, "next": found[-1]["seq"] if found else after})
+
+
+@router.post("/{stream}/budget", **route(OBJECT, Budget))
+async def add_budget(request: Request, stream: str) -> Response:
+    """Let more labels be bought."""
+    key = key_of(request, Scope.admin, stream)
+    more: Budget = _budget(await body_of(request))
+    for name, value in (("labels", more.labels), ("rows", more.rows)):
+        if value is not None and not 1 <= value <= 10**12:
+            raise invalid(name, "the request", "from 1 to 10¹²", value)
+
+    def do(service: Service) -> dict[str, Any]:
+        return state.state_of(service.add_budget(stream, more.labels, more.rows, key.name))
+
+    return reply(await perform(request, do))

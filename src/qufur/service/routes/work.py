@@ -1,0 +1,189 @@
+"""The work of people: rows that wait for labels, and labels."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from qufur.errors import invalid
+from qufur.service.access import Scope
+from qufur.service.description import check_text
+from qufur.service.documented import route
+from qufur.service.examples import Label, as_id, read_label, shown_label
+from qufur.service.replies import reply
+from qufur.service.requests import (
+    body_of,
+    decoder,
+    description_of,
+    flag,
+    key_of,
+    leases_of,
+    number,
+    perform,
+)
+from qufur.service.service import Service
+
+router = APIRouter(prefix="/v1/streams/{stream}", tags=["labels"])
+OBJECT = {"type": "object"}
+MOST_LEASED = 100
+
+
+class OneLabel(msgspec.Struct, forbid_unknown_fields=True):
+    """A number, or the name of a class."""
+
+    label: float | str
+
+
+class LeaseRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Who wants rows, how many, and for how long."""
+
+    person: str
+    count: int = 1
+    minutes: float = 5.0
+
+
+class Release(msgspec.Struct, forbid_unknown_fields=True):
+    """Who gives rows back."""
+
+    person: str
+    ids: list[str | int]
+
+
+_label: Any = decoder(OneLabel)
+_labels: Any = decoder(list[Label])
+_lease: Any = decoder(LeaseRequest)
+_release: Any = decoder(Release)
+
+
+@router.put("/examples/{id}/label", **route(OBJECT, OneLabel))
+async def tell(request: Request, stream: str, id: str) -> Response:
+    """Give a label that was asked for; `?replace=true` takes another one for a row that has one."""
+    found: OneLabel = _label(await body_of(request))
+    new = await _tell(request, stream, [Label(id, found.label)])
+    return reply({"id": id, "label": found.label, "new": new[id]})
+
+
+@router.post("/labels", **route(OBJECT, list[Label]))
+async def tell_many(request: Request, stream: str) -> Response:
+    """Give several labels: all of them are learned, or none."""
+    labels: list[Label] = _labels(await body_of(request))
+    request.app.state.limits.check_batch(len(labels))
+    new = await _tell(request, stream, labels)
+    return reply({"new": sum(new.values()), "known": len(new) - sum(new.values())})
+
+
+async def _tell(request: Request, stream: str, labels: list[Label]) -> dict[str, bool]:
+    key = key_of(request, Scope.label, stream)
+    replace, accept = flag(request, "replace"), flag(request, "accept_outliers")
+    description = await description_of(request, stream)
+    found: dict[str, float] = {}
+    for one in labels:
+        id = as_id(one.id)
+        if id in found:
+            raise invalid("id", "the request", "there once", f"{ascii(id)[:80]} more than once")
+        found[id] = read_label(description, one.label, id)
+
+    def do(service: Service) -> dict[str, bool]:
+        return service.tell(stream, found, key.name, replace=replace, accept_outliers=accept)
+
+    new = await perform(request, do) if found else {}
+    leases_of(request, stream).close(list(found))
+    return new
+
+
+@router.delete("/examples/{id}/label", **route(OBJECT))
+async def untell(request: Request, stream: str, id: str) -> Response:
+    """Take a label back; the row waits for one again, and costs nothing more."""
+    key = key_of(request, Scope.label, stream)
+    id = as_id(id)
+    await perform(request, lambda service: service.untell(stream, id, key.name))
+    return reply({"id": id})
+
+
+@router.post("/examples/{id}/decline", **route(OBJECT))
+async def decline(request: Request, stream: str, id: str) -> Response:
+    """Say that a label will never come: it costs nothing."""
+    key = key_of(request, Scope.label, stream)
+    id = as_id(id)
+    await perform(request, lambda service: service.decline(stream, id, key.name))
+    leases_of(request, stream).close([id])
+    return reply({"id": id})
+
+
+@router.get("/queue", **route(OBJECT))
+async def queue(request: Request, stream: str) -> Response:
+    """List the rows that wait, the oldest first."""
+    key_of(request, Scope.label, stream)
+    limit = number(request, "limit", 50, 10_000)
+    leases = leases_of(request, stream)
+
+    def do(service: Service) -> tuple[list[str], dict[str, int]]:
+        found = service.stream(stream)
+        return found.waiting, dict(found.asked_at)
+
+    waiting, asked_at = await perform(request, do)
+    now = time.time()
+    rows = [
+        {"id": id, "asked_at": asked_at.get(id, 0) / 1e6, "leased_to": leases.holder(id)} for id in waiting[:limit]
+    ]
+    oldest = min(asked_at.values(), default=None)
+    return reply(
+        {
+            "waiting": len(waiting),
+            "leased": sum(leases.holder(id) is not None for id in waiting),
+            "oldest_seconds": None if oldest is None else max(0.0, now - oldest / 1e6),
+            "rows": rows,
+        }
+    )
+
+
+@router.post("/queue/lease", **route(OBJECT, LeaseRequest))
+async def lease(request: Request, stream: str) -> Response:
+    """Give the next rows to one person for some minutes; nobody else gets them meanwhile."""
+    key_of(request, Scope.label, stream)
+    wanted: LeaseRequest = _lease(await body_of(request))
+    check_text("person", wanted.person)
+    if not 1 <= wanted.count <= MOST_LEASED:
+        raise invalid("count", "the request", f"from 1 to {MOST_LEASED}", wanted.count)
+    if not 0 < wanted.minutes <= 24 * 60:
+        raise invalid("minutes", "the request", "above 0 and at most 1440", wanted.minutes)
+    leases = leases_of(request, stream)
+
+    def do(service: Service) -> tuple[list[dict[str, Any]], int]:
+        waiting = service.stream(stream).waiting
+        taken = leases.take(wanted.person, waiting, wanted.count, 60 * wanted.minutes)
+        return [_row(service, stream, id) for id in taken], len(waiting)
+
+    rows, waiting = await perform(request, do)
+    return reply({"rows": rows, "waiting": waiting})
+
+
+@router.post("/queue/release", **route(OBJECT, Release))
+async def release(request: Request, stream: str) -> Response:
+    """Give rows back; they come last for this person from now on."""
+    key_of(request, Scope.label, stream)
+    given: Release = _release(await body_of(request))
+    await description_of(request, stream)
+    leases_of(request, stream).release(given.person, [as_id(id) for id in given.ids[:MOST_LEASED]])
+    return reply({"released": len(given.ids[:MOST_LEASED])})
+
+
+def _row(service: Service, name: str, id: str) -> dict[str, Any]:
+    """Return a row for somebody who labels it."""
+    stream = service.stream(name)
+    row = service.row(name, id)
+    shown = {"record": row} if stream.description.dim is None else {"x": np.frombuffer(row, "<f8").tolist()}
+    query = stream.book.learner.queries.get(id)
+    prediction = None if query is None else shown_label(stream.description, query.prediction)
+    return {
+        "id": id,
+        **shown,
+        "prediction": prediction,
+        "probability": None if query is None else query.probability,
+        "asked_at": stream.asked_at.get(id, 0) / 1e6,
+    }

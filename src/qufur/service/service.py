@@ -1,0 +1,234 @@
+"""Streams by name, and what may be done with them: all of it by one thread, which is the writer's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from qufur.errors import invalid
+from qufur.service.decided import Decided, Said
+from qufur.service.description import Description
+from qufur.service.events import Payload, decode
+from qufur.service.examples import Rows, shown_label
+from qufur.service.faults import ConflictFault, GoneFault, UnknownFault
+from qufur.service.loading import load
+from qufur.service.snapshots import Cadence
+from qufur.service.store import Store, Write
+from qufur.service.stream import Stream
+
+
+class Service:
+    """The streams of a store, in memory.
+
+    What changes one of them is not in the store until `commit`; if that fails, `forget` takes it back.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.numbers = store.streams()
+        self._streams: dict[str, Stream] = {}
+        self._new: dict[int, str] = {}
+        # What was answered since the last commit, by stream and id.
+        self._answered: dict[tuple[int, str], tuple[bytes, Said]] = {}
+        self._cadence = Cadence()
+
+    def stream(self, name: str) -> Stream:
+        """Return a stream, loaded if it has to be."""
+        if name not in self._streams:
+            if name not in self.numbers:
+                raise UnknownFault(f"There is no stream {ascii(name)[:80]}.")
+            self._streams[name] = load(self.store, self.numbers[name])
+        return self._streams[name]
+
+    # What changes a stream
+
+    def create(self, description: Description, actor: str) -> tuple[Stream, bool]:
+        """Return a stream, and whether it is new; the same description twice is one."""
+        if description.name in self.numbers:
+            stream = self.stream(description.name)
+            if stream.description != description:
+                raise ConflictFault(f"There is a stream {description.name!r} already, and it is another one.")
+            return stream, False
+        number = max(self.numbers.values(), default=0) + 1
+        stream = Stream.create(number, description, actor)
+        self._streams[stream.name] = stream
+        self.numbers[stream.name] = number
+        self._new[number] = stream.name
+        return stream, True
+
+    def ask(self, name: str, rows: Rows, actor: str) -> list[Said]:
+        """Answer examples; one that was answered before has the same answer again."""
+        stream = self.stream(name)
+        with self._cadence.work(stream):
+            known = stream.book.asked.known(rows.ids).tolist()
+            first = dict(zip(reversed(rows.ids), reversed(range(len(rows))), strict=True))
+            fresh = [place for place, id in enumerate(rows.ids) if first[id] == place and not known[place]]
+            if len(fresh) == len(rows):
+                return self._ask(stream, rows, actor)
+            again = [place for place in range(len(rows)) if known[place]]
+            answers = self._repeated(stream, [rows.ids[place] for place in again])
+            for place in again:
+                _check_same(rows.ids[place], rows.parts[place], answers[rows.ids[place]][0])
+            for place, id in enumerate(rows.ids):
+                _check_same(id, rows.parts[place], rows.parts[first[id]])
+            said = {id: one for id, (_, one) in answers.items()}
+            if fresh:
+                X = None if rows.X is None else rows.X[fresh]
+                new = Rows([rows.ids[place] for place in fresh], [rows.parts[place] for place in fresh], X)
+                said |= {one.id: one for one in self._ask(stream, new, actor)}
+            return [said[id] for id in rows.ids]
+
+    def _ask(self, stream: Stream, rows: Rows, actor: str) -> list[Said]:
+        said = stream.ask(rows, [] if rows.X is not None else [decode(part)[1] for part in rows.parts], actor)
+        self._answered.update(
+            ((stream.number, one.id), (part, one)) for part, one in zip(rows.parts, said, strict=True)
+        )
+        return said
+
+    def _repeated(self, stream: Stream, ids: Sequence[str]) -> dict[str, tuple[bytes, Said]]:
+        """Return examples that came before, as they came, and what was answered."""
+        found = {id: self._answered[stream.number, id] for id in ids if (stream.number, id) in self._answered}
+        rest = [id for id in ids if id not in found]
+        places = self.store.find(stream.number, rest)
+        for seq in sorted(set(places.values())):
+            payload = self.store.event(stream.number, seq).opened()
+            found |= _answers_in(stream, payload)
+        for id in rest:
+            if id not in found:
+                raise GoneFault(f"Example {ascii(id)[:80]} was erased, or learned with its label.")
+        return {id: found[id] for id in ids}
+
+    def tell(
+        self, name: str, labels: dict[str, float], actor: str, *, replace: bool, accept_outliers: bool
+    ) -> dict[str, bool]:
+        """Learn labels; return which were new. The same label twice is one, and all are learned or none."""
+        stream = self.stream(name)
+        with self._cadence.work(stream):
+            book = stream.book
+            new: dict[str, float] = {}
+            for id, label in labels.items():
+                before = book.told.get(id)
+                if before is not None and before.label == label:
+                    continue
+                if before is not None and not replace:
+                    old = shown_label(stream.description, before.label)
+                    remedy = "?replace=true takes the new one."
+                    raise ConflictFault(f"Example {id!r} has the label {old!r}. {remedy}")
+                if before is None and id not in book.learner.queries and id not in stream.reopened:
+                    raise self._unwanted(stream, id)
+                new[id] = label
+            if not accept_outliers and new:
+                odd = book.learner.outlier(list(new), np.array(list(new.values())))
+                if odd is not None:
+                    remedy = "?accept_outliers=true takes it as it is."
+                    raise invalid("label", "the request", odd.allowed, odd.received, remedy)
+            if new:
+                rows = {id: self.row(name, id) for id in new if id in stream.reopened}
+                stream.tell(new, rows, actor, replace=replace)
+            return {id: id in new for id in labels}
+
+    def untell(self, name: str, id: str, actor: str) -> None:
+        """Take back a label; the row waits for one again."""
+        stream = self.stream(name)
+        if id not in stream.book.told:
+            if id in stream.reopened:
+                return
+            raise self._unwanted(stream, id, "has no label")
+        if np.isnan(stream.book.told[id].probability) and not self.store.find(stream.number, [id]):
+            raise ConflictFault(f"Example {id!r} came with its label.")
+        with self._cadence.work(stream):
+            stream.untell(id, actor)
+
+    def decline(self, name: str, id: str, actor: str) -> None:
+        """Give up on a label that is awaited."""
+        stream = self.stream(name)
+        if id not in stream.book.learner.queries and id not in stream.reopened:
+            raise self._unwanted(stream, id)
+        with self._cadence.work(stream):
+            stream.decline([id], actor)
+
+    def learn(self, name: str, rows: Rows, labels: Sequence[float], actor: str) -> int:
+        """Learn examples with labels that were free; return how many were new."""
+        stream = self.stream(name)
+        with self._cadence.work(stream):
+            known = stream.book.asked.known(rows.ids).tolist()
+            new = [place for place in range(len(rows)) if not known[place]]
+            for place, id in enumerate(rows.ids):
+                told = stream.book.told.get(id)
+                if known[place] and (told is None or told.label != labels[place]):
+                    raise ConflictFault(f"Example {id!r} is known already. Send its label to …/labels.")
+            if len({rows.ids[place] for place in new}) < len(new):
+                raise ConflictFault("An id is there more than once.")
+            if new:
+                X = None if rows.X is None else rows.X[new]
+                part = Rows([rows.ids[place] for place in new], [rows.parts[place] for place in new], X)
+                records = [] if X is not None else [decode(one)[1] for one in part.parts]
+                stream.learn(part, records, np.array([labels[place] for place in new]), actor)
+            return len(new)
+
+    def add_budget(self, name: str, labels: int, rows: int | None, actor: str) -> Stream:
+        """Let more labels be bought."""
+        stream = self.stream(name)
+        stream.add_budget(labels, rows, actor)
+        return stream
+
+    # What does not
+
+    def row(self, name: str, id: str) -> Any:
+        """Return an example as it came: bytes of numbers, or a record."""
+        stream = self.stream(name)
+        if (stream.number, id) in self._answered:
+            return decode(self._answered[stream.number, id][0])[1]
+        seq = self.store.find(stream.number, [id]).get(id)
+        if seq is None:
+            raise UnknownFault(f"There is no example {ascii(id)[:80]}.")
+        payload = self.store.event(stream.number, seq).opened()
+        return next(part[1] for part in payload.rows() if part is not None and part[0] == id)
+
+    def _unwanted(self, stream: Stream, id: str, what: str = "was not asked for") -> Exception:
+        if stream.book.asked.known([id]).any():
+            return ConflictFault(f"The label of example {ascii(id)[:80]} {what}.")
+        return UnknownFault(f"There is no example {ascii(id)[:80]}.")
+
+    # The store
+
+    def commit(self) -> None:
+        """Write what changed."""
+        changed = [stream for stream in self._streams.values() if stream.unsaved]
+        if changed:
+            self.store.append([Write(s.number, s.unsaved, s.examples) for s in changed], self._new)
+            for stream in changed:
+                stream.unsaved, stream.examples = [], []
+        self._new, self._answered = {}, {}
+
+    def keep_snapshots(self, *, all_changed: bool = False) -> None:
+        """Keep a snapshot of each stream for which it is time, or that changed at all."""
+        for stream in self._streams.values():
+            if self._cadence.is_due(stream) or (all_changed and self._cadence.changed(stream)):
+                last = stream.seq, stream.hash
+                self.store.keep_snapshot(stream.number, last, self._cadence.taken(stream))
+
+    def forget(self) -> None:
+        """Take back what was not written: streams are loaded again when they are needed."""
+        self._streams = {}
+        self.numbers = {name: number for name, number in self.numbers.items() if number not in self._new}
+        self._new, self._answered = {}, {}
+
+
+def _answers_in(stream: Stream, payload: Payload) -> dict[str, tuple[bytes, Said]]:
+    """Return the examples of an event, and what was answered; those with free labels were answered nothing."""
+    values = payload.values
+    if "decided" not in values:
+        return {}
+    parts = list(payload.rows())
+    ids = ["" if part is None else part[0] for part in parts]
+    said = Decided.from_values(values).said(stream.book.learner, ids)
+    found = zip(ids, payload.parts, said, parts, strict=True)
+    return {id: (bytes(part), one) for id, part, one, row in found if row is not None}  # type: ignore[arg-type]
+
+
+def _check_same(id: str, part: bytes, before: bytes) -> None:
+    if part != before:
+        raise ConflictFault(f"Example {ascii(id)[:80]} came before, and was another.")

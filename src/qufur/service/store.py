@@ -1,0 +1,250 @@
+"""The store: an append-only log of events, on SQLite or PostgreSQL, that one process writes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, update
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from qufur.errors import invalid
+from qufur.service import tables
+from qufur.service.events import DamagedError, Event
+from qufur.service.fence import FencedError, Hold, hold
+
+AT_ONCE = 500
+"""Events that are read at once."""
+EPOCH = "epoch"
+
+
+class StoreError(RuntimeError):
+    """A store that cannot be read or written now."""
+
+
+class Write(NamedTuple):
+    """What is appended to one stream: events, and in which of them examples came."""
+
+    stream: int
+    events: Sequence[Event]
+    examples: Sequence[tuple[str, int]] = ()
+
+
+class Store:
+    """A log of events, by stream.
+
+    Parameters
+    ----------
+    url
+        `sqlite:///labels.db` or `postgresql://user@host/database`.
+    writing
+        Whether it may be appended to: one process may, at a time.
+    takeover
+        Whether to take over from another process that writes; that one is refused from then on.
+    options
+        Further arguments of SQLAlchemy's `create_engine`.
+    """
+
+    def __init__(self, url: str, *, writing: bool = True, takeover: bool = False, **options: Any) -> None:
+        self.url = parsed(url)
+        self._epoch: int | None = None
+        self._hold: Hold | None = None
+        self.engine = _engine(self.url, **options)
+        try:
+            self._open(writing, takeover)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, writing: bool, takeover: bool) -> None:
+        if writing:
+            with _complaining(self.url):
+                self._hold = hold(self.engine, takeover=takeover)
+                with self.writing() as connection:
+                    tables.metadata.create_all(connection)
+                    self._epoch = _next_epoch(connection)
+        with _complaining(self.url), self.reading() as connection:
+            version = _fact(connection, "version")
+        if version != str(tables.VERSION):
+            raise StoreError(f"The store is of version {version}; this qufur reads {tables.VERSION}.")
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.engine.dispose()
+        if self._hold is not None:
+            self._hold.release()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction in which nobody else writes; it is fenced once there is an epoch."""
+        with self.engine.connect().execution_options(writing=True) as connection, connection.begin():
+            if self._epoch is not None and _fact(connection, EPOCH, lock=True) != str(self._epoch):
+                raise FencedError("Another server has taken over this store.")
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction that sees one state of the store."""
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    # Streams and their events
+
+    def streams(self) -> dict[str, int]:
+        """Return the numbers of streams by name."""
+        with self.reading() as connection:
+            rows = connection.execute(select(tables.streams.c.name, tables.streams.c.id))
+            return {name: number for name, number in rows.tuples()}
+
+    def append(self, writes: Sequence[Write], names: dict[int, str] | None = None) -> None:
+        """Append to streams in one transaction; `names` are those of streams that are new."""
+        events = [{"stream": write.stream, **one._asdict()} for write in writes for one in write.events]
+        examples = [
+            {"stream": write.stream, "id": id, "seq": seq} for write in writes for id, seq in write.examples
+        ]
+        with self.writing() as connection:
+            for number, name in (names or {}).items():
+                connection.execute(insert(tables.streams), {"id": number, "name": name})
+            if events:
+                connection.execute(insert(tables.events), events)
+            if examples:
+                connection.execute(insert(tables.examples), examples)
+
+    def keep_snapshot(self, stream: int, last: tuple[int, bytes], body: bytes) -> None:
+        """Keep a stream as it is after the event of this number and hash."""
+        with self.writing() as connection:
+            connection.execute(delete(tables.snapshots).where(tables.snapshots.c.stream == stream))
+            values = {"stream": stream, "seq": last[0], "hash": last[1], "body": body}
+            connection.execute(insert(tables.snapshots), values)
+
+    def snapshot(self, stream: int) -> tuple[int, bytes, bytes] | None:
+        """Return the number and the hash of an event, and the stream as it was after it."""
+        table = tables.snapshots
+        with self.reading() as connection:
+            query = select(table.c.seq, table.c.hash, table.c.body).where(table.c.stream == stream)
+            found = connection.execute(query.order_by(table.c.seq.desc())).first()
+        return None if found is None else (found.seq, bytes(found.hash), bytes(found.body))
+
+    def events(self, stream: int, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """Yield events in order, from the one after a number on."""
+        table = tables.events
+        columns = [table.c[name] for name in Event._fields]
+        left = limit
+        while left is None or left > 0:
+            count = AT_ONCE if left is None else min(left, AT_ONCE)
+            query = select(*columns).where(table.c.stream == stream, table.c.seq > after)
+            with self.reading() as connection:
+                rows = connection.execute(query.order_by(table.c.seq).limit(count)).all()
+            yield from map(_event, rows)
+            if len(rows) < count:
+                return
+            after, left = rows[-1].seq, None if left is None else left - count
+
+    def event(self, stream: int, seq: int) -> Event:
+        """Return one event, which has to be there."""
+        found = next(self.events(stream, seq - 1, 1), None)
+        if found is None or found.seq != seq:
+            raise DamagedError(f"The log is damaged: event {seq} is missing. Restore a backup.")
+        return found
+
+    def last(self, stream: int) -> int:
+        """Return the number of the last event, 0 if there is none."""
+        table = tables.events
+        with self.reading() as connection:
+            return connection.execute(select(func.max(table.c.seq)).where(table.c.stream == stream)).scalar() or 0
+
+    def find(self, stream: int, ids: Sequence[str]) -> dict[str, int]:
+        """Return for each example that is known the number of its event."""
+        table, found = tables.examples, {}
+        with self.reading() as connection:
+            for start in range(0, len(ids), AT_ONCE):
+                part = ids[start : start + AT_ONCE]
+                query = select(table.c.id, table.c.seq).where(table.c.stream == stream, table.c.id.in_(part))
+                found.update({id: seq for id, seq in connection.execute(query).tuples()})
+        return found
+
+    def fact(self, name: str) -> str:
+        """Return one of the facts."""
+        with self.reading() as connection:
+            return _fact(connection, name)
+
+
+def parsed(url: str) -> URL:
+    """Return the address of a store, or complain about it."""
+    allowed = "such as sqlite:///labels.db or postgresql://user@host/database"
+    try:
+        found = make_url(url)
+        known = found.get_backend_name() in ("sqlite", "postgresql")
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        raise invalid("store", "qufur serve", allowed, repr(url)) from None
+    if not known or (found.get_backend_name() == "sqlite" and not found.database):
+        raise invalid("store", "qufur serve", allowed, repr(url))
+    if found.drivername == "postgresql":
+        found = found.set(drivername="postgresql+psycopg")
+    return found
+
+
+def _engine(url: URL, **options: Any) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, **options)
+    engine = create_engine(url, **options)
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions begin where they are said to
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writing = connection.get_execution_options().get("writing")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def _event(row: Any) -> Event:
+    seq, kind, at, actor, payload, digest, hash = row
+    return Event(seq, kind, at, actor, bytes(payload), bytes(digest), bytes(hash))
+
+
+def _fact(connection: Connection, name: str, *, lock: bool = False) -> str:
+    query = select(tables.facts.c.value).where(tables.facts.c.name == name)
+    return str(connection.execute(query.with_for_update() if lock else query).scalar())
+
+
+def _next_epoch(connection: Connection) -> int:
+    """Take over writing; a store that is new gets its facts."""
+    found = connection.execute(
+        select(tables.facts.c.value).where(tables.facts.c.name == EPOCH).with_for_update()
+    ).scalar()
+    if found is None:
+        first = {"version": str(tables.VERSION), "secret": secrets.token_hex(32), EPOCH: "1"}
+        connection.execute(insert(tables.facts), [{"name": k, "value": v} for k, v in first.items()])
+        return 1
+    epoch = int(found) + 1
+    connection.execute(update(tables.facts).where(tables.facts.c.name == EPOCH).values(value=str(epoch)))
+    return epoch
+
+
+@contextmanager
+def _complaining(url: URL) -> Iterator[None]:
+    """Say in one sentence what is wrong with a store that cannot be opened."""
+    try:
+        yield
+    except DBAPIError as error:
+        shown = url.render_as_string(hide_password=True)
+        reason = " ".join(str(error.orig).split())
+        raise StoreError(f"The store {shown} cannot be opened: {reason}") from None
+    except ModuleNotFoundError:
+        raise invalid("store", "qufur serve", "one whose driver is installed", url.drivername,
+                      "pip install 'qufur[postgres]'") from None
+
+
+def file_of(url: URL) -> str | None:
+    """Return the file of a SQLite store."""
+    return os.path.abspath(url.database) if url.get_backend_name() == "sqlite" and url.database else None

@@ -1,0 +1,281 @@
+"""A stream: a workbook, and the events that made it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from qufur.arrays import Floats
+from qufur.bookkeeping.corrections import forget
+from qufur.bookkeeping.digest import state_digest
+from qufur.bookkeeping.free_labels import Labelled, learn
+from qufur.service.decided import LEVEL, Decided, Said
+from qufur.service.description import Description
+from qufur.service.events import SIZE, START, DamagedError, Event, Kind, Payload, decode, encode
+from qufur.service.examples import Rows, batch_of
+from qufur.storage import container
+from qufur.tables import Encoding, Growth
+from qufur.workbook import Workbook
+
+REQUEST = "the request"
+
+
+class Stream:
+    """A workbook behind events: what is decided becomes an event, and an event that is applied decides again.
+
+    Everything that changes a stream is a method that ends in an event, and `apply` does the same from the
+    event alone. None of it writes to the store: `unsaved` are the events that have to be.
+
+    Parameters
+    ----------
+    number
+        That of the stream in its store.
+    description
+        What it was created with.
+    book
+        Where it stands.
+    last
+        The number and the hash of the event after which it stands so.
+
+    Attributes
+    ----------
+    unsaved, examples
+        Events that are not in the store yet, and the examples that came with them.
+    reopened
+        Rows whose label was taken back, and is wanted again.
+    asked_at
+        When each row was asked about whose label is awaited, in microseconds.
+    """
+
+    def __init__(self, number: int, description: Description, book: Workbook, last: tuple[int, bytes]) -> None:
+        self.number, self.description, self.book = number, description, book
+        self.seq, self.hash = last
+        self.unsaved: list[Event] = []
+        self.examples: list[tuple[str, int]] = []
+        self.reopened: dict[str, None] = {}
+        self.asked_at: dict[str, int] = {}
+        self._error: tuple[int, float] = -1, 0.0
+
+    @classmethod
+    def create(cls, number: int, description: Description, actor: str) -> Stream:
+        """Return a new stream, with its first event."""
+        stream = cls(number, description, description.workbook(), (0, START))
+        stream._log(Kind.created, actor, msgspec.to_builtins(description))
+        return stream
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.description.name
+
+    @property
+    def waiting(self) -> list[str]:
+        """The rows whose labels are awaited, in the order in which they were asked for."""
+        return [*map(str, self.book.learner.queries), *self.reopened]
+
+    def digest(self) -> str:
+        """Return the digest of the state."""
+        return state_digest(self.book)
+
+    # Snapshots
+
+    def packed(self) -> bytes:
+        """Return everything as a snapshot has it."""
+        body = encode(
+            {
+                "book": container.pack(self.book.content()),
+                "reopened": list(self.reopened),
+                "asked_at": self.asked_at,
+                "digest": self.digest(),
+            }
+        )
+        return hashlib.blake2b(body, digest_size=SIZE).digest() + body
+
+    @classmethod
+    def unpacked(cls, number: int, description: Description, last: tuple[int, bytes], packed: bytes) -> Stream:
+        """Return what was packed; whatever else is there is refused."""
+        if hashlib.blake2b(packed[SIZE:], digest_size=SIZE).digest() != packed[:SIZE]:
+            raise DamagedError("A snapshot is damaged.")
+        values = decode(packed[SIZE:])
+        book = Workbook.from_content(container.unpack(values["book"], "the snapshot"))
+        stream = cls(number, description, book, last)
+        stream.reopened, stream.asked_at = dict.fromkeys(values["reopened"]), values["asked_at"]
+        return stream
+
+    # What happens to it
+
+    def ask(self, rows: Rows, records: Sequence[Any], actor: str) -> list[Said]:
+        """Answer examples that are new."""
+        header: dict[str, Any] = {}
+        X = self._encoded(rows, records, header)
+        answers = self.book.ask_rows(X, rows.ids)
+        decided = Decided.of(self.book.learner, answers, self._likely_error())
+        at = self._log(Kind.asked, actor, header | decided.values(), rows.parts, rows.ids)
+        self._note_asked(rows.ids, decided, at)
+        return decided.said(self.book.learner, rows.ids)
+
+    def tell(
+        self, labels: dict[str, float], rows: dict[str, Any], actor: str, *, replace: bool = False
+    ) -> None:
+        """Learn labels that are awaited, or with `replace` others for rows that have one.
+
+        `rows` are those of labels that were taken back before, as they came.
+        """
+        self._tell(labels, rows, replace=replace)
+        parts = [encode([id, label, *([rows[id]] if id in rows else [])]) for id, label in labels.items()]
+        self._log(Kind.told, actor, {"replace": replace}, parts)
+
+    def untell(self, id: str, actor: str) -> None:
+        """Take back a label; the row waits for one again."""
+        self._untell([id])
+        self._log(Kind.untold, actor, {}, [encode([id])])
+
+    def decline(self, ids: Sequence[str], actor: str, kind: Kind = Kind.retracted) -> None:
+        """Give up on labels that are awaited: they cost nothing."""
+        self._decline(ids)
+        self._log(kind, actor, {}, [encode([id]) for id in ids])
+
+    def learn(self, rows: Rows, records: Sequence[Any], labels: Floats, actor: str) -> None:
+        """Learn labels of examples that are new, which are free."""
+        header: dict[str, Any] = {}
+        X = self._encoded(rows, records, header)
+        self._learn(rows.ids, X, labels)
+        parts = [encode([part, label]) for part, label in zip(rows.parts, labels.tolist(), strict=True)]
+        self._log(Kind.learned, actor, header, parts, rows.ids)
+
+    def add_budget(self, labels: int, rows: int | None, actor: str) -> None:
+        """Let more labels be bought."""
+        self.book.learner.add_budget(labels, rows)
+        self._log(Kind.budget_added, actor, {"labels": labels, "rows": rows})
+
+    # The same, from events
+
+    def apply(self, event: Event) -> None:
+        """Let an event happen again, which follows the last one."""
+        payload = event.check((self.seq, self.hash))
+        getattr(self, f"_apply_{Kind(event.kind).value}")(payload, event.at)
+        self.seq, self.hash = event.seq, event.hash
+
+    def _apply_asked(self, payload: Payload, at: int) -> None:
+        values = payload.values
+        ids, X, present = self._rows_of(list(payload.rows()), values)
+        decided = Decided.from_values(values)
+        self.book.replay(X, ids, decided.decisions, present=present)
+        self._note_asked(ids, decided, at)
+
+    def _apply_told(self, payload: Payload, at: int) -> None:
+        found = list(filter(None, payload.rows()))
+        rows = {id: row[0] for id, _, *row in found if row}
+        self._tell({id: label for id, label, *_ in found}, rows, replace=payload.values["replace"])
+
+    def _apply_untold(self, payload: Payload, at: int) -> None:
+        self._untell([id for (id,) in filter(None, payload.rows())])
+
+    def _apply_retracted(self, payload: Payload, at: int) -> None:
+        self._decline([id for (id,) in filter(None, payload.rows())])
+
+    _apply_expired = _apply_retracted
+
+    def _apply_learned(self, payload: Payload, at: int) -> None:
+        found = [(decode(part), label) for part, label in filter(None, payload.rows())]
+        ids, X, _ = self._rows_of([row for row, _ in found], payload.values)
+        self._learn(ids, X, np.array([label for _, label in found]))
+
+    def _apply_budget_added(self, payload: Payload, at: int) -> None:
+        self.book.learner.add_budget(**payload.values)
+
+    def _apply_erased(self, payload: Payload, at: int) -> None:
+        """Do nothing: what was erased is no longer in the events before."""
+
+    # How
+
+    def _encoded(self, rows: Rows, records: Sequence[Any], header: dict[str, Any]) -> Floats:
+        """Return inputs; what is new in records is noted in the header of the event."""
+        if rows.X is not None:
+            return rows.X
+        batch = batch_of(self.description, records)
+        growth = Growth(self.book.encoding, impute=True, scale=False)
+        growth.add(batch)
+        grown = growth.grown
+        if len(grown.columns) > len(self.book.encoding.columns):
+            X = grown.encode(batch)
+            self._grow(grown)
+            header["encoding"] = grown.state()
+            return X
+        return self.book.encoding.encode(batch)
+
+    def _grow(self, encoding: Encoding) -> None:
+        if self.book.learner.dim is None:  # no row came yet
+            self.book.encoding = encoding
+        else:
+            self.book.grow(encoding)
+
+    def _rows_of(self, parts: list[Any], values: dict[str, Any]) -> tuple[list[str], Floats, Any]:
+        """Return ids, the inputs that are there, and which are."""
+        if "encoding" in values:
+            self._grow(Encoding.from_state(values["encoding"]))
+        present = np.array([part is not None for part in parts], dtype=bool)
+        there = [row for _, row in filter(None, parts)]
+        ids = [f"erased {place}" if part is None else part[0] for place, part in enumerate(parts)]
+        return ids, self._inputs(there), present
+
+    def _inputs(self, rows: Sequence[Any]) -> Floats:
+        """Return rows, as they are in events, as inputs."""
+        if self.description.dim is None:
+            return self.book.encoding.encode(batch_of(self.description, rows))
+        return np.frombuffer(b"".join(rows), dtype="<f8").reshape(-1, self.description.dim)
+
+    def _note_asked(self, ids: Sequence[str], decided: Decided, at: int) -> None:
+        self.asked_at.update((ids[row], at) for row in decided.decisions.query.nonzero()[0].tolist())
+
+    def _tell(self, labels: dict[str, float], rows: dict[str, Any], *, replace: bool) -> None:
+        awaited = {id: label for id, label in labels.items() if id not in rows}
+        if rows:
+            again = [id for id in labels if id in rows]
+            X = self._inputs([rows[id] for id in again])
+            self._learn(again, X, np.array([labels[id] for id in again]))
+        if awaited:
+            values = np.array(list(awaited.values()))
+            self.book.tell_known(list(awaited), values, REQUEST, replace=replace, accept_outliers=True)
+        self._close(labels)
+        self.book.watch.course.note(self.book.learner)
+
+    def _untell(self, ids: Sequence[str]) -> None:
+        forget(self.book, ids)
+        self.reopened.update(dict.fromkeys(ids))
+
+    def _decline(self, ids: Iterable[str]) -> None:
+        awaited = [id for id in ids if id not in self.reopened]
+        self.book.learner.retract_many(awaited)
+        self._close(ids)
+
+    def _close(self, ids: Iterable[str]) -> None:
+        for id in ids:
+            self.reopened.pop(id, None)
+            self.asked_at.pop(id, None)
+
+    def _learn(self, ids: Sequence[str], X: Floats, labels: Floats) -> None:
+        found = Labelled(REQUEST, dict(zip(ids, labels.tolist(), strict=True)), dict(zip(ids, X, strict=True)), 0)
+        learn(self.book, found, accept_outliers=True)
+
+    def _likely_error(self) -> float:
+        """Return half of the width of intervals, which changes as labels come."""
+        ledger = self.book.learner.ledger
+        if self._error[0] != ledger.answered:
+            self._error = ledger.answered, ledger.likely_error(LEVEL)
+        return self._error[1]
+
+    def _log(
+        self, kind: Kind, actor: str, header: Any, parts: Sequence[bytes] = (), examples: Sequence[str] = ()
+    ) -> int:
+        at = time.time_ns() // 1000
+        event = Event.after((self.seq, self.hash), kind, at, actor, Payload(encode(header), parts))
+        self.unsaved.append(event)
+        self.examples.extend((id, event.seq) for id in examples)
+        self.seq, self.hash = event.seq, event.hash
+        return at

@@ -1,0 +1,218 @@
+"""The one thread that changes streams: it takes what has come, writes it at once, and answers after that."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sqlalchemy.exc import DBAPIError
+
+from qufur.errors import InvalidError
+from qufur.service.decided import Said
+from qufur.service.examples import Rows
+from qufur.service.faults import Fault, UnavailableFault
+from qufur.service.fence import FencedError
+from qufur.service.service import Service
+from qufur.service.store import StoreError
+
+LOG = logging.getLogger("qufur.service")
+AT_ONCE = 256
+"""Commands that share a transaction."""
+MOST_WAITING = 20_000
+"""Commands that may wait."""
+TRY_AGAIN = "The store cannot be written now. Nothing of this request was kept; send it again."
+
+_REFUSALS = Fault, InvalidError
+"""What is wrong with a request, and leaves everything as it was."""
+
+Deliver = Callable[[Sequence[tuple[Any, Any]]], None]
+"""Takes pairs of who waits and a result, which is an exception where something went wrong."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """Something to be done with the service."""
+
+    do: Callable[[Service], Any]
+    waiter: Any = field(default_factory=Future)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Examples to be answered; those of several commands are answered together."""
+
+    stream: str
+    rows: Rows
+    actor: str
+    waiter: Any = field(default_factory=Future)
+
+
+class Writer:
+    """Takes commands, in groups: each group is one transaction, and nobody is answered before its end.
+
+    Parameters
+    ----------
+    service
+        The streams, which belong to this thread from now on.
+    deliver
+        Hands results to those who wait; by default to futures.
+    """
+
+    def __init__(self, service: Service, deliver: Deliver | None = None) -> None:
+        self._service = service
+        self._deliver = deliver or settle
+        self._commands: queue.SimpleQueue[Call | Ask | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="qufur-writer", daemon=True)
+        self.fault: str | None = None
+        self.groups = 0
+
+    def start(self) -> None:
+        """Begin to take commands."""
+        self._thread.start()
+
+    def submit(self, command: Call | Ask) -> Any:
+        """Take a command; return who waits for it."""
+        if self.fault is not None or not self._thread.is_alive():
+            raise UnavailableFault(self.fault or "The service is stopping.")
+        if self._commands.qsize() > MOST_WAITING:
+            raise UnavailableFault("Too many requests wait. Send this one again, later.")
+        self._commands.put(command)
+        return command.waiter
+
+    def call(self, do: Callable[[Service], Any]) -> Any:
+        """Do something with the service, and wait for it; for threads that may wait."""
+        return self.submit(Call(do)).result()
+
+    def stop(self) -> None:
+        """Finish what has come, keep snapshots, and end."""
+        self._commands.put(None)
+        self._thread.join()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether commands are taken."""
+        return self.fault is None and self._thread.is_alive()
+
+    @property
+    def waiting(self) -> int:
+        """How many commands wait."""
+        return self._commands.qsize()
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            group = self._next_group()
+            going = group[-1] is not None
+            commands = [command for command in group if command is not None]
+            if commands:
+                self._deliver(self._results(commands))
+            self._keep_snapshots(last=not going)
+
+    def _next_group(self) -> list[Call | Ask | None]:
+        """Wait for a command; take those that came meanwhile with it, up to the one that ends it all."""
+        group = [self._commands.get()]
+        while group[-1] is not None and len(group) < AT_ONCE:
+            try:
+                group.append(self._commands.get_nowait())
+            except queue.Empty:
+                break
+        return group
+
+    def _results(self, commands: Sequence[Call | Ask]) -> list[tuple[Any, Any]]:
+        results = [
+            *self._answer([command for command in commands if isinstance(command, Ask)]),
+            *((one.waiter, self._attempt(one.do)) for one in commands if isinstance(one, Call)),
+        ]
+        self.groups += 1
+        if any(isinstance(result, Exception) and not isinstance(result, _REFUSALS) for _, result in results):
+            fault = self._undo()
+            return [(waiter, result if isinstance(result, Exception) else fault) for waiter, result in results]
+        fault = self._commit()
+        return results if fault is None else [(waiter, fault) for waiter, _ in results]
+
+    def _answer(self, asks: Sequence[Ask]) -> list[tuple[Any, Any]]:
+        """Answer examples of the same stream and sender together; if one of them is refused, one by one."""
+        together: dict[tuple[str, str], list[Ask]] = {}
+        for ask in asks:
+            together.setdefault((ask.stream, ask.actor), []).append(ask)
+        results: list[tuple[Any, Any]] = []
+        for (stream, actor), few in together.items():
+            said = self._attempt(lambda service: service.ask(stream, _joined(few), actor))
+            if len(few) > 1 and isinstance(said, Exception):
+                results += [
+                    (one.waiter, self._attempt(lambda service: service.ask(stream, one.rows, actor)))
+                    for one in few
+                ]
+            elif isinstance(said, Exception):
+                results.append((few[0].waiter, said))
+            else:
+                results += _split(few, said)
+        return results
+
+    def _attempt(self, do: Callable[[Service], Any]) -> Any:
+        """Return what comes of it, or the exception; one that is nobody's fault but ours spoils the group."""
+        try:
+            return do(self._service)
+        except _REFUSALS as refused:
+            return refused
+        except Exception as error:
+            LOG.exception("A command failed")
+            return error
+
+    def _commit(self) -> UnavailableFault | None:
+        try:
+            self._service.commit()
+        except FencedError as error:
+            self.fault = str(error)
+        except (DBAPIError, StoreError, OSError) as error:
+            LOG.error("The store could not be written: %s", _reason(error))
+        except Exception:
+            LOG.exception("The store could not be written")
+        else:
+            return None
+        return self._undo()
+
+    def _undo(self) -> UnavailableFault:
+        self._service.forget()
+        return UnavailableFault(self.fault or TRY_AGAIN)
+
+    def _keep_snapshots(self, *, last: bool) -> None:
+        try:
+            self._service.keep_snapshots(all_changed=last)
+        except Exception as error:  # they are caches: without one the next start takes longer
+            LOG.warning("A snapshot could not be kept: %s", _reason(error))
+
+
+def settle(results: Sequence[tuple[Any, Any]]) -> None:
+    """Hand results to futures."""
+    for waiter, result in results:
+        if isinstance(result, Exception):
+            waiter.set_exception(result)
+        else:
+            waiter.set_result(result)
+
+
+def _joined(asks: Sequence[Ask]) -> Rows:
+    if len(asks) == 1:
+        return asks[0].rows
+    ids, parts, X = zip(*(ask.rows for ask in asks), strict=True)
+    numbers = None if X[0] is None else np.concatenate(X)
+    return Rows([id for one in ids for id in one], [part for one in parts for part in one], numbers)
+
+
+def _split(asks: Sequence[Ask], said: list[Said]) -> list[tuple[Any, Any]]:
+    results, start = [], 0
+    for ask in asks:
+        results.append((ask.waiter, said[start : start + len(ask.rows)]))
+        start += len(ask.rows)
+    return results
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(getattr(error, "orig", error)).split())
