@@ -16,7 +16,7 @@ LEVELS = """
     hypotheses rules tables trace
     data models theory
     answer blocks estimates ids streams
-    snapshot
+    decisions snapshot
     learner
     online_to_batch run workbook
     bookkeeping checks planning

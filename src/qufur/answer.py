@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Id, Model
 
@@ -21,12 +23,18 @@ class Circumstances(NamedTuple):
         ‖x‖² of the input as the model sees it, or None where Δ does not compare with that.
     spent, left
         Labels bought before, and labels that were left; None without a budget.
+    encoded
+        The prediction as a number; that of a class is its place among all classes.
+    at_random
+        Whether the label was bought by a coin below the rule's floor.
     """
 
     model: Model
     size: float | None
     spent: int
     left: int | None
+    encoded: float
+    at_random: bool
 
     def novelty(self, uncertainty: float) -> str:
         """Return how much of the input lies outside what has been asked, in words."""
@@ -91,8 +99,10 @@ class Answers:
 
     Attributes
     ----------
-    size, spent, left
+    size, spent, left, encoded
         As in `Circumstances`, for each row.
+    at_random
+        As there, for each query.
     """
 
     id: Sequence[Id]
@@ -104,6 +114,8 @@ class Answers:
     size: Floats | None
     spent: Ints
     left: Ints | None
+    encoded: Floats
+    at_random: Bools
 
     def __len__(self) -> int:
         return len(self.id)
@@ -113,5 +125,8 @@ class Answers:
         rows = zip(self.id, *(column.tolist() for column in columns), strict=True)
         none = [None] * len(self)
         size, left = (none if column is None else column.tolist() for column in (self.size, self.left))
-        for row, *case in zip(rows, size, self.spent.tolist(), left, strict=True):
+        at_random = np.zeros(len(self), dtype=bool)
+        at_random[self.query] = self.at_random
+        more = self.spent.tolist(), left, self.encoded.tolist(), at_random.tolist()
+        for row, *case in zip(rows, size, *more, strict=True):
             yield answer(row, (self.model, *case))

@@ -77,7 +77,8 @@ def decide(
 
 def columns(blocks: Sequence[Block]) -> dict[str, Any]:
     """Return what `Answers` says about the decisions of consecutive blocks, of which there may be none."""
-    kinds: dict[str, type] = {"uncertainty": float, "probability": float, "query": bool, "spent": int}
+    kinds: dict[str, type] = {"uncertainty": float, "probability": float, "query": bool}
+    kinds |= {"at_random": bool, "spent": int}
     counted: dict[str, type] = {"left": int} if all(block.left is not None for block in blocks) else {}
     found = {
         name: np.concatenate([np.empty(0, kind), *(getattr(block, name) for block in blocks)])

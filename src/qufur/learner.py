@@ -38,6 +38,7 @@ from qufur.operation import Operation
 from qufur.rules.base import Rule
 
 if TYPE_CHECKING:
+    from qufur.decisions import Decisions
     from qufur.estimates.report import Report
 
 
@@ -130,11 +131,11 @@ class Learner:
         if query:
             self.queries[name] = Query(prediction, probability, largest_loss, charge)
             if model.weighs_purchases:
-                self._note_purchases([name], np.array([probability]), [0], np.array([at_random]))
+                self.note_purchases([name], np.array([probability]), [0], np.array([at_random]))
             state.query([name], row[None])
         state.advance(1)
         self.ledger.record_one(uncertainty, probability, query, largest_loss)
-        case = model, model.size_one(row, square), spent, left
+        case = model, model.size_one(row, square), spent, left, prediction, at_random
         shown = model.decode_prediction_one(prediction)
         return answer((name, shown, uncertainty, probability, query), case)
 
@@ -167,8 +168,47 @@ class Learner:
             predictions.append(prediction)
             size.update(block.effort)
             start += len(block)
-        prediction = self.model.decode_predictions(np.concatenate(predictions))
-        return Answers(names, prediction, model=self.model, size=sizes, **columns(blocks))
+        encoded = np.concatenate(predictions)
+        shown = self.model.decode_predictions(encoded)
+        return Answers(names, shown, model=self.model, size=sizes, encoded=encoded, **columns(blocks))
+
+    def replay(
+        self,
+        X: ArrayLike,
+        ids: Sequence[Id],
+        decisions: Decisions,
+        domain: ArrayLike | None = None,
+        *,
+        present: ArrayLike | None = None,
+    ) -> None:
+        """Take over what was decided about inputs, by a learner that had gone the same way.
+
+        Nothing is decided again: predictions, Δ and probabilities are as recorded, whatever this machine
+        would compute. The generator moves on as it did, so that what is asked next is decided alike.
+
+        Parameters
+        ----------
+        X
+            The inputs that are present.
+        ids, domain
+            Of all of them.
+        decisions
+            What `qufur.decisions.decisions_of` returned.
+        present
+            Which inputs are present, by default all. The others count as decided and paid for, but the model
+            learns nothing of them, and their labels never come.
+        """
+        from qufur.decisions import as_present, replay
+
+        with self._operation:
+            rows, mask = as_present(X, present, len(decisions), self.dim)
+            names = as_ids(ids, len(decisions), self.next_id, self.queries)
+            domains = None if domain is None else as_whole_numbers(domain, len(names), "domain", "Learner")
+            if names:
+                self.rule.check_domain(domains)
+            replay(self, rows, names, decisions, mask, domains)
+            self.dim = rows.shape[1] if len(rows) else self.dim
+            self.next_id = beyond(names, self.next_id)
 
     def tell(self, id: Id, label: float) -> None:
         """Give the label of an outstanding query.
@@ -450,7 +490,7 @@ class Learner:
 
     def _finish(self, block: Block, arrivals: Arrivals) -> Floats:
         if self.model.weighs_purchases:
-            self._note_purchases(block.queried, block.probability, block.query, block.at_random)
+            self.note_purchases(block.queried, block.probability, block.query, block.at_random)
         prediction = block.look.finish(block.queried, arrivals)
         largest_loss = block.look.largest_loss
         if largest_loss is None:
@@ -477,10 +517,13 @@ class Learner:
         if outlier is not None:
             warnings.warn(str(outlier), OutlierWarning, stacklevel=level)
 
-    def _note_purchases(
-        self, ids: Sequence[Id], probability: Floats, queried: Bools | Sequence[int], at_random: Bools
+    def note_purchases(
+        self, ids: Sequence[Id], probability: Floats, queried: Bools | Ints | Sequence[int], at_random: Bools
     ) -> None:
-        """Say on what terms labels are bought; `probability` is that of all examples, bought or not."""
+        """Tell a model that weighs purchases on what terms labels are bought.
+
+        For what decides in place of the learner; `probability` is that of all examples, bought or not.
+        """
         mean = self.ledger.mean_probability(probability)
         self.state.note_purchases(ids, Purchases(probability[queried], mean[queried], at_random))
 

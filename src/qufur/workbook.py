@@ -6,13 +6,13 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from qufur import snapshot
-from qufur.answer import Answers
-from qufur.arrays import Floats, Ints, as_labels, under
+from qufur.answer import Answer, Answers
+from qufur.arrays import Bools, Floats, Ints, as_labels, under
 from qufur.errors import OutlierWarning, invalid
 from qufur.estimates.watch import Watch
 from qufur.ids import KnownIds
@@ -32,6 +32,9 @@ from qufur.tables.label_forms import label_numbers
 from qufur.tables.periods import Periods
 from qufur.tables.waiting import Waiting
 from qufur.tables.written import free, heading, unescaped
+
+if TYPE_CHECKING:
+    from qufur.decisions import Decisions
 
 VERSION = 1
 
@@ -172,13 +175,38 @@ class Workbook:
             remedy = "Drop the row; `qufur predict` predicts on it again."
             raise invalid("id", batch.file, "of a row that is new", received, remedy)
         check_once(names, [batch.row(place) for place in range(len(names))], batch.file)
-        X = self.encoding.encode(batch)
-        answers = self.learner.ask_many(X, ids=names, domain=self._periods_of(batch))
-        self.watch.ask(X, answers.query)
-        self.rows += len(batch)
+        return self.ask_rows(self.encoding.encode(batch), names, self._periods_of(batch))
+
+    def ask_rows(self, X: Floats, names: Sequence[Id], periods: Ints | None = None) -> Answers:
+        """Answer inputs whose names are new; periods are for rules that go by them."""
+        answers = self.learner.ask_many(X, ids=names, domain=periods)
+        self._note_asked(X, names, answers.query)
+        return answers
+
+    def ask_row(self, x: Floats, name: Id, period: int | None = None) -> Answer:
+        """Answer one input, as `ask_rows` does, in a tenth of the time."""
+        answer = self.learner.ask(x, id=name, domain=period)
+        self._note_asked(x[None], [name], np.array([answer.query]))
+        return answer
+
+    def replay(
+        self,
+        X: Floats,
+        names: Sequence[Id],
+        decisions: Decisions,
+        periods: Ints | None = None,
+        *,
+        present: Bools | None = None,
+    ) -> None:
+        """Take over what was decided about inputs, as `Learner.replay` does."""
+        self.learner.replay(X, names, decisions, periods, present=present)
+        self._note_asked(X, names, decisions.query)
+
+    def _note_asked(self, X: Floats, names: Sequence[Id], query: Bools) -> None:
+        self.watch.ask(X, query)
+        self.rows += len(names)
         if self.id:
             self.asked.add(names)
-        return answers
 
     def _periods_of(self, batch: Batch) -> Ints | None:
         if self.periods is None:
@@ -251,7 +279,19 @@ class Workbook:
         all labels are learned anew, O(d²) for each. Labels that are far out of range are refused unless
         `accept_outliers` says that they are right.
         """
-        names = self.known(names)
+        options = {"replace": replace, "accept_outliers": accept_outliers}
+        return self.tell_known(self.known(names), labels, file, **options)
+
+    def tell_known(
+        self,
+        names: Sequence[Id],
+        labels: Floats,
+        file: str,
+        *,
+        replace: bool = False,
+        accept_outliers: bool = False,
+    ) -> Told:
+        """Learn labels as `tell` does, by ids just as they are known here: O(1) for each that is new."""
         wanted = dict(zip(names, as_labels(labels, len(names), file).tolist(), strict=True))
         if len(wanted) < len(names):
             twice = next(name for place, name in enumerate(names) if name in names[:place])

@@ -77,7 +77,8 @@ def learn(book: Workbook, found: Labelled, *, accept_outliers: bool = False) -> 
         book.refuse_outliers({name: found.label[name] for name in (*awaited, *free)}, found.file)
     if free:
         _learn_free(book, free, found)
-    book.tell(awaited, np.array([found.label[name] for name in awaited]), found.file, accept_outliers=True)
+    labels = np.array([found.label[name] for name in awaited])
+    book.tell_known(awaited, labels, found.file, accept_outliers=True)
     return Learned(len(free), len(awaited), len(known), found.blank)
 
 

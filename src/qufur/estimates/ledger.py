@@ -69,8 +69,8 @@ class Ledger:
     def record(self, uncertainty: Floats, probability: Floats, query: Bools, largest_loss: Floats) -> None:
         """Take note of examples that were decided, in the order of the stream."""
         self.examples += len(query)
-        self.uncertainty += float(uncertainty.sum())
-        self.probability = float(np.add.accumulate(np.append(self.probability, probability))[-1])
+        self.uncertainty = _added(self.uncertainty, uncertainty)
+        self.probability = _added(self.probability, probability)
         self.shifts.update(uncertainty.item() if len(uncertainty) == 1 else uncertainty)
         if self._estimate is None and largest_loss.any():
             self._begin(float(largest_loss[largest_loss > 0][0]))
@@ -97,7 +97,7 @@ class Ledger:
         loss = self._model.loss(prediction, labels)
         self.answered += len(labels)
         self.beyond += int(np.count_nonzero((loss > largest_loss) & (largest_loss > 0)))
-        self.loss_seen += float(loss.sum())
+        self.loss_seen = _added(self.loss_seen, loss)
         if not self._model.classifies:
             self.errors.add(abs(prediction - labels), probability)
         for rows in self._seen.write(largest_loss, probability, np.minimum(loss, largest_loss)):
@@ -220,6 +220,11 @@ class Ledger:
             estimate.saw(probability, loss, largest_loss)
             if not known.all():
                 estimate.passed(np.zeros(len(rows) - len(loss)), np.zeros(len(rows) - len(loss)))
+
+
+def _added(total: float, parts: Floats) -> float:
+    """Return the total with parts added one by one, so that no bit depends on blocks."""
+    return float(np.add.accumulate(np.append(total, parts))[-1])
 
 
 class Buffer:

@@ -18,8 +18,9 @@ class Watch:
     course: Course = field(default_factory=Course)
 
     def ask(self, X: Floats, query: Bools) -> None:
-        """Take note of the next rows, and of which were asked for."""
-        self.inputs.update(X)
+        """Take note of the next rows, of those that are there, and of which were asked for."""
+        if len(X):
+            self.inputs.update(X)
         self.course.ask(query)
 
     def save(self) -> tuple[dict[str, Any], dict[str, Floats]]:

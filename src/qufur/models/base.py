@@ -236,6 +236,16 @@ class State(ABC):
         Only models that weigh purchases are told.
         """
 
+    def said_of(self, ids: Sequence[Id]) -> Floats | None:
+        """Return what every expert and then all together said of pending queries; None for other models."""
+        return None
+
+    def note_said(self, ids: Sequence[Id], said: Floats) -> None:  # noqa: B027
+        """Note what was said of inputs that `query`, or a look-ahead as it finishes, is told of next.
+
+        It counts in place of what would be said now. Only committees are told.
+        """
+
     @abstractmethod
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for: Δ falls now, predictions do not change."""
@@ -266,6 +276,13 @@ class State(ABC):
         Queries and labels are then as if these had not been asked for.
         """
         raise NotImplementedError
+
+    def recorded(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return what follows from recorded decisions and labels bit for bit, pending rows aside.
+
+        It is what neither BLAS nor compiled loops have a part in; for most models there is no more.
+        """
+        return {}
 
     def fit(self) -> Fit | None:
         """Return what the labels so far say about the model; None where it has no residuals to judge by."""

@@ -55,6 +55,10 @@ class Spending:
         """How many examples came before the next, for rules that refund by it; 0 for the others."""
         return 0
 
+    def places(self, first: int, rows: Ints) -> list[int]:
+        """Return the places of examples that come so many after one, where the rule has any."""
+        return [0] * len(rows)
+
     @property
     def floor(self) -> float:
         """The least probability of any example while labels are left, as the rule stands now.
@@ -123,6 +127,43 @@ class Spending:
         if spent:
             self.charged += charged
             self.spent += spent
+
+    def replay(
+        self,
+        uncertainty: Floats,
+        query: Bools,
+        copies: Bools,
+        rng: np.random.Generator,
+        domain: Ints | None,
+    ) -> list[Charge]:
+        """Take over what was decided of the next examples; coins are thrown as then, and not looked at.
+
+        Parameters
+        ----------
+        uncertainty, query
+            Of each example.
+        copies
+            Which copies paid for each query.
+        rng, domain
+            As for `offer`.
+
+        Returns
+        -------
+        list
+            The charge of each query.
+        """
+        charges: list[Charge] = []
+        start = 0
+        while start < len(query):
+            place = self.place
+            here = None if domain is None else domain[start:]
+            stop = start + len(self.offer(len(query) - start, rng, here))
+            rows = query[start:stop].nonzero()[0]
+            paid = copies[len(charges) : len(charges) + len(rows)]
+            charges.extend(map(Charge, paid, self.places(place, rows)))
+            self.record(paid.sum(axis=0), len(rows), uncertainty[start:stop].tolist())
+            start = stop
+        return charges
 
     def refund(self, charge: Charge) -> None:
         """Take back one query."""
@@ -211,7 +252,7 @@ class BlockOffer:
     def paid(self) -> Iterator[Charge]:
         """Return the charge of each query."""
         rows = self.query.nonzero()[0]
-        return map(Charge, self.charges.T[rows], (self._place + rows).tolist())
+        return map(Charge, self.charges.T[rows], self._spending.places(self._place, rows))
 
     def buy(self, row: int, uncertainty: float) -> bool:
         """Buy the label of an example that is wanted; return whether `lowest_threshold` has changed since."""

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from qufur.arrays import Floats
+from qufur.arrays import Floats, Ints
 from qufur.rules.base import Rule
 from qufur.rules.spending import Spending
 
@@ -66,6 +66,10 @@ class Stretches(Spending):
     @property
     def place(self) -> int:
         return self.seen + len(self._stretch)
+
+    def places(self, first: int, rows: Ints) -> list[int]:
+        places: list[int] = (first + rows).tolist()
+        return places
 
     def record(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         super().record(charged, spent, uncertainty)

@@ -149,6 +149,9 @@ class Committee(Model):
     def given_range(self) -> tuple[float, float] | None:
         return self.label_range
 
+    def largest_loss(self, prediction: Floats) -> Floats:
+        return self.largest_loss_within(prediction, LabelRange(self.label_range))
+
     def largest_loss_within(self, prediction: Floats, labels: LabelRange) -> Floats:
         """Return the largest loss that each may turn out to have; 0 where nobody knows."""
         return labels.largest_loss(prediction) if self.classes is None else np.ones(len(prediction))

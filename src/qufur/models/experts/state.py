@@ -73,6 +73,7 @@ class CommitteeState(State):
         self.further = 0
         self._board: Board | None = None
         self._terms: dict[Id, Terms] = {}
+        self._noted: dict[Id, Floats] = {}
         self._last: tuple[Floats, Floats, Floats] | None = None
 
     @property
@@ -165,6 +166,15 @@ class CommitteeState(State):
         columns = (column.tolist() for column in purchases)
         self._terms.update(zip(ids, map(Terms, *columns), strict=True))
 
+    def said_of(self, ids: Sequence[Id]) -> Floats:
+        """Return what every expert and then all together said of pending queries."""
+        said = [np.vstack(self.said[id][:2]) for id in ids]
+        return np.array(said) if said else np.empty((0, 0, self.model.output_count))
+
+    def note_said(self, ids: Sequence[Id], said: Floats) -> None:
+        """Note what was said of inputs that are queried next."""
+        self._noted.update(zip(ids, said, strict=True))
+
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for."""
         self.prepare(X)
@@ -187,6 +197,9 @@ class CommitteeState(State):
         """Take an id among the pending ones; arrays are copied, as they may be rows of larger ones."""
         self.pending[id] = x.copy()
         terms = self._terms.pop(id, FREE)
+        if self._noted:
+            noted = self._noted.pop(id)
+            said, output = noted[:-1], noted[-1]
         self.said[id] = Said(said.copy(), output.copy(), terms, len(self.labelled))
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
@@ -303,6 +316,10 @@ class CommitteeState(State):
             },
         }
         return values, {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
+
+    def recorded(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return all but M: labelled rows, what was said, weights and losses follow from what is recorded."""
+        return {name: array for name, array in self.save()[1].items() if not name.startswith("novelty.")}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Take over a state that `save` returned."""

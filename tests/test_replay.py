@@ -1,0 +1,276 @@
+"""A learner that is rebuilt from recorded decisions is the one that made them, whatever it would compute."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.soak import spread
+from tests.test_contracts import places
+
+from qufur import Answer, Experts, Learner, Paced, QuFUR, Ridge, Softmax, Steady, Uniform, checks
+from qufur.bookkeeping.digest import state_digest
+from qufur.decisions import Decisions, decisions_of
+from qufur.models.engines import compiled
+from qufur.models.experts.board import Board
+from qufur.models.experts.state import CommitteeState
+from qufur.models.least_squares import LeastSquares
+from qufur.tables import Encoding
+from qufur.workbook import Workbook
+
+pytestmark = pytest.mark.usefixtures("few_trees")
+
+
+def workbook(model, rule):
+    return Workbook(Learner(model, rule, seed=7), Encoding(()), "id", "y")
+
+
+def play(book, stream, seed=1):
+    """Ask, tell, retract, learn and add to the budget in random cuts; return the log of it."""
+    rng, log, start = np.random.default_rng(seed), [], 0
+
+    def note(*event):
+        log.append(event)
+        apply(book, event)
+
+    while start < len(stream.X):
+        part = slice(start, start + int(rng.choice([1, 1, 2, 20, 40])))
+        names, X = [f"r{row}" for row in range(len(stream.X))[part]], stream.X[part]
+        log.append(("asked", X, names, ask(book, X, names, stream.domain[part]), stream.domain[part]))
+        start = part.stop
+        waiting = book.learner.outstanding
+        for name in rng.permutation(waiting)[: rng.integers(4)].tolist():
+            happened = rng.random()
+            if happened < 0.2:
+                note("retracted", name)
+            else:
+                note("told", name, stream.y[int(name[1:])])
+        if rng.random() < 0.2:
+            rows = rng.integers(len(stream.X), size=int(rng.integers(1, 4)))
+            note("learned", stream.X[rows], stream.y[rows])
+        if rng.random() < 0.1 and book.learner.rule.limit is not None and can_add(book.learner.rule):
+            note("budget_added", 3)
+    return log
+
+
+def can_add(rule):
+    try:
+        rule.with_more(1, None)
+    except ValueError:
+        return False
+    return True
+
+
+def ask(book, X, names, domain):
+    if len(names) == 1:
+        answers = book.ask_row(X[0], names[0], domain.item())
+    else:
+        answers = book.ask_rows(X, names, domain)
+    return decisions_of(book.learner, answers)
+
+
+def apply(book, event):
+    match event:
+        case "asked", X, names, decisions, domain:
+            book.replay(X, names, decisions, domain)
+        case "told", name, label:
+            book.tell_known([name], np.array([label]), "the log", accept_outliers=True)
+        case "retracted", name:
+            book.learner.retract(name)
+        case "learned", X, y:
+            book.learner.learn(X, y)
+        case "budget_added", labels:
+            book.learner.add_budget(labels)
+
+
+def replayed(model, rule, log):
+    book = workbook(model, rule)
+    for event in log:
+        apply(book, event)
+    return book
+
+
+def without_loops(model, rule, log):
+    with compiled.left_out():
+        return replayed(model, rule, log)
+
+
+def same_books(one, other):
+    """Whether all that decides is the same: digest, outstanding, spent, and the ledger."""
+    mine, its = one.learner, other.learner
+    assert state_digest(one) == state_digest(other)
+    assert (mine.queries.keys(), mine.spent, mine.left) == (its.queries.keys(), its.spent, its.left)
+    assert [query[:3] for query in mine.queries.values()] == [query[:3] for query in its.queries.values()]
+    assert mine.spending.save() == its.spending.save()
+    assert mine.ledger.save()[0] == its.ledger.save()[0]
+    assert mine.rng.bit_generator.state == its.rng.bit_generator.state
+
+
+def same_next(one, other, stream):
+    domain = np.ones(len(stream.X), dtype=np.int64)
+    mine, its = (book.learner.ask_many(stream.X, domain=domain) for book in (one, other))
+    assert mine.query.tolist() == its.query.tolist()
+    np.testing.assert_allclose(mine.encoded, its.encoded, atol=1e-6)
+    np.testing.assert_allclose(mine.uncertainty, its.uncertainty, atol=1e-6)
+
+
+@pytest.mark.parametrize(("model", "rule"), spread(places(), 6), ids=repr)
+def test_a_log_rebuilds_the_learner(model, rule):
+    stream, book = checks.shifting_stream(model), workbook(model, rule)
+    log = play(book, stream)
+    twins = replayed(model, rule, log), without_loops(model, rule, log)
+    for twin in twins:
+        same_books(book, twin)
+    for twin in twins:
+        same_next(copy.deepcopy(book), twin, checks.shifting_stream(model, seed=6))
+
+
+@pytest.fixture
+def noise(monkeypatch):
+    """Let predictions, Δ and what experts say be off a little, as another BLAS would have them."""
+    for kind, name in (
+        (LeastSquares, "unscaled"),
+        (LeastSquares, "uncertainty_of"),
+        (Board, "ask"),
+        (CommitteeState, "combine"),
+    ):
+        monkeypatch.setattr(kind, name, off(getattr(kind, name)))
+
+
+def off(method):
+    return lambda self, values: method(self, values) * (1 + 1e-9)
+
+
+COMMITTEES = [Experts(4), Experts(4, classes=[0.0, 1.0, 2.0])]
+MODELS = [Ridge(4), Ridge(4, intercept=True), Softmax(4, 3), *COMMITTEES]
+RULES = [Steady(0.3), Steady(20, 90), Paced(0.2, burst=10.0, floor=0.1), Paced(20, 90), QuFUR(2.0)]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_what_another_machine_would_compute_does_not_matter(model, rule, request):
+    stream, book = checks.shifting_stream(model), workbook(model, rule)
+    log = play(book, stream)
+    request.getfixturevalue("noise")
+    same_books(book, replayed(model, rule, log))
+
+
+def changed(log, change):
+    """Return a log with other decisions."""
+    return [
+        (kind, *rest[:2], change(rest[2]), *rest[3:]) if kind == "asked" else (kind, *rest)
+        for kind, *rest in log
+    ]
+
+
+def strange(decisions, rng):
+    """Return decisions that no learner would make, but for which labels are bought."""
+    count = len(decisions)
+    numbers = {name: rng.uniform(0.1, 0.9, count) for name in ("prediction", "uncertainty", "probability")}
+    if decisions.said is not None:
+        numbers["said"] = rng.uniform(0.1, 0.9, decisions.said.shape)
+    at_random = rng.random(len(decisions.at_random)) < 0.5
+    return replace(decisions, **numbers, at_random=at_random)
+
+
+@pytest.mark.parametrize("model", [Ridge(4), Experts(4)], ids=repr)
+def test_recorded_numbers_count_and_no_others(model):
+    stream, rule, rng = checks.shifting_stream(model), Steady(0.3), np.random.default_rng(3)
+    log = play(workbook(model, rule), stream)
+    log = changed(log, lambda decisions: strange(decisions, rng))
+    book = replayed(model, rule, log)
+    same_books(book, without_loops(model, rule, log))
+    found = [event[3] for event in log if event[0] == "asked"]
+    delta = np.concatenate([decisions.uncertainty for decisions in found])
+    mean = 0.0
+    for t, width in enumerate(delta[: book.learner.spending.seen].tolist(), 1):
+        mean += max(1 / t, 0.01) * (width - mean)
+    assert book.learner.spending.mean == mean
+    recorded = {
+        name: (p, decisions.probability[row])
+        for _, _, names, decisions, _ in (event for event in log if event[0] == "asked")
+        for row, (name, p) in enumerate(zip(names, decisions.prediction.tolist(), strict=True))
+    }
+    assert {name: query[:2] for name, query in book.learner.queries.items()} == {
+        name: recorded[name] for name in book.learner.outstanding
+    }
+
+
+def edited(decisions, **changes):
+    return replace(decisions, **{name: change(getattr(decisions, name)) for name, change in changes.items()})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"said": lambda said: said + 0.01},
+        {"at_random": lambda at_random: ~at_random},
+        {"uncertainty": lambda delta: delta * (1 + 1e-9)},
+        {"prediction": lambda prediction: prediction + 1e-9},
+        {"probability": lambda p: p * (1 - 1e-9)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_the_digest_has_every_part_of_a_decision(changes):
+    model, rule = Experts(4), Steady(0.3)
+    log = play(workbook(model, rule), checks.shifting_stream(model))
+    other = changed(log, lambda decisions: edited(decisions, **changes))
+    assert state_digest(replayed(model, rule, log)) != state_digest(replayed(model, rule, other))
+
+
+def test_absent_rows_are_paid_for_and_known_to_nobody():
+    model, rule = Experts(4), Steady(0.3)
+    stream = checks.shifting_stream(model)
+    book, names = workbook(model, rule), [f"r{row}" for row in range(40)]
+    answers = book.ask_rows(stream.X[:40], names)
+    decisions = decisions_of(book.learner, answers)
+    present = np.arange(40) % 3 > 0
+    twin, bare = workbook(model, rule), Learner(model, Uniform(0.5))
+    twin.replay(stream.X[:40][present], names, decisions, present=present)
+    learner = twin.learner
+    assert (learner.spent, twin.rows, learner.next_id) == (book.learner.spent, 40, book.learner.next_id)
+    assert learner.spending.save() == book.learner.spending.save()
+    assert learner.ledger.examples == 40
+    gone = answers.query & ~present
+    assert gone.any()
+    assert learner.ledger.retracted == gone.sum()
+    assert list(learner.outstanding) == [names[row] for row in np.flatnonzero(answers.query & present)]
+    # The model is the one that those rows alone would have made.
+    bare.replay(stream.X[:40][present], names_of(names, present), of_rows(decisions, present))
+    np.testing.assert_array_equal(learner.uncertainty(stream.X), bare.uncertainty(stream.X))
+    twin.replay(np.empty((0, 4)), ["s0"], of_rows(decisions, np.arange(40) == 0), present=[False])
+    assert twin.rows == 41
+    assert "s0" not in learner.outstanding
+
+
+def names_of(names, rows):
+    return [name for name, kept in zip(names, rows, strict=True) if kept]
+
+
+def of_rows(decisions, rows):
+    """Return the decisions of some rows."""
+    asked = rows[decisions.query]
+    every, queried = ("prediction", "uncertainty", "probability", "query"), ("at_random", "charges", "said")
+    columns = {name: getattr(decisions, name)[rows] for name in every}
+    return Decisions(**columns, **{name: getattr(decisions, name)[asked] for name in queried})
+
+
+@pytest.mark.parametrize(
+    ("X", "ids", "present", "message"),
+    [
+        (np.eye(4)[:1], ["a", "b"], None, "X of Learner.replay must be 2 rows"),
+        (np.eye(4)[:2], ["a"], None, "ids of Learner must be 2 ids"),
+        (np.eye(4)[:2], ["a", "b"], [True], "present of Learner.replay must be of shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused(X, ids, present, message):
+    learner, twin = Learner(Ridge(4), QuFUR(2.0)), Learner(Ridge(4), QuFUR(2.0))
+    decisions = decisions_of(learner, learner.ask_many(np.eye(4)[:2]))
+    with pytest.raises(ValueError, match=message):
+        twin.replay(X, ids, decisions, present=present)
+    assert twin.spent == twin.ledger.examples == 0
+
+
+def test_an_answer_of_no_learner_has_no_decisions():
+    with pytest.raises(ValueError, match="what a learner answered"):
+        decisions_of(Learner(Ridge(1), QuFUR(1.0)), Answer(7, 0.0, 0.3, 0.9, True))
