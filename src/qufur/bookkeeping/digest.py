@@ -43,7 +43,7 @@ def _of_book(book: Workbook) -> Iterator[bytes]:
     records = book.told.values()
     yield _bits(np.array([record[:4] for record in records], dtype=np.float64))
     yield from (_bits(record.row) for record in records)
-    yield _bits(book.asked.digests)
+    yield _bits(book.asked.digests())
 
 
 def _of_learner(learner: Learner) -> Iterator[bytes]:

@@ -22,6 +22,7 @@ from qufur.cli.predict import predict
 from qufur.cli.reproduce import reproduce
 from qufur.cli.retract import retract
 from qufur.cli.run import run
+from qufur.cli.serve import serve
 from qufur.cli.status import status
 from qufur.cli.tell import tell
 from qufur.cli.undo import undo
@@ -64,6 +65,7 @@ app.command()(retract)
 app.command()(forget_label)
 app.command()(budget)
 app.command()(undo)
+app.command()(serve)
 app.command()(reproduce)
 app.command()(data)
 

@@ -16,7 +16,7 @@ from sqlalchemy import insert, select, update
 from qufur.errors import invalid
 from qufur.service import tables
 from qufur.service.description import check_text
-from qufur.service.faults import Fault
+from qufur.service.refusals import RefusalError
 from qufur.service.store import Store
 
 FRESH = 2.0
@@ -32,13 +32,13 @@ class Scope(str, Enum):
     admin = "admin"
 
 
-class UnknownKeyFault(Fault):
+class UnauthorizedError(RefusalError):
     """No key, or one that is not known."""
 
     status = 401
 
 
-class ForbiddenFault(Fault):
+class ForbiddenError(RefusalError):
     """A key that is for something else."""
 
     status = 403
@@ -64,9 +64,9 @@ class Key(NamedTuple):
     def check(self, scope: Scope, stream: str | None) -> None:
         """Refuse what the key is not for; that of an administrator is for everything."""
         if self.stream is not None and self.stream != stream:
-            raise ForbiddenFault("This key is for another stream.")
+            raise ForbiddenError("This key is for another stream.")
         if scope not in self.scopes and Scope.admin not in self.scopes:
-            raise ForbiddenFault(f"This key is not for {scope.value!r}.")
+            raise ForbiddenError(f"This key is not for {scope.value!r}.")
 
 
 ANYBODY = Key("", "local", b"", frozenset({Scope.admin}), None, 0, None)
@@ -88,7 +88,8 @@ class Keys:
         with self._store.reading() as connection:
             rows = connection.execute(select(table).order_by(table.c.created, table.c.id)).all()
         return [
-            Key(r.id, r.name, bytes(r.mac), _scopes(r.scopes.split()), r.stream, r.created, r.revoked) for r in rows
+            Key(r.id, r.name, bytes(r.mac), _scopes(r.scopes.split()), r.stream, r.created, r.revoked)
+            for r in rows
         ]
 
     def add(self, name: str, scopes: Iterable[str], stream: str | None = None) -> str:
@@ -132,13 +133,13 @@ class Keys:
         if given is None:
             if not self._any:
                 return ANYBODY
-            raise UnknownKeyFault("A key is needed: Authorization: Bearer qf_….")
+            raise UnauthorizedError("A key is needed: Authorization: Bearer qf_….")
         prefix, _, rest = given.partition("_")
         id, _, secret = rest.partition("_")
         key = self._known.get(id) if prefix == "qf" else None
         mac = self._mac(secret)
         if key is None or not hmac.compare_digest(key.mac, mac):
-            raise UnknownKeyFault("This key is not known.")
+            raise UnauthorizedError("This key is not known.")
         return key
 
     def _refresh(self) -> None:

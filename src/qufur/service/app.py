@@ -16,7 +16,7 @@ from qufur import __version__
 from qufur.errors import InvalidError
 from qufur.service.access import Keys
 from qufur.service.documented import describe
-from qufur.service.faults import Fault
+from qufur.service.refusals import RefusalError
 from qufur.service.limits import Limits
 from qufur.service.replies import complaint
 from qufur.service.routes import examples, machine, streams, work
@@ -65,8 +65,8 @@ def _settle(results: Sequence[tuple[Any, Any]]) -> None:
 
 
 def _handle_errors(app: FastAPI) -> None:
-    @app.exception_handler(Fault)
-    async def _refused(request: Request, error: Fault) -> Response:
+    @app.exception_handler(RefusalError)
+    async def _refused(request: Request, error: RefusalError) -> Response:
         return complaint(error.status, str(error))
 
     @app.exception_handler(InvalidError)

@@ -118,7 +118,9 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         name = self.rule or ("steady" if self.model == "experts" else "paced")
         amount = as_amount(self.budget, OWNER)
         remedy = "Give a horizon, the number of rows that it is for."
-        made = rule_from_budget(amount, rows=self.horizon, owner=OWNER, remedy=remedy, steady=name == "steady")
+        made = rule_from_budget(
+            amount, rows=self.horizon, owner=OWNER, remedy=remedy, steady=name == "steady"
+        )
         if isinstance(made, Steady) or name != "uniform":
             return made
         return Uniform(made.share or 1.0, budget=made.limit)

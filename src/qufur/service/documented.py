@@ -11,7 +11,10 @@ from fastapi.openapi.utils import get_openapi
 _REF = "#/components/schemas/{name}"
 _components: dict[str, Any] = {}
 REFUSED = {
-    status: {"description": words, "content": {"application/json": {"schema": {"$ref": _REF.format(name="Refusal")}}}}
+    status: {
+        "description": words,
+        "content": {"application/json": {"schema": {"$ref": _REF.format(name="Refusal")}}},
+    }
     for status, words in {
         401: "no key, or one that is not known",
         403: "a key that is for something else",
@@ -33,7 +36,9 @@ class Refusal(msgspec.Struct):
     error: str
 
 
-def route(result: Any, body: Any = None, *, more: dict[str, Any] | None = None, status: int = 200) -> dict[str, Any]:
+def route(
+    result: Any, body: Any = None, *, more: dict[str, Any] | None = None, status: int = 200
+) -> dict[str, Any]:
     """Return the arguments of a route that say what it takes and returns."""
     good = {"description": "done", "content": {"application/json": {"schema": _schema(result)}}}
     extra: dict[str, Any] = {}

@@ -1,8 +1,8 @@
 """Events: what happened to a stream, each chained to the one before.
 
-A payload is a header and parts, one for each example: its id and its row, or its label. The digest of a payload
-is that of the digests of its parts, so that one part can be erased and leave its digest in its place: the
-chain still holds, and whatever else is changed breaks it.
+A payload is a header and parts, one for each example: its id and its row, or its label. The digest of a
+payload is that of the digests of its parts, so that one part can be erased and leave its digest in its place:
+the chain still holds, and whatever else is changed breaks it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 import msgspec
-
 
 SIZE = 32
 START = bytes(SIZE)

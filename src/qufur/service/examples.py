@@ -120,7 +120,9 @@ def read_records(stream: Description, examples: Sequence[Question]) -> list[dict
 
 def batch_of(stream: Description, records: Sequence[dict[str, Cell]]) -> Batch:
     """Return records as a table; what one of them does not have is an empty cell."""
-    return Batch({name: [one.get(name) for one in records] for name in stream.columns or {}}, file="the request")
+    return Batch(
+        {name: [one.get(name) for one in records] for name in stream.columns or {}}, file="the request"
+    )
 
 
 def _record(stream: Description, example: Example | Lesson | Question, id: str) -> dict[str, Cell]:
@@ -129,7 +131,9 @@ def _record(stream: Description, example: Example | Lesson | Question, id: str) 
         raise invalid("record", f"example {id!r}", "an object with the stream's columns", "a list of numbers")
     for name, cell in record.items():
         if name not in columns:
-            raise invalid("record", f"example {id!r}", "of the stream's columns", f"a column {ascii(name)[:80]}")
+            raise invalid(
+                "record", f"example {id!r}", "of the stream's columns", f"a column {ascii(name)[:80]}"
+            )
         _check_cell(name, columns[name], cell, id)
     return record
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from qufur.service.faults import Fault
+from qufur.service.refusals import RefusalError
 
 
-class TooLargeFault(Fault):
+class TooLargeError(RefusalError):
     """More than is taken at once."""
 
     status = 413
 
 
-class TooOftenFault(Fault):
+class TooManyRequestsError(RefusalError):
     """More requests than are taken in a second."""
 
     status = 429
@@ -42,12 +42,12 @@ class Limits:
     def check_body(self, size: int) -> None:
         """Refuse a body that is too large."""
         if size > self.body:
-            raise TooLargeFault(f"A request has at most {self.body} bytes.")
+            raise TooLargeError(f"A request has at most {self.body} bytes.")
 
     def check_batch(self, count: int) -> None:
         """Refuse too many examples."""
         if count > self.batch:
-            raise TooLargeFault(f"A request has at most {self.batch} examples, got {count}.")
+            raise TooLargeError(f"A request has at most {self.batch} examples, got {count}.")
 
     def check_rate(self, key: str) -> None:
         """Take note of a request; refuse it if too many came."""
@@ -58,4 +58,4 @@ class Limits:
         left = min(2 * self.rate, left + (now - then) * self.rate)
         self._buckets[key] = left - 1 if left >= 1 else left, now
         if left < 1:
-            raise TooOftenFault(f"At most {self.rate:g} requests a second are taken from a key.")
+            raise TooManyRequestsError(f"At most {self.rate:g} requests a second are taken from a key.")

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from qufur.errors import invalid
 from qufur.service.access import Key, Scope
 from qufur.service.description import Description
-from qufur.service.faults import Fault, UnknownFault
+from qufur.service.refusals import RefusalError, NotFoundError
 from qufur.service.leases import Leases
 from qufur.service.limits import Limits
 from qufur.service.service import Service
@@ -22,7 +22,7 @@ Body = TypeVar("Body")
 Result = TypeVar("Result")
 
 
-class MalformedFault(Fault):
+class MalformedError(RefusalError):
     """A body that cannot be read."""
 
     status = 422
@@ -67,9 +67,9 @@ def decoder(kind: type[Body] | Any) -> Callable[[bytes], Body]:
         try:
             found: Body = read(body)
         except msgspec.DecodeError as error:
-            raise MalformedFault(f"The body cannot be read: {error}.") from None
+            raise MalformedError(f"The body cannot be read: {error}.") from None
         except (UnicodeDecodeError, RecursionError, ValueError):
-            raise MalformedFault("The body cannot be read: it is not JSON.") from None
+            raise MalformedError("The body cannot be read: it is not JSON.") from None
         return found
 
     return decode
@@ -99,7 +99,7 @@ async def description_of(request: Request, stream: str) -> Description:
     known: dict[str, Description] = request.app.state.descriptions
     if stream not in known:
         if len(stream) > 64:
-            raise UnknownFault(f"There is no stream {ascii(stream)[:80]}.")
+            raise NotFoundError(f"There is no stream {ascii(stream)[:80]}.")
         known[stream] = await perform(request, lambda service: service.stream(stream).description)
     return known[stream]
 

@@ -18,9 +18,17 @@ def serve(store: Store, host: str, port: int, limits: Limits) -> None:
     app = create_app(store, limits)
     if not app.state.keys.needed and not is_loopback(host):
         remedy = "`qufur key add` makes a key; then it may be any."
-        raise invalid("--host", "qufur serve", "this machine's own, such as 127.0.0.1, without keys", host, remedy)
+        raise invalid(
+            "--host", "qufur serve", "this machine's own, such as 127.0.0.1, without keys", host, remedy
+        )
     config = uvicorn.Config(
-        app, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=1, backlog=2048
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        backlog=2048,
     )
     uvicorn.Server(config).run()
 
@@ -31,4 +39,4 @@ def is_loopback(host: str) -> bool:
         found = socket.getaddrinfo(host, None)
     except OSError:
         return False
-    return all(ipaddress.ip_address(address[0].split("%")[0]).is_loopback for *_, address in found)
+    return all(ipaddress.ip_address(str(address[0]).split("%")[0]).is_loopback for *_, address in found)

@@ -12,7 +12,7 @@ from qufur.service.decided import Decided, Said
 from qufur.service.description import Description
 from qufur.service.events import Payload, decode
 from qufur.service.examples import Rows, shown_label
-from qufur.service.faults import ConflictFault, GoneFault, UnknownFault
+from qufur.service.refusals import ConflictError, GoneError, NotFoundError
 from qufur.service.loading import load
 from qufur.service.snapshots import Cadence
 from qufur.service.store import Store, Write
@@ -38,7 +38,7 @@ class Service:
         """Return a stream, loaded if it has to be."""
         if name not in self._streams:
             if name not in self.numbers:
-                raise UnknownFault(f"There is no stream {ascii(name)[:80]}.")
+                raise NotFoundError(f"There is no stream {ascii(name)[:80]}.")
             self._streams[name] = load(self.store, self.numbers[name])
         return self._streams[name]
 
@@ -49,7 +49,7 @@ class Service:
         if description.name in self.numbers:
             stream = self.stream(description.name)
             if stream.description != description:
-                raise ConflictFault(f"There is a stream {description.name!r} already, and it is another one.")
+                raise ConflictError(f"There is a stream {description.name!r} already, and it is another one.")
             return stream, False
         number = max(self.numbers.values(), default=0) + 1
         stream = Stream.create(number, description, actor)
@@ -97,7 +97,7 @@ class Service:
             found |= _answers_in(stream, payload)
         for id in rest:
             if id not in found:
-                raise GoneFault(f"Example {ascii(id)[:80]} was erased, or learned with its label.")
+                raise GoneError(f"Example {ascii(id)[:80]} was erased, or learned with its label.")
         return {id: found[id] for id in ids}
 
     def tell(
@@ -115,7 +115,7 @@ class Service:
                 if before is not None and not replace:
                     old = shown_label(stream.description, before.label)
                     remedy = "?replace=true takes the new one."
-                    raise ConflictFault(f"Example {id!r} has the label {old!r}. {remedy}")
+                    raise ConflictError(f"Example {id!r} has the label {old!r}. {remedy}")
                 if before is None and id not in book.learner.queries and id not in stream.reopened:
                     raise self._unwanted(stream, id)
                 new[id] = label
@@ -137,7 +137,7 @@ class Service:
                 return
             raise self._unwanted(stream, id, "has no label")
         if np.isnan(stream.book.told[id].probability) and not self.store.find(stream.number, [id]):
-            raise ConflictFault(f"Example {id!r} came with its label.")
+            raise ConflictError(f"Example {id!r} came with its label.")
         with self._cadence.work(stream):
             stream.untell(id, actor)
 
@@ -158,9 +158,9 @@ class Service:
             for place, id in enumerate(rows.ids):
                 told = stream.book.told.get(id)
                 if known[place] and (told is None or told.label != labels[place]):
-                    raise ConflictFault(f"Example {id!r} is known already. Send its label to …/labels.")
+                    raise ConflictError(f"Example {id!r} is known already. Send its label to …/labels.")
             if len({rows.ids[place] for place in new}) < len(new):
-                raise ConflictFault("An id is there more than once.")
+                raise ConflictError("An id is there more than once.")
             if new:
                 X = None if rows.X is None else rows.X[new]
                 part = Rows([rows.ids[place] for place in new], [rows.parts[place] for place in new], X)
@@ -183,14 +183,14 @@ class Service:
             return decode(self._answered[stream.number, id][0])[1]
         seq = self.store.find(stream.number, [id]).get(id)
         if seq is None:
-            raise UnknownFault(f"There is no example {ascii(id)[:80]}.")
+            raise NotFoundError(f"There is no example {ascii(id)[:80]}.")
         payload = self.store.event(stream.number, seq).opened()
         return next(part[1] for part in payload.rows() if part is not None and part[0] == id)
 
     def _unwanted(self, stream: Stream, id: str, what: str = "was not asked for") -> Exception:
         if stream.book.asked.known([id]).any():
-            return ConflictFault(f"The label of example {ascii(id)[:80]} {what}.")
-        return UnknownFault(f"There is no example {ascii(id)[:80]}.")
+            return ConflictError(f"The label of example {ascii(id)[:80]} {what}.")
+        return NotFoundError(f"There is no example {ascii(id)[:80]}.")
 
     # The store
 
@@ -218,7 +218,7 @@ class Service:
 
 
 def _answers_in(stream: Stream, payload: Payload) -> dict[str, tuple[bytes, Said]]:
-    """Return the examples of an event, and what was answered; those with free labels were answered nothing."""
+    """Return the examples of an event, and what was answered; to those with free labels nothing was."""
     values = payload.values
     if "decided" not in values:
         return {}
@@ -231,4 +231,4 @@ def _answers_in(stream: Stream, payload: Payload) -> dict[str, tuple[bytes, Said
 
 def _check_same(id: str, part: bytes, before: bytes) -> None:
     if part != before:
-        raise ConflictFault(f"Example {ascii(id)[:80]} came before, and was another.")
+        raise ConflictError(f"Example {ascii(id)[:80]} came before, and was another.")

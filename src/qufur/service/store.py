@@ -98,7 +98,7 @@ class Store:
         """Return the numbers of streams by name."""
         with self.reading() as connection:
             rows = connection.execute(select(tables.streams.c.name, tables.streams.c.id))
-            return {name: number for name, number in rows.tuples()}
+            return dict(rows.tuples())
 
     def append(self, writes: Sequence[Write], names: dict[int, str] | None = None) -> None:
         """Append to streams in one transaction; `names` are those of streams that are new."""
@@ -155,7 +155,10 @@ class Store:
         """Return the number of the last event, 0 if there is none."""
         table = tables.events
         with self.reading() as connection:
-            return connection.execute(select(func.max(table.c.seq)).where(table.c.stream == stream)).scalar() or 0
+            return (
+                connection.execute(select(func.max(table.c.seq)).where(table.c.stream == stream)).scalar()
+                or 0
+            )
 
     def find(self, stream: int, ids: Sequence[str]) -> dict[str, int]:
         """Return for each example that is known the number of its event."""
@@ -164,7 +167,7 @@ class Store:
             for start in range(0, len(ids), AT_ONCE):
                 part = ids[start : start + AT_ONCE]
                 query = select(table.c.id, table.c.seq).where(table.c.stream == stream, table.c.id.in_(part))
-                found.update({id: seq for id, seq in connection.execute(query).tuples()})
+                found.update(dict(connection.execute(query).tuples()))
         return found
 
     def fact(self, name: str) -> str:
@@ -241,8 +244,13 @@ def _complaining(url: URL) -> Iterator[None]:
         reason = " ".join(str(error.orig).split())
         raise StoreError(f"The store {shown} cannot be opened: {reason}") from None
     except ModuleNotFoundError:
-        raise invalid("store", "qufur serve", "one whose driver is installed", url.drivername,
-                      "pip install 'qufur[postgres]'") from None
+        raise invalid(
+            "store",
+            "qufur serve",
+            "one whose driver is installed",
+            url.drivername,
+            "pip install 'qufur[postgres]'",
+        ) from None
 
 
 def file_of(url: URL) -> str | None:

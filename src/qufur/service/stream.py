@@ -52,7 +52,9 @@ class Stream:
         When each row was asked about whose label is awaited, in microseconds.
     """
 
-    def __init__(self, number: int, description: Description, book: Workbook, last: tuple[int, bytes]) -> None:
+    def __init__(
+        self, number: int, description: Description, book: Workbook, last: tuple[int, bytes]
+    ) -> None:
         self.number, self.description, self.book = number, description, book
         self.seq, self.hash = last
         self.unsaved: list[Event] = []
@@ -97,7 +99,9 @@ class Stream:
         return hashlib.blake2b(body, digest_size=SIZE).digest() + body
 
     @classmethod
-    def unpacked(cls, number: int, description: Description, last: tuple[int, bytes], packed: bytes) -> Stream:
+    def unpacked(
+        cls, number: int, description: Description, last: tuple[int, bytes], packed: bytes
+    ) -> Stream:
         """Return what was packed; whatever else is there is refused."""
         if hashlib.blake2b(packed[SIZE:], digest_size=SIZE).digest() != packed[:SIZE]:
             raise DamagedError("A snapshot is damaged.")
@@ -260,7 +264,9 @@ class Stream:
             self.asked_at.pop(id, None)
 
     def _learn(self, ids: Sequence[str], X: Floats, labels: Floats) -> None:
-        found = Labelled(REQUEST, dict(zip(ids, labels.tolist(), strict=True)), dict(zip(ids, X, strict=True)), 0)
+        found = Labelled(
+            REQUEST, dict(zip(ids, labels.tolist(), strict=True)), dict(zip(ids, X, strict=True)), 0
+        )
         learn(self.book, found, accept_outliers=True)
 
     def _likely_error(self) -> float:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from qufur.errors import InvalidError
 from qufur.service.decided import Said
 from qufur.service.examples import Rows
-from qufur.service.faults import Fault, UnavailableFault
+from qufur.service.refusals import RefusalError, UnavailableError
 from qufur.service.fence import FencedError
 from qufur.service.service import Service
 from qufur.service.store import StoreError
@@ -28,7 +28,7 @@ MOST_WAITING = 20_000
 """Commands that may wait."""
 TRY_AGAIN = "The store cannot be written now. Nothing of this request was kept; send it again."
 
-_REFUSALS = Fault, InvalidError
+_REFUSALS = RefusalError, InvalidError
 """What is wrong with a request, and leaves everything as it was."""
 
 Deliver = Callable[[Sequence[tuple[Any, Any]]], None]
@@ -79,9 +79,9 @@ class Writer:
     def submit(self, command: Call | Ask) -> Any:
         """Take a command; return who waits for it."""
         if self.fault is not None or not self._thread.is_alive():
-            raise UnavailableFault(self.fault or "The service is stopping.")
+            raise UnavailableError(self.fault or "The service is stopping.")
         if self._commands.qsize() > MOST_WAITING:
-            raise UnavailableFault("Too many requests wait. Send this one again, later.")
+            raise UnavailableError("Too many requests wait. Send this one again, later.")
         self._commands.put(command)
         return command.waiter
 
@@ -132,7 +132,9 @@ class Writer:
         self.groups += 1
         if any(isinstance(result, Exception) and not isinstance(result, _REFUSALS) for _, result in results):
             fault = self._undo()
-            return [(waiter, result if isinstance(result, Exception) else fault) for waiter, result in results]
+            return [
+                (waiter, result if isinstance(result, Exception) else fault) for waiter, result in results
+            ]
         fault = self._commit()
         return results if fault is None else [(waiter, fault) for waiter, _ in results]
 
@@ -141,19 +143,16 @@ class Writer:
         together: dict[tuple[str, str], list[Ask]] = {}
         for ask in asks:
             together.setdefault((ask.stream, ask.actor), []).append(ask)
-        results: list[tuple[Any, Any]] = []
-        for (stream, actor), few in together.items():
-            said = self._attempt(lambda service: service.ask(stream, _joined(few), actor))
-            if len(few) > 1 and isinstance(said, Exception):
-                results += [
-                    (one.waiter, self._attempt(lambda service: service.ask(stream, one.rows, actor)))
-                    for one in few
-                ]
-            elif isinstance(said, Exception):
-                results.append((few[0].waiter, said))
-            else:
-                results += _split(few, said)
-        return results
+        return [result for few in together.values() for result in self._answer_together(few)]
+
+    def _answer_together(self, asks: Sequence[Ask]) -> list[tuple[Any, Any]]:
+        stream, actor = asks[0].stream, asks[0].actor
+        said = self._attempt(lambda service: service.ask(stream, _joined(asks), actor))
+        if not isinstance(said, Exception):
+            return _split(asks, said)
+        if len(asks) == 1:
+            return [(asks[0].waiter, said)]
+        return [result for ask in asks for result in self._answer_together([ask])]
 
     def _attempt(self, do: Callable[[Service], Any]) -> Any:
         """Return what comes of it, or the exception; one that is nobody's fault but ours spoils the group."""
@@ -165,7 +164,7 @@ class Writer:
             LOG.exception("A command failed")
             return error
 
-    def _commit(self) -> UnavailableFault | None:
+    def _commit(self) -> UnavailableError | None:
         try:
             self._service.commit()
         except FencedError as error:
@@ -178,9 +177,9 @@ class Writer:
             return None
         return self._undo()
 
-    def _undo(self) -> UnavailableFault:
+    def _undo(self) -> UnavailableError:
         self._service.forget()
-        return UnavailableFault(self.fault or TRY_AGAIN)
+        return UnavailableError(self.fault or TRY_AGAIN)
 
     def _keep_snapshots(self, *, last: bool) -> None:
         try:

@@ -30,7 +30,7 @@ from qufur.service.examples import (
     read_records,
 )
 from qufur.service.replies import reply
-from qufur.service.requests import MalformedFault, answer, body_of, decoder, description_of, key_of, perform
+from qufur.service.requests import MalformedError, answer, body_of, decoder, description_of, key_of, perform
 from qufur.service.service import Service
 
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["examples"])
@@ -93,7 +93,9 @@ async def learn(request: Request, stream: str) -> Response:
     description = await description_of(request, stream)
     rows = read_examples(description, lessons)
     labels = [read_label(description, one.label, id) for one, id in zip(lessons, rows.ids, strict=True)]
-    new = await perform(request, lambda service: service.learn(stream, rows, labels, key.name)) if labels else 0
+    new = (
+        await perform(request, lambda service: service.learn(stream, rows, labels, key.name)) if labels else 0
+    )
     return reply({"new": new, "known": len(rows) - new})
 
 
@@ -107,13 +109,15 @@ def _matrix(request: Request, description: Description, body: bytes) -> Rows:
     except Exception:  # bytes from elsewhere can be wrong in any way
         sound = False
     if not sound:
-        raise MalformedFault("The body is no array of floating-point numbers in NumPy's format.")
+        raise MalformedError("The body is no array of floating-point numbers in NumPy's format.")
     if X.ndim != 2 or X.shape[1] != description.dim:
         raise invalid("the array", "the request", f"of shape (n, {description.dim})", X.shape)
     request.app.state.limits.check_batch(len(X))
     first = request.headers.get("x-first-id", "")
     if not (first.isascii() and first.isdecimal() and len(first) < 19):
-        raise invalid("X-First-Id", "the request", "a whole number, the id of the first row", ascii(first)[:80])
+        raise invalid(
+            "X-First-Id", "the request", "a whole number, the id of the first row", ascii(first)[:80]
+        )
     ids = [as_id(int(first) + place) for place in range(len(X))]
     rows: Floats = check_numbers(np.ascontiguousarray(X, dtype="<f8"), ids)
     return numbered(ids, rows)
@@ -128,4 +132,6 @@ def _predicted(service: Service, name: str, X: Floats | None, records: Any) -> l
     if learner.dim is None:  # no row came yet, so that it is not known how many columns there will be
         return [{"prediction": None, "uncertainty": None} for _ in range(len(X))]
     columns = learner.predict(X).tolist(), learner.uncertainty(X).tolist()
-    return [{"prediction": prediction, "uncertainty": delta} for prediction, delta in zip(*columns, strict=True)]
+    return [
+        {"prediction": prediction, "uncertainty": delta} for prediction, delta in zip(*columns, strict=True)
+    ]

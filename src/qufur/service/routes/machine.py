@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.service.access import Scope
-from qufur.service.faults import UnavailableFault
+from qufur.service.refusals import UnavailableError
 from qufur.service.metrics import exposition
 from qufur.service.replies import reply
 from qufur.service.requests import key_of, writer_of
@@ -25,7 +25,7 @@ async def ready(request: Request) -> Response:
     """Say whether requests are taken."""
     writer = writer_of(request)
     if not writer.is_ready:
-        raise UnavailableFault(writer.fault or "The service is stopping.")
+        raise UnavailableError(writer.fault or "The service is stopping.")
     return reply({"status": "ready"})
 
 

@@ -66,7 +66,9 @@ async def one(request: Request, stream: str) -> Response:
     """Say how a stream stands; `?digest=true` adds the digest of its state."""
     key_of(request, Scope.read, stream)
     digest = flag(request, "digest")
-    return reply(await perform(request, lambda service: state.state_of(service.stream(stream), digest=digest)))
+    return reply(
+        await perform(request, lambda service: state.state_of(service.stream(stream), digest=digest))
+    )
 
 
 @router.get("/{stream}/series", **route(OBJECT))

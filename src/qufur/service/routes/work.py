@@ -129,7 +129,8 @@ async def queue(request: Request, stream: str) -> Response:
     waiting, asked_at = await perform(request, do)
     now = time.time()
     rows = [
-        {"id": id, "asked_at": asked_at.get(id, 0) / 1e6, "leased_to": leases.holder(id)} for id in waiting[:limit]
+        {"id": id, "asked_at": asked_at.get(id, 0) / 1e6, "leased_to": leases.holder(id)}
+        for id in waiting[:limit]
     ]
     oldest = min(asked_at.values(), default=None)
     return reply(

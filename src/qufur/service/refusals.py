@@ -5,31 +5,31 @@ from __future__ import annotations
 from typing import ClassVar
 
 
-class Fault(Exception):
+class RefusalError(Exception):
     """A request that is refused, in one sentence."""
 
     status: ClassVar[int] = 400
 
 
-class UnknownFault(Fault):
+class NotFoundError(RefusalError):
     """What is named is not there."""
 
     status = 404
 
 
-class ConflictFault(Fault):
+class ConflictError(RefusalError):
     """What is sent does not agree with what is known."""
 
     status = 409
 
 
-class GoneFault(Fault):
+class GoneError(RefusalError):
     """What is named was erased."""
 
     status = 410
 
 
-class UnavailableFault(Fault):
+class UnavailableError(RefusalError):
     """The store cannot be written now; the same request may be sent again."""
 
     status = 503
