@@ -16,8 +16,8 @@ from qufur import __version__
 from qufur.errors import InvalidError
 from qufur.service.access import Keys
 from qufur.service.documented import describe
-from qufur.service.refusals import RefusalError
 from qufur.service.limits import Limits
+from qufur.service.refusals import RefusalError
 from qufur.service.replies import complaint
 from qufur.service.routes import examples, machine, streams, work
 from qufur.service.service import Service

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from qufur.errors import invalid
 from qufur.service.access import Key, Scope
 from qufur.service.description import Description
-from qufur.service.refusals import RefusalError, NotFoundError
 from qufur.service.leases import Leases
 from qufur.service.limits import Limits
+from qufur.service.refusals import NotFoundError, RefusalError
 from qufur.service.service import Service
 from qufur.service.writer import Ask, Call, Writer
 

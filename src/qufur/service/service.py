@@ -12,8 +12,8 @@ from qufur.service.decided import Decided, Said
 from qufur.service.description import Description
 from qufur.service.events import Payload, decode
 from qufur.service.examples import Rows, shown_label
-from qufur.service.refusals import ConflictError, GoneError, NotFoundError
 from qufur.service.loading import load
+from qufur.service.refusals import ConflictError, GoneError, NotFoundError
 from qufur.service.snapshots import Cadence
 from qufur.service.store import Store, Write
 from qufur.service.stream import Stream

@@ -16,8 +16,8 @@ from sqlalchemy.exc import DBAPIError
 from qufur.errors import InvalidError
 from qufur.service.decided import Said
 from qufur.service.examples import Rows
-from qufur.service.refusals import RefusalError, UnavailableError
 from qufur.service.fence import FencedError
+from qufur.service.refusals import RefusalError, UnavailableError
 from qufur.service.service import Service
 from qufur.service.store import StoreError
 
@@ -131,9 +131,9 @@ class Writer:
         ]
         self.groups += 1
         if any(isinstance(result, Exception) and not isinstance(result, _REFUSALS) for _, result in results):
-            fault = self._undo()
+            spoiled = self._undo()
             return [
-                (waiter, result if isinstance(result, Exception) else fault) for waiter, result in results
+                (waiter, result if isinstance(result, Exception) else spoiled) for waiter, result in results
             ]
         fault = self._commit()
         return results if fault is None else [(waiter, fault) for waiter, _ in results]

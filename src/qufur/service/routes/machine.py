@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.service.access import Scope
-from qufur.service.refusals import UnavailableError
 from qufur.service.metrics import exposition
+from qufur.service.refusals import UnavailableError
 from qufur.service.replies import reply
 from qufur.service.requests import key_of, writer_of
 
