@@ -14,6 +14,7 @@ from qufur.arrays import Floats
 from qufur.bookkeeping.corrections import forget
 from qufur.bookkeeping.digest import state_digest
 from qufur.bookkeeping.free_labels import Labelled, learn
+from qufur.errors import InvalidError
 from qufur.service.decided import LEVEL, Decided, Said
 from qufur.service.description import Description
 from qufur.service.events import SIZE, START, DamagedError, Event, Kind, Payload, decode, encode
@@ -117,7 +118,12 @@ class Stream:
         """Answer examples that are new."""
         header: dict[str, Any] = {}
         X = self._encoded(rows, records, header)
-        answers = self.book.ask_rows(X, rows.ids)
+        try:
+            answers = self.book.ask_rows(X, rows.ids)
+        except InvalidError as error:
+            if header:  # inputs have grown, and no event says so
+                raise RuntimeError("rows were refused after columns were added") from error
+            raise
         decided = Decided.of(self.book.learner, answers, self._likely_error())
         at = self._log(Kind.asked, actor, header | decided.values(), rows.parts, rows.ids)
         self._note_asked(rows.ids, decided, at)
