@@ -14,10 +14,16 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import command, drift, kernel, page, ratios
+from benchmarks import command, drift, kernel, page, ratios, service
 from benchmarks.text import Progress
 
-PARTS: dict[str, Any] = {**page.TABLES, "command": command, "kernel": kernel, "drift": drift}
+PARTS: dict[str, Any] = {
+    **page.TABLES,
+    "command": command,
+    "service": service,
+    "kernel": kernel,
+    "drift": drift,
+}
 """Each has `measure`, which returns what JSON can hold, and `render` or `tables` for people."""
 FOLDER = Path("bench")
 

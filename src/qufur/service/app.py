@@ -21,6 +21,7 @@ from qufur.service.refusals import RefusalError
 from qufur.service.replies import complaint
 from qufur.service.routes import examples, machine, streams, work
 from qufur.service.service import Service
+from qufur.service.shortcut import Shortcut, refusal
 from qufur.service.store import Store
 from qufur.service.writer import Writer
 
@@ -50,6 +51,7 @@ def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
     for routes in (machine, streams, examples, work):
         app.include_router(routes.router)
     _handle_errors(app)
+    app.add_middleware(Shortcut, framework=app)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
 
@@ -66,12 +68,9 @@ def _settle(results: Sequence[tuple[Any, Any]]) -> None:
 
 def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(RefusalError)
-    async def _refused(request: Request, error: RefusalError) -> Response:
-        return complaint(error.status, str(error))
-
     @app.exception_handler(InvalidError)
-    async def _invalid(request: Request, error: InvalidError) -> Response:
-        return complaint(422, str(error))
+    async def _refused(request: Request, error: Exception) -> Response:
+        return refusal(error)
 
     @app.exception_handler(RequestValidationError)
     async def _malformed(request: Request, error: RequestValidationError) -> Response:

@@ -6,6 +6,7 @@ import ipaddress
 import socket
 
 import uvicorn
+from threadpoolctl import threadpool_limits
 
 from qufur.errors import invalid
 from qufur.service.app import create_app
@@ -27,10 +28,23 @@ def serve(store: Store, host: str, port: int, limits: Limits) -> None:
         port=port,
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=1,
         backlog=2048,
     )
-    uvicorn.Server(config).run()
+    # One writer decides, a few rows at a time: more threads would wait for each other.
+    with threadpool_limits(1):
+        _Server(config).run()
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens, once it does."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            host, port, *_ = self.servers[0].sockets[0].getsockname()
+            print(f"qufur serves at http://{host}:{port}", flush=True)
 
 
 def is_loopback(host: str) -> bool:

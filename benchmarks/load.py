@@ -1,0 +1,136 @@
+"""A client that costs little: requests are made before the clock starts, and sent over open connections."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Load:
+    """Examples to send, from where the last time ended, and the labels of all.
+
+    Attributes
+    ----------
+    next
+        The first example that was not sent.
+    """
+
+    port: int
+    stream: str
+    X: np.ndarray[Any, Any]
+    y: np.ndarray[Any, Any]
+    batch: int
+    binary: bool
+    next: int = 0
+
+    def requests(self, count: int) -> list[tuple[int, bytes]]:
+        """Return requests with the next examples, each with the number of its first."""
+        starts = range(self.next, min(self.next + count, len(self.X) - self.batch + 1), self.batch)
+        self.next = starts[-1] + self.batch if starts else self.next
+        return [(start, self._request(start)) for start in starts]
+
+    def _request(self, start: int) -> bytes:
+        path = f"/v1/streams/{self.stream}/examples"
+        rows = self.X[start : start + self.batch]
+        if self.binary:
+            file = io.BytesIO()
+            np.save(file, rows.astype(np.float32))
+            extra = f"Content-Type: application/x-npy\r\nX-First-Id: {start}\r\n"
+            return request("POST", path, file.getvalue(), extra)
+        examples = [{"id": str(start + k), "x": row} for k, row in enumerate(rows.round(6).tolist())]
+        return request("POST", path, json.dumps(examples if self.batch > 1 else examples[0]).encode())
+
+
+@dataclass
+class Sent:
+    """What came of it."""
+
+    sent: int = 0
+    told: int = 0
+    seconds: float = 0.0
+    milliseconds: list[float] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Examples a second."""
+        return self.sent / self.seconds
+
+
+def request(verb: str, path: str, body: bytes, extra: str = "") -> bytes:
+    """Return a request as it is sent."""
+    head = f"{verb} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
+    return head.encode() + body
+
+
+async def send(
+    load: Load,
+    create: dict[str, Any] | None,
+    clients: int,
+    *,
+    share: float = 0.0,
+    rate: float | None = None,
+    warm: bool = False,
+) -> Sent:
+    """Send a share of the examples over so many connections, at once or at so many examples a second.
+
+    With `create` the stream is made first; `warm` sends a few examples that do not count.
+    """
+    connections = [await asyncio.open_connection("127.0.0.1", load.port, limit=2**24) for _ in range(clients)]
+    if create is not None:
+        await _exchange(*connections[0], request("POST", "/v1/streams", json.dumps(create).encode()))
+    count = load.batch * clients if warm else int(share * len(load.X))
+    todo = load.requests(count)
+    todo.reverse()
+    found, start = Sent(), time.perf_counter()
+    gap = 0.0 if rate is None else load.batch / rate
+    total = len(todo)
+    await asyncio.gather(*(_work(load, one, todo, found, (start, gap, total)) for one in connections))
+    found.seconds = time.perf_counter() - start
+    for _, writer in connections:
+        writer.close()
+    return found
+
+
+async def _work(
+    load: Load, connection: Any, todo: list[Any], found: Sent, pace: tuple[float, float, int]
+) -> None:
+    begin, gap, total = pace
+    while todo:
+        due = begin + gap * (total - len(todo))
+        first, body = todo.pop()
+        wait = due - time.perf_counter()
+        if gap and wait > 0:
+            await asyncio.sleep(wait)
+        sent = time.perf_counter()
+        answers = await _exchange(*connection, body)
+        found.milliseconds.append(1e3 * (time.perf_counter() - sent))
+        found.sent += load.batch
+        for place, answer in enumerate(answers if isinstance(answers, list) else [answers]):
+            if answer["query"]:
+                label = json.dumps({"label": float(load.y[first + place])}).encode()
+                path = f"/v1/streams/{load.stream}/examples/{answer['id']}/label"
+                await _exchange(*connection, request("PUT", path, label))
+                found.told += 1
+
+
+async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> Any:
+    writer.write(body)
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    length = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
+    content = await reader.readexactly(length)
+    if not head.startswith((b"http/1.1 20",)):
+        raise RuntimeError(content.decode())
+    return _decode(content)
+
+
+def _decode(content: bytes) -> Any:
+    import msgspec
+
+    return msgspec.json.decode(content)
