@@ -128,13 +128,14 @@ def replay(
 
 def _show(learner: Learner, rows: Floats, query: Bools, ids: Sequence[Id]) -> None:
     """Let the model have inputs of which it is known which are queried, and what those are called."""
-    state, start, named, size = learner.state, 0, 0, learner.block_size()
+    state = learner.state
     if len(rows) == 1:  # as `ask` does it, which takes a tenth of the time
         state.predict_next(rows[0], float(rows[0].dot(rows[0])))
         if ids:
             state.query(ids, rows)
         state.advance(1)
         return
+    start, named, size = 0, 0, learner.block_size()
     while start < len(rows):
         look = state.look_ahead_unlabelled(rows[start : start + size.value])
         decided, effort = 0, Effort(0, 0, 0)
