@@ -114,7 +114,7 @@ def same_next(one, other, stream):
     np.testing.assert_allclose(mine.uncertainty, its.uncertainty, atol=1e-6)
 
 
-@pytest.mark.parametrize(("model", "rule"), spread(places(), 6), ids=repr)
+@pytest.mark.parametrize(("model", "rule"), spread(places(), 12), ids=repr)
 def test_a_log_rebuilds_the_learner(model, rule):
     stream, book = checks.shifting_stream(model), workbook(model, rule)
     log = play(book, stream)
@@ -141,9 +141,8 @@ def off(method):
     return lambda self, values: method(self, values) * (1 + 1e-9)
 
 
-COMMITTEES = [Experts(4), Experts(4, classes=[0.0, 1.0, 2.0])]
-MODELS = [Ridge(4), Ridge(4, intercept=True), Softmax(4, 3), *COMMITTEES]
-RULES = [Steady(0.3), Steady(20, 90), Paced(0.2, burst=10.0, floor=0.1), Paced(20, 90), QuFUR(2.0)]
+MODELS = [Ridge(4), Softmax(4, 3), Experts(4), Experts(4, classes=[0.0, 1.0, 2.0])]
+RULES = [Steady(0.3), Paced(0.2, burst=10.0, floor=0.1), Paced(20, 90)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -186,14 +185,9 @@ def test_recorded_numbers_count_and_no_others(model):
     for t, width in enumerate(delta[: book.learner.spending.seen].tolist(), 1):
         mean += max(1 / t, 0.01) * (width - mean)
     assert book.learner.spending.mean == mean
-    recorded = {
-        name: (p, decisions.probability[row])
-        for _, _, names, decisions, _ in (event for event in log if event[0] == "asked")
-        for row, (name, p) in enumerate(zip(names, decisions.prediction.tolist(), strict=True))
-    }
-    assert {name: query[:2] for name, query in book.learner.queries.items()} == {
-        name: recorded[name] for name in book.learner.outstanding
-    }
+    said = np.concatenate([np.column_stack([each.prediction, each.probability]) for each in found])
+    for name, query in book.learner.queries.items():
+        assert query[:2] == tuple(said[int(name[1:])])
 
 
 def edited(decisions, **changes):
