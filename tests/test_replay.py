@@ -1,7 +1,7 @@
 """A learner that is rebuilt from recorded decisions is the one that made them, whatever it would compute."""
 
 import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -62,11 +62,7 @@ def can_add(rule):
 
 
 def ask(book, X, names, domain):
-    if len(names) == 1:
-        answers = book.ask_row(X[0], names[0], domain.item())
-    else:
-        answers = book.ask_rows(X, names, domain)
-    return decisions_of(book.learner, answers)
+    return decisions_of(book.learner, book.ask_rows(X, names, domain))
 
 
 def apply(book, event):
@@ -263,6 +259,14 @@ def test_what_does_not_fit_is_refused(X, ids, present, message):
     with pytest.raises(ValueError, match=message):
         twin.replay(X, ids, decisions, present=present)
     assert twin.spent == twin.ledger.examples == 0
+
+
+def test_one_answer_has_the_decisions_of_many():
+    learner, twin = (Learner(Experts(4), Steady(0.3)) for _ in range(2))
+    for x in checks.shifting_stream(learner.model).X[:20]:
+        one, other = decisions_of(learner, learner.ask(x)), decisions_of(twin, twin.ask_many(x))
+        for field in fields(Decisions):
+            np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
 
 
 def test_an_answer_of_no_learner_has_no_decisions():

@@ -62,22 +62,16 @@ def decisions_of(learner: Learner, answers: Answer | Answers) -> Decisions:
     >>> answers.query, twin.outstanding
     (array([ True,  True]), (0, 1))
     """
-    if isinstance(answers, Answers):
-        columns = answers.encoded, answers.uncertainty, answers.probability, answers.query
-        queried = [answers.id[row] for row in answers.query.nonzero()[0].tolist()]
-        at_random = answers.at_random
-    else:
-        case = answers.circumstances
-        if case is None:
+    if isinstance(answers, Answer):
+        if answers.circumstances is None:
             raise invalid("answers", "decisions_of", "what a learner answered", repr(answers))
-        id, _, uncertainty, probability, query = answers
-        numbers = np.array([[case.encoded], [uncertainty], [probability]])
-        columns = *numbers, np.array([query])
-        queried = [id] if query else []
-        at_random = np.array([case.at_random] if query else [], dtype=bool)
+        answers = Answers.of_one(answers, answers.circumstances)
+    queried = [answers.id[row] for row in answers.query.nonzero()[0].tolist()]
     copies = [learner.queries[id].charge.copies for id in queried]
     charges = np.array(copies, dtype=bool).reshape(len(queried), len(learner.spending.charged))
-    return Decisions(*columns, at_random, charges, learner.state.said_of(queried))
+    said = learner.state.said_of(queried)
+    columns = answers.encoded, answers.uncertainty, answers.probability, answers.query, answers.at_random
+    return Decisions(*columns, charges, said)
 
 
 def as_present(X: ArrayLike, present: ArrayLike | None, many: int, dim: int | None) -> tuple[Floats, Bools]:

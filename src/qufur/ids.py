@@ -14,8 +14,6 @@ from qufur.errors import invalid
 from qufur.models.base import Id
 
 Digests = np.ndarray[Any, np.dtype[np.uint64]]
-MOST_LATEST = 4096
-"""Ids that are sorted in together: to sort in one takes O(n), however many there are."""
 LARGEST_NUMBER = 10**1000
 """Python refuses to read numbers back that are a few times as long."""
 
@@ -71,25 +69,15 @@ class KnownIds:
     """
 
     def __init__(self, ids: Iterable[Id] = ()) -> None:
-        self._sorted = np.sort(_digests(list(ids)))
-        self._latest: set[int] = set()
-        self._looked_up: tuple[Sequence[Id], Digests] = (), self._sorted[:0]
+        self.digests = np.sort(_digests(list(ids)))
+        self._looked_up: tuple[Sequence[Id], Digests] = (), self.digests[:0]
 
     @classmethod
     def of_digests(cls, digests: Digests) -> KnownIds:
         """Return what had these digests."""
         known = cls()
-        known._sorted = digests
+        known.digests = digests
         return known
-
-    @property
-    def digests(self) -> Digests:
-        """Those of all ids, sorted."""
-        if self._latest:
-            new = np.sort(np.array(list(self._latest), dtype=np.uint64))
-            self._sorted = np.insert(self._sorted, np.searchsorted(self._sorted, new), new)
-            self._latest = set()
-        return self._sorted
 
     def first_known(self, ids: Sequence[Id]) -> Id | None:
         """Return the first of these ids that was asked about, O(log n) for each."""
@@ -100,18 +88,15 @@ class KnownIds:
         """Return which of these ids were asked about."""
         found = _digests(ids)
         self._looked_up = ids, found
-        latest = np.array([digest in self._latest for digest in found.tolist()], dtype=bool)
-        if not len(self._sorted):
-            return latest
-        sorted_in = self._sorted.take(np.searchsorted(self._sorted, found), mode="clip") == found
-        return np.asarray(latest | sorted_in)
+        if not len(self.digests):
+            return np.zeros(len(ids), dtype=bool)
+        return np.asarray(self.digests.take(np.searchsorted(self.digests, found), mode="clip") == found)
 
     def add(self, ids: Sequence[Id]) -> None:
-        """Take in ids that are new; those that were looked up last are not digested again."""
+        """Take in ids that are new, O(n); those that were looked up last are not digested again."""
         ids_before, found = self._looked_up
-        self._latest.update((found if ids is ids_before else _digests(ids)).tolist())
-        if len(self._latest) > MOST_LATEST:
-            self._sorted = self.digests
+        new = np.sort(found if ids is ids_before else _digests(ids))
+        self.digests = np.insert(self.digests, np.searchsorted(self.digests, new), new)
 
 
 def _is_id(id: object) -> bool:

@@ -42,7 +42,7 @@ def test_looking_does_not_change_it():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda book, waiting: book.ask_row(X[0], "new"),
+        lambda book, waiting: book.ask_rows(X[:1], ["new"]),
         lambda book, waiting: book.tell_known(waiting[6:7], np.array([0.5]), "the log"),
         lambda book, waiting: book.tell_known(waiting[:1], np.array([0.5]), "the log", replace=True),
         lambda book, waiting: retract(book, waiting[6:7]),
