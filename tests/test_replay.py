@@ -1,7 +1,7 @@
 """A learner that is rebuilt from recorded decisions is the one that made them, whatever it would compute."""
 
 import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -62,11 +62,7 @@ def can_add(rule):
 
 
 def ask(book, X, names, domain):
-    if len(names) == 1:
-        answers = book.ask_row(X[0], names[0], domain.item())
-    else:
-        answers = book.ask_rows(X, names, domain)
-    return decisions_of(book.learner, answers)
+    return decisions_of(book.learner, book.ask_rows(X, names, domain))
 
 
 def apply(book, event):
@@ -114,7 +110,7 @@ def same_next(one, other, stream):
     np.testing.assert_allclose(mine.uncertainty, its.uncertainty, atol=1e-6)
 
 
-@pytest.mark.parametrize(("model", "rule"), spread(places(), 6), ids=repr)
+@pytest.mark.parametrize(("model", "rule"), spread(places(), 12), ids=repr)
 def test_a_log_rebuilds_the_learner(model, rule):
     stream, book = checks.shifting_stream(model), workbook(model, rule)
     log = play(book, stream)
@@ -141,9 +137,8 @@ def off(method):
     return lambda self, values: method(self, values) * (1 + 1e-9)
 
 
-COMMITTEES = [Experts(4), Experts(4, classes=[0.0, 1.0, 2.0])]
-MODELS = [Ridge(4), Ridge(4, intercept=True), Softmax(4, 3), *COMMITTEES]
-RULES = [Steady(0.3), Steady(20, 90), Paced(0.2, burst=10.0, floor=0.1), Paced(20, 90), QuFUR(2.0)]
+MODELS = [Ridge(4), Softmax(4, 3), Experts(4), Experts(4, classes=[0.0, 1.0, 2.0])]
+RULES = [Steady(0.3), Paced(0.2, burst=10.0, floor=0.1), Paced(20, 90)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -186,14 +181,9 @@ def test_recorded_numbers_count_and_no_others(model):
     for t, width in enumerate(delta[: book.learner.spending.seen].tolist(), 1):
         mean += max(1 / t, 0.01) * (width - mean)
     assert book.learner.spending.mean == mean
-    recorded = {
-        name: (p, decisions.probability[row])
-        for _, _, names, decisions, _ in (event for event in log if event[0] == "asked")
-        for row, (name, p) in enumerate(zip(names, decisions.prediction.tolist(), strict=True))
-    }
-    assert {name: query[:2] for name, query in book.learner.queries.items()} == {
-        name: recorded[name] for name in book.learner.outstanding
-    }
+    said = np.concatenate([np.column_stack([each.prediction, each.probability]) for each in found])
+    for name, query in book.learner.queries.items():
+        assert query[:2] == tuple(said[int(name[1:])])
 
 
 def edited(decisions, **changes):
@@ -269,6 +259,14 @@ def test_what_does_not_fit_is_refused(X, ids, present, message):
     with pytest.raises(ValueError, match=message):
         twin.replay(X, ids, decisions, present=present)
     assert twin.spent == twin.ledger.examples == 0
+
+
+def test_one_answer_has_the_decisions_of_many():
+    learner, twin = (Learner(Experts(4), Steady(0.3)) for _ in range(2))
+    for x in checks.shifting_stream(learner.model).X[:20]:
+        one, other = decisions_of(learner, learner.ask(x)), decisions_of(twin, twin.ask_many(x))
+        for field in fields(Decisions):
+            np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
 
 
 def test_an_answer_of_no_learner_has_no_decisions():

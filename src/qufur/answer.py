@@ -117,6 +117,26 @@ class Answers:
     encoded: Floats
     at_random: Bools
 
+    @classmethod
+    def of_one(cls, answer: Answer, case: Circumstances) -> Answers:
+        """Return one answer as columns."""
+        id, _, uncertainty, probability, query = answer
+        model, size, spent, left, encoded, at_random = case
+        number, sizes = np.array([encoded]), None if size is None else np.array([size])
+        return cls(
+            [id],
+            model.decode_predictions(number),
+            np.array([uncertainty]),
+            np.array([probability]),
+            np.array([query]),
+            model,
+            sizes,
+            np.array([spent]),
+            None if left is None else np.array([left]),
+            number,
+            np.array([at_random] if query else [], dtype=bool),
+        )
+
     def __len__(self) -> int:
         return len(self.id)
 

@@ -62,22 +62,16 @@ def decisions_of(learner: Learner, answers: Answer | Answers) -> Decisions:
     >>> answers.query, twin.outstanding
     (array([ True,  True]), (0, 1))
     """
-    if isinstance(answers, Answers):
-        columns = answers.encoded, answers.uncertainty, answers.probability, answers.query
-        queried = [answers.id[row] for row in answers.query.nonzero()[0].tolist()]
-        at_random = answers.at_random
-    else:
-        case = answers.circumstances
-        if case is None:
+    if isinstance(answers, Answer):
+        if answers.circumstances is None:
             raise invalid("answers", "decisions_of", "what a learner answered", repr(answers))
-        id, _, uncertainty, probability, query = answers
-        numbers = np.array([[case.encoded], [uncertainty], [probability]])
-        columns = *numbers, np.array([query])
-        queried = [id] if query else []
-        at_random = np.array([case.at_random] if query else [], dtype=bool)
+        answers = Answers.of_one(answers, answers.circumstances)
+    queried = [answers.id[row] for row in answers.query.nonzero()[0].tolist()]
     copies = [learner.queries[id].charge.copies for id in queried]
     charges = np.array(copies, dtype=bool).reshape(len(queried), len(learner.spending.charged))
-    return Decisions(*columns, at_random, charges, learner.state.said_of(queried))
+    said = learner.state.said_of(queried)
+    columns = answers.encoded, answers.uncertainty, answers.probability, answers.query, answers.at_random
+    return Decisions(*columns, charges, said)
 
 
 def as_present(X: ArrayLike, present: ArrayLike | None, many: int, dim: int | None) -> tuple[Floats, Bools]:
@@ -128,13 +122,14 @@ def replay(
 
 def _show(learner: Learner, rows: Floats, query: Bools, ids: Sequence[Id]) -> None:
     """Let the model have inputs of which it is known which are queried, and what those are called."""
-    state, start, named, size = learner.state, 0, 0, learner.block_size()
+    state = learner.state
     if len(rows) == 1:  # as `ask` does it, which takes a tenth of the time
         state.predict_next(rows[0], float(rows[0].dot(rows[0])))
         if ids:
             state.query(ids, rows)
         state.advance(1)
         return
+    start, named, size = 0, 0, learner.block_size()
     while start < len(rows):
         look = state.look_ahead_unlabelled(rows[start : start + size.value])
         decided, effort = 0, Effort(0, 0, 0)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qufur import snapshot
-from qufur.answer import Answer, Answers, answer
+from qufur.answer import Answer, Answers, Circumstances, answer
 from qufur.arrays import (
     Bools,
     Floats,
@@ -156,6 +156,9 @@ class Learner:
         if sizes is not None and not np.isfinite(sizes).all():  # before the first of them is paid for
             received = f"{sizes.max()} at row {sizes.argmax()}"
             raise invalid("‖x‖²", "Learner", "finite", received, "Scale the inputs.")
+        if len(rows) == 1:
+            made = self._ask(rows[0], float(rows[0].dot(rows[0])), names[0], domains)
+            return Answers.of_one(made, cast(Circumstances, made.circumstances))
         blocks, predictions = [], [np.empty(0)]
         start, size = 0, self.block_size()
         while start < len(rows):

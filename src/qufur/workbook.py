@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qufur import snapshot
-from qufur.answer import Answer, Answers
+from qufur.answer import Answers
 from qufur.arrays import Bools, Floats, Ints, as_labels, under
 from qufur.errors import OutlierWarning, invalid
 from qufur.estimates.watch import Watch
@@ -182,12 +182,6 @@ class Workbook:
         answers = self.learner.ask_many(X, ids=names, domain=periods)
         self._note_asked(X, names, answers.query)
         return answers
-
-    def ask_row(self, x: Floats, name: Id, period: int | None = None) -> Answer:
-        """Answer one input, as `ask_rows` does, in a tenth of the time."""
-        answer = self.learner.ask(x, id=name, domain=period)
-        self._note_asked(x[None], [name], np.array([answer.query]))
-        return answer
 
     def replay(
         self,

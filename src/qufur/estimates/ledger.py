@@ -68,10 +68,13 @@ class Ledger:
 
     def record(self, uncertainty: Floats, probability: Floats, query: Bools, largest_loss: Floats) -> None:
         """Take note of examples that were decided, in the order of the stream."""
+        if len(query) == 1:
+            self.record_one(uncertainty.item(), probability.item(), query.item(), largest_loss.item())
+            return
         self.examples += len(query)
         self.uncertainty = _added(self.uncertainty, uncertainty)
         self.probability = _added(self.probability, probability)
-        self.shifts.update(uncertainty.item() if len(uncertainty) == 1 else uncertainty)
+        self.shifts.update(uncertainty)
         if self._estimate is None and largest_loss.any():
             self._begin(float(largest_loss[largest_loss > 0][0]))
         passed = ~query

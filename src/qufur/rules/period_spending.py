@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.rules.spending import BlockOffer, Charge
+from qufur.rules.spending import Charge
 from qufur.rules.steady_spending import WithFront
 
 if TYPE_CHECKING:
@@ -82,14 +82,13 @@ class PeriodSpending(WithFront):
                 self.cut(self.begun + (self._rows_of(known) if known else self._typical_rows))
             self.period = period
 
-    def offer(self, count: int, rng: np.random.Generator, domain: Ints | None) -> BlockOffer:
+    def until_change(self, count: int, domain: Ints | None) -> int:
+        """Let a period begin with the next example, and none before the last of those that are returned."""
         self.enter(domain)
         if domain is not None:
-            domain = domain[:count]
-            later = domain > self.period
-            count = int(later.argmax()) if later.any() else len(domain)
-            domain = domain[:count]
-        return super().offer(count, rng, domain)
+            later = domain[:count] > self.period
+            count = int(later.argmax()) if later.any() else len(later)
+        return super().until_change(count, domain)
 
     def decide_one(
         self, uncertainty: float, rng: np.random.Generator, domain: Ints | None

@@ -88,14 +88,17 @@ class Spending:
 
         They are `count`, or fewer if the rule changes before.
         """
-        ahead = self.ahead
-        if ahead is not None and ahead < count:
-            count = ahead
-            domain = None if domain is None else domain[:count]
+        count = self.until_change(count, domain)
+        return BlockOffer(self, self._coins(count, rng), None if domain is None else domain[:count])
+
+    def until_change(self, count: int, domain: Ints | None) -> int:
+        """Return how many of the next `count` examples there are before the rule changes."""
+        return count if self.ahead is None else min(count, self.ahead)
+
+    def _coins(self, count: int, rng: np.random.Generator) -> Floats:
         shape = count, len(self.caps)
         # A rule without coins queries where its probability is 1: where the largest coin lies below it.
-        coins = rng.random(shape) if self.rule.random else np.full(shape, LARGEST_COIN)
-        return BlockOffer(self, coins.T, domain)
+        return (rng.random(shape) if self.rule.random else np.full(shape, LARGEST_COIN)).T
 
     def decide_one(
         self, uncertainty: float, rng: np.random.Generator, domain: Ints | None
@@ -156,8 +159,8 @@ class Spending:
         start = 0
         while start < len(query):
             place = self.place
-            here = None if domain is None else domain[start:]
-            stop = start + len(self.offer(len(query) - start, rng, here))
+            stop = start + self.until_change(len(query) - start, None if domain is None else domain[start:])
+            self._coins(stop - start, rng)
             rows = query[start:stop].nonzero()[0]
             paid = copies[len(charges) : len(charges) + len(rows)]
             charges.extend(map(Charge, paid, self.places(place, rows)))

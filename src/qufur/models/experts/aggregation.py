@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from operator import mul
 from typing import Any
@@ -76,7 +77,8 @@ class PolynomialWeights(Aggregation):
         return np.asarray(said[:, :, 0] @ self.weights)[:, None]
 
     def update(self, said: Floats, label: float, importance: float) -> None:
-        self._update(said[:, 0].tolist(), float(self.weights @ said[:, 0]), label, importance)
+        each = said[:, 0].tolist()
+        self._update(each, _mixed(self.weights, each), label, importance)
 
     def _update(self, said: list[float], mixed: float, label: float, importance: float) -> None:
         """Take in what the experts said of one example, and what all together did."""
@@ -89,7 +91,7 @@ class PolynomialWeights(Aggregation):
         if largest:
             sums = zip(self._prior, self._regret, self._squares, strict=True)
             found = [p * r / (largest + s) if r > 0 else 0.0 for p, r, s in sums]
-            total = sum(found)
+            total = math.fsum(found)
             self.weights = np.array([each / total for each in found] if total > 0 else self._prior)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -135,20 +137,21 @@ class LevelledWeights(PolynomialWeights):
     def _set_errors(self, errors: list[float], counts: list[float]) -> None:
         self._errors, self._counts = errors, counts
         self._levels = [0.0, *(error / (count + 1) for error, count in zip(errors, counts, strict=True))]
-        self._level: float = sum(map(mul, self._choice.weights.tolist(), self._levels))
+        self._level = _mixed(self._choice.weights, self._levels)
 
     def combine(self, said: Floats) -> Floats:
         return super().combine(said) + self._level
 
     def update(self, said: Floats, label: float, importance: float) -> None:
-        mixed = float(self.weights @ said[:, 0])
+        each = said[:, 0].tolist()
+        mixed = _mixed(self.weights, each)
         levelled = [mixed + level for level in self._levels]
         self._choice._update(levelled, mixed + self._level, label, importance)
         self._set_errors(
             [kept * error + (label - mixed) for kept, error in zip(self.kept, self._errors, strict=True)],
             [kept * count + 1 for kept, count in zip(self.kept, self._counts, strict=True)],
         )
-        self._update(said[:, 0].tolist(), mixed, label, importance)
+        self._update(each, mixed, label, importance)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         choice = {f"choice.{name}": array for name, array in self._choice.arrays().items()}
@@ -159,6 +162,11 @@ class LevelledWeights(PolynomialWeights):
         check_shapes(arrays, {"levels": (2, "h")}, h=len(self.half_lives))
         self._choice.restore(under("choice.", arrays))
         self._set_errors(*arrays["levels"].tolist())
+
+
+def _mixed(weights: Floats, said: list[float]) -> float:
+    """Return the weighted sum, rounded once: the same on every machine, so that weights can be replayed."""
+    return math.fsum(map(mul, weights.tolist(), said))
 
 
 class ExponentialWeights(Aggregation):
