@@ -14,6 +14,7 @@ from tests.same import same
 from qufur import Experts, Learner, Refit, Ridge, Steady, Uniform, run
 from qufur.bookkeeping.class_growth import with_classes
 from qufur.models.experts.board import Board
+from qufur.models.experts.fitting import Fitting
 from qufur.streams import Arrays
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -171,6 +172,9 @@ def test_further_columns_during_a_fit_make_another_one_due():
     here.learn(X[30:45, :3], y[30:45])
     here.widen(WIDENED)
     np.testing.assert_allclose(learner.predict(X), here.predict(X), rtol=1e-9)
+    relearn(learner)
+    learner.widen(WIDENED)
+    assert learner.due_fit() is not None
 
 
 def test_a_new_class_during_a_fit_makes_another_one_due():
@@ -184,7 +188,9 @@ def test_a_new_class_during_a_fit_makes_another_one_due():
     overtaken = learner.due_fit().run()
     learner = with_classes(learner, ("a", "b", "c"))
     assert not learner.install_fit(overtaken)
-    np.testing.assert_allclose(learner.predict_proba(X)[:, :2], before, atol=0.05)
+    said = learner.predict_proba(X)
+    assert said.shape == (len(X), 3)
+    np.testing.assert_allclose(said[:, :2], before, atol=0.05)
     learner.learn(X[:5], ["c"] * 5)
     catch_up(learner)
     here = Learner(Experts(classes=["a", "b", "c"]), Uniform(0.6), seed=1)
@@ -211,12 +217,13 @@ def test_more_labels_during_a_fit_make_another_one_due():
     learner = started(Refit(LinearRegression()))
     learner.learn(X[:20], y[:20])
     early = learner.due_fit().run()
-    for x, label in zip(X[20:22], y[20:22], strict=True):
+    for x, label in zip(X[20:23], y[20:23], strict=True):
         learner.learn([x], [label])
     assert learner.install_fit(early)
-    assert learner.due_fit() is None
-    learner.learn(X[22:23], y[22:23])
     assert learner.due_fit().labels == 23
+    catch_up(learner)
+    learner.learn(X[23:24], y[23:24])
+    assert learner.due_fit() is None
 
 
 def test_without_labels_nothing_is_due():
@@ -259,6 +266,8 @@ def test_decisions_go_on_while_another_thread_fits():
             assert not fitted.done()
         finally:
             Slow.go_on.set()
+        fitted.result()
+        np.testing.assert_array_equal(learner.predict(X), 0.0)
         assert learner.install_fit(fitted.result())
     np.testing.assert_allclose(learner.predict(X), y[:20].mean())
 
@@ -275,6 +284,17 @@ def test_a_file_from_before_a_fit_is_installed(model, tmp_path):
     for one in (again, learner):
         catch_up(one)
     assert_same(again, learner)
+
+
+def test_what_was_fitted_before_the_first_prediction_is_not_fitted_again(tmp_path, monkeypatch):
+    learner, X = waiting(Experts())
+    learner.save(tmp_path / "learner")
+    again = Learner.load(tmp_path / "learner")
+    again.fit_elsewhere()
+    for one in (again, learner):
+        catch_up(one)
+    monkeypatch.delattr(Fitting, "run")
+    np.testing.assert_array_equal(again.predict(X), learner.predict(X))
 
 
 @pytest.mark.parametrize("model", [Experts(), Experts(classes=[0, 1, 2])], ids=["numbers", "classes"])
