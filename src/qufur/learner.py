@@ -40,6 +40,7 @@ from qufur.rules.base import Rule
 if TYPE_CHECKING:
     from qufur.decisions import Decisions
     from qufur.estimates.report import Report
+    from qufur.models.experts.fitting import Fitted, Fitting
 
 
 class Learner:
@@ -317,6 +318,67 @@ class Learner:
                 raise invalid("dim", "Learner.widen", "known", "None", remedy)
             self.model, self.state = self.model.widened(self.state, values)
             self.dim += len(values)
+
+    def fit_elsewhere(self) -> None:
+        """Let no call wait for a fit of experts, from now on: `due_fit` says what is to be fitted.
+
+        It is for whoever has another thread for that; `OMP_NUM_THREADS=1` keeps the bits of two threads the
+        same. Until a fit is installed experts go on as they were, also where labels were replaced or taken
+        back. Files do not say that fits are elsewhere. Two fits are still waited for, by the next
+        prediction: of a learner that was loaded, whose experts are fitted to as many labels as they were, as
+        these are now; and of quick experts after `widen`.
+
+        Examples
+        --------
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from qufur import Refit, Uniform
+        >>> learner = Learner(Refit(LinearRegression(), label_range=(0, 10)), Uniform(0.5))
+        >>> learner.fit_elsewhere()
+        >>> learner.learn([[0.0], [1.0]], [5.0, 7.0])
+        >>> fitting = learner.due_fit()
+        >>> fitting.values
+        {'speed': 'slow', 'labels': 2, 'units': [[0.5], [0.5]]}
+        >>> with ThreadPoolExecutor() as others:
+        ...     fitted = others.submit(fitting.run)
+        >>> learner.predict([[2.0]]), learner.install_fit(fitted.result()), learner.predict([[2.0]])
+        (array([5.]), True, array([9.]))
+        """
+        with self._operation:
+            self.state.fit_elsewhere()
+
+    def due_fit(self) -> Fitting | None:
+        """Return the fit that is due, or None; it stays due until it is installed.
+
+        Its `run` may be called in any thread, and shares nothing that this learner changes. Its `values` are
+        what `refit` needs. Quick experts come first. Models without experts have no fits.
+        """
+        self._operation.check_idle()
+        return self.state.due_fit()
+
+    def install_fit(self, fitted: Fitted) -> bool:
+        """Go on with experts that were fitted, and return True: predictions are theirs from now on.
+
+        Those that were overtaken are discarded, and False is returned: by labels that were replaced or taken
+        back, by `widen` or a new class since the fit was due, or by a later fit. What is still due, or due
+        again as more labels came, `due_fit` says.
+        """
+        with self._operation:
+            return self.state.install_fit(fitted)
+
+    def refit(self, values: Mapping[str, Any]) -> None:
+        """Make a fit again that was installed at this point, and install it.
+
+        For a learner with fits elsewhere that goes through the same calls once more. On the same machine all
+        is then the same to the last bit.
+
+        Parameters
+        ----------
+        values
+            What the fit had as its `values`.
+        """
+        with self._operation:
+            self.state.refit(values)
 
     @overload
     def predict(self, X: ArrayLike, interval: None = None) -> Floats: ...

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from qufur.arrays import Bools, Floats
-from qufur.errors import invalid
+from qufur.errors import InvalidError, invalid
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.diagnostics.outliers import KnownRange
 
 if TYPE_CHECKING:
     from qufur.models.diagnostics.standing import Standing
+    from qufur.models.experts.fitting import Fitted, Fitting
     from qufur.models.lookahead import Lookahead
 
 Id = int | str
@@ -283,6 +284,24 @@ class State(ABC):
         It is what neither BLAS nor compiled loops have a part in; for most models there is no more.
         """
         return {}
+
+    def fit_elsewhere(self) -> None:  # noqa: B027  (most learn from a label at once)
+        """Leave fits that take long to whoever asks for `due_fit`, from now on."""
+
+    def due_fit(self) -> Fitting | None:
+        """Return what is to be fitted, if anything is."""
+        return None
+
+    def install_fit(self, fitted: Fitted) -> bool:
+        """Go on with what was fitted, and return True, unless it has been overtaken."""
+        raise self._no_fits()
+
+    def refit(self, values: Mapping[str, Any]) -> None:
+        """Fit as the values of a fit say."""
+        raise self._no_fits()
+
+    def _no_fits(self) -> InvalidError:
+        return invalid("model", "Learner.refit", "one with experts", "one that learns every label at once")
 
     def fit(self) -> Fit | None:
         """Return what the labels so far say about the model; None where it has no residuals to judge by."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import sys
 import warnings
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import Floats, check_shapes, under
+from qufur.arrays import Floats, as_inputs, check_shapes, is_whole, under
 from qufur.errors import OtherVersionWarning, invalid
 from qufur.models.experts.aggregation import Aggregation
+from qufur.models.experts.fitting import Fitted, Fitting
 from qufur.models.experts.labelled import Labelled
 from qufur.models.experts.records import Records
 from qufur.models.experts.scaling import Units
@@ -53,9 +57,12 @@ class Board:
     """
 
     def __init__(self, model: Committee, units: Units, labelled: Labelled, further: int) -> None:
-        self._model, self._units, self._labelled, self._further = model, units, labelled, further
-        self._panel = model.panel(len(units.mean) - further, further)
+        self._model, self._units, self._labelled = model, units, labelled
+        self._fresh = model.panel(len(units.mean) - further, further)
+        self._panel = copy.copy(self._fresh)
         self._to_fit_again: list[str] = []
+        self._elsewhere = False
+        self._wanted: set[str] = set()
         self._fitted_with = _scikit_learn()
         self.fitted = {"quick": 0, "slow": 0}
         self.names = self._panel.names
@@ -67,13 +74,18 @@ class Board:
     def ask(self, X: Floats) -> Floats:
         """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
         for speed in self._to_fit_again:
-            self._fit(speed, self.fitted[speed])
+            self._panel.take_over(speed, self.fit_to(speed, self.fitted[speed], self._units).run().panel)
         self._to_fit_again.clear()
         return self._panel.predict(X, self._units.transform(X))
 
     def next_fit(self) -> int:
-        """Return at how many labels some experts are fitted next."""
-        return min(self._due(speed) for speed in self.fitted)
+        """Return at how many labels some experts are fitted next; never, where somebody else does it."""
+        return sys.maxsize if self._elsewhere else min(self._due(speed) for speed in self.fitted)
+
+    def fit_elsewhere(self, units: Units) -> None:
+        """Only take note, from now on, of which experts are to be fitted."""
+        self._elsewhere = True
+        self.fit_what_is_due(units)
 
     def fit_what_is_due(self, units: Units) -> None:
         """Fit those experts for which enough labels came since the last time; inputs have these units."""
@@ -89,43 +101,84 @@ class Board:
     def fit_all(self, units: Units) -> None:
         """Fit all experts to all labelled rows; where there are none, they know nothing."""
         if not len(self._labelled):
-            self._panel = self._model.panel(len(units.mean) - self._further, self._further)
+            self._panel = copy.copy(self._fresh)
         for speed in self.fitted:
             self.fit(speed, units)
 
     def fit(self, speed: str, units: Units) -> None:
-        """Fit quick or slow experts to all labelled rows."""
+        """Fit quick or slow experts to all labelled rows, or note that it is due where somebody else does."""
+        count = len(self._labelled)
+        if self._elsewhere and count and self._panel.members(speed):
+            self._wanted.add(speed)
+        else:
+            self.install(self.fit_to(speed, count, units).run())
+
+    def fit_to(self, speed: str, count: int, units: Units) -> Fitting:
+        """Return the fit of quick or slow experts to the first so many labelled rows."""
+        sample = self._labelled.first(count)
+        return Fitting(self._model, self._fresh, speed, sample, units, self._labelling)
+
+    def due_fit(self, units: Units) -> Fitting | None:
+        """Return the fit that is due, the quick one first."""
+        speed = min(self._wanted, default=None)  # in the order of the alphabet
+        return None if speed is None else self.fit_to(speed, len(self._labelled), units)
+
+    def fit_as(self, values: Mapping[str, Any]) -> Fitting:
+        """Return the fit whose values these are."""
+        found: dict[str, Any] = {"speed": None, "labels": None, "units": ()} | dict(values)
+        speed, count, dim = found["speed"], found["labels"], len(self._units.mean)
+        units = as_inputs(found["units"], dim, "the units of a fit")
+        check_shapes({"units": units}, {"units": (2, "d")}, d=dim)
+        if speed not in self.fitted:
+            raise invalid("speed", "a fit", " or ".join(map(repr, self.fitted)), repr(speed))
+        fewest, most = self.fitted[speed], len(self._labelled)
+        if not (is_whole(count) and fewest <= count <= most):
+            raise invalid("labels", "a fit", f"an integer from {fewest} to {most}", repr(count))
+        return self.fit_to(speed, count, Units(*units))
+
+    def install(self, fitted: Fitted) -> bool:
+        """Go on with fitted experts, and return True, unless they have been overtaken."""
+        fitting, speed = fitted.fitting, fitted.fitting.speed
+        if fitting.labelling is not self._labelling or fitting.labels < self.fitted[speed]:
+            return False
+        self._panel.take_over(speed, fitted.panel)
+        self.fitted[speed] = fitting.labels
         if speed == "quick":  # the slow ones see inputs as they come
-            self._units = units
+            self._units = fitting.units
         self._fitted_with = _scikit_learn()
-        self._fit(speed, len(self._labelled))
+        self._to_fit_again = [other for other in self._to_fit_again if other != speed]
+        self._wanted.discard(speed)
+        return True
 
     def _due(self, speed: str) -> int:
         count = self.fitted[speed]
         return count + max(FEWEST_NEW[speed], int(GROWTH[speed] * count))
 
-    def _fit(self, speed: str, count: int) -> None:
-        self.fitted[speed] = count
-        members = self._panel.quick if speed == "quick" else self._panel.slow
-        if count and members:
-            sample = self._labelled.first(count)
-            self._panel.fit(members, sample, self._units.transform(sample.X), self._model.targets(sample.y))
-
     def take_over_slow(self, board: Board) -> None:
         """Go on with the slow experts of a board of fewer columns: fitted again, they would be the same."""
+        self._wanted |= board._wanted
         if "slow" not in board._to_fit_again:
-            self._panel.take_over_slow(board._panel)
+            self._panel.take_over("slow", board._panel)
             self._to_fit_again.remove("slow")
 
     def take_over(self, board: Board) -> None:
-        """Go on with weights and losses of a board of fewer classes, whose experts have the same names."""
+        """Go on with weights, losses and experts of a board of fewer classes, whose names are the same.
+
+        Until they are fitted anew, experts say 0 of further classes.
+        """
         self.aggregation.restore(board.aggregation.arrays())
         self.records.take_over(board.records)
+        for speed in self.fitted:
+            self._panel.take_over(speed, board._panel)
+        self.fitted, self._units = board.fitted.copy(), board._units
+        self._to_fit_again = board._to_fit_again.copy()
 
     def forget_record(self) -> None:
         """Let nothing be known of what was said, as at the start, or since labels were others."""
         self.records = Records(self._model, len(self.names), self.at_random)
         self.aggregation.forget_errors()
+        self._labelling = object()
+        self.fitted = {speed: min(count, len(self._labelled)) for speed, count in self.fitted.items()}
 
     def take_in(self, said: Said, label: float) -> None:
         """Take note of a label, against what the experts and all together had said."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,33 +29,54 @@ class Panel:
 
     def __init__(self, quick: Sequence[Member], slow: Sequence[Member], output: Floats, dim: int) -> None:
         self.quick, self.slow = quick, slow
-        self._dim = dim
+        self._dim, self._outputs = dim, len(output)
         self._given: Ints | slice = slice(dim)
         for member in (*quick, *slow):
             member.rest(output)
 
-    def take_over_slow(self, panel: Panel) -> None:
-        """Go on with the estimators of a panel of fewer columns."""
-        self.slow, self._given = panel.slow, panel._given
+    def members(self, speed: str) -> Sequence[Member]:
+        """Return the quick or the slow ones."""
+        return self.quick if speed == "quick" else self.slow
+
+    def take_over(self, speed: str, panel: Panel) -> None:
+        """Go on with the quick or the slow experts of another panel."""
+        if speed == "quick":
+            self.quick = panel.quick
+        else:
+            self.slow, self._given = panel.slow, panel._given
 
     @property
     def names(self) -> list[str]:
         """Of the experts, in the order of what they say."""
         return [name for member in (*self.quick, *self.slow) for name in member.names]
 
-    def fit(self, members: Sequence[Member], sample: Sample, Z: Floats, targets: Floats) -> None:
-        """Fit some members to labelled rows, given as they came and scaled."""
-        if members is self.slow:
-            self._given = _given(sample.X, self._dim)
-            sample = sample._replace(X=sample.X[:, self._given])
+    def fitted(self, speed: str, sample: Sample, Z: Floats, targets: Floats) -> Panel:
+        """Return a panel whose quick or slow experts are fitted to labelled rows; this one stays as it is.
+
+        The rows, of which there is at least one, are given as they came and scaled.
+        """
+        panel, members = copy.copy(self), [copy.copy(member) for member in self.members(speed)]
+        if speed == "quick":
+            panel.quick = members
+        else:
+            panel.slow, panel._given = members, _given(sample.X, self._dim)
+            sample = sample._replace(X=sample.X[:, panel._given])
         with one_thread():
-            for member in members if len(targets) else ():
+            for member in members:
                 member.fit(sample, Z, targets)
+        return panel
 
     def predict(self, X: Floats, Z: Floats) -> Floats:
         """Return what each expert says about rows: (rows, experts, outputs)."""
         X = X[:, self._given]
-        return np.concatenate([member.predict(X, Z) for member in (*self.quick, *self.slow)], axis=1)
+        said = [member.predict(X, Z) for member in (*self.quick, *self.slow)]
+        return np.concatenate([_padded(part, self._outputs) for part in said], axis=1)
+
+
+def _padded(said: Floats, outputs: int) -> Floats:
+    """Let experts that know of fewer classes say 0 of the others."""
+    more = outputs - said.shape[2]
+    return np.pad(said, ((0, 0), (0, 0), (0, more))) if more else said
 
 
 def _given(X: Floats, dim: int) -> Ints | slice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from qufur.models.base import Id, Purchases, State
 from qufur.models.diagnostics.outliers import KnownRange
 from qufur.models.diagnostics.standing import Standing
 from qufur.models.experts.board import Board
+from qufur.models.experts.fitting import Fitted, Fitting
 from qufur.models.experts.label_range import LabelRange
 from qufur.models.experts.labelled import FREE, Labelled, Terms
 from qufur.models.experts.lookahead import DoubtLookahead, NoveltyLookahead, doubt
@@ -58,6 +59,8 @@ class CommitteeState(State):
         The range of the labels.
     further
         How many columns came after the start.
+    fits_elsewhere
+        Whether experts are fitted by whoever asks for `due_fit`.
     """
 
     model: Committee
@@ -71,6 +74,7 @@ class CommitteeState(State):
         self.novelty = Novelty(self.scaling, self._queried_rows)
         self.labels = LabelRange(model.label_range)
         self.further = 0
+        self.fits_elsewhere = False
         self._board: Board | None = None
         self._terms: dict[Id, Terms] = {}
         self._noted: dict[Id, Floats] = {}
@@ -81,6 +85,8 @@ class CommitteeState(State):
         """The experts, which are there from the first input on."""
         if self._board is None:
             self._board = Board(self.model, self.scaling.units, self.labelled, self.further)
+            if self.fits_elsewhere:
+                self._board.fit_elsewhere(self.scaling.units)
         return self._board
 
     # What it says
@@ -243,6 +249,30 @@ class CommitteeState(State):
         self.labels.take_in(labels)
         self.board.fit_all(self.scaling.units)
 
+    def fit_elsewhere(self) -> None:
+        """Leave fits to whoever asks for `due_fit`, from now on."""
+        self.fits_elsewhere = True
+        if self._board is not None:
+            self._board.fit_elsewhere(self.scaling.units)
+
+    def due_fit(self) -> Fitting | None:
+        """Return the fit that is due: to all labelled rows as they are scaled now."""
+        return None if self._board is None else self._board.due_fit(self.scaling.units)
+
+    def install_fit(self, fitted: Fitted) -> bool:
+        """Go on with fitted experts, and return True, unless they have been overtaken."""
+        if self._board is None:
+            return False
+        installed = self._board.install(fitted)
+        self._board.fit_what_is_due(self.scaling.units)
+        return installed
+
+    def refit(self, values: Mapping[str, Any]) -> None:
+        """Fit experts as the values of a fit say."""
+        if self._board is None:
+            raise invalid("fits", "a committee", "of labels that came", "one before the first input")
+        self.install_fit(self._board.fit_as(values).run())
+
     def as_pending(self, X: Floats) -> Floats:
         """Return inputs as they are."""
         return X
@@ -255,7 +285,7 @@ class CommitteeState(State):
 
     def take_over(self, other: CommitteeState) -> None:
         """Go on from a state whose model has fewer classes, the first of these, or none and no label."""
-        self.further = other.further
+        self.further, self.fits_elsewhere = other.further, other.fits_elsewhere
         self.scaling.restore(*other.scaling.save())
         self.labelled.restore(other.labelled.arrays(), self.scaling.dim)
         self.labels.take_in(self.labelled.first().y)

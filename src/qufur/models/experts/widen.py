@@ -30,6 +30,8 @@ def wider_committee(state: CommitteeState, model: Committee, constants: Floats) 
     moved.restore(values | further, {name: _wider(name, array, constants) for name, array in known.items()})
     if "board.units" in known:
         moved.board.take_over_slow(state.board)
+    if state.fits_elsewhere:
+        moved.fit_elsewhere()
     return moved
 
 
