@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from qufur.service.refusals import ConflictError, GoneError, NotFoundError
 from qufur.service.snapshots import Cadence
 from qufur.service.store import Store, Write
 from qufur.service.stream import Stream
+
+if TYPE_CHECKING:
+    from qufur.models.experts.fitting import Fitted
 
 
 class Service:
@@ -41,6 +44,11 @@ class Service:
                 raise NotFoundError(f"There is no stream {ascii(name)[:80]}.")
             self._streams[name] = load(self.store, self.numbers[name])
         return self._streams[name]
+
+    @property
+    def loaded(self) -> Mapping[str, Stream]:
+        """The streams that are in memory."""
+        return self._streams
 
     # What changes a stream
 
@@ -173,6 +181,10 @@ class Service:
         stream = self.stream(name)
         stream.add_budget(labels, rows, actor)
         return stream
+
+    def install(self, name: str, fitted: Fitted, actor: str) -> None:
+        """Go on with experts that were fitted beside."""
+        self.stream(name).install(fitted, actor)
 
     # What does not
 

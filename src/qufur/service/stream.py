@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -22,6 +22,9 @@ from qufur.service.examples import Rows, batch_of
 from qufur.storage import container
 from qufur.tables import Encoding, Growth
 from qufur.workbook import Workbook
+
+if TYPE_CHECKING:
+    from qufur.models.experts.fitting import Fitted
 
 REQUEST = "the request"
 APART = 1.05
@@ -60,6 +63,7 @@ class Stream:
     ) -> None:
         self.number, self.description, self.book = number, description, book
         self.seq, self.hash = last
+        book.learner.fit_elsewhere()
         self.unsaved: list[Event] = []
         self.examples: list[tuple[str, int]] = []
         self.reopened: dict[str, None] = {}
@@ -165,6 +169,11 @@ class Stream:
         self.book.learner.add_budget(labels, rows)
         self._log(Kind.budget_added, actor, {"labels": labels, "rows": rows})
 
+    def install(self, fitted: Fitted, actor: str) -> None:
+        """Go on with experts that were fitted beside, unless they have been overtaken."""
+        if self.book.learner.install_fit(fitted):
+            self._log(Kind.refitted, actor, fitted.fitting.values)
+
     # The same, from events
 
     def apply(self, event: Event) -> None:
@@ -200,6 +209,9 @@ class Stream:
 
     def _apply_budget_added(self, payload: Payload, at: int) -> None:
         self.book.learner.add_budget(**payload.values)
+
+    def _apply_refitted(self, payload: Payload, at: int) -> None:
+        self.book.learner.refit(payload.values)
 
     def _apply_erased(self, payload: Payload, at: int) -> None:
         """Do nothing: what was erased is no longer in the events before."""

@@ -17,6 +17,7 @@ from qufur.errors import InvalidError
 from qufur.service.decided import Said
 from qufur.service.examples import Rows
 from qufur.service.fence import FencedError
+from qufur.service.refits import Refits
 from qufur.service.refusals import RefusalError, UnavailableError
 from qufur.service.service import Service
 from qufur.service.store import StoreError
@@ -69,6 +70,7 @@ class Writer:
         self._deliver = deliver or settle
         self._commands: queue.SimpleQueue[Call | Ask | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qufur-writer", daemon=True)
+        self._refits = Refits(lambda do: self._commands.put(Call(do)))
         self.fault: str | None = None
         self.groups = 0
 
@@ -112,6 +114,7 @@ class Writer:
             commands = [command for command in group if command is not None]
             if commands:
                 self._deliver(self._results(commands))
+                self._refits.start_due(self._service)
             self._keep_snapshots(last=not going)
 
     def _next_group(self) -> list[Call | Ask | None]:
