@@ -268,6 +268,17 @@ class State(ABC):
         """
         raise NotImplementedError
 
+    def fit(self) -> Fit | None:
+        """Return what the labels so far say about the model; None where it has no residuals to judge by."""
+        return None
+
+    def standing(self) -> Standing | None:
+        """Return how the experts of a committee are doing; None for other models."""
+        return None
+
+    def advance(self, count: int) -> None:  # noqa: B027  (most states know no time)
+        """Note that so many examples were decided; look-aheads say so as they finish."""
+
     def fit_elsewhere(self) -> None:  # noqa: B027  (most learn from a label at once)
         """Leave fits that take long to whoever asks for `due_fit`, from now on."""
 
@@ -285,17 +296,6 @@ class State(ABC):
 
     def _no_fits(self) -> InvalidError:
         return invalid("model", "Learner.refit", "one with experts", "one that learns every label at once")
-
-    def fit(self) -> Fit | None:
-        """Return what the labels so far say about the model; None where it has no residuals to judge by."""
-        return None
-
-    def standing(self) -> Standing | None:
-        """Return how the experts of a committee are doing; None for other models."""
-        return None
-
-    def advance(self, count: int) -> None:  # noqa: B027  (most states know no time)
-        """Note that so many examples were decided; look-aheads say so as they finish."""
 
     @abstractmethod
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
