@@ -268,17 +268,6 @@ class State(ABC):
         """
         raise NotImplementedError
 
-    def fit(self) -> Fit | None:
-        """Return what the labels so far say about the model; None where it has no residuals to judge by."""
-        return None
-
-    def standing(self) -> Standing | None:
-        """Return how the experts of a committee are doing; None for other models."""
-        return None
-
-    def advance(self, count: int) -> None:  # noqa: B027  (most states know no time)
-        """Note that so many examples were decided; look-aheads say so as they finish."""
-
     def fit_elsewhere(self) -> None:  # noqa: B027  (most learn from a label at once)
         """Leave fits that take long to whoever asks for `due_fit`, from now on."""
 
@@ -291,11 +280,22 @@ class State(ABC):
         raise self._no_fits()
 
     def refit(self, values: Mapping[str, Any]) -> None:
-        """Fit as the values of a fit say."""
+        """Go on with what the values of a fit describe."""
         raise self._no_fits()
 
     def _no_fits(self) -> InvalidError:
         return invalid("model", "Learner.refit", "one with experts", "one that learns every label at once")
+
+    def fit(self) -> Fit | None:
+        """Return what the labels so far say about the model; None where it has no residuals to judge by."""
+        return None
+
+    def standing(self) -> Standing | None:
+        """Return how the experts of a committee are doing; None for other models."""
+        return None
+
+    def advance(self, count: int) -> None:  # noqa: B027  (most states know no time)
+        """Note that so many examples were decided; look-aheads say so as they finish."""
 
     @abstractmethod
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
