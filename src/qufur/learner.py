@@ -322,11 +322,11 @@ class Learner:
     def fit_elsewhere(self) -> None:
         """Let no call wait for a fit of experts, from now on: `due_fit` says what is to be fitted.
 
-        It is for whoever has another thread for that; `OMP_NUM_THREADS=1` keeps the bits of two threads the
-        same. Until a fit is installed experts go on as they were, also where labels were replaced or taken
-        back. Files do not say that fits are elsewhere. Two fits are still waited for, by the next
-        prediction: of a learner that was loaded, whose experts are fitted to as many labels as they were, as
-        these are now; and of quick experts after `widen`.
+        It is for whoever has another thread for that, in a process where BLAS keeps to one thread:
+        otherwise bits may depend on what runs at the same time. Until a fit is installed experts go on as
+        they were, also where labels were replaced or taken back. Files do not say that fits are elsewhere.
+        Two fits are still waited for, by the next prediction: of a learner that was loaded, whose experts
+        are fitted to as many labels as they were, as these are now; and of quick experts after `widen`.
 
         Examples
         --------
@@ -367,10 +367,10 @@ class Learner:
             return self.state.install_fit(fitted)
 
     def refit(self, values: Mapping[str, Any]) -> None:
-        """Make a fit again that was installed at this point, and install it.
+        """Go on with experts fitted as those were that another learner installed at this point.
 
-        For a learner with fits elsewhere that goes through the same calls once more. On the same machine all
-        is then the same to the last bit.
+        For one with fits elsewhere that goes through the same calls once more. It fits at the next prediction
+        what is needed then; on the same machine that is the same to the last bit.
 
         Parameters
         ----------

@@ -297,7 +297,7 @@ class State(ABC):
         raise self._no_fits()
 
     def refit(self, values: Mapping[str, Any]) -> None:
-        """Fit as the values of a fit say."""
+        """Go on with what the values of a fit describe."""
         raise self._no_fits()
 
     def _no_fits(self) -> InvalidError:

@@ -140,6 +140,28 @@ def test_a_log_of_what_was_installed_when_gives_the_same_learner_again(model, de
     assert_same(again, learner)
 
 
+def widen(learner):
+    learner.widen(WIDENED)
+
+
+@pytest.mark.parametrize("change", [relearn, forget, widen], ids=["relearn", "forget", "widen"])
+def test_what_a_log_says_is_fitted_to_the_labels_of_then_however_late(change):
+    X, y = table()
+    learner, again = (waiting(Experts(), 20)[0] for _ in range(2))
+    for _ in range(2):
+        learner.learn(X[:9], y[:9])
+        again.learn(X[:9], y[:9])
+        while fitting := learner.due_fit():
+            assert learner.install_fit(fitting.run())
+            again.refit(json.loads(json.dumps(fitting.values)))
+    for one in (learner, again):
+        relearn(one)
+        change(one)
+    X = np.hstack([X, np.full((len(X), 1), WIDENED)])[:, : learner.dim]
+    np.testing.assert_array_equal(again.predict(X), learner.predict(X))
+    assert same(again, learner)
+
+
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("change", [relearn, forget], ids=["relearn", "forget"])
 def test_labels_that_change_during_a_fit_make_another_one_due(model, change):

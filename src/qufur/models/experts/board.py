@@ -60,7 +60,7 @@ class Board:
         self._model, self._units, self._labelled = model, units, labelled
         self._fresh = model.panel(len(units.mean) - further, further)
         self._panel = copy.copy(self._fresh)
-        self._to_fit_again: list[str] = []
+        self._to_fit_again: dict[str, Fitting] = {}
         self._elsewhere = False
         self._wanted: set[str] = set()
         self._fitted_with = _scikit_learn()
@@ -73,8 +73,8 @@ class Board:
 
     def ask(self, X: Floats) -> Floats:
         """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
-        for speed in self._to_fit_again:
-            self._panel.take_over(speed, self.fit_to(speed, self.fitted[speed], self._units).run().panel)
+        for speed, fitting in self._to_fit_again.items():
+            self._panel.take_over(speed, fitting.run().panel)
         self._to_fit_again.clear()
         return self._panel.predict(X, self._units.transform(X))
 
@@ -123,8 +123,23 @@ class Board:
         speed = min(self._wanted, default=None)  # in the order of the alphabet
         return None if speed is None else self.fit_to(speed, len(self._labelled), units)
 
-    def fit_as(self, values: Mapping[str, Any]) -> Fitting:
-        """Return the fit whose values these are."""
+    def install(self, fitted: Fitted) -> bool:
+        """Go on with fitted experts, and return True, unless they have been overtaken."""
+        fitting = fitted.fitting
+        if fitting.labelling is not self._labelling or fitting.labels < self.fitted[fitting.speed]:
+            return False
+        self._count_as_fitted(fitting)
+        self._to_fit_again.pop(fitting.speed, None)
+        self._panel.take_over(fitting.speed, fitted.panel)
+        return True
+
+    def refit(self, values: Mapping[str, Any]) -> None:
+        """Go on with the experts that the values of a fit describe; they are fitted when they are needed."""
+        fitting = self._fit_as(values)
+        self._count_as_fitted(fitting)
+        self._to_fit_again[fitting.speed] = fitting
+
+    def _fit_as(self, values: Mapping[str, Any]) -> Fitting:
         found: dict[str, Any] = {"speed": None, "labels": None, "units": ()} | dict(values)
         speed, count, dim = found["speed"], found["labels"], len(self._units.mean)
         units = as_inputs(found["units"], dim, "the units of a fit")
@@ -136,19 +151,12 @@ class Board:
             raise invalid("labels", "a fit", f"an integer from {fewest} to {most}", repr(count))
         return self.fit_to(speed, count, Units(*units))
 
-    def install(self, fitted: Fitted) -> bool:
-        """Go on with fitted experts, and return True, unless they have been overtaken."""
-        fitting, speed = fitted.fitting, fitted.fitting.speed
-        if fitting.labelling is not self._labelling or fitting.labels < self.fitted[speed]:
-            return False
-        self._panel.take_over(speed, fitted.panel)
-        self.fitted[speed] = fitting.labels
-        if speed == "quick":  # the slow ones see inputs as they come
+    def _count_as_fitted(self, fitting: Fitting) -> None:
+        self.fitted[fitting.speed] = fitting.labels
+        if fitting.speed == "quick":  # the slow ones see inputs as they come
             self._units = fitting.units
         self._fitted_with = _scikit_learn()
-        self._to_fit_again = [other for other in self._to_fit_again if other != speed]
-        self._wanted.discard(speed)
-        return True
+        self._wanted.discard(fitting.speed)
 
     def _due(self, speed: str) -> int:
         count = self.fitted[speed]
@@ -157,9 +165,10 @@ class Board:
     def take_over_slow(self, board: Board) -> None:
         """Go on with the slow experts of a board of fewer columns: fitted again, they would be the same."""
         self._wanted |= board._wanted
-        if "slow" not in board._to_fit_again:
-            self._panel.take_over("slow", board._panel)
-            self._to_fit_again.remove("slow")
+        self._panel.take_over("slow", board._panel)
+        del self._to_fit_again["slow"]
+        if "slow" in board._to_fit_again:
+            self._to_fit_again["slow"] = board._to_fit_again["slow"]
 
     def take_over(self, board: Board) -> None:
         """Go on with weights, losses and experts of a board of fewer classes, whose names are the same.
@@ -207,7 +216,8 @@ class Board:
         self._units = Units(*arrays["units"])
         self.aggregation.restore(under("aggregation.", arrays))
         self.records.restore(arrays)
-        self._to_fit_again = list(self.fitted)
+        again = (self.fit_to(speed, count, self._units) for speed, count in self.fitted.items())
+        self._to_fit_again = {fitting.speed: fitting for fitting in again}
         self._fitted_with = values["scikit_learn"]
         if self._panel.slow and self._fitted_with != _scikit_learn():
             text = f"Experts that scikit-learn {self._fitted_with} fitted are fitted again by"

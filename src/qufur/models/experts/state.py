@@ -268,10 +268,11 @@ class CommitteeState(State):
         return installed
 
     def refit(self, values: Mapping[str, Any]) -> None:
-        """Fit experts as the values of a fit say."""
+        """Go on with the experts that the values of a fit describe."""
         if self._board is None:
             raise invalid("fits", "a committee", "of labels that came", "one before the first input")
-        self.install_fit(self._board.fit_as(values).run())
+        self._board.refit(values)
+        self._board.fit_what_is_due(self.scaling.units)
 
     def as_pending(self, X: Floats) -> Floats:
         """Return inputs as they are."""
