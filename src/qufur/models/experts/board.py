@@ -33,7 +33,8 @@ STALE = 0.05
 class Board:
     """Experts, fitted to the first labelled rows; their weights; and the losses of what they said.
 
-    What was fitted is not saved but fitted again, from the same rows in the same units, when it is needed.
+    They are fitted when they are asked: of the times that come before, the last counts. So nothing that was
+    fitted is saved, but fitted again, from the same rows in the same units.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class Board:
     def __init__(self, model: Committee, units: Units, labelled: Labelled, further: int) -> None:
         self._model, self._units, self._labelled, self._further = model, units, labelled, further
         self._panel = model.panel(len(units.mean) - further, further)
-        self._to_fit_again: list[str] = []
+        self._to_fit: set[str] = set()
         self._fitted_with = _scikit_learn()
         self.fitted = {"quick": 0, "slow": 0}
         self.names = self._panel.names
@@ -66,9 +67,9 @@ class Board:
 
     def ask(self, X: Floats) -> Floats:
         """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
-        for speed in self._to_fit_again:
-            self._fit(speed, self.fitted[speed])
-        self._to_fit_again.clear()
+        for speed in sorted(self._to_fit):
+            self._fit(speed)
+        self._to_fit.clear()
         return self._panel.predict(X, self._units.transform(X))
 
     def next_fit(self) -> int:
@@ -98,14 +99,15 @@ class Board:
         if speed == "quick":  # the slow ones see inputs as they come
             self._units = units
         self._fitted_with = _scikit_learn()
-        self._fit(speed, len(self._labelled))
+        self.fitted[speed] = len(self._labelled)
+        self._to_fit.add(speed)
 
     def _due(self, speed: str) -> int:
         count = self.fitted[speed]
         return count + max(FEWEST_NEW[speed], int(GROWTH[speed] * count))
 
-    def _fit(self, speed: str, count: int) -> None:
-        self.fitted[speed] = count
+    def _fit(self, speed: str) -> None:
+        count = self.fitted[speed]
         members = self._panel.quick if speed == "quick" else self._panel.slow
         if count and members:
             sample = self._labelled.first(count)
@@ -113,9 +115,9 @@ class Board:
 
     def take_over_slow(self, board: Board) -> None:
         """Go on with the slow experts of a board of fewer columns: fitted again, they would be the same."""
-        if "slow" not in board._to_fit_again:
+        if "slow" not in board._to_fit:
             self._panel.take_over_slow(board._panel)
-            self._to_fit_again.remove("slow")
+            self._to_fit.remove("slow")
 
     def take_over(self, board: Board) -> None:
         """Go on with weights and losses of a board of fewer classes, whose experts have the same names."""
@@ -154,7 +156,7 @@ class Board:
         self._units = Units(*arrays["units"])
         self.aggregation.restore(under("aggregation.", arrays))
         self.records.restore(arrays)
-        self._to_fit_again = list(self.fitted)
+        self._to_fit = set(self.fitted)
         self._fitted_with = values["scikit_learn"]
         if self._panel.slow and self._fitted_with != _scikit_learn():
             text = f"Experts that scikit-learn {self._fitted_with} fitted are fitted again by"
