@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from tests.pictures import without_pictures
 
 # Before NumPy and scikit-learn are loaded: threads that wait for one another take the cores of other workers.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -12,3 +13,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 def few_trees(monkeypatch):
     """Let `Experts` grow few trees, for tests that try it in many ways and do not care what it says."""
     monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Let figures be drawn and not written."""
+    monkeypatch.setattr("qufur.figures.style.save", without_pictures)

@@ -55,10 +55,11 @@ def interrupted(call, moment):
 
     def count(frame, event, argument):
         nonlocal left
-        if "qufur" in frame.f_code.co_filename:
-            left -= event == "line"
-            if left == 0 and event == "line":
-                signal.raise_signal(signal.SIGUSR1)
+        if "qufur" not in frame.f_code.co_filename:
+            return None
+        left -= event == "line"
+        if left == 0 and event == "line":
+            signal.raise_signal(signal.SIGUSR1)
         return count
 
     old = sys.gettrace()
@@ -74,19 +75,23 @@ def state(learner):
     return digest(*encode(learner))
 
 
-def whole(learner, call, moment):
-    """Interrupt a call, and make it again if nothing had happened; return whether it was over before."""
+def states(learner, call):
+    """Return the state before a call and the one after it."""
     twin = copy.deepcopy(learner)
-    before = state(learner)
     call(twin)
-    after = state(twin)
+    return state(learner), state(twin)
+
+
+def whole(learner, call, moment, before, after):
+    """Interrupt a call, and make it again if nothing had happened; return whether it was over before."""
     try:
         reached = interrupted(lambda: call(learner), moment)
     except Stop:
         reached = True
         learner.predict(np.zeros(learner.model.dim))  # it can be used
-        assert state(learner) in (before, after)
-        if state(learner) == before:
+        found = state(learner)
+        assert found in (before, after)
+        if found == before:
             call(learner)
     assert state(learner) == after
     return not reached
@@ -126,10 +131,10 @@ def test_an_interrupt_at_any_line_leaves_no_half(name):
     learner = Learner(Ridge(3), QuFUR(8.0), seed=0)
     learner.ask_many(X)
     learner.ask(X[0])
-    moment, over = 0, False
+    moment, over, ends = 0, False, states(learner, CALLS[name])
     while not over:
         moment += 1
-        over = whole(copy.deepcopy(learner), CALLS[name], moment)
+        over = whole(copy.deepcopy(learner), CALLS[name], moment, *ends)
     assert moment > 5
 
 
@@ -151,7 +156,7 @@ def test_interrupts_in_any_sequence_of_calls(model, rule, calls, seed):
     for name, moment in calls:
         call = CALLS_OF_ANY.get(name)
         if call is not None and (len(learner.outstanding) > 2 or name in ("ask", "ask_many", "learn")):
-            whole(learner, call, moment)
+            whole(learner, call, moment, *states(learner, call))
 
 
 def rows(learner, count):

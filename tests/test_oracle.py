@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 from tests import oracle
 from tests.oracle import oracle_of
+from tests.soak import SOAK
 
 from qufur import (
     DomainOracle,
@@ -207,7 +208,7 @@ class Pair:
         np.testing.assert_allclose(self.learner.uncertainty(X), slow, rtol=self.digits, atol=self.digits)
 
 
-@settings(max_examples=700, deadline=None, derandomize=True)
+@settings(max_examples=700 if SOAK else 200, deadline=None, derandomize=True)
 @given(model=models, rule=rules, calls=calls, seed=st.integers(0, 2**32))
 def test_any_sequence_of_calls(model, rule, calls, seed):
     pair = Pair(model, rule, seed)

@@ -47,7 +47,7 @@ def test_run_on_a_file(monkeypatch, capsys, tmp_path, table):
     assert {path.name for path in out.iterdir()} == {"run.csv", "run.png", "run.svg"}
 
 
-def test_run_for_machines(monkeypatch, capsys, tmp_path, table):
+def test_run_for_machines(monkeypatch, capsys, tmp_path, table, no_pictures):
     arguments = ["--model", "ridge", "--target", "delay", "--budget", "25%", "--budget", "50"]
     arguments += ["--seeds", 2, "--json"]
     assert qufur(monkeypatch, "run", table, *arguments, "--out", tmp_path) == 0

@@ -96,7 +96,7 @@ def table(tmp_path):
 OPTIONS = ["--target", "y", "--model", "ridge", "--budget", "10%", "--seeds", 3]
 
 
-def test_the_sentence_is_right_by_the_table(monkeypatch, capsys, tmp_path, table):
+def test_the_sentence_is_right_by_the_table(monkeypatch, capsys, tmp_path, table, no_pictures):
     assert qufur(monkeypatch, "run", table, *OPTIONS, "--skip", "d", "--json", "--out", tmp_path) == 0
     found = json.loads(capsys.readouterr().out)
     runs = pl.DataFrame(found["runs"]).filter(pl.col("parameter") == 0.1)
@@ -110,7 +110,7 @@ def test_the_sentence_is_right_by_the_table(monkeypatch, capsys, tmp_path, table
     assert found["constant"] == pytest.approx(y.var())
 
 
-def test_it_ends_with_the_command_to_go_on_with(monkeypatch, capsys, tmp_path, table):
+def test_it_ends_with_the_command_to_go_on_with(monkeypatch, capsys, tmp_path, table, no_pictures):
     assert qufur(monkeypatch, "run", table, *OPTIONS, "--domain", "d", "--out", tmp_path) == 0
     *above, last = capsys.readouterr().out.splitlines()
     assert "Use `qufur ask t.csv --target y --model ridge --label-range" in last

@@ -140,7 +140,7 @@ def test_what_only_ridge_has_names_it(work, monkeypatch, capsys, tmp_path, comma
     assert not (tmp_path / "out").exists()
 
 
-def test_run_compares_rules_on_experts(monkeypatch, capsys, tmp_path, table):
+def test_run_compares_rules_on_experts(monkeypatch, capsys, tmp_path, table, no_pictures):
     arguments = ["--target", "load", "--budget", 20, "--seeds", 1, "--out", tmp_path / "out", "--json"]
     assert qufur(monkeypatch, "run", table, *arguments) == 0
     result = json.loads(capsys.readouterr().out)
@@ -245,7 +245,7 @@ def test_a_model_that_means_nothing_is_refused(work, tmp_path, options, message)
 @pytest.mark.parametrize(
     "options", [["--model", "kernel", "--regularization", 0.2], ["--half-life", 30, *LINEAR]]
 )
-def test_run_takes_the_model_as_well(monkeypatch, capsys, tmp_path, table, options):
+def test_run_takes_the_model_as_well(monkeypatch, capsys, tmp_path, table, options, no_pictures):
     arguments = ["--target", "load", "--budget", 20, "--seeds", 1, "--out", tmp_path / "out", "--json"]
     assert qufur(monkeypatch, "run", table, *arguments, *options) == 0
     error = {row["rule"]: row["mean squared error"] for row in json.loads(capsys.readouterr().out)["runs"]}
@@ -254,7 +254,7 @@ def test_run_takes_the_model_as_well(monkeypatch, capsys, tmp_path, table, optio
     assert "--also of qufur run must be left out with --model" in capsys.readouterr().err
 
 
-def test_plan_takes_a_kernel(monkeypatch, capsys, tmp_path, table):
+def test_plan_takes_a_kernel(monkeypatch, capsys, tmp_path, table, no_pictures):
     arguments = ["--target", "load", "--budget", 20, "--seeds", 2, "--out", tmp_path / "out", "--json"]
     assert qufur(monkeypatch, "plan", table, *arguments, "--model", "kernel") == 0
     assert json.loads(capsys.readouterr().out)["spend"]["mean"] == pytest.approx(20, abs=4)

@@ -14,7 +14,8 @@ from itertools import product
 
 import pytest
 from tests.cli.test_loop import filled, write
-from tests.cli.test_soak_tables import CHANGES, without_pictures
+from tests.cli.test_soak_tables import CHANGES
+from tests.pictures import without_pictures
 from tests.soak import times
 
 from qufur.cli import execute

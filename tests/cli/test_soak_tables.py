@@ -12,6 +12,7 @@ import typer
 from tests.cli.test_cli import qufur
 from tests.cli.test_loop import filled, write
 from tests.letters import let_letters_be_counted
+from tests.pictures import without_pictures
 from tests.soak import times
 from tests.tables.test_soak_formats import damaged
 from tests.tables.test_tables import FORMATS, save
@@ -163,14 +164,6 @@ def every_command(desk, rng, called):
     ]
     for place in rng.permutation(len(calls)):
         calls[place]()
-
-
-def without_pictures(figure, folder, name):
-    """Write something in their place: they take longer than all the rest."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.png"
-    path.write_bytes(b"")
-    return [path]
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -23,7 +23,7 @@ REFUSED += ["many", "nan", "inf%", "%", "", "1,5", "9" * 5000]
 
 
 @pytest.fixture
-def command(tmp_path, capsys):
+def command(tmp_path, capsys, no_pictures):
     """Return a function that runs a command on a table of these rows, and returns what it prints."""
     data = tmp_path / "rows.csv"
     lines = [["a", "b", "y"], *np.column_stack([X, Y]).tolist()]

@@ -44,9 +44,13 @@ def bisected(probability: Callable[[Floats], Floats], coins: Floats) -> Floats:
     """
     lows, highs = np.full(coins.shape, -1, dtype=np.int64), np.full(coins.shape, np.inf).view(np.int64)
     for _ in range(64):
-        middle = lows + (highs - lows + 1) // 2
+        middle = lows + ((highs - lows + 1) >> 1)
         tried = np.maximum(middle, 0).view(np.float64)
-        p = np.stack([np.atleast_2d(probability(row))[copy] for copy, row in enumerate(tried)])
+        if len(tried) == 1:
+            p = probability(tried[0])
+        else:
+            p = np.stack([np.atleast_2d(probability(row))[copy] for copy, row in enumerate(tried)])
         wanted = coins < p
-        lows, highs = np.where(wanted, lows, middle), np.where(wanted, middle - 1, highs)
+        np.copyto(highs, middle - 1, where=wanted)
+        np.copyto(lows, middle, where=~wanted)
     return np.where(lows < 0, ALWAYS, np.maximum(lows, 0).view(np.float64))

@@ -12,6 +12,7 @@ from tests.refusals import refusal
 
 from qufur import Experts, Learner, QuFUR, Refit, Steady, Uniform, run
 from qufur.errors import FailedFitWarning, OtherVersionWarning
+from qufur.models.experts.estimator_expert import EstimatorExpert
 from qufur.models.experts.novelty import REGULARIZATION
 from qufur.streams import Arrays
 
@@ -117,6 +118,24 @@ def test_refits_are_made_when_they_are_due_and_at_no_other_time():
 def fit(learner, rows, X, y):
     weights = learner.state.labelled.first().weights(0.5, np.inf)
     return LinearRegression().fit(X[rows], y[rows], sample_weight=weights)
+
+
+def test_labels_that_come_together_take_one_fit_and_nobody_sees_it(monkeypatch):
+    fits, fit_one = [], EstimatorExpert.fit
+    monkeypatch.setattr(EstimatorExpert, "fit", lambda *member: fits.append(1) or fit_one(*member))
+    X, y = table(60)
+    together, apart = (Learner(Refit(LinearRegression()), Uniform(1.0), seed=1) for _ in range(2))
+    for learner in (together, apart):
+        learner.ask_many(X)
+    together.tell_many(range(60), y)
+    assert not fits
+    said = together.predict(X)
+    assert len(fits) == 1
+    for t in range(60):
+        apart.tell(t, y[t])
+        apart.predict(X)
+    assert len(fits) > 10
+    np.testing.assert_array_equal(apart.predict(X), said)
 
 
 def test_three_lines_on_raw_data():

@@ -217,6 +217,7 @@ def test_a_new_class_during_a_fit_makes_another_one_due():
     catch_up(learner)
     here = Learner(Experts(classes=["a", "b", "c"]), Uniform(0.6), seed=1)
     here.learn(np.vstack([X[:50], X[:5]]), [*names[:50], *["c"] * 5])
+    here.predict(X)  # which fits them
     said, expected = (one.state.board._panel for one in (learner, here))
     Z = learner.state.board._units.transform(X)
     np.testing.assert_allclose(said.predict(X, Z)[:, 5:], expected.predict(X, Z)[:, 5:])

@@ -5,15 +5,15 @@ from math import inf
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import Ridge as SklearnRidge
 
 from qufur.errors import FailedFitWarning
+from qufur.models.experts import forest
 from qufur.models.experts.class_ridge import PENALTIES, ClassRidge, leave_one_out
 from qufur.models.experts.estimator_expert import EstimatorExpert
-from qufur.models.experts.forest import Forest
 from qufur.models.experts.labelled import FREE, Labelled, Terms
 from qufur.models.experts.random_features import RandomFeatures
 from qufur.models.experts.residual_trees import ResidualTrees
@@ -151,15 +151,25 @@ def test_class_ridge_on_the_uniform_sample_sees_nothing_else():
     np.testing.assert_allclose(member.predict(rows.X, rows.X), only.predict(rows.X, rows.X))
 
 
+FORESTS = [
+    ExtraTreesRegressor(7, random_state=1),
+    ExtraTreesRegressor(7, random_state=1, max_depth=3),
+    ExtraTreesClassifier(7, random_state=1),
+    RandomForestRegressor(7, random_state=1),
+]
+
+
+@pytest.mark.parametrize("estimator", FORESTS, ids=repr)
 @pytest.mark.parametrize("count", [1, 200])
-def test_a_forest_says_what_scikit_learn_does(count):
+def test_a_forest_says_what_scikit_learn_does(estimator, count):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
-    for kind in (ExtraTreesRegressor, RandomForestRegressor, ExtraTreesClassifier):
-        fitted = kind(7, random_state=1).fit(X, y)
-        theirs = getattr(fitted, "predict_proba", fitted.predict)(X[:count])
-        np.testing.assert_allclose(Forest(fitted)(X[:count]), theirs.reshape(count, -1), rtol=1e-12)
-    assert Forest.of(LinearRegression().fit(X, y)) is None
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300) * 2
+    for options in ({}, {"sample_weight": rng.uniform(size=300)}):
+        mine, theirs = forest.fit(clone(estimator), X, y, **options), clone(estimator).fit(X, y, **options)
+        what = "predict_proba" if hasattr(theirs, "predict_proba") else "predict"
+        said = [getattr(fitted, what)(X[:count]) for fitted in (mine, theirs)]
+        np.testing.assert_allclose(*said, rtol=1e-12)
+        np.testing.assert_array_equal(*(getattr(fitted, "classes_", None) for fitted in (mine, theirs)))
 
 
 def test_residual_trees_go_on_beyond_the_rows_they_saw():
@@ -192,6 +202,13 @@ def test_an_estimator_that_fails_is_named_and_rests(estimator, reason):
     ):
         member.fit(rows, rows.X, rows.y[:, None])
     np.testing.assert_allclose(member.predict(rows.X, rows.X), rows.y.mean())
+
+
+def test_trees_rest_where_an_input_is_too_large_for_them():
+    rows, member = sample(), EstimatorExpert(ExtraTreesRegressor(3))
+    rows.X[0] = 1e39
+    with pytest.warns(FailedFitWarning, match="too large for dtype"):
+        member.fit(rows, rows.X, rows.y[:, None])
 
 
 class Warns(RegressorMixin, BaseEstimator):

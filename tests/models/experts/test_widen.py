@@ -97,7 +97,7 @@ def test_estimators_are_not_fitted_again():
     X, y = data(30, 2, begin=25)
     learner = Learner(Refit(Counted()), QuFUR(2.0))
     learner.learn(X[:20, :2], y[:20])
-    before, said = Counted.fits, learner.predict(X[:, :2])
+    said, before = learner.predict(X[:, :2]), Counted.fits
     learner.widen(CONSTANTS[:1])
     learner.widen(CONSTANTS[1:])
     np.testing.assert_array_equal(learner.predict(X), said)

@@ -37,7 +37,8 @@ STALE = 0.05
 class Board:
     """Experts, fitted to the first labelled rows; their weights; and the losses of what they said.
 
-    What was fitted is not saved but fitted again, from the same rows in the same units, when it is needed.
+    They are fitted when they are asked: of the times that come before, the last counts. So nothing that was
+    fitted is saved, but fitted again, from the same rows in the same units.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class Board:
         self._model, self._units, self._labelled = model, units, labelled
         self._fresh = model.panel(len(units.mean) - further, further)
         self._panel = copy.copy(self._fresh)
-        self._to_fit_again: dict[str, Fitting] = {}
+        self._to_fit: dict[str, Fitting] = {}
         self._elsewhere = False
         self._wanted: set[str] = set()
         self._fitted_with = _scikit_learn()
@@ -73,9 +74,9 @@ class Board:
 
     def ask(self, X: Floats) -> Floats:
         """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
-        for speed, fitting in self._to_fit_again.items():
+        for speed, fitting in self._to_fit.items():
             self._panel.take_over(speed, fitting.run().panel)
-        self._to_fit_again.clear()
+        self._to_fit.clear()
         return self._panel.predict(X, self._units.transform(X))
 
     def next_fit(self) -> int:
@@ -111,7 +112,7 @@ class Board:
         if self._elsewhere and count and self._panel.members(speed):
             self._wanted.add(speed)
         else:
-            self.install(self.fit_to(speed, count, units).run())
+            self._fit_when_needed(self.fit_to(speed, count, units))
 
     def fit_to(self, speed: str, count: int, units: Units) -> Fitting:
         """Return the fit of quick or slow experts to the first so many labelled rows."""
@@ -129,15 +130,18 @@ class Board:
         if fitting.labelling is not self._labelling or fitting.labels < self.fitted[fitting.speed]:
             return False
         self._count_as_fitted(fitting)
-        self._to_fit_again.pop(fitting.speed, None)
+        self._to_fit.pop(fitting.speed, None)
         self._panel.take_over(fitting.speed, fitted.panel)
         return True
 
     def refit(self, values: Mapping[str, Any]) -> None:
         """Go on with the experts that the values of a fit describe; they are fitted when they are needed."""
-        fitting = self._fit_as(values)
+        self._fit_when_needed(self._fit_as(values))
+
+    def _fit_when_needed(self, fitting: Fitting) -> None:
+        """Count experts as fitted, as they will be once they are asked: of several fits the last counts."""
         self._count_as_fitted(fitting)
-        self._to_fit_again[fitting.speed] = fitting
+        self._to_fit[fitting.speed] = fitting
 
     def _fit_as(self, values: Mapping[str, Any]) -> Fitting:
         found: dict[str, Any] = {"speed": None, "labels": None, "units": ()} | dict(values)
@@ -166,9 +170,9 @@ class Board:
         """Go on with the slow experts of a board of fewer columns: fitted again, they would be the same."""
         self._wanted |= board._wanted
         self._panel.take_over("slow", board._panel)
-        del self._to_fit_again["slow"]
-        if "slow" in board._to_fit_again:
-            self._to_fit_again["slow"] = board._to_fit_again["slow"]
+        del self._to_fit["slow"]
+        if "slow" in board._to_fit:
+            self._to_fit["slow"] = board._to_fit["slow"]
 
     def take_over(self, board: Board) -> None:
         """Go on with weights, losses and experts of a board of fewer classes, whose names are the same.
@@ -180,7 +184,7 @@ class Board:
         for speed in self.fitted:
             self._panel.take_over(speed, board._panel)
         self.fitted, self._units = board.fitted.copy(), board._units
-        self._to_fit_again = board._to_fit_again.copy()
+        self._to_fit = board._to_fit.copy()
 
     def forget_record(self) -> None:
         """Let nothing be known of what was said, as at the start, or since labels were others."""
@@ -217,7 +221,7 @@ class Board:
         self.aggregation.restore(under("aggregation.", arrays))
         self.records.restore(arrays)
         again = (self.fit_to(speed, count, self._units) for speed, count in self.fitted.items())
-        self._to_fit_again = {fitting.speed: fitting for fitting in again}
+        self._to_fit = {fitting.speed: fitting for fitting in again}
         self._fitted_with = values["scikit_learn"]
         if self._panel.slow and self._fitted_with != _scikit_learn():
             text = f"Experts that scikit-learn {self._fitted_with} fitted are fitted again by"

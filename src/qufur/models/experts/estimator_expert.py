@@ -10,7 +10,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.errors import FailedFitWarning
-from qufur.models.experts.forest import Forest
+from qufur.models.experts import forest
 from qufur.models.experts.labelled import Sample
 from qufur.models.experts.member import Member, described
 from qufur.threads import one_thread
@@ -54,7 +54,6 @@ class EstimatorExpert(Member):
     def rest(self, output: Floats) -> None:
         self._output = output
         self._fitted: Any = None
-        self._forest: Forest | None = None
         self._offset: float | Floats = 0.0
         self._unit: float | Floats = 1.0
 
@@ -68,11 +67,10 @@ class EstimatorExpert(Member):
             self._offset, self._unit = sample.X.mean(axis=0), np.where(deviation > 0, deviation, np.inf)
         try:
             self._fitted = self._try_to_fit(sample, y)
-            self._forest = Forest.of(self._fitted)
             if not np.isfinite(self._outputs(sample.X[:1])).all():
                 raise ValueError("its predictions are not finite")
         except Exception as error:  # whatever somebody else's code may raise
-            self._fitted = self._forest = None
+            self._fitted = None
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             failed = f"{self.names[0]} could not be fitted to {len(y)} labels ({reason})"
             warnings.warn(f"{failed}; it rests until the next fit.", FailedFitWarning, stacklevel=2)
@@ -98,16 +96,15 @@ class EstimatorExpert(Member):
             # With few labels there is much to warn of, at every fit; what comes of it, losses judge.
             warnings.simplefilter("ignore", RuntimeWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return fresh.fit((sample.X - self._offset) / self._unit, y, **options)
+            return forest.fit(fresh, (sample.X - self._offset) / self._unit, y, **options)
 
     def _outputs(self, X: Floats) -> Floats:
         """Return the number that the estimator says of each row, or its probabilities."""
         rows, found = (X - self._offset) / self._unit, np.zeros((len(X), len(self._output)))
         if len(self._output) == 1:
-            found[:, 0] = self._fitted.predict(rows) if self._forest is None else self._forest(rows)[:, 0]
+            found[:, 0] = self._fitted.predict(rows)
         elif hasattr(self._fitted, "predict_proba"):
-            said = self._fitted.predict_proba(rows) if self._forest is None else self._forest(rows)
-            found[:, self._fitted.classes_.astype(np.int64)] = said
+            found[:, self._fitted.classes_.astype(np.int64)] = self._fitted.predict_proba(rows)
         else:
             found[np.arange(len(X)), self._fitted.predict(rows).astype(np.int64)] = 1.0
         return found

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import ExtraTreesRegressor
 
 from qufur.arrays import Floats
-from qufur.models.experts.forest import Forest
+from qufur.models.experts import forest
 from qufur.models.experts.ridge_family import solve_ridge
 
 
@@ -35,12 +35,12 @@ class ResidualTrees(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         more = 0.1 * np.ptp(y)
         self.range_ = y.min() - more, y.max() + more
         trees = ExtraTreesRegressor(self.n_estimators, random_state=self.random_state)
-        self.forest_ = Forest(trees.fit(X, y - self._linear(X), sample_weight=weights))
+        self.forest_ = forest.fit(trees, X, y - self._linear(X), sample_weight=weights)
         return self
 
     def predict(self, X: Floats) -> Floats:
         """Return the sum of both."""
-        return np.asarray(self._linear(X) + self.forest_(X)[:, 0])
+        return np.asarray(self._linear(X) + self.forest_.predict(X))
 
     def _linear(self, X: Floats) -> Floats:
         scores = (X - self.mean_) / self.unit_ @ self.coefficients_ + self.intercept_
