@@ -375,7 +375,7 @@ class Learner:
         Parameters
         ----------
         values
-            What the fit had as its `values`.
+            What the fit had as its `values`. Where fewer labels came this time, it is fitted to all of them.
         """
         with self._operation:
             self.state.refit(values)

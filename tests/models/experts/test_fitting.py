@@ -140,6 +140,28 @@ def test_a_log_of_what_was_installed_when_gives_the_same_learner_again(model, de
     assert_same(again, learner)
 
 
+def test_a_log_of_labels_some_of_which_are_gone_gives_fits_to_the_others():
+    learner, X = waiting(Refit(LinearRegression()))
+    learner.refit(learner.due_fit().values | {"labels": 60})
+    other, _ = waiting(Refit(LinearRegression()))
+    catch_up(other)
+    np.testing.assert_array_equal(learner.predict(X), other.predict(X))
+    assert learner.state.board.fitted["slow"] == 50
+
+
+def test_a_new_class_after_what_a_log_says():
+    X, y = table()
+    names = np.where(y > 0, "a", "b").tolist()
+    learner, again = (started(Experts(classes=["a", "b"])) for _ in range(2))
+    for one in (learner, again):
+        one.learn(X[:30], names[:30])
+    while fitting := learner.due_fit():
+        learner.install_fit(fitting.run())
+        again.refit(fitting.values)
+    learner, again = (with_classes(one, ("a", "b", "c")) for one in (learner, again))
+    np.testing.assert_array_equal(again.predict_proba(X), learner.predict_proba(X))
+
+
 def widen(learner):
     learner.widen(WIDENED)
 
@@ -345,8 +367,8 @@ def test_models_without_experts_have_nothing_to_fit():
     ("values", "message"),
     [
         ({"speed": "fast"}, "speed of a fit must be 'quick' or 'slow', got 'fast'"),
-        ({"labels": 51}, "labels of a fit must be an integer from 30 to 50"),
-        ({"labels": 29}, "labels of a fit must be an integer from 30 to 50"),
+        ({"labels": 29}, "labels of a fit must be an integer of at least 30, got 29"),
+        ({"labels": None}, "labels of a fit must be an integer of at least 30, got None"),
         ({"units": [[0.0], [1.0]]}, "the units of a fit must be of 4 columns, got shape (2, 1)"),
         ({"units": [[0.0] * 4] * 3}, "units of a saved state must be of shape (2, 4), got (3, 4)"),
         ({"units": "none"}, "the units of a fit must be a numeric array"),

@@ -150,9 +150,8 @@ class Board:
         check_shapes({"units": units}, {"units": (2, "d")}, d=dim)
         if speed not in self.fitted:
             raise invalid("speed", "a fit", " or ".join(map(repr, self.fitted)), repr(speed))
-        fewest, most = self.fitted[speed], len(self._labelled)
-        if not (is_whole(count) and fewest <= count <= most):
-            raise invalid("labels", "a fit", f"an integer from {fewest} to {most}", repr(count))
+        if not (is_whole(count) and count >= self.fitted[speed]):
+            raise invalid("labels", "a fit", f"an integer of at least {self.fitted[speed]}", repr(count))
         return self.fit_to(speed, count, Units(*units))
 
     def _count_as_fitted(self, fitting: Fitting) -> None:
