@@ -18,6 +18,7 @@ class TooManyRequestsError(RefusalError):
     """More requests than are taken in a second."""
 
     status = 429
+    wait = 1
 
 
 @dataclass

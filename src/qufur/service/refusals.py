@@ -6,9 +6,18 @@ from typing import ClassVar
 
 
 class RefusalError(Exception):
-    """A request that is refused, in one sentence."""
+    """A request that is refused, in one sentence.
+
+    Attributes
+    ----------
+    status
+        That of HTTP.
+    wait
+        Seconds after which the same request may be taken; None if it never will be.
+    """
 
     status: ClassVar[int] = 400
+    wait: int | None = None
 
 
 class NotFoundError(RefusalError):
@@ -33,3 +42,4 @@ class UnavailableError(RefusalError):
     """The store cannot be written now; the same request may be sent again."""
 
     status = 503
+    wait = 1

@@ -59,7 +59,8 @@ async def _response(answer: Answer, request: Request, arguments: tuple[Any, ...]
 def refusal(error: Exception) -> Response:
     """Return what is said when something is refused; what is nobody's fault but ours goes on."""
     if isinstance(error, RefusalError):
-        return complaint(error.status, str(error))
+        headers = None if error.wait is None else {"Retry-After": str(error.wait)}
+        return complaint(error.status, str(error), headers)
     if isinstance(error, InvalidError):
         return complaint(422, str(error))
     raise error

@@ -60,7 +60,7 @@ _lease: Any = decoder(LeaseRequest)
 _release: Any = decoder(Release)
 
 
-@router.put("/examples/{id}/label", **route(OBJECT, OneLabel))
+@router.put("/examples/{id:path}/label", **route(OBJECT, OneLabel))
 async def tell(request: Request, stream: str, id: str) -> Response:
     """Give a label that was asked for; `?replace=true` takes another one for a row that has one."""
     found: OneLabel = _label(await body_of(request))
@@ -96,7 +96,7 @@ async def _tell(request: Request, stream: str, labels: list[Label]) -> dict[str,
     return new
 
 
-@router.delete("/examples/{id}/label", **route(OBJECT))
+@router.delete("/examples/{id:path}/label", **route(OBJECT))
 async def untell(request: Request, stream: str, id: str) -> Response:
     """Take a label back; the row waits for one again, and costs nothing more."""
     key = key_of(request, Scope.label, stream)
@@ -105,7 +105,7 @@ async def untell(request: Request, stream: str, id: str) -> Response:
     return reply({"id": id})
 
 
-@router.post("/examples/{id}/decline", **route(OBJECT))
+@router.post("/examples/{id:path}/decline", **route(OBJECT))
 async def decline(request: Request, stream: str, id: str) -> Response:
     """Say that a label will never come: it costs nothing."""
     key = key_of(request, Scope.label, stream)
