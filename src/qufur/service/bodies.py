@@ -14,8 +14,8 @@ from qufur.arrays import Floats
 from qufur.errors import invalid
 from qufur.models.base import Id
 
-ROWS, NUMBERS = 5000, 2**20
-"""Examples, and numbers in them, that are sent at once."""
+ROWS, CELLS = 5000, 2**19
+"""Examples, and cells of them, that are sent at once."""
 NPY = {"Content-Type": "application/x-npy"}
 Record = Mapping[str, Any]
 
@@ -39,10 +39,12 @@ def _cell(cell: Any) -> Any:
 
 
 def rows_of(X: Any) -> Any:
-    """Return inputs as they are sent: records, or a matrix in the precision that it has."""
+    """Return one input or several as they are sent: records, or a matrix in the precision that it has."""
+    if isinstance(X, Mapping):
+        return [X]
     if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
         return X
-    rows = np.asarray(X)
+    rows = np.atleast_2d(np.asarray(X))
     if rows.ndim != 2 or rows.dtype.kind not in "biuf":
         received = f"{rows.dtype} of shape {rows.shape}"
         raise invalid("X", "Client", "a matrix of numbers, or records, one for each input", received)
@@ -58,5 +60,5 @@ def npy(rows: Floats) -> bytes:
 
 def parts(rows: Any) -> Iterator[slice]:
     """Yield which rows are sent at once."""
-    size = ROWS if not isinstance(rows, np.ndarray) else max(1, min(ROWS, NUMBERS // max(1, rows.shape[1])))
+    size = max(1, min(ROWS, CELLS // max(1, len(rows[0])))) if len(rows) else ROWS
     return (slice(start, start + size) for start in range(0, len(rows), size))

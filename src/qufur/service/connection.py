@@ -47,9 +47,9 @@ class Connection:
     def __init__(self, url: str, key: str | None, timeout: float, patience: float) -> None:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         try:
-            self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise invalid("url or key", "Client", "those of a service", str(error)) from None
+            self._http = httpx.Client(base_url=_checked(url), headers=headers, timeout=timeout)
+        except UnicodeError:
+            raise invalid("key", "Client", "one that `qufur key add` printed", "another") from None
         self._patience = patience
 
     def close(self) -> None:
@@ -83,12 +83,21 @@ class Connection:
             return None, error
 
 
+def _checked(url: str) -> httpx.URL:
+    try:
+        found = httpx.URL(url)
+        sound = found.scheme in ("http", "https") and bool(found.host)
+    except httpx.InvalidURL:
+        sound = False
+    if not sound:
+        raise invalid("url", "Client", "such as http://127.0.0.1:8000", repr(url))
+    return found
+
+
 def _may_pass(answer: httpx.Response | None, error: httpx.TransportError | None, repeatable: bool) -> bool:
     """Return whether the same request may have more luck later, and does no harm."""
     if answer is not None:
         return answer.status_code == BUSY or (repeatable and answer.status_code == DOWN)
-    if isinstance(error, httpx.UnsupportedProtocol):
-        return False
     return repeatable or isinstance(error, NOT_SENT)
 
 
