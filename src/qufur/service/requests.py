@@ -52,11 +52,11 @@ async def body_of(request: Request) -> bytes:
     if stated is not None and stated.isdecimal():
         limits.check_body(int(stated))
         return await request.body()
-    parts = []
+    body = bytearray()
     async for part in request.stream():
-        parts.append(part)
-        limits.check_body(sum(map(len, parts)))
-    return b"".join(parts)
+        body += part
+        limits.check_body(len(body))
+    return bytes(body)
 
 
 def decoder(kind: type[Body] | Any) -> Callable[[bytes], Body]:

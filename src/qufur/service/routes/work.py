@@ -120,13 +120,13 @@ async def queue(request: Request, stream: str) -> Response:
     """List the rows that wait, the oldest first."""
     key_of(request, Scope.label, stream)
     limit = number(request, "limit", 50, 10_000)
-    leases = leases_of(request, stream)
 
     def do(service: Service) -> tuple[list[str], dict[str, int]]:
         found = service.stream(stream)
         return found.waiting, dict(found.asked_at)
 
     waiting, asked_at = await perform(request, do)
+    leases = leases_of(request, stream)
     now = time.time()
     rows = [
         {"id": id, "asked_at": asked_at.get(id, 0) / 1e6, "leased_to": leases.holder(id)}
@@ -153,6 +153,7 @@ async def lease(request: Request, stream: str) -> Response:
         raise invalid("count", "the request", f"from 1 to {MOST_LEASED}", wanted.count)
     if not 0 < wanted.minutes <= 24 * 60:
         raise invalid("minutes", "the request", "above 0 and at most 1440", wanted.minutes)
+    await description_of(request, stream)
     leases = leases_of(request, stream)
 
     def do(service: Service) -> tuple[list[dict[str, Any]], int]:
@@ -169,6 +170,7 @@ async def release(request: Request, stream: str) -> Response:
     """Give rows back; they come last for this person from now on."""
     key_of(request, Scope.label, stream)
     given: Release = _release(await body_of(request))
+    check_text("person", given.person)
     await description_of(request, stream)
     leases_of(request, stream).release(given.person, [as_id(id) for id in given.ids[:MOST_LEASED]])
     return reply({"released": len(given.ids[:MOST_LEASED])})
