@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -12,12 +13,12 @@ class RefusalError(Exception):
     ----------
     status
         That of HTTP.
-    wait
-        Seconds after which the same request may be taken; None if it never will be.
+    headers
+        What is sent beside the sentence.
     """
 
     status: ClassVar[int] = 400
-    wait: int | None = None
+    headers: ClassVar[Mapping[str, str]] = {}
 
 
 class NotFoundError(RefusalError):
@@ -42,4 +43,4 @@ class UnavailableError(RefusalError):
     """The store cannot be written now; the same request may be sent again."""
 
     status = 503
-    wait = 1
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
-from qufur.service.access import Scope
+from qufur.service.access import Key, Scope
 from qufur.service.description import check_text
 from qufur.service.documented import route
 from qufur.service.examples import Label, as_id, read_label, shown_label
@@ -63,22 +63,23 @@ _release: Any = decoder(Release)
 @router.put("/examples/{id:path}/label", **route(OBJECT, OneLabel))
 async def tell(request: Request, stream: str, id: str) -> Response:
     """Give a label that was asked for; `?replace=true` takes another one for a row that has one."""
+    key = key_of(request, Scope.label, stream)
     found: OneLabel = _label(await body_of(request))
-    new = await _tell(request, stream, [Label(id, found.label)])
+    new = await _tell(request, stream, [Label(id, found.label)], key)
     return reply({"id": id, "label": found.label, "new": new[id]})
 
 
 @router.post("/labels", **route(OBJECT, list[Label]))
 async def tell_many(request: Request, stream: str) -> Response:
     """Give several labels: all of them are learned, or none."""
+    key = key_of(request, Scope.label, stream)
     labels: list[Label] = _labels(await body_of(request))
     request.app.state.limits.check_batch(len(labels))
-    new = await _tell(request, stream, labels)
+    new = await _tell(request, stream, labels, key)
     return reply({"new": sum(new.values()), "known": len(new) - sum(new.values())})
 
 
-async def _tell(request: Request, stream: str, labels: list[Label]) -> dict[str, bool]:
-    key = key_of(request, Scope.label, stream)
+async def _tell(request: Request, stream: str, labels: list[Label], key: Key) -> dict[str, bool]:
     replace, accept = flag(request, "replace"), flag(request, "accept_outliers")
     description = await description_of(request, stream)
     found: dict[str, float] = {}
