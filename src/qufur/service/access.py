@@ -7,9 +7,9 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from sqlalchemy import insert, select, update
 
@@ -36,6 +36,7 @@ class UnauthorizedError(RefusalError):
     """No key, or one that is not known."""
 
     status = 401
+    headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
 
 
 class ForbiddenError(RefusalError):

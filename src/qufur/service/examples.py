@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from qufur.arrays import LARGEST, Floats
+from qufur.arrays import LARGEST, LARGEST_COUNT, Floats
 from qufur.errors import invalid
 from qufur.service.description import Description, check_text
 from qufur.service.events import encode
 from qufur.tables import Batch
 
 Cell = float | int | str | bool | None
+LONGEST = 10_000
+"""Characters of a cell."""
 
 
 class Example(msgspec.Struct):
@@ -129,25 +131,30 @@ def _record(stream: Description, example: Example | Lesson | Question, id: str) 
     columns, record = stream.columns or {}, example.record
     if record is None or example.x is not None:
         raise invalid("record", f"example {id!r}", "an object with the stream's columns", "a list of numbers")
-    for name, cell in record.items():
+    for name in record:
         if name not in columns:
             raise invalid(
                 "record", f"example {id!r}", "of the stream's columns", f"a column {ascii(name)[:80]}"
             )
-        _check_cell(name, columns[name], cell, id)
-    return record
+    return {name: _cell(name, columns[name], cell, id) for name, cell in record.items()}
 
 
-def _check_cell(name: str, kind: str, cell: Cell, id: str) -> None:
-    if cell is None or (kind == "category" and isinstance(cell, str) and len(cell) <= 10_000):
-        return
-    number = isinstance(cell, int | float) and not isinstance(cell, bool) and abs(cell) < LARGEST
-    if kind == "number" and not number:
-        allowed = f"a number below {LARGEST:g} in size, or null"
-        raise invalid(f"column {name!r}", f"example {id!r}", allowed, ascii(cell)[:80])
-    if kind == "category" and not (number or isinstance(cell, bool)):
-        allowed = "a text of at most 10000 characters, a number, or null"
-        raise invalid(f"column {name!r}", f"example {id!r}", allowed, "another")
+def _cell(name: str, kind: str, cell: Cell, id: str) -> Cell:
+    """Return a cell as it is stored: 1 and 1.0 are the same number, and true is the category 'true'."""
+    category = kind == "category"
+    if cell is None or (category and isinstance(cell, str) and len(cell) <= LONGEST):
+        return cell
+    if category and isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        if category and abs(cell) < LARGEST_COUNT:
+            return cell
+        if not category and abs(cell) < LARGEST:
+            return float(cell)
+    allowed = f"a number below {LARGEST:g} in size, or null"
+    if category:
+        allowed = f"a text of at most {LONGEST} characters, a number below 2⁶³, or null"
+    raise invalid(f"column {name!r}", f"example {id!r}", allowed, ascii(cell)[:80])
 
 
 def read_label(stream: Description, label: float | str, id: str) -> float:

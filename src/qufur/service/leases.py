@@ -49,9 +49,9 @@ class Leases:
         for id in ids:
             if id in self._leases and self._leases[id].person == person:
                 del self._leases[id]
-            skipped = self._skipped.setdefault(person, {})
-            skipped.pop(id, None)
-            skipped[id] = None
+                skipped = self._skipped.setdefault(person, {})
+                skipped.pop(id, None)
+                skipped[id] = None
 
     def close(self, ids: Sequence[str]) -> None:
         """Let go of rows that no longer wait."""

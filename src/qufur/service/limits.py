@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from qufur.service.refusals import RefusalError
 
@@ -18,6 +20,7 @@ class TooManyRequestsError(RefusalError):
     """More requests than are taken in a second."""
 
     status = 429
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
 @dataclass

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
 class RefusalError(Exception):
-    """A request that is refused, in one sentence."""
+    """A request that is refused, in one sentence.
+
+    Attributes
+    ----------
+    status
+        That of HTTP.
+    headers
+        What is sent beside the sentence.
+    """
 
     status: ClassVar[int] = 400
+    headers: ClassVar[Mapping[str, str]] = {}
 
 
 class NotFoundError(RefusalError):
@@ -33,3 +43,4 @@ class UnavailableError(RefusalError):
     """The store cannot be written now; the same request may be sent again."""
 
     status = 503
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}

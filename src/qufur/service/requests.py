@@ -38,11 +38,16 @@ def key_of(request: Request, scope: Scope, stream: str | None = None) -> Key:
 def known_key(request: Request) -> Key:
     """Return the key that a request came with."""
     header = request.headers.get("authorization")
-    given = request.cookies.get("qufur_key") if header is None else header.removeprefix("Bearer ").strip()
+    given = request.cookies.get("qufur_key") if header is None else _bearer(header)
     key: Key = request.app.state.keys.find(given)
     limits: Limits = request.app.state.limits
     limits.check_rate(key.id)
     return key
+
+
+def _bearer(header: str) -> str:
+    scheme, _, given = header.partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
 
 
 async def body_of(request: Request) -> bytes:
@@ -52,11 +57,11 @@ async def body_of(request: Request) -> bytes:
     if stated is not None and stated.isdecimal():
         limits.check_body(int(stated))
         return await request.body()
-    parts = []
+    body = bytearray()
     async for part in request.stream():
-        parts.append(part)
-        limits.check_body(sum(map(len, parts)))
-    return b"".join(parts)
+        body += part
+        limits.check_body(len(body))
+    return bytes(body)
 
 
 def decoder(kind: type[Body] | Any) -> Callable[[bytes], Body]:

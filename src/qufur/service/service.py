@@ -10,7 +10,7 @@ import numpy as np
 from qufur.errors import invalid
 from qufur.service.decided import Decided, Said
 from qufur.service.description import Description
-from qufur.service.events import Payload, decode
+from qufur.service.events import Kind, Payload, decode
 from qufur.service.examples import Rows, shown_label
 from qufur.service.loading import load
 from qufur.service.refusals import ConflictError, GoneError, NotFoundError
@@ -144,7 +144,7 @@ class Service:
             if id in stream.reopened:
                 return
             raise self._unwanted(stream, id, "has no label")
-        if np.isnan(stream.book.told[id].probability) and not self.store.find(stream.number, [id]):
+        if np.isnan(stream.book.told[id].probability) and not self._was_asked(stream, id):
             raise ConflictError(f"Example {id!r} came with its label.")
         with self._cadence.work(stream):
             stream.untell(id, actor)
@@ -197,7 +197,17 @@ class Service:
         if seq is None:
             raise NotFoundError(f"There is no example {ascii(id)[:80]}.")
         payload = self.store.event(stream.number, seq).opened()
-        return next(part[1] for part in payload.rows() if part is not None and part[0] == id)
+        for part in payload.rows():
+            if part is not None and part[0] == id:
+                return part[1]
+        raise GoneError(f"Example {ascii(id)[:80]} was erased.")
+
+    def _was_asked(self, stream: Stream, id: str) -> bool:
+        """Return whether an example came without its label."""
+        if (stream.number, id) in self._answered:
+            return True
+        seq = self.store.find(stream.number, [id]).get(id)
+        return seq is not None and self.store.event(stream.number, seq).kind == Kind.asked.value
 
     def _unwanted(self, stream: Stream, id: str, what: str = "was not asked for") -> Exception:
         if stream.book.asked.known([id]).any():

@@ -59,7 +59,7 @@ async def _response(answer: Answer, request: Request, arguments: tuple[Any, ...]
 def refusal(error: Exception) -> Response:
     """Return what is said when something is refused; what is nobody's fault but ours goes on."""
     if isinstance(error, RefusalError):
-        return complaint(error.status, str(error))
+        return complaint(error.status, str(error), error.headers)
     if isinstance(error, InvalidError):
         return complaint(422, str(error))
     raise error

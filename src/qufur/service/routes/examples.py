@@ -19,7 +19,6 @@ from qufur.service.examples import (
     Example,
     Lesson,
     Question,
-    Rows,
     as_id,
     batch_of,
     check_numbers,
@@ -46,13 +45,16 @@ _lessons: Any = decoder(list[Lesson])
 async def ask(request: Request, stream: str) -> Response:
     """Predict on examples and say which labels are wanted; one object in, one out, or a list.
 
-    As `application/x-npy`, a matrix of numbers, with the id of the first row in `X-First-Id`, a number.
+    As `application/x-npy`, a matrix of numbers, with the id of the first row in `X-First-Id`, a number; what
+    `X-Id-Prefix` says stands before it.
     """
     key = key_of(request, Scope.ingest, stream)
     body = await body_of(request)
     description = await description_of(request, stream)
     if request.headers.get("content-type") == NPY:
-        rows, single = _matrix(request, description, body), False
+        X = _matrix(request, description, body)
+        ids = _consecutive(request, len(X))
+        rows, single = numbered(ids, check_numbers(X, ids)), False
     else:
         found = _examples(body)
         single = not isinstance(found, list)
@@ -65,22 +67,29 @@ async def ask(request: Request, stream: str) -> Response:
     return reply(said[0] if single else said)
 
 
-@router.post("/predict", **route({"type": "object"}, Question | list[Question]))
+@router.post("/predict", **route({"type": "object"}, Question | list[Question], more=BINARY))
 async def predict(request: Request, stream: str) -> Response:
     """Predict without asking: nothing is kept."""
     key_of(request, Scope.read, stream)
-    found = _questions(await body_of(request))
+    body = await body_of(request)
     description = await description_of(request, stream)
-    single = not isinstance(found, list)
-    questions = [found] if single else found
-    request.app.state.limits.check_batch(len(questions))
-    X = read_numbers(description, questions) if description.dim is not None else None
-    records = read_records(description, questions) if X is None else []
+    X, records, single = None, [], False
+    if request.headers.get("content-type") == NPY:
+        X = check_numbers(_matrix(request, description, body))
+    else:
+        found = _questions(body)
+        single = not isinstance(found, list)
+        questions = [found] if single else found
+        request.app.state.limits.check_batch(len(questions))
+        if description.dim is None:
+            records = read_records(description, questions)
+        else:
+            X = read_numbers(description, questions)
 
     def do(service: Service) -> list[dict[str, Any]]:
         return _predicted(service, stream, X, records)
 
-    said = await perform(request, do) if questions else []
+    said = await perform(request, do) if records or (X is not None and len(X)) else []
     return reply(said[0] if single else said)
 
 
@@ -99,8 +108,8 @@ async def learn(request: Request, stream: str) -> Response:
     return reply({"new": new, "known": len(rows) - new})
 
 
-def _matrix(request: Request, description: Description, body: bytes) -> Rows:
-    """Return the rows of a matrix in NumPy's format, without anything that can run code."""
+def _matrix(request: Request, description: Description, body: bytes) -> Floats:
+    """Return a matrix in NumPy's format, without anything that can run code."""
     if description.dim is None:
         raise invalid("the body", "the request", "JSON, as the stream has columns", NPY)
     try:
@@ -113,14 +122,19 @@ def _matrix(request: Request, description: Description, body: bytes) -> Rows:
     if X.ndim != 2 or X.shape[1] != description.dim:
         raise invalid("the array", "the request", f"of shape (n, {description.dim})", X.shape)
     request.app.state.limits.check_batch(len(X))
-    first = request.headers.get("x-first-id", "")
+    return np.ascontiguousarray(X, dtype="<f8")
+
+
+def _consecutive(request: Request, count: int) -> list[str]:
+    """Return the ids of the rows of a matrix."""
+    first, prefix = request.headers.get("x-first-id", ""), request.headers.get("x-id-prefix", "")
     if not (first.isascii() and first.isdecimal() and len(first) < 19):
         raise invalid(
             "X-First-Id", "the request", "a whole number, the id of the first row", ascii(first)[:80]
         )
-    ids = [as_id(int(first) + place) for place in range(len(X))]
-    rows: Floats = check_numbers(np.ascontiguousarray(X, dtype="<f8"), ids)
-    return numbered(ids, rows)
+    if not prefix.isascii():  # HTTP does not say what other letters are
+        raise invalid("X-Id-Prefix", "the request", "ASCII", ascii(prefix)[:80])
+    return [as_id(f"{prefix}{number}") for number in range(int(first), int(first) + count)]
 
 
 def _predicted(service: Service, name: str, X: Floats | None, records: Any) -> list[dict[str, Any]]:

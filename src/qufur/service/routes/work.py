@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
-from qufur.service.access import Scope
+from qufur.service.access import Key, Scope
 from qufur.service.description import check_text
 from qufur.service.documented import route
 from qufur.service.examples import Label, as_id, read_label, shown_label
@@ -60,25 +60,26 @@ _lease: Any = decoder(LeaseRequest)
 _release: Any = decoder(Release)
 
 
-@router.put("/examples/{id}/label", **route(OBJECT, OneLabel))
+@router.put("/examples/{id:path}/label", **route(OBJECT, OneLabel))
 async def tell(request: Request, stream: str, id: str) -> Response:
     """Give a label that was asked for; `?replace=true` takes another one for a row that has one."""
+    key = key_of(request, Scope.label, stream)
     found: OneLabel = _label(await body_of(request))
-    new = await _tell(request, stream, [Label(id, found.label)])
+    new = await _tell(request, stream, [Label(id, found.label)], key)
     return reply({"id": id, "label": found.label, "new": new[id]})
 
 
 @router.post("/labels", **route(OBJECT, list[Label]))
 async def tell_many(request: Request, stream: str) -> Response:
     """Give several labels: all of them are learned, or none."""
+    key = key_of(request, Scope.label, stream)
     labels: list[Label] = _labels(await body_of(request))
     request.app.state.limits.check_batch(len(labels))
-    new = await _tell(request, stream, labels)
+    new = await _tell(request, stream, labels, key)
     return reply({"new": sum(new.values()), "known": len(new) - sum(new.values())})
 
 
-async def _tell(request: Request, stream: str, labels: list[Label]) -> dict[str, bool]:
-    key = key_of(request, Scope.label, stream)
+async def _tell(request: Request, stream: str, labels: list[Label], key: Key) -> dict[str, bool]:
     replace, accept = flag(request, "replace"), flag(request, "accept_outliers")
     description = await description_of(request, stream)
     found: dict[str, float] = {}
@@ -96,7 +97,7 @@ async def _tell(request: Request, stream: str, labels: list[Label]) -> dict[str,
     return new
 
 
-@router.delete("/examples/{id}/label", **route(OBJECT))
+@router.delete("/examples/{id:path}/label", **route(OBJECT))
 async def untell(request: Request, stream: str, id: str) -> Response:
     """Take a label back; the row waits for one again, and costs nothing more."""
     key = key_of(request, Scope.label, stream)
@@ -105,7 +106,7 @@ async def untell(request: Request, stream: str, id: str) -> Response:
     return reply({"id": id})
 
 
-@router.post("/examples/{id}/decline", **route(OBJECT))
+@router.post("/examples/{id:path}/decline", **route(OBJECT))
 async def decline(request: Request, stream: str, id: str) -> Response:
     """Say that a label will never come: it costs nothing."""
     key = key_of(request, Scope.label, stream)
@@ -120,13 +121,13 @@ async def queue(request: Request, stream: str) -> Response:
     """List the rows that wait, the oldest first."""
     key_of(request, Scope.label, stream)
     limit = number(request, "limit", 50, 10_000)
-    leases = leases_of(request, stream)
 
     def do(service: Service) -> tuple[list[str], dict[str, int]]:
         found = service.stream(stream)
         return found.waiting, dict(found.asked_at)
 
     waiting, asked_at = await perform(request, do)
+    leases = leases_of(request, stream)
     now = time.time()
     rows = [
         {"id": id, "asked_at": asked_at.get(id, 0) / 1e6, "leased_to": leases.holder(id)}
@@ -153,6 +154,7 @@ async def lease(request: Request, stream: str) -> Response:
         raise invalid("count", "the request", f"from 1 to {MOST_LEASED}", wanted.count)
     if not 0 < wanted.minutes <= 24 * 60:
         raise invalid("minutes", "the request", "above 0 and at most 1440", wanted.minutes)
+    await description_of(request, stream)
     leases = leases_of(request, stream)
 
     def do(service: Service) -> tuple[list[dict[str, Any]], int]:
@@ -169,6 +171,7 @@ async def release(request: Request, stream: str) -> Response:
     """Give rows back; they come last for this person from now on."""
     key_of(request, Scope.label, stream)
     given: Release = _release(await body_of(request))
+    check_text("person", given.person)
     await description_of(request, stream)
     leases_of(request, stream).release(given.person, [as_id(id) for id in given.ids[:MOST_LEASED]])
     return reply({"released": len(given.ids[:MOST_LEASED])})

@@ -1,0 +1,75 @@
+"""A service in a thread, and streams that are new."""
+
+import itertools
+from dataclasses import dataclass, field
+
+import httpx
+import pytest
+
+from qufur.service.app import create_app
+from qufur.service.background import serving
+from qufur.service.limits import Limits
+from qufur.service.store import Store
+
+RIDGE = {"dim": 2, "model": "ridge", "label_range": [-1, 1], "budget": "100%"}
+"""A stream that costs little to have, and asks for every label at first."""
+numbers = itertools.count(1)
+
+
+@dataclass
+class Server:
+    """A service that runs, and what tests look at behind its back."""
+
+    url: str
+    store: Store
+    app: object
+    http: httpx.Client = field(repr=False)
+
+    def stream(self, **description):
+        """Create a stream of a name of its own, by default a small one of numbers, and return the name."""
+        name = f"stream-{next(numbers)}"
+        body = {"name": name, **({} if {"dim", "columns"} & set(description) else RIDGE), **description}
+        answer = self.http.post("/v1/streams", json=body)
+        assert answer.status_code == 201, answer.text
+        return name
+
+    def digest(self, name):
+        """Return the digest of a stream, with the number of its events."""
+        state = self.http.get(f"/v1/streams/{name}", params={"digest": "true"}).json()
+        return state["digest"], state["events"]
+
+
+def opened(folder, name="labels.db", **options):
+    """Return a store in a folder."""
+    return Store(f"sqlite:///{folder / name}", **options)
+
+
+class running:
+    """Runs a service over a store for a while."""
+
+    def __init__(self, store, limits=None, **headers):
+        self.store, self.app = store, create_app(store, limits)
+        self._headers, self._serving = headers, serving(self.app)
+
+    def __enter__(self):
+        url = self._serving.__enter__()
+        self._http = httpx.Client(base_url=url, headers=self._headers, trust_env=False)
+        return Server(url, self.store, self.app, self._http)
+
+    def __exit__(self, *error):
+        self._http.close()
+        self._serving.__exit__(*error)
+        self.store.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A service without keys, for the tests of a file."""
+    with running(opened(tmp_path_factory.mktemp("store")), Limits(body=2**20, batch=1000)) as found:
+        yield found
+
+
+@pytest.fixture
+def stream(server):
+    """What creates a stream of its own name."""
+    return server.stream

@@ -1,0 +1,284 @@
+"""The client: what a learner does, over HTTP, and again where an answer was lost."""
+
+import contextlib
+
+import httpx
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+
+from qufur import Experts, Learner, Paced, Ridge, Steady
+from qufur.errors import InvalidError
+from qufur.service import Client, connection
+from qufur.service.connection import RefusedError
+
+FIELDS = "prediction", "uncertainty", "probability", "query"
+
+
+@pytest.fixture
+def client(server):
+    with Client(server.url, patience=5) as found:
+        yield found
+
+
+@pytest.fixture
+def learner(client, stream):
+    """A client of a small stream that asks for every label."""
+    return client.stream(stream(rule="uniform"))
+
+
+def loop(learner, X, y):
+    """Do what the first page of the manual does; return every answer."""
+    answers = []
+    for x, label in zip(X, y, strict=True):
+        answer = learner.ask(x)
+        if answer.query:
+            learner.tell(answer.id, label)
+        answers.append(answer)
+    return answers
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_the_loop_of_the_manual_works_by_changing_one_line(client):
+    X, y = (part[:60] for part in load_diabetes(return_X_y=True, scaled=False))
+    learner = Learner(Experts(), Steady(budget=9, horizon=len(X)))
+    here = loop(learner, X, y)
+    learner = client.create("diabetes", dim=10, budget=9, horizon=len(X))
+    there = loop(learner, X, y)
+    assert [[getattr(one, name) for name in FIELDS] for one in there] == [
+        pytest.approx([getattr(one, name) for name in FIELDS], rel=1e-9) for one in here
+    ]
+    assert [one.why for one in there] == [one.why for one in here]
+    assert (learner.spent, learner.left, learner.outstanding) == (9, 0, ())
+
+
+@pytest.mark.parametrize("kind", [float, np.float32])
+def test_a_batch_is_answered_as_by_a_learner(client, kind):
+    X = np.random.default_rng(1).normal(size=(200, 3)).astype(kind)
+    here = Learner(Ridge(3, intercept=True, label_range=(-1, 1)), Paced(20, 200)).ask_many(X)
+    description = {"dim": 3, "budget": 20, "horizon": 200, "model": "ridge", "label_range": [-1, 1]}
+    there = client.create(f"batch-{kind.__name__}", **description)
+    found = there.ask_many(X)
+    for name in FIELDS:
+        np.testing.assert_allclose(getattr(found, name), getattr(here, name), rtol=1e-9)
+    assert len(set(found.id)) == len(found) == 200
+    there.tell_many(there.outstanding, np.zeros(len(there.outstanding)))
+    assert there.state["told"] == there.spent == here.query.sum()
+
+
+def test_a_large_batch_goes_in_several_requests(learner, monkeypatch):
+    monkeypatch.setattr("qufur.service.bodies.CELLS", 20)
+    X = np.random.default_rng(1).normal(size=(25, 2))
+    assert learner.ask_many(X).query.all()
+    assert learner.state["events"] == 1 + 3
+    assert learner.ask_many(X, ids=range(25)).id == [str(number) for number in range(25)]
+    assert learner.predict(X).shape == learner.uncertainty(X).shape == (25,)
+
+
+def test_everything_else_that_a_learner_does(learner):
+    assert learner.predict([1.0, 0.0]).tolist() == [0.0]
+    learner.learn([[1.0, 0.0], [0.0, 1.0]], [0.5, -0.5])
+    learner.learn([[1.0, 1.0]], 0.0, ids=["free"])
+    learner.ask([0.5, 0.5], id="a/b?c#d")
+    learner.ask([0.5, 0.5], id=np.int64(7))
+    assert learner.outstanding == ("a/b?c#d", "7")
+    learner.retract("a/b?c#d")
+    learner.tell(7, 0.25)
+    learner.tell(7, 0.75, replace=True)
+    assert (learner.spent, learner.outstanding, learner.state["told"]) == (1, (), 4)
+    assert learner.report()["spent"]
+    assert learner.predict(np.eye(2))[0] > learner.predict(np.eye(2))[1]
+    assert learner.name in learner.streams()
+
+
+def test_a_budget_grows(client):
+    learner = client.create("grows", dim=1, model="ridge", label_range=[0, 1], budget=1, horizon=9)
+    learner.add_budget(2)
+    assert learner.left == 3
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_records_and_classes(client):
+    learner = client.create(
+        "sky", columns={"temp": "number", "sky": "category"}, classes=["rain", "none"], budget="100%"
+    )
+    records = [{"temp": np.float64(3.5), "sky": "grey"}, {"temp": np.nan, "sky": "blue"}, {}]
+    answers = learner.ask_many(records)
+    assert set(answers.prediction) <= {"rain", "none"}
+    assert answers.rows[0].interval is None
+    learner.tell_many(answers.id, ["rain", "none", "none"])
+    learner.learn(records, ["rain", "none", "none"])
+    assert set(learner.predict(records)) <= {"rain", "none"}
+    assert learner.ask(records[0]).prediction in {"rain", "none"}
+    assert learner.state["told"] == 6
+
+
+class Clock:
+    """A clock that moves when somebody sleeps."""
+
+    def __init__(self):
+        self.now, self.sleeps = 0.0, []
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        self.sleeps.append(seconds)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = Clock()
+    monkeypatch.setattr(connection, "time", found)
+    return found
+
+
+@contextlib.contextmanager
+def through(learner, handle):
+    """Let the requests of a client go through a function, which may hand them on to the service."""
+    real = learner._connection._http
+    with httpx.Client(trust_env=False) as forward:
+        transport = httpx.MockTransport(lambda request: handle(request, forward))
+        learner._connection._http = httpx.Client(base_url=real.base_url, transport=transport)
+        try:
+            yield
+        finally:
+            learner._connection._http = real
+
+
+def losing_the_first_answer():
+    """Return a function that loses the answer to the first request, which the service has acted on."""
+    lost = []
+
+    def handle(request, forward):
+        answer = forward.request(
+            request.method, request.url, content=request.content, headers=request.headers
+        )
+        if not lost:
+            lost.append(answer)
+            raise httpx.ReadError("lost")
+        return httpx.Response(answer.status_code, content=answer.content)
+
+    return handle
+
+
+CALLS = {
+    "ask": lambda learner: learner.ask([1.0, 0.0]),
+    "ask_many": lambda learner: learner.ask_many([[1.0, 0.0]]),
+    "tell": lambda learner: learner.tell("known", 0.5),
+    "learn": lambda learner: learner.learn([[1.0, 0.0]], [0.5]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_happens_twice(learner, clock, call):
+    learner.ask([1.0, 1.0], id="known")
+    before = learner.state["events"]
+    with through(learner, losing_the_first_answer()):
+        call(learner)
+    assert len(clock.sleeps) == 1
+    assert learner.state["events"] == before + 1
+
+
+@pytest.mark.parametrize(
+    "call", [lambda learner: learner.retract("known"), lambda learner: learner.add_budget(1)]
+)
+def test_what_would_happen_twice_is_not_sent_again(client, stream, clock, call):
+    learner = client.stream(stream(budget=9, horizon=9, rule="uniform"))
+    learner.ask([1.0, 1.0], id="known")
+    before = learner.state["events"]
+    with through(learner, losing_the_first_answer()), pytest.raises(ConnectionError, match="lost"):
+        call(learner)
+    assert clock.sleeps == []
+    assert learner.state["events"] == before + 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_service_is_asked_again_when_it_says(learner, clock, status):
+    answers = [httpx.Response(status, headers={"Retry-After": "3"}, json={"error": "later"})]
+    good = httpx.Response(200, json={"streams": []})
+    with through(learner, lambda request, forward: answers.pop() if answers else good):
+        assert learner.streams() == []
+    assert clock.sleeps == [3.0]
+
+
+def test_patience_ends(learner, clock):
+    def refuse(request, forward):
+        raise httpx.ConnectError("nobody there")
+
+    with through(learner, refuse), pytest.raises(ConnectionError, match="nobody there"):
+        learner.ask([1.0, 0.0])
+    waits = np.array(clock.sleeps)
+    assert 4 < clock.now <= 5
+    assert waits[0] <= 0.05
+    assert waits.max() > 0.4
+
+
+def test_a_service_that_is_silent_is_a_timeout(learner, clock):
+    def wait(request, forward):
+        raise httpx.ReadTimeout("too long")
+
+    with through(learner, wait), pytest.raises(TimeoutError, match="too long"):
+        learner.ask([1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, PermissionError),
+        (403, PermissionError),
+        (404, RefusedError),
+        (409, InvalidError),
+        (422, ValueError),
+        (429, ConnectionError),
+        (500, RuntimeError),
+        (503, ConnectionError),
+    ],
+)
+def test_refusals_are_those_of_python(learner, clock, status, kind):
+    answer = httpx.Response(status, json={"error": "One sentence."})
+    with through(learner, lambda request, forward: answer), pytest.raises(kind, match=r"One sentence\."):
+        learner.ask([1.0, 0.0])
+
+
+def test_an_answer_of_something_in_between_is_one_sentence_too(learner, clock):
+    answer = httpx.Response(404, text="<html>\nnginx")
+    with through(learner, lambda request, forward: answer), pytest.raises(RefusedError) as caught:
+        learner.ask([1.0, 0.0])
+    assert (str(caught.value), caught.value.status) == ("Status 404 Not Found.", 404)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda learner: learner.ask([1.0]), "a list of 2 numbers, got 1 numbers"),
+        (lambda learner: learner.ask([np.nan, 0.0]), "not JSON compliant"),
+        (lambda learner: learner.ask_many([[np.nan, 0.0]]), "finite numbers"),
+        (lambda learner: learner.ask_many([[1.0, 0.0]], ids=["a", "b"]), "2 for 1"),
+        (lambda learner: learner.ask_many([["1", "0"]]), "a matrix of numbers"),
+        (lambda learner: learner.tell("nobody", 1.0), "no example 'nobody'"),
+        (lambda learner: learner.stream("none").ask([1.0, 0.0]), "no stream 'none'"),
+        (lambda learner: learner.create("x"), "dim of the stream"),
+        (lambda learner: learner.create("y", dim=1, seed=-1), "at least 0"),
+    ],
+)
+def test_bad_input_is_refused_as_by_a_learner(learner, call, words):
+    with pytest.raises(ValueError, match=words):
+        call(learner)
+
+
+def test_a_client_without_a_stream_says_so(client):
+    with pytest.raises(InvalidError, match="bikes"):
+        client.ask([1.0])
+
+
+@pytest.mark.parametrize("url", ["http://", "nowhere", "ftp://there", ""])
+def test_an_address_that_is_none(url):
+    with pytest.raises(InvalidError, match="such as http"):
+        Client(url)
+
+
+def test_a_key_that_is_none():
+    with pytest.raises(InvalidError, match="qufur key add"):
+        Client("http://127.0.0.1", "schlüssel €")

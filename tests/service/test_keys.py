@@ -1,0 +1,203 @@
+"""Keys: every route refuses a request without, with a wrong one, or with one that is for something else."""
+
+import pytest
+from fastapi import routing
+from tests.service.conftest import RIDGE, opened, running
+
+from qufur.errors import InvalidError
+from qufur.service.access import Keys
+
+SCOPES = "ingest", "label", "read", "admin"
+PUBLIC = {("GET", "/healthz"), ("GET", "/readyz")}
+X = {"x": [1.0, 0.5]}
+S = "/v1/streams/{stream}"
+ROUTES = {
+    ("GET", "/metrics"): ("read", None),
+    ("GET", "/v1/streams"): ("read", None),
+    ("POST", "/v1/streams"): (
+        "admin",
+        {**RIDGE, "name": "bikes", "rule": "uniform", "budget": 1000, "horizon": 1000},
+    ),
+    ("GET", S): ("read", None),
+    ("GET", f"{S}/series"): ("read", None),
+    ("GET", f"{S}/report"): ("read", None),
+    ("GET", f"{S}/model"): ("read", None),
+    ("GET", f"{S}/events"): ("read", None),
+    ("GET", f"{S}/queue"): ("label", None),
+    ("POST", f"{S}/queue/lease"): ("label", {"person": "ada"}),
+    ("POST", f"{S}/queue/release"): ("label", {"person": "ada", "ids": ["a"]}),
+    ("POST", f"{S}/examples"): ("ingest", {"id": "a", **X}),
+    ("POST", f"{S}/learn"): ("ingest", [{"id": "free", "label": 0.5, **X}]),
+    ("POST", f"{S}/predict"): ("read", X),
+    ("POST", f"{S}/labels"): ("label", [{"id": "told", "label": 0.5}]),
+    ("PUT", f"{S}/examples/{{id}}/label"): ("label", {"label": 0.5}),
+    ("DELETE", f"{S}/examples/{{id}}/label"): ("label", None),
+    ("POST", f"{S}/examples/{{id}}/decline"): ("label", None),
+    ("POST", f"{S}/budget"): ("admin", {"labels": 1}),
+}
+"""What each route is for, and a body that it takes."""
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A service with keys, and a stream of which one row is asked about and one has its label."""
+    store = opened(tmp_path_factory.mktemp("store"))
+    keys = Keys(store)
+    found = {scope: keys.add(scope, [scope]) for scope in SCOPES}
+    found |= {f"{scope} of bikes": keys.add(f"{scope} of bikes", [scope], "bikes") for scope in SCOPES}
+    found |= {f"{scope} of cars": keys.add(f"{scope} of cars", [scope], "cars") for scope in SCOPES}
+    found["revoked"] = keys.add("revoked", SCOPES)
+    keys.revoke(found["revoked"].split("_")[1])
+    with running(store) as server:
+        server.keys = found
+        admin = bearer(found["admin"])
+        server.http.post("/v1/streams", json=ROUTES["POST", "/v1/streams"][1], headers=admin)
+        rows = [{"id": id, **X} for id in ("a", "told")]
+        server.http.post("/v1/streams/bikes/examples", json=rows, headers=admin)
+        server.http.put("/v1/streams/bikes/examples/told/label", json={"label": 0.5}, headers=admin)
+        yield server
+
+
+def bearer(key):
+    return {"Authorization": f"Bearer {key}"}
+
+
+def send(server, route, headers, body=None, id="told"):
+    verb, path = route
+    path = path.format(stream="bikes", id=id)
+    return server.http.request(verb, path, json=ROUTES[route][1] if body is None else body, headers=headers)
+
+
+def events(server):
+    return server.http.get("/v1/streams/bikes", headers=bearer(server.keys["admin"])).json()["events"]
+
+
+def wrong(keys):
+    """Return keys that are none, by what is wrong with them."""
+    prefix, id, secret = keys["admin"].split("_")
+    other = keys["read"].split("_")[1]
+    return {
+        "nothing": {},
+        "empty": {"Authorization": ""},
+        "no key": {"Authorization": "Bearer"},
+        "another scheme": {"Authorization": f"Basic {keys['admin']}"},
+        "no scheme": {"Authorization": keys["admin"]},
+        "half": bearer(keys["admin"][:-1]),
+        "longer": bearer(keys["admin"] + "A"),
+        "small letters": bearer(keys["admin"].lower()),
+        "no secret": bearer(f"{prefix}_{id}_"),
+        "no id": bearer(f"{prefix}__{secret}"),
+        "another id": bearer(f"{prefix}_{other}_{secret}"),
+        "another prefix": bearer(f"qg_{id}_{secret}"),
+        "unknown": bearer("qf_00000000_" + "A" * 52),
+        "text": bearer("hello"),
+        "bytes": {"Authorization": b"Bearer qf_\xff\xfe_\x80"},
+        "long": bearer("qf_" + "a" * 5000),
+        "revoked": bearer(keys["revoked"]),
+        "a wrong cookie": {"Cookie": "qufur_key=hello"},
+    }
+
+
+def assert_refused(answer, status):
+    assert answer.status_code == status, answer.text
+    assert set(answer.json()) == {"error"}
+    assert "qf_0" not in answer.text
+    assert ("www-authenticate" in answer.headers) == (status == 401)
+
+
+def routes_of(app):
+    """Return verbs and addresses; newer versions of the framework have those of routers in a tree."""
+    flat = getattr(routing, "iter_route_contexts", iter)
+    pairs = [(route.methods or (), route.path) for route in flat(app.routes) if hasattr(route, "methods")]
+    return {(verb, path.replace(":path}", "}")) for verbs, path in pairs for verb in verbs}
+
+
+def test_the_table_has_every_route(guarded):
+    found = routes_of(guarded.app)
+    assert {route for route in found if route[1].startswith("/v1") or route[1] == "/metrics"} == set(ROUTES)
+    assert found >= PUBLIC
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
+def test_a_request_without_a_good_key_is_refused(guarded, route):
+    before = events(guarded)
+    for headers in wrong(guarded.keys).values():
+        assert_refused(send(guarded, route, headers), 401)
+    assert_refused(send(guarded, route, {}, "not what is wanted"), 401)
+    assert events(guarded) == before
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
+def test_a_key_for_something_else_is_refused(guarded, route):
+    scope, before = ROUTES[route][0], events(guarded)
+    names = [name for name in SCOPES if name not in (scope, "admin")]
+    names += [f"{name} of bikes" for name in names]
+    names += [f"{name} of cars" for name in SCOPES if route != ("GET", "/v1/streams")]
+    for name in names:
+        assert_refused(send(guarded, route, bearer(guarded.keys[name])), 403)
+        assert_refused(send(guarded, route, bearer(guarded.keys[name]), "not what is wanted"), 403)
+    assert events(guarded) == before
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
+def test_the_right_key_is_taken(guarded, route):
+    scope, admin = ROUTES[route][0], bearer(guarded.keys["admin"])
+    names = [scope, "admin", *([f"{scope} of bikes", "admin of bikes"] if "{stream}" in route[1] else [])]
+    for name in names:
+        id = f"{'-'.join(route).replace('/', '-')} {name}"
+        row = {"id": id, **X}
+        assert guarded.http.post("/v1/streams/bikes/examples", json=row, headers=admin).json()["query"]
+        if route[0] == "DELETE":
+            labels = [{"id": id, "label": 0.5}]
+            assert guarded.http.post("/v1/streams/bikes/labels", json=labels, headers=admin).is_success
+        answer = send(guarded, route, bearer(guarded.keys[name]), id=id)
+        assert answer.is_success, answer.text
+
+
+def test_a_key_of_one_stream_sees_no_other(guarded):
+    def listed(name):
+        found = guarded.http.get("/v1/streams", headers=bearer(guarded.keys[name])).json()["streams"]
+        return [state["name"] for state in found]
+
+    assert (listed("read"), listed("read of bikes"), listed("read of cars")) == (["bikes"], ["bikes"], [])
+
+
+@pytest.mark.parametrize("route", PUBLIC, ids=" ".join)
+def test_whether_it_lives_is_no_secret(guarded, route):
+    assert guarded.http.request(*route).is_success
+
+
+def test_the_scheme_may_be_written_in_any_case(guarded):
+    headers = {"Authorization": f"bearer {guarded.keys['read']}"}
+    assert guarded.http.get("/v1/streams", headers=headers).is_success
+
+
+def test_revoking_the_last_key_does_not_open_the_door(tmp_path):
+    store = opened(tmp_path)
+    keys = Keys(store)
+    id = keys.add("only", ["admin"]).split("_")[1]
+    keys.revoke(id)
+    with running(store) as server:
+        assert server.http.get("/v1/streams").status_code == 401
+        with pytest.raises(InvalidError, match="not revoked"):
+            keys.revoke(id)
+
+
+def test_keys_are_not_in_the_store(tmp_path):
+    store = opened(tmp_path)
+    secret = Keys(store).add("only", ["admin"]).split("_")[2]
+    store.close()
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert secret.encode() not in written
+
+
+def test_requests_are_counted_by_key(tmp_path):
+    from qufur.service.limits import Limits
+
+    with running(opened(tmp_path), Limits(rate=5)) as server:
+        answers = [server.http.get("/v1/streams") for _ in range(30)]
+    statuses = [answer.status_code for answer in answers]
+    assert statuses[:10] == [200] * 10
+    assert 429 in statuses
+    last = next(answer for answer in answers if answer.status_code == 429)
+    assert (last.headers["retry-after"], set(last.json())) == ("1", {"error"})
