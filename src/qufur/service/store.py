@@ -98,7 +98,7 @@ class Store:
         """Return the numbers of streams by name."""
         with self.reading() as connection:
             rows = connection.execute(select(tables.streams.c.name, tables.streams.c.id))
-            return dict(rows.tuples().all())
+            return {row.name: row.id for row in rows}
 
     def append(self, writes: Sequence[Write], names: dict[int, str] | None = None) -> None:
         """Append to streams in one transaction; `names` are those of streams that are new."""
@@ -167,7 +167,7 @@ class Store:
             for start in range(0, len(ids), AT_ONCE):
                 part = ids[start : start + AT_ONCE]
                 query = select(table.c.id, table.c.seq).where(table.c.stream == stream, table.c.id.in_(part))
-                found.update(dict(connection.execute(query).tuples().all()))
+                found.update((id, seq) for id, seq in connection.execute(query))
         return found
 
     def fact(self, name: str) -> str:
