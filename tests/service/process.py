@@ -1,0 +1,90 @@
+"""`qufur serve` as a process that can be killed and started again at little cost."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+from tests.service.doors import Http, LostError, RefusedError
+
+FORKING = """
+import os, signal, sys
+import sqlalchemy.dialects.sqlite, filelock, uvicorn.protocols.http.httptools_impl, uvicorn.loops.uvloop
+import numpy as np
+import qufur.models.experts.experts, qufur.service.server, qufur.service.snapshots
+from qufur.cli.serve import serve
+from qufur.service.description import Description
+
+for model in ("ridge", "experts"):
+    Description("warm", dim=1, model=model, label_range=(0, 1)).workbook().ask_rows(np.ones((1, 1)), ["a"])
+qufur.models.experts.experts.TREES = 3
+qufur.service.snapshots.SECONDS, qufur.service.snapshots.SHARE = 0.02, 0.5
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+assert len(os.listdir("/proc/self/task")) == 1, "a process with threads cannot be forked safely"
+for line in sys.stdin:
+    store, port = line.split()
+    pid = os.fork()
+    if not pid:
+        serve(store=store, host="127.0.0.1", port=int(port))
+        os._exit(0)
+    print(pid, flush=True)
+"""
+"""Everything is imported once, numba and scikit-learn too: what is left of a start is the server's own.
+
+Snapshots are kept all the time, so that some are cut off; and few trees are grown.
+"""
+
+
+@contextmanager
+def servers():
+    """Yield a function that starts a server on a store and a port, and returns the number of its process."""
+    command = [sys.executable, "-c", FORKING]
+    pids = []
+
+    def start(store, port):
+        parent.stdin.write(f"{store} {port}\n")
+        parent.stdin.flush()
+        pids.append(int(parent.stdout.readline()))
+        await_ready(port, pids[-1])
+        return pids[-1]
+
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        try:
+            yield start
+        finally:
+            for pid in pids:
+                kill(pid)
+            parent.stdin.close()
+
+
+def kill(pid):
+    """End a process as a power switch would."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    while os.path.exists(f"/proc/{pid}"):
+        time.sleep(0.001)
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def await_ready(port, pid):
+    """Wait until a server takes requests."""
+    door = Http(port)
+    while True:
+        try:
+            return door.send("GET", "/readyz")
+        except (LostError, RefusedError):
+            assert os.path.exists(f"/proc/{pid}"), "the server did not start"
+            time.sleep(0.005)
+        finally:
+            door.close()
