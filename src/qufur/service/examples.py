@@ -11,11 +11,11 @@ import numpy as np
 
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
-from qufur.service.description import Description, check_text
+from qufur.service.description import ANY, Description, check_text
 from qufur.service.events import encode
 from qufur.tables import Batch
 
-Cell = float | int | str | bool | None
+Cell = float | int | str | bool | list[float] | None
 
 
 class Example(msgspec.Struct):
@@ -139,7 +139,7 @@ def _record(stream: Description, example: Example | Lesson | Question, id: str) 
 
 
 def _check_cell(name: str, kind: str, cell: Cell, id: str) -> None:
-    if cell is None or (kind == "category" and isinstance(cell, str) and len(cell) <= 10_000):
+    if cell is None or kind == ANY or (kind == "category" and isinstance(cell, str) and len(cell) <= 10_000):
         return
     number = isinstance(cell, int | float) and not isinstance(cell, bool) and abs(cell) < LARGEST
     if kind == "number" and not number:
