@@ -6,30 +6,38 @@ from typing import Annotated
 
 import typer
 
-from qufur.errors import missing_extra
+from qufur.cli.stores import DEFAULT, StoreOption, complaining, opened
 
-StoreOption = Annotated[
-    str, typer.Option("--store", metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/DATABASE.")
-]
+MEGABYTE = 2**20
 
 
 def serve(
-    store: StoreOption = "sqlite:///labels.db",
+    store: StoreOption = DEFAULT,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 is any that is free.")] = 8000,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Show it at work: a stream, and somebody who answers questions.")
+    ] = False,
     takeover: Annotated[
         bool, typer.Option("--takeover", help="End the right of another server to write to the store.")
     ] = False,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.1, metavar="N", help="Requests a second from one key; any number by default."),
+    ] = None,
+    max_body: Annotated[
+        int, typer.Option(min=1, metavar="BYTES", help="Size of the largest request.")
+    ] = 16 * MEGABYTE,
 ) -> None:
-    """Serve streams over HTTP until Ctrl-C."""
-    try:
+    """Serve streams over HTTP, with pages where people label, until Ctrl-C.
+
+    Without keys it is for this machine alone, and asks for none. On another address one is needed: it is made
+    and printed if there is none yet, and `qufur key` makes others.
+    """
+    with complaining():
         from qufur.service.limits import Limits
+        from qufur.service.server import listening
         from qufur.service.server import serve as run
-        from qufur.service.store import Store
-    except ModuleNotFoundError as error:
-        raise missing_extra(error.name or "fastapi", "serve", "the service") from None
-    opened = Store(store, takeover=takeover)
-    try:
-        run(opened, host, port, Limits())
-    finally:
-        opened.close()
+    # The address first: what is wrong with it leaves no store behind.
+    with listening(host, port) as door, opened(store, writing=True, takeover=takeover) as found:
+        run(found, door, Limits(body=max_body, rate=rate), demo=demo)

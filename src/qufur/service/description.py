@@ -14,7 +14,7 @@ from qufur.models.base import Model
 from qufur.rules import Rule, Steady, Uniform
 from qufur.rules.from_budget import as_amount, rule_from_budget
 from qufur.tables import Encoding
-from qufur.tables.categories import Categorical
+from qufur.tables.categories import Categorical, OneHot
 from qufur.tables.columns import Kind, Numeric
 from qufur.workbook import Workbook
 
@@ -27,6 +27,8 @@ MOST_CLASSES = 1000
 LONGEST = 200
 """Characters in the name of a column or class."""
 KINDS = {"number", "category"}
+ANY = "any"
+"""The kind of columns that a state file brought, of which its encoding knows what a cell may be."""
 MODELS = {"experts", "ridge"}
 RULES = {"steady", "paced", "uniform"}
 
@@ -124,6 +126,38 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if isinstance(made, Steady) or name != "uniform":
             return made
         return Uniform(made.share or 1.0, budget=made.limit)
+
+
+def described(name: str, book: Workbook) -> Description:
+    """Return the description of a stream that goes on with a workbook from elsewhere."""
+    dim = len(book.encoding.columns[0].names) if _is_vector(book.encoding) else None
+    rule, model = book.learner.rule, book.learner.model
+    columns: dict[str, str] = {}
+    for entry in book.encoding.columns:
+        columns.setdefault(entry.name, _kind_of(entry))
+    return Description(
+        name,
+        dim=dim,
+        columns=None if dim is not None else columns,
+        label_range=model.given_range,
+        classes=None if book.classes is None else list(book.classes),
+        budget=rule.limit or rule.share or "100%",
+        model=type(model).__name__.lower(),
+        rule=type(rule).__name__.lower(),
+    )
+
+
+def _is_vector(encoding: Encoding) -> bool:
+    """Return whether inputs are the numbers of rows as they came, as in streams that have no columns."""
+    first, *others = encoding.columns
+    plain = type(first) is Numeric and first.vector and not (first.scaled or first.tells_missing)
+    return plain and first.name == VECTOR and not others
+
+
+def _kind_of(entry: Kind) -> str:
+    if isinstance(entry, OneHot):
+        return "category"
+    return "number" if type(entry) is Numeric and entry.is_single else ANY
 
 
 def _check_columns(columns: dict[str, str]) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 
 from qufur.arrays import LARGEST, LARGEST_COUNT, Floats
 from qufur.errors import invalid
-from qufur.service.description import Description, check_text
+from qufur.service.description import ANY, Description, check_text
 from qufur.service.events import encode
 from qufur.tables import Batch
 
-Cell = float | int | str | bool | None
+Cell = float | int | str | bool | list[float] | None
 LONGEST = 10_000
 """Characters of a cell."""
 
@@ -142,7 +142,7 @@ def _record(stream: Description, example: Example | Lesson | Question, id: str) 
 def _cell(name: str, kind: str, cell: Cell, id: str) -> Cell:
     """Return a cell as it is stored: 1 and 1.0 are the same number, and true is the category 'true'."""
     category = kind == "category"
-    if cell is None or (category and isinstance(cell, str) and len(cell) <= LONGEST):
+    if cell is None or kind == ANY or (category and isinstance(cell, str) and len(cell) <= LONGEST):
         return cell
     if category and isinstance(cell, bool):
         return "true" if cell else "false"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -37,6 +39,8 @@ def _hold_file(engine: Engine) -> Hold | None:
     from filelock import FileLock, Timeout
 
     lock = FileLock(f"{engine.url.database}.lock", blocking=False)
+    if not os.path.isdir(os.path.dirname(os.path.abspath(lock.lock_file))):  # or the lock would make it
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     try:
         lock.acquire()
     except Timeout:

@@ -3,54 +3,104 @@
 from __future__ import annotations
 
 import ipaddress
+import os
+import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import uvicorn
 from threadpoolctl import threadpool_limits
 
 from qufur.errors import invalid
+from qufur.service.access import Keys, Scope
 from qufur.service.app import create_app
 from qufur.service.limits import Limits
-from qufur.service.store import Store
+from qufur.service.store import Store, StoreError
+
+WAIT = 1
+"""Seconds that requests have to finish when the server ends."""
+FIRST_KEY = "first"
 
 
-def serve(store: Store, host: str, port: int, limits: Limits) -> None:
-    """Serve until somebody ends it; a server without keys is for this machine alone."""
+class Door(NamedTuple):
+    """Where requests come in.
+
+    Attributes
+    ----------
+    is_own
+        Whether it is reached from this machine alone.
+    """
+
+    listener: socket.socket
+    is_own: bool
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[Door]:
+    """Listen on an address; requests wait until somebody serves."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise invalid("--host", "qufur serve", "an address of this machine", repr(host)) from None
+    family, _, _, _, address = found[0]
+    try:
+        listener = socket.create_server(address, family=family, backlog=2048)  # type: ignore[arg-type]
+    except OSError as error:
+        remedy = "--port 0 takes any that is free."
+        received = f"{host}:{port}: {os.strerror(error.errno or 0)}"
+        raise invalid("--port", "qufur serve", "free on an address of this machine", received, remedy) from None
+    with listener:
+        yield Door(listener, all(_is_loopback(one[0]) for *_, one in found))
+
+
+def serve(store: Store, door: Door, limits: Limits, *, demo: bool = False) -> None:
+    """Serve until somebody ends it; whoever can be reached from elsewhere has a key made, and says it."""
     app = create_app(store, limits)
-    if not app.state.keys.needed and not is_loopback(host):
-        remedy = "`qufur key add` makes a key; then it may be any."
-        raise invalid(
-            "--host", "qufur serve", "this machine's own, such as 127.0.0.1, without keys", host, remedy
-        )
+    key = None if door.is_own else first_key(app.state.keys)
+    if demo:
+        from qufur.service.demonstration import attach
+
+        attach(app)
     config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=1,
-        backlog=2048,
+        app, log_config=None, access_log=False, proxy_headers=False, timeout_graceful_shutdown=WAIT
     )
+    server = _Server(config)
+    if key is not None:
+        print(f"The first key, which is for everything and is shown this once: {key}", flush=True)
     # One writer decides, a few rows at a time: more threads would wait for each other.
     with threadpool_limits(1):
-        _Server(config).run()
+        server.run(sockets=[door.listener])
+    if not server.started:
+        raise StoreError("The server could not start: what it logged says why.")
+
+
+def first_key(keys: Keys) -> str | None:
+    """Return a new key for everything, if there is none yet."""
+    return None if keys.needed else keys.add(FIRST_KEY, [Scope.admin.value])
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens, once it does."""
+    """Says where it listens, once it does, and leaves what follows its end to who called it."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            host, port, *_ = self.servers[0].sockets[0].getsockname()
-            print(f"qufur serves at http://{host}:{port}", flush=True)
+            host, port, *_ = (sockets or self.servers[0].sockets)[0].getsockname()
+            shown = f"[{host}]" if ":" in host else host
+            print(f"qufur serves at http://{shown}:{port}", flush=True)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        ends = signal.SIGINT, signal.SIGTERM
+        before = {one: signal.signal(one, self.handle_exit) for one in ends}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether an address is reached from this machine alone."""
-    try:
-        found = socket.getaddrinfo(host, None)
-    except OSError:
-        return False
-    return all(ipaddress.ip_address(str(address[0]).split("%")[0]).is_loopback for *_, address in found)
+def _is_loopback(address: object) -> bool:
+    return ipaddress.ip_address(str(address).split("%")[0]).is_loopback

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, create_engine, delete, event, func, i
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from qufur.errors import invalid
+from qufur.errors import invalid, missing_extra
 from qufur.service import tables
 from qufur.service.events import DamagedError, Event
 from qufur.service.fence import FencedError, Hold, hold
@@ -53,7 +53,11 @@ class Store:
         self.url = parsed(url)
         self._epoch: int | None = None
         self._hold: Hold | None = None
-        self.engine = _engine(self.url, **options)
+        file = file_of(self.url)
+        if file is not None and not writing and not os.path.isfile(file):
+            raise invalid("store", "qufur", "one that exists", repr(url), "`qufur serve` makes one.")
+        with _complaining(self.url):
+            self.engine = _engine(self.url, **options)
         try:
             self._open(writing, takeover)
         except BaseException:
@@ -183,9 +187,9 @@ def parsed(url: str) -> URL:
         found = make_url(url)
         known = found.get_backend_name() in ("sqlite", "postgresql")
     except (ArgumentError, NoSuchModuleError, ValueError):
-        raise invalid("store", "qufur serve", allowed, repr(url)) from None
-    if not known or (found.get_backend_name() == "sqlite" and not found.database):
-        raise invalid("store", "qufur serve", allowed, repr(url))
+        raise invalid("store", "qufur", allowed, repr(url)) from None
+    if not known or (found.get_backend_name() == "sqlite" and found.database in (None, "", ":memory:")):
+        raise invalid("store", "qufur", allowed, repr(url))
     if found.drivername == "postgresql":
         found = found.set(drivername="postgresql+psycopg")
     return found
@@ -239,18 +243,16 @@ def _complaining(url: URL) -> Iterator[None]:
     """Say in one sentence what is wrong with a store that cannot be opened."""
     try:
         yield
-    except DBAPIError as error:
+    except (DBAPIError, OSError) as error:
         shown = url.render_as_string(hide_password=True)
-        reason = " ".join(str(error.orig).split())
-        raise StoreError(f"The store {shown} cannot be opened: {reason}") from None
-    except ModuleNotFoundError:
-        raise invalid(
-            "store",
-            "qufur serve",
-            "one whose driver is installed",
-            url.drivername,
-            "pip install 'qufur[postgres]'",
-        ) from None
+        raise StoreError(f"The store {shown} cannot be opened: {_reason(error)}.") from None
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name or "psycopg", "postgres", "a store on PostgreSQL") from None
+
+
+def _reason(error: DBAPIError | OSError) -> str:
+    said = error.strerror if isinstance(error, OSError) else error.orig
+    return str(said or error).strip().splitlines()[0].rstrip(".")
 
 
 def file_of(url: URL) -> str | None:
