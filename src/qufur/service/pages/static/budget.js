@@ -8,7 +8,7 @@ export function budgetOf({ budget, spent, left, rows }) {
   if (budget == null) return { words, share: "", bar: null };
   if (budget > 1) return { words: `${whole(spent)} of ${count(spent + left, "label")}`, share: "", bar: spent / (spent + left) };
   const share = rows ? spent / rows : 0;
-  return { words, share: `${percent(share)} of rows, ${percent(budget)} allowed`, bar: share / budget };
+  return { words, share: `${percent(share)} of rows (${percent(budget)} allowed)`, bar: share / budget };
 }
 
 export function fill(bar, share) {

@@ -1,4 +1,4 @@
-// One row after the other, answered with keys alone. The rules are those of /v1.
+// One row after the other, answered with keys alone.
 
 import { drawClasses, drawNumberField, keysOf, readField } from "./answers.js";
 import { call, path, stream } from "./api.js";
@@ -7,138 +7,104 @@ import { count, find, make, number, percent, say, write } from "./dom.js";
 import { onKeys } from "./keyboard.js";
 import { repeat } from "./live.js";
 import { whoLabels } from "./person.js";
+import { Queue } from "./queue.js";
 import { drawRow } from "./row.js";
 
-const MINUTES = 3;
 const SECONDS = 2;
 
-let person;
+let queue;
 let state;
 let row = null; // the row that is shown
-let waiting = 0;
 let busy = false;
-let first = null; // a row to be shown before others
-let refused = null; // the answer that was sent last
-const answered = []; // own answers that can be undone
-
-const example = (id, what) => path(stream, "examples", id, what);
-
-// The rows that this person has, and more up to so many; those with these ids are taken first.
-async function lease(many, ids = []) {
-  const answer = await call("POST", path(stream, "queue", "lease"), { person, count: many, minutes: MINUTES, ids });
-  waiting = answer.waiting;
-  return answer.rows;
-}
-
-const release = (id) => call("POST", path(stream, "queue", "release"), { person, ids: [id] });
-
-async function next() {
-  const rows = first === null ? await lease(1) : await lease(2, [first]);
-  const found = rows.find(({ id }) => id === first) ?? rows[0] ?? null;
-  first = null;
-  return found;
-}
 
 function show(found) {
-  const same = found?.id === row?.id && found !== null;
+  const same = found !== null && found.id === row?.id;
   row = found;
   find("row").setAttribute("aria-busy", "false");
   find("row").classList.toggle("empty", !row);
   find("choices").hidden = !row;
   if (same) return;
   write("row-id", row ? `Row ${row.id}` : "Nothing waits");
-  write("why", row ? whyAsked(row) : "New questions show up here by themselves.");
+  write("why", row ? whyAsked(row) : whyNothing());
   find("content").replaceChildren(...(row ? [drawRow(row, state.columns)] : []));
   hidePrediction();
   const field = find("field");
-  if (row && field) {
-    field.value = "";
-    if (!state.classes) field.focus();
-  }
+  if (field) field.value = "";
+  if (row && !state.classes) field.focus();
 }
 
 const whyAsked = ({ why, probability }) =>
   why ?? (probability == null ? "its label was taken back" : `asked with probability ${percent(probability)}`);
 
+const whyNothing = () =>
+  state.left === 0 ? "The budget is spent." : "New questions show up here by themselves.";
+
+// Whoever sees a prediction tends to agree with it.
 function hidePrediction() {
   find("prediction").replaceChildren("prediction ", make("kbd", {}, "p"));
 }
 
 function showPrediction() {
   if (!row) return;
-  const said = typeof row.prediction === "number" ? number(row.prediction) : String(row.prediction ?? "none yet");
+  const { prediction } = row;
+  const said = typeof prediction === "number" ? number(prediction) : String(prediction ?? "nothing yet");
   find("prediction").replaceChildren("predicts ", make("strong", {}, said));
 }
 
 async function refresh() {
   state = await call("GET", path(stream));
   const { words, share, bar } = budgetOf(state);
-  write("budget-words", [words, share, `${count(waiting, "row")} waiting`].filter(Boolean).join(" · "));
+  const waiting = `${count(queue?.waiting ?? state.outstanding, "row")} waiting`;
+  write("budget-words", [words, share, waiting].filter(Boolean).join(" · "));
   fill(find("budget-bar"), bar);
 }
 
 // One thing at a time: a key that is pressed meanwhile would answer a row that nobody has read.
 async function act(work) {
-  if (busy || document.querySelector("dialog[open]")) return;
+  if (busy) return;
   busy = true;
   try {
     const done = await work();
-    show(await next());
-    await refresh();
+    show(await queue.next());
     if (done) say(done);
   } catch (error) {
-    await recover(error);
+    say(error.message, true);
+    // What somebody else has answered meanwhile is gone from here.
+    if ([404, 409, 410].includes(error.status)) await queue.next().then(show, () => {});
   } finally {
     busy = false;
   }
+  refresh().catch(() => {});
 }
 
-// What somebody else has answered meanwhile is gone from here.
-async function recover(error) {
-  say(error.message, true);
-  if (![404, 409].includes(error.status)) return;
-  try {
-    show(await next());
-  } catch (again) {
-    say(again.message, true);
-  }
-}
+const withRow = (work) => row && act(() => work(row));
 
-const withRow = (work) => () => row && act(() => work(row));
-
-// A label that was refused and is sent once more is meant.
 const answer = (label) =>
-  row && act(async () => {
-    const { id } = row;
-    const again = refused?.id === id && refused.label === label;
-    refused = { id, label };
-    await call("PUT", example(id, "label") + (again ? "?accept_outliers=true" : ""), { label });
-    answered.push(id);
+  withRow(async ({ id }) => {
+    await queue.answer(row, label);
     return `${id}: ${label}`;
   });
 
-const skip = withRow(async ({ id }) => {
-  await release(id);
-  return `${id} skipped`;
-});
+const skip = () =>
+  withRow(async ({ id }) => {
+    await queue.skip(row);
+    return `${id} skipped`;
+  });
 
-const decline = withRow(async ({ id }) => {
-  await call("POST", example(id, "decline"));
-  return `${id} declined: it costs nothing`;
-});
+const decline = () =>
+  withRow(async ({ id }) => {
+    await queue.decline(row);
+    return `${id} declined: it costs nothing`;
+  });
 
 const undo = () =>
   act(async () => {
-    const id = answered.pop();
-    if (id === undefined) return "Nothing to undo.";
-    await call("DELETE", example(id, "label"));
-    first = id;
-    return `${id} waits again`;
+    const id = await queue.undo();
+    return id === undefined ? "Nothing to undo." : `${id} waits again`;
   });
 
 function send(event) {
   event.preventDefault();
-  if (!row) return;
   try {
     answer(readField(state.classes));
   } catch (error) {
@@ -146,45 +112,34 @@ function send(event) {
   }
 }
 
-function drawAnswers() {
-  const { classes } = state;
-  find("choices").replaceChildren(...(classes ? drawClasses(classes, answer) : drawNumberField(state.label_range)));
-  const classKeys = classes ? [...keysOf(classes)].map(([key, name]) => [key, () => answer(name)]) : [];
-  const home = () => location.assign(`/streams/${encodeURIComponent(stream)}`);
-  // Letters are no part of a number, so that they are commands also in its field.
-  onKeys({ ...Object.fromEntries(classKeys), s: skip, d: decline, u: undo, p: showPrediction, b: home },
-    (key) => !classes && /^[sdupb?]$/.test(key));
+function drawAnswers({ classes, label_range: range }) {
+  find("choices").replaceChildren(...(classes ? drawClasses(classes, answer) : drawNumberField(range)));
   find("answer").addEventListener("submit", send);
+  const ownKeys = [...keysOf(classes ?? [])].map(([key, name]) => [key, () => answer(name)]);
+  const leave = () => location.assign(`/streams/${encodeURIComponent(stream)}`);
+  const actions = { ...Object.fromEntries(ownKeys), s: skip, d: decline, u: undo, p: showPrediction, b: leave };
+  // Letters are no part of a number, so that they are commands also in its field.
+  onKeys(actions, (key) => !classes && /^[sdupb?]$/.test(key));
+  // Whoever begins a number need not look for its field.
+  document.addEventListener("keydown", ({ key }) => !classes && /^[-+.,\d]$/.test(key) && find("field").focus());
 }
 
-// Looks for a row when none is shown.
 async function watch() {
-  if (busy) return;
-  busy = true;
-  try {
-    if (!row) show(await next());
-    await refresh();
-  } finally {
-    busy = false;
-  }
+  if (!row) await act(() => undefined);
+  else await refresh();
 }
 
 async function start() {
-  await refreshOrExplain();
-  person = await whoLabels();
-  drawAnswers();
-  setInterval(() => row && !busy && lease(1).catch(() => {}), (1000 * 60 * MINUTES) / 3);
-  repeat(SECONDS, watch);
-}
-
-async function refreshOrExplain() {
   try {
     await refresh();
   } catch (error) {
     write("row-id", error.message);
     find("answer").hidden = true;
-    throw error;
+    return;
   }
+  queue = new Queue(await whoLabels());
+  drawAnswers(state);
+  repeat(SECONDS, watch);
 }
 
-start().catch((error) => say(error.message, true));
+start();
