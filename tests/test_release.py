@@ -10,6 +10,7 @@ import pytest
 import qufur
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = "qufur/service/pages"
 INFO = f"qufur-{qufur.__version__}.dist-info"
 
 
@@ -28,11 +29,14 @@ def wheel(tmp_path_factory):
 def test_the_wheel_has_the_library_and_nothing_else(wheel):
     source = ROOT / "src"
     modules = {path.relative_to(source).as_posix() for path in source.rglob("*.py")}
+    shown = (path for part in ("static", "templates") for path in (source / PAGES / part).rglob("*.*"))
+    pages = {path.relative_to(source).as_posix() for path in shown}
+    assert {f"{PAGES}/static/vendor/manifest.json", f"{PAGES}/templates/label.html"} < pages
     about = {
         f"{INFO}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")
     }
     assert b"qufur = qufur.__main__:main" in wheel[f"{INFO}/entry_points.txt"]
-    assert set(wheel) == modules | {"qufur/py.typed"} | about
+    assert set(wheel) == modules | {"qufur/py.typed"} | pages | about
 
 
 @pytest.fixture

@@ -25,9 +25,8 @@ def serve(
         float | None,
         typer.Option(min=0.1, metavar="N", help="Requests a second from one key; any number by default."),
     ] = None,
-    max_body: Annotated[
-        int, typer.Option(min=1, metavar="BYTES", help="Size of the largest request.")
-    ] = 16 * MEGABYTE,
+    max_body: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Size of the largest request.")] = 16
+    * MEGABYTE,
 ) -> None:
     """Serve streams over HTTP, with pages where people label, until Ctrl-C.
 

@@ -17,6 +17,7 @@ from qufur.errors import InvalidError
 from qufur.service.access import Keys
 from qufur.service.documented import describe
 from qufur.service.limits import Limits
+from qufur.service.pages import add_pages
 from qufur.service.refusals import RefusalError
 from qufur.service.replies import complaint
 from qufur.service.routes import examples, machine, streams, work
@@ -50,6 +51,7 @@ def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
     app.state.leases, app.state.descriptions = {}, {}
     for routes in (machine, streams, examples, work):
         app.include_router(routes.router)
+    add_pages(app)
     _handle_errors(app)
     app.add_middleware(Shortcut, framework=app)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]

@@ -31,8 +31,13 @@ class Leases:
         # Rows that a person does not want now; they come last for that person.
         self._skipped: dict[str, dict[str, None]] = {}
 
-    def take(self, person: str, waiting: Sequence[str], count: int, seconds: float) -> list[str]:
-        """Return the next rows for a person: first those that they have, then those that nobody has."""
+    def take(
+        self, person: str, waiting: Sequence[str], count: int, seconds: float, first: Sequence[str] = ()
+    ) -> list[str]:
+        """Return the next rows for a person: those that they have, then those that nobody has.
+
+        Of those that nobody has, the ones in `first` come before others.
+        """
         now = time.monotonic()
         there = set(waiting)
         self._leases = {id: one for id, one in self._leases.items() if one.until > now and id in there}
@@ -40,7 +45,8 @@ class Leases:
         mine = [id for id in waiting if id in self._leases and self._leases[id].person == person]
         free = [id for id in waiting if id not in self._leases]
         free = [id for id in free if id not in skipped] + [id for id in skipped if id in set(free)]
-        taken = [*mine, *free][:count]
+        wanted = [id for id in first if id in free]
+        taken = list(dict.fromkeys([*mine, *wanted, *free]))[:count]
         self._leases.update((id, Lease(person, now + seconds)) for id in taken)
         return taken
 

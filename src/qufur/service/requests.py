@@ -14,12 +14,19 @@ from qufur.service.access import Key, Scope
 from qufur.service.description import Description
 from qufur.service.leases import Leases
 from qufur.service.limits import Limits
+from qufur.service.pages.security import KEY_COOKIE, is_forged
 from qufur.service.refusals import NotFoundError, RefusalError
 from qufur.service.service import Service
 from qufur.service.writer import Ask, Call, Writer
 
 Body = TypeVar("Body")
 Result = TypeVar("Result")
+
+
+class ForgedError(RefusalError):
+    """A browser sent this, and no page of this service asked it to."""
+
+    status = 403
 
 
 class MalformedError(RefusalError):
@@ -38,7 +45,9 @@ def key_of(request: Request, scope: Scope, stream: str | None = None) -> Key:
 def known_key(request: Request) -> Key:
     """Return the key that a request came with."""
     header = request.headers.get("authorization")
-    given = request.cookies.get("qufur_key") if header is None else _bearer(header)
+    if header is None and is_forged(request):
+        raise ForgedError("This comes from another site, or from a page that is too old: load it again.")
+    given = request.cookies.get(KEY_COOKIE) if header is None else _bearer(header)
     key: Key = request.app.state.keys.find(given)
     limits: Limits = request.app.state.limits
     limits.check_rate(key.id)

@@ -50,7 +50,8 @@ def listening(host: str, port: int) -> Iterator[Door]:
     except OSError as error:
         remedy = "--port 0 takes any that is free."
         received = f"{host}:{port}: {os.strerror(error.errno or 0)}"
-        raise invalid("--port", "qufur serve", "free on an address of this machine", received, remedy) from None
+        allowed = "free on an address of this machine"
+        raise invalid("--port", "qufur serve", allowed, received, remedy) from None
     with listener:
         yield Door(listener, all(_is_loopback(one[0]) for *_, one in found))
 

@@ -40,11 +40,12 @@ class OneLabel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LeaseRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Who wants rows, how many, and for how long."""
+    """Who wants rows, how many, for how long, and which of those that nobody has before others."""
 
     person: str
     count: int = 1
     minutes: float = 5.0
+    ids: list[str | int] = []
 
 
 class Release(msgspec.Struct, forbid_unknown_fields=True):
@@ -155,11 +156,11 @@ async def lease(request: Request, stream: str) -> Response:
     if not 0 < wanted.minutes <= 24 * 60:
         raise invalid("minutes", "the request", "above 0 and at most 1440", wanted.minutes)
     await description_of(request, stream)
-    leases = leases_of(request, stream)
+    leases, first = leases_of(request, stream), [as_id(id) for id in wanted.ids[:MOST_LEASED]]
 
     def do(service: Service) -> tuple[list[dict[str, Any]], int]:
         waiting = service.stream(stream).waiting
-        taken = leases.take(wanted.person, waiting, wanted.count, 60 * wanted.minutes)
+        taken = leases.take(wanted.person, waiting, wanted.count, 60 * wanted.minutes, first)
         return [_row(service, stream, id) for id in taken], len(waiting)
 
     rows, waiting = await perform(request, do)

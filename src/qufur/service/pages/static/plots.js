@@ -1,0 +1,98 @@
+// Lines over rows of the stream. A plot is made once; then its data change, so that nothing flickers.
+
+import { number, whole } from "./dom.js";
+
+const HEIGHT = 240;
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const last = (values) => values.findLast((value) => value != null);
+const isEmpty = ([rows, values]) => !last(rows) || last(values) === undefined;
+
+// Dashed lines where inputs shifted, each with a mark on top.
+function drawShifts(plot, rows) {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = color("--shift");
+  ctx.lineWidth = devicePixelRatio;
+  for (const row of rows) {
+    const x = Math.round(plot.valToPos(row, "x", true));
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    const size = 5 * devicePixelRatio;
+    ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.beginPath();
+    ctx.moveTo(x - size, bbox.top);
+    ctx.lineTo(x + size, bbox.top);
+    ctx.lineTo(x, bbox.top + 1.4 * size);
+    ctx.fill();
+  }
+  ctx.restore();
+}
+
+function options(plot, width) {
+  const axis = {
+    stroke: color("--muted"),
+    font: "12px system-ui, sans-serif",
+    grid: { stroke: color("--grid"), width: 1 },
+    ticks: { show: false },
+  };
+  const format = (u, values) => values.map((value) => (value == null ? "" : number(value)));
+  return {
+    width,
+    height: HEIGHT,
+    padding: [12, 24, 0, 0],
+    cursor: { drag: { x: false, y: false }, y: false },
+    scales: { x: { time: false }, y: { range: (u, low, high) => [0, high > 0 ? 1.08 * high : 1] } },
+    axes: [
+      { ...axis, values: format, space: 60, size: 32 },
+      { ...axis, values: format, size: 56 },
+    ],
+    series: [
+      { label: "rows", value: (u, value) => whole(value ?? last(u.data[0]) ?? 0) },
+      ...plot.lines.map((line) => ({
+        label: line.label,
+        stroke: color(line.color),
+        fill: line.fill && `${color(line.color)}22`,
+        width: 2,
+        dash: line.dashed ? [6, 5] : undefined,
+        spanGaps: true,
+        points: { show: (u, series) => u.data[series].filter((value) => value != null).length < 30, size: 5 },
+        value: (u, value, series) => number(value ?? last(u.data[series])),
+      })),
+    ],
+    hooks: { draw: [(u) => drawShifts(u, plot.shifts)] },
+  };
+}
+
+export class Plot {
+  // `lines` have a label and a color, the name of one of the style sheet's.
+  constructor(box, lines) {
+    Object.assign(this, { box, lines, shifts: [], data: null, drawn: "" });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#remake());
+    new ResizeObserver(() => this.#fit()).observe(box);
+  }
+
+  show(data, shifts) {
+    const drawn = JSON.stringify([data, shifts]);
+    if (drawn === this.drawn) return;
+    Object.assign(this, { data, shifts, drawn });
+    this.box.dataset.points = data[0].length;
+    this.box.classList.toggle("empty", isEmpty(data));
+    if (isEmpty(data)) return;
+    if (this.plot) this.plot.setData(data);
+    else this.#remake();
+  }
+
+  #remake() {
+    if (!this.data || isEmpty(this.data)) return;
+    this.plot?.destroy();
+    this.plot = new uPlot(options(this, this.box.clientWidth), this.data, this.box);
+  }
+
+  #fit() {
+    if (this.plot && this.box.clientWidth) this.plot.setSize({ width: this.box.clientWidth, height: HEIGHT });
+  }
+}

@@ -1,0 +1,102 @@
+// The progress of one stream, every two seconds.
+
+import { call, path, stream } from "./api.js";
+import { budgetOf, fill } from "./budget.js";
+import { age, count, find, number, percent, whole, write } from "./dom.js";
+import { onKeys } from "./keyboard.js";
+import { repeat } from "./live.js";
+import { Plot } from "./plots.js";
+import { showExperts, showReport } from "./report.js";
+
+const SECONDS = 2;
+const here = `/streams/${encodeURIComponent(stream)}`;
+
+const errorPlot = new Plot(find("error-plot"), [
+  { label: "this stream", color: "--own" },
+  { label: "one model, labels at random", color: "--random", dashed: true },
+]);
+const spendPlot = new Plot(find("spend-plot"), [
+  { label: "bought", color: "--own", fill: true },
+  { label: "an even pace", color: "--muted", dashed: true },
+]);
+
+function showState(state) {
+  const inputs = state.columns ? count(Object.keys(state.columns).length, "column") : count(state.dim, "number");
+  const [low, high] = state.label_range ?? [];
+  const range = state.label_range ? `a number from ${number(low)} to ${number(high)}` : "a number";
+  const label = state.classes ? `one of ${count(state.classes.length, "class", "classes")}` : range;
+  write("about", `${inputs} in, ${label} out · model ${state.model}, rule ${state.rule}`);
+  write("rows", whole(state.rows));
+  const budget = budgetOf(state);
+  const asked = budget.share || `${percent(state.spent / state.rows)} asked about`;
+  write("rows-note", state.rows ? asked : "none came yet");
+  write("spent", budget.words);
+  fill(find("spent-bar"), budget.bar);
+  if (!state.rows) find("first-calls").open = true;
+  write("curl", firstCall(state));
+}
+
+function firstCall(state) {
+  const samples = { number: 0.5, category: "a" };
+  const record = state.columns && Object.fromEntries(
+    Object.entries(state.columns).map(([name, kind]) => [name, samples[kind]]));
+  const numbers = Array(Math.min(state.dim ?? 0, 4)).fill("0.5").join(", ");
+  const example = record ? `"record": ${JSON.stringify(record)}` : `"x": [${numbers}${state.dim > 4 ? ", …" : ""}]`;
+  const url = `${location.origin}${path(stream, "examples")}`;
+  const body = `{"id": "row-1", ${example}}`.replaceAll("'", "'\\''");
+  const key = document.querySelector('meta[name="person"]').content ? '  -H "Authorization: Bearer $KEY" \\\n' : "";
+  return `curl ${url} \\\n${key}  -H "Content-Type: application/json" \\\n  -d '${body}'`;
+}
+
+// The queue is for those who label; a key that only reads sees the rest.
+const queueOrNothing = () =>
+  call("GET", `${path(stream, "queue")}?limit=0`).catch((error) => {
+    if (error.status !== 403) throw error;
+    return null;
+  });
+
+function showQueue(state, queue) {
+  const people = queue?.leased ? `, ${whole(queue.leased)} with people` : "";
+  const oldest = queue ? `oldest ${age(queue.oldest_seconds)}${people}` : "\u00a0";
+  write("waiting", count(state.outstanding, "row"));
+  write("age", state.outstanding ? oldest : "nothing to label");
+}
+
+function showSeries(series) {
+  const { shifts } = series;
+  const none = (values) => values.map(() => null);
+  errorPlot.show([series.at, series.error, series.at_random], shifts);
+  spendPlot.show([series.rows, series.spent, series.plan ?? none(series.rows)], shifts);
+  const known = (values) => values.findLast((value) => value != null);
+  const [own, random] = [known(series.error), known(series.at_random)];
+  write("error", number(own));
+  write("unit", `${series.unit}${shifts.length ? "; ▾ inputs shifted" : ""}`);
+  write("plan-note", series.plan ? "against an even pace over the rows" : "labels asked for so far");
+  const atRandom = random == null ? "not known yet" : number(random);
+  write("error-note", own == null ? "known when labels come" : `one model, labels at random: ${atRandom}`);
+}
+
+function showMissing(error) {
+  find("live").hidden = find("to-label").hidden = true;
+  find("missing").hidden = false;
+  find("missing").textContent = error.message;
+}
+
+async function look() {
+  try {
+    const parts = [path(stream), path(stream, "series"), path(stream, "report")];
+    const [state, series, report] = await Promise.all(parts.map((part) => call("GET", part)));
+    showState(state);
+    showQueue(state, await queueOrNothing());
+    showSeries(series);
+    showExperts(report.experts);
+    showReport(report);
+  } catch (error) {
+    if (![403, 404].includes(error.status)) throw error;
+    showMissing(error);
+    return false;
+  }
+}
+
+onKeys({ l: () => location.assign(`${here}/label`), b: () => location.assign("/") });
+repeat(SECONDS, look);

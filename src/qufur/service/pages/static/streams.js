@@ -1,0 +1,88 @@
+// All streams, and a form for a new one.
+
+import { call, path } from "./api.js";
+import { budgetOf, fill } from "./budget.js";
+import { find, make, number, whole } from "./dom.js";
+import { onKeys } from "./keyboard.js";
+import { repeat } from "./live.js";
+import { readForm } from "./new_stream.js";
+
+const SECONDS = 2;
+const HEAD = ["stream", "rows", "labels", "waiting", "error"];
+let drawn = "";
+
+const page = (name) => `/streams/${encodeURIComponent(name)}`;
+
+function drawStream(state) {
+  const { words, share, bar } = budgetOf(state);
+  const progress = make("progress", { max: 1, "aria-label": `Share of the budget of ${state.name} spent` });
+  fill(progress, bar);
+  const label = state.outstanding
+    ? make("a", { href: `${page(state.name)}/label`, class: "button small" }, `label ${whole(state.outstanding)}`)
+    : make("span", { class: "note" }, "none");
+  return make("tr", { "data-name": state.name },
+    make("th", { scope: "row" }, make("a", { href: page(state.name) }, state.name)),
+    make("td", { class: "figure", "data-head": "rows" }, whole(state.rows)),
+    make("td", { class: "spent" }, make("span", {}, [words, share].filter(Boolean).join(" · ")), progress),
+    make("td", { "data-head": "waiting" }, label),
+    make("td", { class: "figure", "data-head": "error" }, number(state.error)));
+}
+
+function draw(streams) {
+  const box = find("streams");
+  box.setAttribute("aria-busy", "false");
+  if (JSON.stringify(streams) === drawn) return;
+  drawn = JSON.stringify(streams);
+  const focused = document.activeElement.closest?.("tr")?.dataset.name;
+  const head = HEAD.map((name) => make("th", { scope: "col", class: ["rows", "error"].includes(name) && "figure" }, name));
+  box.replaceChildren(streams.length
+    ? make("table", { class: "list" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...streams.map(drawStream)))
+    : make("div", { class: "nothing" }, make("p", {}, "No streams yet."),
+        make("p", { class: "note" }, "A stream takes examples, predicts, and asks for the labels that are worth their price.")));
+  if (focused !== undefined) [...box.querySelectorAll("tr")].find((tr) => tr.dataset.name === focused)?.querySelector("a").focus();
+}
+
+const known = new Map();
+
+// The error of a stream is the last known point of its course; it changes when labels come.
+async function withError(state) {
+  const before = known.get(state.name);
+  if (before?.told === state.told) return { ...state, error: before.error };
+  const series = await call("GET", path(state.name, "series")).catch(() => null);
+  const error = series?.error.findLast((value) => value != null) ?? null;
+  known.set(state.name, { told: state.told, error });
+  return { ...state, error };
+}
+
+async function look() {
+  const { streams } = await call("GET", "/v1/streams");
+  draw(await Promise.all(streams.map(withError)));
+}
+
+function move(step) {
+  const links = [...document.querySelectorAll("#streams th a")];
+  const place = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+  const first = step > 0 ? 0 : links.length - 1;
+  links[place < 0 ? first : Math.min(Math.max(place + step, 0), links.length - 1)]?.focus();
+}
+
+function label() {
+  const row = document.activeElement.closest("#streams tr[data-name]") ?? document.querySelector("#streams tr[data-name]");
+  if (row) location.assign(`${page(row.dataset.name)}/label`);
+}
+
+async function create(event) {
+  event.preventDefault();
+  find("create-refused").textContent = "";
+  try {
+    const state = await call("POST", "/v1/streams", readForm(new FormData(event.target)));
+    location.assign(page(state.name));
+  } catch (error) {
+    find("create-refused").textContent = error.message;
+  }
+}
+
+find("create").addEventListener("submit", create);
+find("cancel").addEventListener("click", () => find("new").close());
+onKeys({ n: () => find("new").showModal(), l: label, ArrowDown: () => move(1), ArrowUp: () => move(-1) });
+repeat(SECONDS, look);
