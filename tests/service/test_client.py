@@ -45,8 +45,9 @@ def test_the_loop_of_the_manual_works_by_changing_one_line(client):
     here = loop(learner, X, y)
     learner = client.create("diabetes", dim=10, budget=9, horizon=len(X))
     there = loop(learner, X, y)
-    assert [[getattr(one, name) for name in FIELDS] for one in there] == [
-        pytest.approx([getattr(one, name) for name in FIELDS], rel=1e-9) for one in here
+    # Predictions may be those of experts that were fitted a moment before: fits are made beside.
+    assert [[getattr(one, name) for name in FIELDS[1:]] for one in there] == [
+        pytest.approx([getattr(one, name) for name in FIELDS[1:]], rel=1e-9) for one in here
     ]
     assert [one.why for one in there] == [one.why for one in here]
     assert (learner.spent, learner.left, learner.outstanding) == (9, 0, ())

@@ -45,10 +45,10 @@ def key_of(request: Request, scope: Scope, stream: str | None = None) -> Key:
 def known_key(request: Request) -> Key:
     """Return the key that a request came with."""
     header = request.headers.get("authorization")
-    if header is None and is_forged(request):
-        raise ForgedError("This comes from another site, or from a page that is too old: load it again.")
     given = request.cookies.get(KEY_COOKIE) if header is None else _bearer(header)
     key: Key = request.app.state.keys.find(given)
+    if header is None and is_forged(request):
+        raise ForgedError("This comes from another site, or from a page that is too old: load it again.")
     limits: Limits = request.app.state.limits
     limits.check_rate(key.id)
     return key
