@@ -27,6 +27,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from tests.served import Served
+
 import qufur
 from qufur.__main__ import main
 from qufur.cli import app
@@ -68,6 +70,14 @@ class Output:
 
 def outputs(page: Path) -> Iterator[Output]:
     """Run the page's blocks in order, in one namespace and in the current directory."""
+    served = Served()
+    try:
+        yield from _outputs(page, served)
+    finally:
+        served.end()
+
+
+def _outputs(page: Path, served: Served) -> Iterator[Output]:
     source = page.read_text()
     # A module of its own, since dataclasses look theirs up by name.
     module = sys.modules["documentation"] = types.ModuleType("documentation")
@@ -80,12 +90,12 @@ def outputs(page: Path) -> Iterator[Output]:
             continue
         if block["language"] == "python":
             line = source.count("\n", 0, block.start("text"))
-            real = _executed(block["text"], f"{page.name}, line {line}", module.__dict__)
+            real = _executed(served.called(block["text"]), f"{page.name}, line {line}", module.__dict__)
             if after and after["language"] == "text" and not source[block.end() : after.start()].strip():
                 yield Output(*after.span("text"), after["text"], real)
-        if block["language"] == "console" and "$ qufur" in block["text"]:
+        if block["language"] == "console" and re.search(r"^\$ (qufur|curl) ", block["text"], re.M):
             commands = COMMAND.findall(block["text"])
-            real = "".join(f"{command}{_answer(command)}" for command in commands)
+            real = "".join(f"{command}{_answer(command, served)}" for command in commands)
             if block["text"] != "".join(commands):
                 yield Output(*block.span("text"), block["text"], real)
 
@@ -107,8 +117,13 @@ def _executed(code: str, name: str, namespace: dict) -> str:
     return printed.getvalue()
 
 
-def _answer(command: str) -> str:
-    program, *arguments = shlex.split(command.removeprefix("$ ").replace("\\\n", ""))
+def _answer(command: str, served: Served) -> str:
+    called = command.removeprefix("$ ").replace("\\\n", "")
+    program, *arguments = shlex.split(called)
+    if program == "curl":
+        return served.curl(called)
+    if arguments[:1] == ["serve"] and arguments[-1:] == ["&"]:
+        return served.start(arguments[1:-1])
     if program != "qufur":
         return ""
     said = io.StringIO()

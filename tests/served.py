@@ -1,0 +1,50 @@
+"""A service for a page of the manual: `qufur serve … &` starts it, on a port that is free and shown as 8000."""
+
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+SHOWN = "127.0.0.1:8000"
+
+
+class Served:
+    """The service that a page started, if it did; it ends with the page."""
+
+    def __init__(self) -> None:
+        self._process = None
+        self._port = 8000
+
+    def start(self, arguments):
+        """Start it, and return what it says until it serves."""
+        command = [sys.executable, "-m", "qufur", "serve", *arguments, "--port", "0"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = ""
+        for line in self._process.stdout:
+            said += line
+            if found := re.search(r"127\.0\.0\.1:(\d+)", line):
+                self._port = int(found[1])
+                return self.shown(said)
+        raise AssertionError(f"the service did not start: {said}")
+
+    def called(self, text):
+        """Return text with the address that the service really has."""
+        return text.replace(SHOWN, f"127.0.0.1:{self._port}")
+
+    def shown(self, text):
+        """Return text with the address that the page shows."""
+        return text.replace(f"127.0.0.1:{self._port}", SHOWN)
+
+    def curl(self, command):
+        """Return what `curl` says."""
+        arguments = shlex.split(self.called(command))
+        found = subprocess.run(arguments, capture_output=True, text=True, timeout=30, check=True)
+        return f"{self.shown(found.stdout).rstrip()}\n"
+
+    def end(self):
+        """End the service, as Ctrl-C does."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.communicate(timeout=30)
+            self._process = None
