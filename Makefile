@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 run: $(VENV)/.run
 	$(BIN)/qufur demo
 
+# Even where the environment says not to: many tests start processes, which would compile everything anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: check
 	$(BIN)/pytest -n auto --dist worksteal
 

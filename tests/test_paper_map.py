@@ -54,6 +54,7 @@ NAMED = """
 ITEMS = [kind.format(i) for kind, last in NUMBERED.items() for i in range(1, last + 1)] + re.split(
     r",\s+|\n\s+", NAMED.strip()
 )
+COMMANDS = get_command(app).commands
 EXPERIMENTS = {experiment.name for part in PARTS.values() for experiment in part}
 # What the paper does not speak of.
 BEYOND = {
@@ -136,7 +137,7 @@ def _exists(name):
 
 
 def _can_be_called(arguments):
-    command = get_command(app).commands.get(arguments[0])
+    command = COMMANDS.get(arguments[0])
     try:
         return command is not None and bool(command.make_context(arguments[0], list(arguments[1:])))
     except Exception as error:  # typer keeps its exceptions to itself

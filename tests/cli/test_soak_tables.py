@@ -3,12 +3,10 @@
 import contextlib
 import io
 import shutil
-import sys
 from collections import Counter
 
 import numpy as np
 import pytest
-import typer
 from tests.cli.test_cli import qufur
 from tests.cli.test_loop import filled, write
 from tests.letters import let_letters_be_counted
@@ -169,7 +167,6 @@ def every_command(desk, rng, called):
 @pytest.mark.parametrize("part", range(PARTS))
 def test_any_table_through_every_command(starts, monkeypatch, part):
     let_letters_be_counted(monkeypatch)
-    monkeypatch.setattr("qufur.cli.app", typer.main.get_command(sys.modules["qufur.cli"].app))
     monkeypatch.setattr("qufur.figures.style.save", without_pictures)
     answers = Counter()
     for turn in range(times(10_000 // (PARTS * TABLES))):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refusals import refusal
+from tests.soak import SOAK
 
 from qufur import Learner, QuFUR, Ridge, Uniform, run
 from qufur.estimates.loss import _SUMS, LossEstimate
@@ -293,17 +294,18 @@ def misses(low, high, mean, since=0):
     ids=["realizable-5", "realizable-20", "misspecified-5", "misspecified-20"],
 )
 def test_coverage_at_every_moment(make, budget, rule):
-    # A valid 95 % sequence misses in more than 40 of 500 runs with probability 0.2 %.
+    # A valid 95 % sequence misses in more than 14 of 125 runs, or 40 of 500, with probability 0.2 %.
+    runs, most = (500, 40) if SOAK else (125, 14)
     wrong = naive = 0
-    for seed in range(500):
+    for seed in range(runs):
         p, query, loss, largest = played(make, rule, seed)
         mean = true_mean(p, loss)
         estimate = LossEstimate(4.0, typical_probability=budget)
         wrong += misses(*estimate.intervals(p, query, loss, largest), mean)
         since = int(np.searchsorted(query.cumsum(), 5))  # fair to an interval meant for many labels
         naive += misses(*ordinary(p, query, loss), mean, since)
-    assert wrong <= 40, wrong
-    assert naive > 80, naive
+    assert wrong <= most, wrong
+    assert naive > 0.16 * runs, naive
 
 
 def test_a_floor_narrows_the_interval():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from qufur import __version__
 from qufur.cli.ask import ask
@@ -70,11 +72,16 @@ app.command()(reproduce)
 app.command()(data)
 
 
+@cache
+def _command() -> Any:
+    return get_command(app)  # which takes longer than many a command
+
+
 def execute(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; a wrong call is a ValueError like any other bad input."""
     try:
         # Completion goes by the name of the program, which would not be ours under `python -m`.
-        return int(app(list(arguments) or ["--help"], prog_name="qufur", standalone_mode=False) or 0)
+        return int(_command()(list(arguments) or ["--help"], prog_name="qufur", standalone_mode=False) or 0)
     except Exception as error:
         # typer keeps its exceptions to itself; their message is all that is needed.
         message = getattr(error, "format_message", None)
