@@ -103,10 +103,11 @@ def replay(
     awaited = [names[row] for row in wanted.tolist()]
     if learner.model.weighs_purchases:
         learner.note_purchases(awaited, probability, wanted, decisions.at_random[there])
-    if decisions.said is not None:
-        learner.state.note_said(awaited, decisions.said[there])
-    _show(learner, rows, query[present], awaited)
     model, state = learner.model, learner.state
+    if decisions.said is not None:
+        state.note_said(awaited, decisions.said[there])
+    with state.unheard():
+        _show(learner, rows, query[present], awaited)
     if model.loss_scale is None:
         largest_loss = np.array([state.largest_loss_one(each) for each in prediction.tolist()], dtype=float)
     else:

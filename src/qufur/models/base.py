@@ -6,6 +6,7 @@ import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -246,6 +247,10 @@ class State(ABC):
 
         It counts in place of what would be said now. Only committees are told.
         """
+
+    def unheard(self) -> AbstractContextManager[None]:
+        """Return a context in which inputs are taken in and what would be said of them counts for nothing."""
+        return nullcontext()
 
     @abstractmethod
     def query(self, ids: Sequence[Id], X: Floats) -> None:

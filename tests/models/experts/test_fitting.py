@@ -13,6 +13,7 @@ from tests.same import same
 
 from qufur import Experts, Learner, Refit, Ridge, Steady, Uniform, run
 from qufur.bookkeeping.class_growth import with_classes
+from qufur.decisions import decisions_of
 from qufur.models.experts.board import Board
 from qufur.models.experts.fitting import Fitting
 from qufur.streams import Arrays
@@ -137,6 +138,28 @@ def test_a_log_of_what_was_installed_when_gives_the_same_learner_again(model, de
         else:
             repeated.append(entry(again))
     assert repeated == answers
+    assert_same(again, learner)
+
+
+@pytest.mark.parametrize("together", [1, 10])
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_recorded_decisions_are_taken_over_without_a_fit(model, together, monkeypatch):
+    X, y = table()
+    learner, again = (started(model) for _ in range(2))
+    run_of = Fitting.run
+    for start in range(0, len(X), together):
+        rows = X[start : start + together]
+        answers = learner.ask_many(rows) if together > 1 else learner.ask(rows[0])
+        ids = answers.id if together > 1 else [answers.id]
+        with monkeypatch.context() as patched:
+            patched.delattr(Fitting, "run")
+            again.replay(rows, ids, decisions_of(learner, answers))
+        for id in learner.outstanding:
+            for one in (learner, again):
+                one.tell(id, y[id])
+        if fitting := learner.due_fit():
+            learner.install_fit(run_of(fitting))
+            again.refit(fitting.values)
     assert_same(again, learner)
 
 

@@ -62,7 +62,7 @@ class CommitteeLookahead(Lookahead):
             due = state.board.next_fit() - len(state.labelled) - 1
             stop = int(before[due]) if due < len(before) else len(self._X)
             self._consulted = slice(rows.start, max(stop, rows.stop))
-            self._said = state.board.ask(self._X[self._consulted])
+            self._said = state.ask_experts(self._X[self._consulted])
         start = self._consulted.start
         return state.model.bounded_outputs(self._said[rows.start - start : rows.stop - start], state.labels)
 
@@ -94,7 +94,7 @@ class DoubtLookahead(CommitteeLookahead):
         self._ends_with_query = ends_with_query
         self.rows_at_once = 1 if ends_with_query else None
         self._consulted = slice(0, len(X))
-        self._said = state.board.ask(X)
+        self._said = state.ask_experts(X)
         outputs = state.combine(state.model.bounded_outputs(self._said, state.labels))
         self.uncertainty = doubt(outputs)
         self._decided = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -78,6 +79,7 @@ class CommitteeState(State):
         self._board: Board | None = None
         self._terms: dict[Id, Terms] = {}
         self._noted: dict[Id, Floats] = {}
+        self._unheard = False
         self._last: tuple[Floats, Floats, Floats] | None = None
 
     @property
@@ -100,6 +102,12 @@ class CommitteeState(State):
         if not self.scaling.dim:
             return np.tile(self.model.first_output(), (len(X), 1))
         return self.combine(self._consult(X))
+
+    def ask_experts(self, X: Floats) -> Floats:
+        """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
+        if self._unheard:
+            return np.tile(self.model.first_output(), (len(X), len(self.board.names), 1))
+        return self.board.ask(X)
 
     def combine(self, said: Floats) -> Floats:
         """Return what experts say together, of rows of what each says: (rows, experts, outputs)."""
@@ -180,6 +188,15 @@ class CommitteeState(State):
     def note_said(self, ids: Sequence[Id], said: Floats) -> None:
         """Note what was said of inputs that are queried next."""
         self._noted.update(zip(ids, said, strict=True))
+
+    @contextmanager
+    def unheard(self) -> Iterator[None]:
+        """Ask no expert of inputs, which may take fits, as what they said is noted."""
+        self._unheard = True
+        try:
+            yield
+        finally:
+            self._unheard = False
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for."""
@@ -313,7 +330,7 @@ class CommitteeState(State):
             self._last = None
 
     def _consult(self, X: Floats) -> Floats:
-        return self.model.bounded_outputs(self.board.ask(X), self.labels)
+        return self.model.bounded_outputs(self.ask_experts(X), self.labels)
 
     def _queried_rows(self) -> Floats:
         labelled = self.labelled.first().X
