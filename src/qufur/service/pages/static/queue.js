@@ -3,9 +3,15 @@
 import { call, path, stream } from "./api.js";
 
 const MINUTES = 3;
+const OUTLIERS = "accept_outliers";
 const KEPT = `answered ${stream}`;
 
 const example = (id, what) => path(stream, "examples", id, what);
+
+function inWords(error) {
+  if (error.message.includes(OUTLIERS)) error.message = "This is far from other labels. If it is right, send it once more.";
+  throw error;
+}
 
 export class Queue {
   waiting = 0; // rows that anybody could label
@@ -32,7 +38,7 @@ export class Queue {
   async answer({ id }, label) {
     const again = this.#sent?.id === id && this.#sent.label === label;
     this.#sent = { id, label };
-    await call("PUT", example(id, "label") + (again ? "?accept_outliers=true" : ""), { label });
+    await call("PUT", example(id, "label") + (again ? `?${OUTLIERS}=true` : ""), { label }).catch(inWords);
     this.#remember([...this.#answered, id]);
   }
 
