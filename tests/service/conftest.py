@@ -1,6 +1,7 @@
 """A service in a thread, and streams that are new."""
 
 import itertools
+import time
 from dataclasses import dataclass, field
 
 import httpx
@@ -37,6 +38,15 @@ class Server:
         """Return the digest of a stream, with the number of its events."""
         state = self.http.get(f"/v1/streams/{name}", params={"digest": "true"}).json()
         return state["digest"], state["events"]
+
+    def settle(self):
+        """Wait until no expert is to be fitted: fits come when they are ready, as events."""
+
+        def is_done(service):
+            return all(stream.book.learner.due_fit() is None for stream in service.loaded.values())
+
+        while not self.app.state.writer.call(is_done):
+            time.sleep(0.01)
 
 
 def opened(folder, name="labels.db", **options):

@@ -390,6 +390,7 @@ def names(server):
             assert server.http.post(f"{base}/examples", json={"id": id, **row}).is_success
         assert server.http.put(f"{base}/examples/told/label", json={"label": label}).is_success
         assert server.http.post(f"{base}/learn", json=[{"id": "free", "label": label, **row}]).is_success
+    server.settle()
     return found
 
 

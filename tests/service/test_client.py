@@ -38,17 +38,26 @@ def loop(learner, X, y):
     return answers
 
 
+MODELS = {
+    "experts": (Experts(), FIELDS[1:]),  # which are fitted beside, and predict otherwise until they are
+    "ridge": (Ridge(10, intercept=True, label_range=(0, 400)), FIELDS),
+}
+
+
 @pytest.mark.usefixtures("few_trees")
-def test_the_loop_of_the_manual_works_by_changing_one_line(client):
+@pytest.mark.parametrize("name", MODELS)
+def test_the_loop_of_the_manual_works_by_changing_one_line(client, name):
     X, y = (part[:60] for part in load_diabetes(return_X_y=True, scaled=False))
-    learner = Learner(Experts(), Steady(budget=9, horizon=len(X)))
+    model, fields = MODELS[name]
+    learner = Learner(model, Steady(budget=9, horizon=len(X)))
     here = loop(learner, X, y)
-    learner = client.create("diabetes", dim=10, budget=9, horizon=len(X))
+    learner = client.create(
+        name, dim=10, budget=9, horizon=60, model=name, rule="steady", label_range=model.label_range
+    )
     there = loop(learner, X, y)
-    # Predictions may be those of experts that were fitted a moment before: fits are made beside.
-    assert [[getattr(one, name) for name in FIELDS[1:]] for one in there] == [
-        pytest.approx([getattr(one, name) for name in FIELDS[1:]], rel=1e-9) for one in here
-    ]
+    for field in fields:
+        found, wanted = ([getattr(one, field) for one in answers] for answers in (there, here))
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
     assert [one.why for one in there] == [one.why for one in here]
     assert (learner.spent, learner.left, learner.outstanding) == (9, 0, ())
 
