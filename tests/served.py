@@ -1,4 +1,4 @@
-"""A service for a page of the manual: `qufur serve … &` starts it, on a port that is free and shown as 8000."""
+"""A service for a page of the manual: `qufur serve … &` starts it on a free port, which is shown as 8000."""
 
 import re
 import shlex

@@ -24,10 +24,9 @@ from unittest import mock
 
 import polars as pl
 import pytest
+from tests.served import Served
 from typer.main import get_command
 from typer.testing import CliRunner
-
-from tests.served import Served
 
 import qufur
 from qufur.__main__ import main
