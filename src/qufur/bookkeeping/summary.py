@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from qufur.bookkeeping.shifts import shift_sentences
 from qufur.estimates.input_shifts import InputShift
@@ -15,13 +16,41 @@ FEW = 10
 """Labels since a shift that are too few to know what is new."""
 
 
-def summary(book: Workbook, report: Report, shifts: Sequence[InputShift]) -> dict[str, list[str]]:
+class Advice(NamedTuple):
+    """How one does there what is to be done next.
+
+    Attributes
+    ----------
+    waiting
+        What to do with rows that wait for labels.
+    constant
+        What to do if a constant does better.
+    at_random
+        What to do if labels at random would do as well.
+    spent, go_on
+        What to do when the budget is spent, and when there is nothing to do.
+    """
+
+    waiting: str = "and give them to `qufur tell`; `qufur outstanding --out FILE` writes them again"
+    constant: str = "a larger `qufur ask --budget`, or a further model with `qufur ask --also`"
+    at_random: str = "start the next work with `qufur ask --at-random`"
+    spent: str = "`qufur budget --add LABELS` buys more, `qufur predict` needs none"
+    go_on: str = "`qufur ask` takes the next table, `qufur predict` predicts"
+
+
+COMMANDS = Advice()
+"""Of who works with the commands."""
+
+
+def summary(
+    book: Workbook, report: Report, shifts: Sequence[InputShift], advice: Advice = COMMANDS
+) -> dict[str, list[str]]:
     """Return sentences under each heading."""
     return {
         "spent": [_spent(book, report)],
         "error": list(_error(report)),
         "shifts": shift_sentences(shifts),
-        "next": list(_next(book, report, shifts)),
+        "next": list(_next(book, report, shifts, advice)),
     }
 
 
@@ -66,28 +95,21 @@ def _against_random(standing: Standing) -> str:
     return f"{about}: it is {100 * abs(share):.0f} % {'lower' if share < 0 else 'higher'}"
 
 
-def _next(book: Workbook, report: Report, shifts: Sequence[InputShift]) -> Iterator[str]:
-    """Yield what to do; options are those of the commands."""
+def _next(book: Workbook, report: Report, shifts: Sequence[InputShift], advice: Advice) -> Iterator[str]:
     standing = report.standing
     if report.outstanding:
-        yield (
-            f"label the {report.outstanding} rows that wait and give them to `qufur tell`; "
-            "`qufur outstanding --out FILE` writes them again"
-        )
+        yield f"label the {report.outstanding} rows that wait {advice.waiting}"
     new = _labels_since(book, shifts)
     if new is not None and new < FEW:
         yield f"the inputs shifted, and {new} labels were bought since: expect larger errors until more come"
     if standing is not None and standing.is_worse_than(standing.best_constant):
-        yield (
-            "a constant does better: start anew with inputs that say more, a larger `qufur ask --budget`, "
-            "or a further model with `qufur ask --also`"
-        )
+        yield f"a constant does better: start anew with inputs that say more, {advice.constant}"
     elif standing is not None and standing.random_would_do:
-        yield "labels at random would do as well: start the next work with `qufur ask --at-random`"
+        yield f"labels at random would do as well: {advice.at_random}"
     if report.left == 0 and book.learner.rule.limit is not None:
-        yield "the budget is spent: `qufur budget --add LABELS` buys more, `qufur predict` needs none"
+        yield f"the budget is spent: {advice.spent}"
     elif not report.outstanding:
-        yield "go on: `qufur ask` takes the next table, `qufur predict` predicts"
+        yield f"go on: {advice.go_on}"
 
 
 def _labels_since(book: Workbook, shifts: Sequence[InputShift]) -> int | None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from qufur.bookkeeping.summary import summary
+from qufur.bookkeeping.summary import Advice, summary
 from qufur.estimates.input_shifts import input_shifts
 from qufur.service.stream import Stream
+
+ADVICE = Advice(
+    waiting="on the page, or send them",
+    constant="or a larger budget",
+    at_random="create the next stream with the rule `uniform`",
+    spent="more can be added to it",
+    go_on="send the next examples",
+)
 
 
 def state_of(stream: Stream, *, digest: bool = False) -> dict[str, Any]:
@@ -58,7 +66,8 @@ def report_of(stream: Stream) -> dict[str, Any]:
     """Return how it is going, in sentences, and how the experts are doing."""
     book = stream.book
     report = book.learner.report()
-    said: dict[str, Any] = dict(summary(book, report, input_shifts(book.watch.inputs, book.encoding.names)))
+    shifts = input_shifts(book.watch.inputs, book.encoding.names)
+    said: dict[str, Any] = dict(summary(book, report, shifts, ADVICE))
     return said | {"experts": experts_of(stream)}
 
 
