@@ -40,6 +40,7 @@ def known_key(request: Request) -> Key:
     header = request.headers.get("authorization")
     given = request.cookies.get("qufur_key") if header is None else _bearer(header)
     key: Key = request.app.state.keys.find(given)
+    request.scope["qufur.key"] = key.name
     limits: Limits = request.app.state.limits
     limits.check_rate(key.id)
     return key

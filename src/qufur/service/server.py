@@ -11,12 +11,13 @@ from threadpoolctl import threadpool_limits
 from qufur.errors import invalid
 from qufur.service.app import create_app
 from qufur.service.limits import Limits
+from qufur.service.logs import log_to
 from qufur.service.store import Store
 
 
 def serve(store: Store, host: str, port: int, limits: Limits) -> None:
     """Serve until somebody ends it; a server without keys is for this machine alone."""
-    app = create_app(store, limits)
+    app = create_app(store, limits, log_to())
     if not app.state.keys.needed and not is_loopback(host):
         remedy = "`qufur key add` makes a key; then it may be any."
         raise invalid(
