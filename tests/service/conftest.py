@@ -57,8 +57,8 @@ def opened(folder, name="labels.db", **options):
 class running:
     """Runs a service over a store for a while."""
 
-    def __init__(self, store, limits=None, **headers):
-        self.store, self.app = store, create_app(store, limits)
+    def __init__(self, store, limits=None, lines=None, **headers):
+        self.store, self.app = store, create_app(store, limits, lines)
         self._headers, self._serving = headers, serving(self.app)
 
     def __enter__(self):

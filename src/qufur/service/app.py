@@ -17,6 +17,9 @@ from qufur.errors import InvalidError
 from qufur.service.access import Keys
 from qufur.service.documented import describe
 from qufur.service.limits import Limits
+from qufur.service.logs import Lines, log_event
+from qufur.service.metrics import Metrics
+from qufur.service.observation import Observed
 from qufur.service.pages import add_pages
 from qufur.service.refusals import RefusalError
 from qufur.service.replies import complaint
@@ -29,8 +32,8 @@ from qufur.service.writer import Writer
 ABOUT = "Learn online from streams when labels cost money: send examples, get predictions and questions."
 
 
-def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
-    """Return the application over a store, whose writer starts and stops with it."""
+def create_app(store: Store, limits: Limits | None = None, lines: Lines | None = None) -> FastAPI:
+    """Return the application over a store, whose writer starts and stops with it, and which logs to lines."""
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -39,21 +42,25 @@ def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
         def deliver(results: Sequence[tuple[Any, Any]]) -> None:
             loop.call_soon_threadsafe(_settle, results)
 
-        app.state.writer = Writer(Service(store), deliver)
+        service = Service(store)
+        app.state.writer = Writer(service, deliver)
         app.state.writer.start()
+        log_event("started", version=__version__, streams=len(service.numbers), takeover=store.is_taken_over)
         yield
         # Results still go to the loop: it has to turn while the writer finishes.
         await asyncio.to_thread(app.state.writer.stop)
+        log_event("stopped")
 
     app = FastAPI(title="qufur", version=__version__, description=ABOUT, lifespan=life)
     app.state.store, app.state.keys = store, Keys(store)
-    app.state.limits = limits or Limits()
+    app.state.limits, app.state.metrics = limits or Limits(), Metrics()
     app.state.leases, app.state.descriptions = {}, {}
     for routes in (machine, streams, examples, work):
         app.include_router(routes.router)
     add_pages(app)
     _handle_errors(app)
     app.add_middleware(Shortcut, framework=app)
+    app.add_middleware(Observed, metrics=app.state.metrics, lines=lines)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
 

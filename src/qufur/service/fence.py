@@ -18,9 +18,10 @@ class FencedError(RuntimeError):
 
 
 class Hold(NamedTuple):
-    """The right to write, until it is released."""
+    """The right to write, until it is released; perhaps taken from another process."""
 
     release: Callable[[], None]
+    from_another: bool = False
 
 
 def hold(engine: Engine, *, takeover: bool) -> Hold:
@@ -32,7 +33,7 @@ def hold(engine: Engine, *, takeover: bool) -> Hold:
     if held is None and not takeover:
         remedy = "Stop it, or give --takeover, which ends its right to write."
         raise FencedError(f"Another server writes to this store. {remedy}")
-    return held or Hold(lambda: None)
+    return held or Hold(lambda: None, from_another=True)
 
 
 def _hold_file(engine: Engine) -> Hold | None:

@@ -50,7 +50,7 @@ class Refits:
             try:
                 fitted = fitting.run()
             except Exception as error:  # whatever an estimator does not like
-                LOG.warning("Experts of stream %s could not be fitted: %s", name, error)
+                LOG.warning("Experts of stream %s could not be fitted: %s", name, type(error).__name__)
                 self._submit(self._given_up(name, fitting))
             else:
                 self._submit(self._installed(name, fitted))

@@ -49,6 +49,7 @@ def known_key(request: Request) -> Key:
     key: Key = request.app.state.keys.find(given)
     if header is None and is_forged(request):
         raise ForgedError("This comes from another site, or from a page that is too old: load it again.")
+    request.scope["qufur.key"] = key.name
     limits: Limits = request.app.state.limits
     limits.check_rate(key.id)
     return key

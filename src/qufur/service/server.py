@@ -17,10 +17,13 @@ from qufur.errors import invalid
 from qufur.service.access import Keys, Scope
 from qufur.service.app import create_app
 from qufur.service.limits import Limits
+from qufur.service.logs import log_to
 from qufur.service.store import Store, StoreError
 
 WAIT = 1
 """Seconds that requests have to finish when the server ends."""
+IDLE = 75
+"""Seconds that a connection stays open without requests."""
 FIRST_KEY = "first"
 
 
@@ -58,14 +61,19 @@ def listening(host: str, port: int) -> Iterator[Door]:
 
 def serve(store: Store, door: Door, limits: Limits, *, demo: bool = False) -> None:
     """Serve until somebody ends it; whoever can be reached from elsewhere has a key made, and says it."""
-    app = create_app(store, limits)
+    app = create_app(store, limits, log_to())
     key = None if door.is_own else first_key(app.state.keys)
     if demo:
         from qufur.service.demonstration import attach
 
         attach(app)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, proxy_headers=False, timeout_graceful_shutdown=WAIT
+        app,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=WAIT,
+        timeout_keep_alive=IDLE,
     )
     server = _Server(config)
     if key is not None:

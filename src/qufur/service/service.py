@@ -13,6 +13,7 @@ from qufur.service.description import Description
 from qufur.service.events import Kind, Payload, decode
 from qufur.service.examples import Rows, shown_label
 from qufur.service.loading import load
+from qufur.service.logs import log_event
 from qufur.service.refusals import ConflictError, GoneError, NotFoundError
 from qufur.service.snapshots import Cadence
 from qufur.service.store import Store, Write
@@ -231,6 +232,7 @@ class Service:
             if self._cadence.is_due(stream) or (all_changed and self._cadence.changed(stream)):
                 last = stream.seq, stream.hash
                 self.store.keep_snapshot(stream.number, last, self._cadence.taken(stream))
+                log_event("snapshot", stream=stream.name, events=stream.seq)
 
     def forget(self) -> None:
         """Take back what was not written: streams are loaded again when they are needed."""

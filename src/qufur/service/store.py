@@ -76,6 +76,11 @@ class Store:
         if version != str(tables.VERSION):
             raise StoreError(f"The store is of version {version}; this qufur reads {tables.VERSION}.")
 
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether another process had the right to write until now."""
+        return self._hold is not None and self._hold.from_another
+
     def close(self) -> None:
         """Let go of the store."""
         self.engine.dispose()

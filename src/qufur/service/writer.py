@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,8 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="qufur-writer", daemon=True)
         self._refits = Refits(lambda do: self._commands.put(Call(do)))
         self.fault: str | None = None
-        self.groups = 0
+        self.groups = self.commits = self.failures = 0
+        self.commit_seconds = 0.0
 
     def start(self) -> None:
         """Begin to take commands."""
@@ -168,16 +170,21 @@ class Writer:
             return error
 
     def _commit(self) -> UnavailableError | None:
+        start = perf_counter()
         try:
             self._service.commit()
         except FencedError as error:
             self.fault = str(error)
+            LOG.error("Fenced: %s", error)
         except (DBAPIError, StoreError, OSError) as error:
             LOG.error("The store could not be written: %s", _reason(error))
         except Exception:
             LOG.exception("The store could not be written")
         else:
+            self.commits += 1
+            self.commit_seconds += perf_counter() - start
             return None
+        self.failures += 1
         return self._undo()
 
     def _undo(self) -> UnavailableError:

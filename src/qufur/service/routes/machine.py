@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.service.access import Scope
-from qufur.service.metrics import exposition
 from qufur.service.refusals import UnavailableError
 from qufur.service.replies import reply
-from qufur.service.requests import key_of, writer_of
+from qufur.service.requests import key_of, perform, writer_of
+from qufur.service.service import Service
+from qufur.service.state import state_of
 
 router = APIRouter(tags=["machine"])
 
@@ -33,4 +36,11 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Return counts and times for Prometheus."""
     key_of(request, Scope.read)
-    return Response(exposition(writer_of(request)), media_type="text/plain; version=0.0.4")
+    writer, metrics = writer_of(request), request.app.state.metrics
+    states = await perform(request, _states) if writer.is_ready else []
+    return Response(metrics.exposition(writer, states), media_type="text/plain; version=0.0.4")
+
+
+def _states(service: Service) -> list[dict[str, Any]]:
+    """Return the streams that are in memory: what nobody uses is not loaded for this."""
+    return [state_of(stream) for stream in service.loaded.values()]
