@@ -261,6 +261,19 @@ def test_what_does_not_fit_is_refused(X, ids, present, message):
     assert twin.spent == twin.ledger.examples == 0
 
 
+def test_one_by_one_and_in_a_batch_losses_have_the_same_bounds():
+    learner, twin = (Learner(Experts(4, label_range=(-1, 1)), Steady(0.3)) for _ in range(2))
+    X = checks.shifting_stream(learner.model).X
+    for each in (learner, twin):
+        each.learn(X[:20], X[:20].sum(axis=1))
+    twin.ask_many(X)
+    for x in X:
+        learner.ask(x)
+    bounds = [[query.largest_loss for query in each.queries.values()] for each in (learner, twin)]
+    np.testing.assert_allclose(*bounds, rtol=1e-9)
+    assert min(bounds[0]) < 4
+
+
 def test_one_answer_has_the_decisions_of_many():
     learner, twin = (Learner(Experts(4), Steady(0.3)) for _ in range(2))
     for x in checks.shifting_stream(learner.model).X[:20]:
