@@ -227,6 +227,22 @@ def test_questions_that_come_later_show_up_by_themselves(opened, api):
     assert shown(page, after="Nothing waits") == "Row r0"
 
 
+def test_the_annotator_of_the_demonstration_is_switched_off(opened, api):
+    new_stream(api, "shown", [])
+    asked = []
+
+    def answer(route):
+        asked.append(route.request.post_data_json if route.request.method == "POST" else None)
+        route.fulfill(json={"stream": "shown", "data": "bicycles", "annotator": True})
+
+    page = opened("/")
+    page.route("**/demo**", answer)
+    page.goto("/streams/shown")
+    page.get_by_label("a simulated annotator answers").uncheck()
+    playwright.expect(page.locator("#message")).to_have_text("Questions are left to you.")
+    assert asked == [None, {"on": False}]
+
+
 def lightness(color):
     """Return the sum of the parts of a color."""
     return sum(map(int, re.findall(r"\d+", color)[:3]))

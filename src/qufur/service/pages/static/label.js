@@ -3,6 +3,7 @@
 import { drawClasses, drawNumberField, keysOf, readField } from "./answers.js";
 import { call, path, stream } from "./api.js";
 import { budgetOf, fill } from "./budget.js";
+import { showDemo } from "./demo.js";
 import { count, find, make, number, percent, say, write } from "./dom.js";
 import { onKeys } from "./keyboard.js";
 import { repeat } from "./live.js";
@@ -139,6 +140,7 @@ async function start() {
   }
   queue = new Queue(await whoLabels());
   drawAnswers(state);
+  showDemo();
   repeat(SECONDS, watch);
 }
 

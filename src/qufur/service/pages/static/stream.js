@@ -2,6 +2,7 @@
 
 import { call, path, stream } from "./api.js";
 import { budgetOf, fill } from "./budget.js";
+import { showDemo } from "./demo.js";
 import { age, count, find, number, percent, whole, write } from "./dom.js";
 import { onKeys } from "./keyboard.js";
 import { repeat } from "./live.js";
@@ -99,4 +100,5 @@ async function look() {
 }
 
 onKeys({ l: () => location.assign(`${here}/label`), b: () => location.assign("/") });
+showDemo();
 repeat(SECONDS, look);
