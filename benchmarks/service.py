@@ -115,7 +115,7 @@ def _server(folder: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
         "--port",
         "0",
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             yield _port(process), process
         finally:

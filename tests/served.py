@@ -19,7 +19,9 @@ class Served:
     def start(self, arguments):
         """Start it, and return what it says until it serves."""
         command = [sys.executable, "-m", "qufur", "serve", *arguments, "--port", "0"]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         said = ""
         for line in self._process.stdout:
             said += line
