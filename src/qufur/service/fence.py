@@ -18,10 +18,16 @@ class FencedError(RuntimeError):
 
 
 class Hold(NamedTuple):
-    """The right to write, until it is released; perhaps taken from another process."""
+    """The right to write, until it is released.
+
+    Attributes
+    ----------
+    is_alone
+        Whether no other process can be writing at this moment.
+    """
 
     release: Callable[[], None]
-    from_another: bool = False
+    is_alone: bool = True
 
 
 def hold(engine: Engine, *, takeover: bool) -> Hold:
@@ -33,7 +39,7 @@ def hold(engine: Engine, *, takeover: bool) -> Hold:
     if held is None and not takeover:
         remedy = "Stop it, or give --takeover, which ends its right to write."
         raise FencedError(f"Another server writes to this store. {remedy}")
-    return held or Hold(lambda: None, from_another=True)
+    return held or Hold(lambda: None, is_alone=False)
 
 
 def _hold_file(engine: Engine) -> Hold | None:
