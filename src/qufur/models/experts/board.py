@@ -168,9 +168,10 @@ class Board:
     def take_over_slow(self, board: Board) -> None:
         """Go on with the slow experts of a board of fewer columns: fitted again, they would be the same."""
         self._wanted |= board._wanted
-        self._panel.take_over("slow", board._panel)
-        del self._to_fit["slow"]
-        if "slow" in board._to_fit:
+        if "slow" not in board._to_fit:
+            self._panel.take_over("slow", board._panel)
+            del self._to_fit["slow"]
+        elif board._elsewhere:  # labels may be others by now than those it is to be fitted to
             self._to_fit["slow"] = board._to_fit["slow"]
 
     def take_over(self, board: Board) -> None:
