@@ -164,10 +164,11 @@ FORESTS = [
 def test_a_forest_says_what_scikit_learn_does(estimator, count):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300) * 2
+    new = rng.normal(size=(count, 4))  # of rows that it saw, any full-grown forest says the labels
     for options in ({}, {"sample_weight": rng.uniform(size=300)}):
         mine, theirs = forest.fit(clone(estimator), X, y, **options), clone(estimator).fit(X, y, **options)
         what = "predict_proba" if hasattr(theirs, "predict_proba") else "predict"
-        said = [getattr(fitted, what)(X[:count]) for fitted in (mine, theirs)]
+        said = [getattr(fitted, what)(new) for fitted in (mine, theirs)]
         np.testing.assert_allclose(*said, rtol=1e-12)
         np.testing.assert_array_equal(*(getattr(fitted, "classes_", None) for fitted in (mine, theirs)))
 
