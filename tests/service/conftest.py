@@ -63,7 +63,7 @@ class running:
 
     def __enter__(self):
         url = self._serving.__enter__()
-        self._http = httpx.Client(base_url=url, headers=self._headers, trust_env=False)
+        self._http = httpx.Client(base_url=url, headers=self._headers, timeout=60, trust_env=False)
         return Server(url, self.store, self.app, self._http)
 
     def __exit__(self, *error):

@@ -12,9 +12,10 @@ from starlette.responses import Response
 from qufur.arrays import Floats
 from qufur.errors import invalid
 from qufur.service.access import Scope
+from qufur.service.answers import Learned, Prediction
 from qufur.service.decided import Said
 from qufur.service.description import Description
-from qufur.service.documented import route
+from qufur.service.documented import NPY, header, route
 from qufur.service.examples import (
     Example,
     Lesson,
@@ -33,15 +34,29 @@ from qufur.service.requests import MalformedError, answer, body_of, decoder, des
 from qufur.service.service import Service
 
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["examples"])
-NPY = "application/x-npy"
-BINARY = {NPY: {"schema": {"type": "string", "format": "binary"}}}
+EXAMPLE = {"x": [0.5, 2.0]}
+IDS = (
+    header(
+        "X-First-Id", {"type": "integer", "minimum": 0}, "With NumPy's format: the number of the first row."
+    ),
+    header("X-Id-Prefix", {"type": "string"}, "What stands before these numbers in the ids."),
+)
 
 _examples: Any = decoder(Example | list[Example])
 _questions: Any = decoder(Question | list[Question])
 _lessons: Any = decoder(list[Lesson])
 
 
-@router.post("/examples", **route(Said | list[Said], Example | list[Example], more=BINARY))
+@router.post(
+    "/examples",
+    **route(
+        Said | list[Said],
+        Example | list[Example],
+        example={"id": "a7", **EXAMPLE},
+        binary=True,
+        parameters=IDS,
+    ),
+)
 async def ask(request: Request, stream: str) -> Response:
     """Predict on examples and say which labels are wanted; one object in, one out, or a list.
 
@@ -67,7 +82,10 @@ async def ask(request: Request, stream: str) -> Response:
     return reply(said[0] if single else said)
 
 
-@router.post("/predict", **route({"type": "object"}, Question | list[Question], more=BINARY))
+@router.post(
+    "/predict",
+    **route(Prediction | list[Prediction], Question | list[Question], example=EXAMPLE, binary=True),
+)
 async def predict(request: Request, stream: str) -> Response:
     """Predict without asking: nothing is kept."""
     key_of(request, Scope.read, stream)
@@ -93,7 +111,7 @@ async def predict(request: Request, stream: str) -> Response:
     return reply(said[0] if single else said)
 
 
-@router.post("/learn", **route({"type": "object"}, list[Lesson]))
+@router.post("/learn", **route(Learned, list[Lesson], example=[{"id": "a8", **EXAMPLE, "label": 3.5}]))
 async def learn(request: Request, stream: str) -> Response:
     """Learn examples with labels that were free."""
     key = key_of(request, Scope.ingest, stream)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from qufur.service.access import Scope
+from qufur.service.answers import Status
+from qufur.service.documented import REFUSED, route
 from qufur.service.refusals import UnavailableError
 from qufur.service.replies import reply
 from qufur.service.requests import key_of, perform, writer_of
@@ -17,13 +19,13 @@ from qufur.service.state import state_of
 router = APIRouter(tags=["machine"])
 
 
-@router.get("/healthz")
+@router.get("/healthz", **route(Status))
 async def alive() -> Response:
     """Say that the process lives."""
     return reply({"status": "alive"})
 
 
-@router.get("/readyz")
+@router.get("/readyz", **route(Status))
 async def ready(request: Request) -> Response:
     """Say whether requests are taken."""
     writer = writer_of(request)
@@ -32,7 +34,7 @@ async def ready(request: Request) -> Response:
     return reply({"status": "ready"})
 
 
-@router.get("/metrics")
+@router.get("/metrics", responses=REFUSED, response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """Return counts and times for Prometheus."""
     key_of(request, Scope.read)

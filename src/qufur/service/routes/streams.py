@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
-from qufur.service import state
+from qufur.service import answers, documented, state
 from qufur.service.access import Scope
 from qufur.service.description import Description
 from qufur.service.documented import route
@@ -19,8 +19,7 @@ from qufur.service.requests import body_of, decoder, flag, key_of, known_key, nu
 from qufur.service.service import Service
 
 router = APIRouter(prefix="/v1/streams", tags=["streams"])
-OBJECT = {"type": "object"}
-MOST_EVENTS = 1000
+MOST_EVENTS, MOST_SEQ = 1000, 10**15
 
 
 class Budget(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,7 +33,16 @@ _description: Any = decoder(Description)
 _budget: Any = decoder(Budget)
 
 
-@router.post("", **route(OBJECT, Description, status=201))
+@router.post(
+    "",
+    **route(
+        answers.State,
+        Description,
+        example={"name": "bikes", "columns": {"temp": "number", "sky": "category"}, "budget": "5%"},
+        status=201,
+        known=True,
+    ),
+)
 async def create(request: Request) -> Response:
     """Create a stream; the same body again changes nothing, another one of the same name is refused."""
     key = key_of(request, Scope.admin)
@@ -48,7 +56,7 @@ async def create(request: Request) -> Response:
     return reply(found, 201 if new else 200)
 
 
-@router.get("", **route(OBJECT))
+@router.get("", **route(answers.States))
 async def listed(request: Request) -> Response:
     """List the streams that the key is for."""
     key = known_key(request)
@@ -61,7 +69,10 @@ async def listed(request: Request) -> Response:
     return reply({"streams": await perform(request, do)})
 
 
-@router.get("/{stream}", **route(OBJECT))
+@router.get(
+    "/{stream}",
+    **route(answers.State, parameters=[documented.flag("digest", "Add the digest of its state.")]),
+)
 async def one(request: Request, stream: str) -> Response:
     """Say how a stream stands; `?digest=true` adds the digest of its state."""
     key_of(request, Scope.read, stream)
@@ -71,21 +82,21 @@ async def one(request: Request, stream: str) -> Response:
     )
 
 
-@router.get("/{stream}/series", **route(OBJECT))
+@router.get("/{stream}/series", **route(answers.Series))
 async def series(request: Request, stream: str) -> Response:
     """Return how the work went: labels bought, errors, weights, shifts."""
     key_of(request, Scope.read, stream)
     return reply(await perform(request, lambda service: state.series_of(service.stream(stream))))
 
 
-@router.get("/{stream}/report", **route(OBJECT))
+@router.get("/{stream}/report", **route(answers.Report))
 async def report(request: Request, stream: str) -> Response:
     """Say how it is going, in sentences."""
     key_of(request, Scope.read, stream)
     return reply(await perform(request, lambda service: state.report_of(service.stream(stream))))
 
 
-@router.get("/{stream}/model", **route(OBJECT))
+@router.get("/{stream}/model", **route(answers.Model))
 async def model(request: Request, stream: str) -> Response:
     """Say what predicts."""
     key_of(request, Scope.read, stream)
@@ -99,11 +110,20 @@ async def model(request: Request, stream: str) -> Response:
     return reply(await perform(request, do))
 
 
-@router.get("/{stream}/events", **route(OBJECT))
+@router.get(
+    "/{stream}/events",
+    **route(
+        answers.Events,
+        parameters=[
+            documented.count("after", 0, MOST_SEQ, "The number of the event after which to begin."),
+            documented.count("limit", 100, MOST_EVENTS, "How many to list."),
+        ],
+    ),
+)
 async def events(request: Request, stream: str) -> Response:
     """List what happened, without inputs and labels: `?after=0&limit=100`."""
     key_of(request, Scope.read, stream)
-    after, limit = number(request, "after", 0, 2**62), number(request, "limit", 100, MOST_EVENTS)
+    after, limit = number(request, "after", 0, MOST_SEQ), number(request, "limit", 100, MOST_EVENTS)
 
     def do(service: Service) -> list[dict[str, Any]]:
         found = service.store.events(service.stream(stream).number, after, limit)
@@ -123,7 +143,7 @@ async def events(request: Request, stream: str) -> Response:
     return reply({"events": found, "next": found[-1]["seq"] if found else after})
 
 
-@router.post("/{stream}/budget", **route(OBJECT, Budget))
+@router.post("/{stream}/budget", **route(answers.State, Budget, example={"labels": 100}))
 async def add_budget(request: Request, stream: str) -> Response:
     """Let more labels be bought."""
     key = key_of(request, Scope.admin, stream)

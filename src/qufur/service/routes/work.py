@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
+from qufur.service import answers, documented
 from qufur.service.access import Key, Scope
 from qufur.service.description import check_text
 from qufur.service.documented import route
@@ -29,8 +30,11 @@ from qufur.service.requests import (
 from qufur.service.service import Service
 
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["labels"])
-OBJECT = {"type": "object"}
-MOST_LEASED = 100
+MOST_LEASED, MOST_LISTED = 100, 10_000
+HOW = (
+    documented.flag("replace", "Take another label for a row that has one."),
+    documented.flag("accept_outliers", "Take a label that is far from all others."),
+)
 
 
 class OneLabel(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,7 +65,10 @@ _lease: Any = decoder(LeaseRequest)
 _release: Any = decoder(Release)
 
 
-@router.put("/examples/{id:path}/label", **route(OBJECT, OneLabel))
+@router.put(
+    "/examples/{id:path}/label",
+    **route(answers.Labelled, OneLabel, example={"label": 3.5}, parameters=HOW),
+)
 async def tell(request: Request, stream: str, id: str) -> Response:
     """Give a label that was asked for; `?replace=true` takes another one for a row that has one."""
     key = key_of(request, Scope.label, stream)
@@ -70,7 +77,10 @@ async def tell(request: Request, stream: str, id: str) -> Response:
     return reply({"id": id, "label": found.label, "new": new[id]})
 
 
-@router.post("/labels", **route(OBJECT, list[Label]))
+@router.post(
+    "/labels",
+    **route(answers.Learned, list[Label], example=[{"id": "a7", "label": 3.5}], parameters=HOW),
+)
 async def tell_many(request: Request, stream: str) -> Response:
     """Give several labels: all of them are learned, or none."""
     key = key_of(request, Scope.label, stream)
@@ -98,7 +108,7 @@ async def _tell(request: Request, stream: str, labels: list[Label], key: Key) ->
     return new
 
 
-@router.delete("/examples/{id:path}/label", **route(OBJECT))
+@router.delete("/examples/{id:path}/label", **route(answers.Named))
 async def untell(request: Request, stream: str, id: str) -> Response:
     """Take a label back; the row waits for one again, and costs nothing more."""
     key = key_of(request, Scope.label, stream)
@@ -107,7 +117,7 @@ async def untell(request: Request, stream: str, id: str) -> Response:
     return reply({"id": id})
 
 
-@router.post("/examples/{id:path}/decline", **route(OBJECT))
+@router.post("/examples/{id:path}/decline", **route(answers.Named))
 async def decline(request: Request, stream: str, id: str) -> Response:
     """Say that a label will never come: it costs nothing."""
     key = key_of(request, Scope.label, stream)
@@ -117,11 +127,14 @@ async def decline(request: Request, stream: str, id: str) -> Response:
     return reply({"id": id})
 
 
-@router.get("/queue", **route(OBJECT))
+@router.get(
+    "/queue",
+    **route(answers.Queue, parameters=[documented.count("limit", 50, MOST_LISTED, "How many to list.")]),
+)
 async def queue(request: Request, stream: str) -> Response:
     """List the rows that wait, the oldest first."""
     key_of(request, Scope.label, stream)
-    limit = number(request, "limit", 50, 10_000)
+    limit = number(request, "limit", 50, MOST_LISTED)
 
     def do(service: Service) -> tuple[list[str], dict[str, int]]:
         found = service.stream(stream)
@@ -145,7 +158,9 @@ async def queue(request: Request, stream: str) -> Response:
     )
 
 
-@router.post("/queue/lease", **route(OBJECT, LeaseRequest))
+@router.post(
+    "/queue/lease", **route(answers.Lease, LeaseRequest, example={"person": "ada", "count": 1, "minutes": 5})
+)
 async def lease(request: Request, stream: str) -> Response:
     """Give the next rows to one person for some minutes; nobody else gets them meanwhile."""
     key_of(request, Scope.label, stream)
@@ -167,7 +182,7 @@ async def lease(request: Request, stream: str) -> Response:
     return reply({"rows": rows, "waiting": waiting})
 
 
-@router.post("/queue/release", **route(OBJECT, Release))
+@router.post("/queue/release", **route(answers.Released, Release, example={"person": "ada", "ids": ["a7"]}))
 async def release(request: Request, stream: str) -> Response:
     """Give rows back; they come last for this person from now on."""
     key_of(request, Scope.label, stream)

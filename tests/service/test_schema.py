@@ -1,0 +1,143 @@
+"""Requests made up from the OpenAPI document: none of them is answered by an error of the server."""
+
+import collections
+import io
+
+import numpy as np
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.soak import SOAK
+
+CASES = 100_000 if SOAK else 2_000
+SHARES = 4
+"""Tests over which operations are spread, so that several processes can have some."""
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+STREAMS = {
+    "numbers": {"dim": 2, "model": "ridge", "label_range": [-1, 1], "budget": "100%", "rule": "uniform"},
+    "limited": {"dim": 2, "model": "ridge", "label_range": [-1, 1], "budget": 20, "horizon": 100},
+    "records": {"columns": {"temp": "number", "sky": "category"}, "budget": "100%", "rule": "uniform"},
+    "classes": {"dim": 2, "classes": ["a", "b"], "budget": "100%", "rule": "uniform"},
+}
+NPY = "application/x-npy"
+
+ids = st.sampled_from([f"row {number}" for number in range(30)])
+labels = st.sampled_from([0.5, -0.5, 0, "a", "b"])
+numbers = st.floats(-9, 9, allow_subnormal=False)
+rows = st.one_of(
+    st.fixed_dictionaries({"x": st.lists(numbers, min_size=2, max_size=2)}),
+    st.fixed_dictionaries(
+        {"record": st.fixed_dictionaries({"temp": numbers | st.none(), "sky": st.sampled_from("abcdé")})}
+    ),
+)
+mostly = st.sampled_from([True] * 9 + [False])
+
+
+def named(row, **more):
+    """Return what has an id and perhaps a label besides."""
+    return st.builds(lambda row, **rest: {**row, **rest}, row, id=ids, **more)
+
+
+descriptions = st.builds(
+    lambda name, kind, **more: {"name": name, **STREAMS[kind], **more},
+    st.sampled_from(["new-1", "new-2", "numbers"]),
+    st.sampled_from(list(STREAMS)),
+    seed=st.integers(0, 2),
+)
+BODIES = {
+    "/v1/streams": descriptions,
+    "/examples": named(rows) | st.lists(named(rows), max_size=5),
+    "/predict": rows | st.lists(rows, max_size=5),
+    "/learn": st.lists(named(rows, label=labels), max_size=3),
+    "/labels": st.lists(st.fixed_dictionaries({"id": ids, "label": labels}), max_size=3),
+    "/label": st.fixed_dictionaries({"label": labels}),
+    "/lease": st.fixed_dictionaries({"person": st.sampled_from(["ada", "bob"]), "count": st.integers(1, 5)}),
+    "/release": st.fixed_dictionaries({"person": st.just("ada"), "ids": st.lists(ids, max_size=3)}),
+    "/budget": st.fixed_dictionaries({"labels": st.integers(1, 9)}),
+}
+"""By how an address ends: bodies that a stream may take."""
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+matrices = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=3).map(lambda rows: npy(np.array(rows)))
+
+
+@st.composite
+def cases(draw, operation):
+    """Return a request as the document has it, of which often some is replaced by what is there."""
+    case = draw(operation.as_strategy())
+    if "stream" in (case.path_parameters or {}) and draw(mostly):
+        case.path_parameters["stream"] = draw(st.sampled_from(list(STREAMS)))
+    if "id" in (case.path_parameters or {}) and draw(mostly):
+        case.path_parameters["id"] = draw(ids)
+    ending = next((end for end in BODIES if operation.path.endswith(end)), None)
+    if ending and operation.method != "delete" and draw(st.booleans()):
+        case.body = draw(matrices if case.media_type == NPY else BODIES[ending])
+    return case
+
+
+@pytest.fixture(scope="module")
+def seeded(server):
+    """A service with streams and rows in them, whose experts are quick."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr("qufur.models.experts.experts.TREES", 3)
+    for name, description in STREAMS.items():
+        assert server.http.post("/v1/streams", json={"name": name, **description}).is_success
+        row = {"record": {"temp": 1.0, "sky": "a"}} if "columns" in description else {"x": [1.0, 0.5]}
+        some = [{"id": f"row {number}", **row} for number in range(20)]
+        assert server.http.post(f"/v1/streams/{name}/examples", json=some).is_success
+    yield server
+    patch.undo()
+
+
+def operations(server):
+    schema = schemathesis.openapi.from_dict(server.app.openapi())
+    found = [result.ok() for result in schema.get_all_operations()]
+    # Those that take nothing have one request alone.
+    return [one for one in found if one.path.startswith("/v1") and one.label != "GET /v1/streams"]
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_no_request_is_answered_by_an_error_of_the_server(seeded, share):
+    found = operations(seeded)
+    statuses, session = collections.Counter(), requests.Session()
+    for operation in found[share::SHARES]:
+
+        @settings(
+            max_examples=-(-CASES // len(found)),
+            phases=[Phase.generate],
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=cases(operation))
+        def send(case):
+            answer = case.call(base_url=seeded.url, session=session)
+            statuses[answer.status_code] += 1
+            case.validate_response(answer, checks=CHECKS)
+
+        send()
+    session.close()
+    print(dict(sorted(statuses.items())))
+    assert sum(statuses.values()) >= 0.9 * CASES * len(found[share::SHARES]) / len(found)
+    assert statuses[200] > 0.1 * statuses.total()
+    assert not {status for status in statuses if status >= 500}
