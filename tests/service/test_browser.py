@@ -236,7 +236,7 @@ def test_the_annotator_of_the_demonstration_is_switched_off(opened, api):
         route.fulfill(json={"stream": "shown", "data": "bicycles", "annotator": True})
 
     page = opened("/")
-    page.route("**/demo**", answer)
+    page.route(re.compile("/demo(/annotator)?$"), answer)
     page.goto("/streams/shown")
     page.get_by_label("a simulated annotator answers").uncheck()
     playwright.expect(page.locator("#message")).to_have_text("Questions are left to you.")
