@@ -146,6 +146,7 @@ def test_twenty_rows_are_labelled_with_keys_alone_and_one_is_undone(opened, api)
     page = opened("/streams/sky/label")
     first = shown(page)
     assert HOSTILE in page.inner_text("#content")
+    assert page.inner_text("#why").startswith("asked: uncertainty")
     assert "predicts" not in page.inner_text("#prediction")
     page.keyboard.press("p")
     playwright.expect(page.locator("#prediction")).to_contain_text("predicts")
@@ -165,6 +166,24 @@ def test_twenty_rows_are_labelled_with_keys_alone_and_one_is_undone(opened, api)
     assert press(page, "2") == skipped
     assert press(page, "2") == "Nothing waits"
     assert api.get("/v1/streams/sky").json()["told"] == 24
+
+
+def is_known(api, stream, id, label):
+    """Whether a row has this label: the same once more is no news."""
+    return api.put(f"/v1/streams/{stream}/examples/{id}/label", json={"label": label}).json()["new"] is False
+
+
+def test_digits_are_their_own_keys_and_other_classes_are_found_by_name(opened, api):
+    settings = {"label_range": None, "model": "experts"}
+    new_stream(api, "digits", vectors(0, 2), classes=[*"0123456789"], **settings)
+    assert press(opened("/streams/digits/label"), "0") == "Row r1"
+    assert is_known(api, "digits", "r0", "0")
+    new_stream(api, "names", vectors(0, 3), classes=[f"c{n}" for n in range(12)], **settings)
+    page = opened("/streams/names/label")
+    assert press(page, "9") == "Row r1"
+    assert press(page, "/", *"C11", "Enter") == "Row r2"
+    assert is_known(api, "names", "r0", "c8")
+    assert is_known(api, "names", "r1", "c11")
 
 
 def test_numbers_are_typed_and_those_far_away_confirmed(opened, api):
@@ -236,7 +255,7 @@ def test_the_annotator_of_the_demonstration_is_switched_off(opened, api):
         route.fulfill(json={"stream": "shown", "data": "bicycles", "annotator": True})
 
     page = opened("/")
-    page.route("**/demo**", answer)
+    page.route(re.compile("/demo(/annotator)?$"), answer)
     page.goto("/streams/shown")
     page.get_by_label("a simulated annotator answers").uncheck()
     playwright.expect(page.locator("#message")).to_have_text("Questions are left to you.")

@@ -214,9 +214,7 @@ def test_a_cookie_alone_changes_nothing(client, key):
 
 @pytest.mark.parametrize("path", ["/streams/{}", "/streams/{}/label"])
 def test_a_hostile_name_is_text(client, path):
-    page = client.get(path.format("%3Cscript%3Ealert(1)%3C%2Fscript%3E%22'"))
-    if page.status_code == 404:  # a slash is never part of a name
-        page = client.get(path.format("%3Cscript%3Ealert(1)%22'"))
+    page = client.get(path.format("%3Cscript%3Ealert(1)%22'"))
     assert page.status_code == 200
     assert "alert(1)" in page.text
     assert "<script>alert" not in page.text

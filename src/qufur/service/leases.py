@@ -24,6 +24,8 @@ class Leases:
     ['a', 'b']
     >>> leases.take("bob", ["a", "b", "c"], 2, 60.0), leases.take("ada", ["a", "b", "c"], 1, 60.0)
     (['c'], ['a'])
+    >>> leases.take("eve", ["a", "d", "e"], 1, 60.0, first=["e"])
+    ['e']
     """
 
     def __init__(self) -> None:

@@ -203,6 +203,13 @@ class Service:
                 return part[1]
         raise GoneError(f"Example {ascii(id)[:80]} was erased.")
 
+    def answered(self, name: str, id: str) -> Said | None:
+        """Return what was answered about an example; None if it was not asked about here."""
+        try:
+            return self._repeated(self.stream(name), [id])[id][1]
+        except GoneError:
+            return None
+
     def _was_asked(self, stream: Stream, id: str) -> bool:
         """Return whether an example came without its label."""
         if (stream.number, id) in self._answered:

@@ -15,7 +15,7 @@ from qufur.service import answers, documented
 from qufur.service.access import Key, Scope
 from qufur.service.description import check_text
 from qufur.service.documented import route
-from qufur.service.examples import Label, as_id, read_label, shown_label
+from qufur.service.examples import Label, as_id, read_label
 from qufur.service.replies import reply
 from qufur.service.requests import (
     body_of,
@@ -198,12 +198,11 @@ def _row(service: Service, name: str, id: str) -> dict[str, Any]:
     stream = service.stream(name)
     row = service.row(name, id)
     shown = {"record": row} if stream.description.dim is None else {"x": np.frombuffer(row, "<f8").tolist()}
-    query = stream.book.learner.queries.get(id)
-    prediction = None if query is None else shown_label(stream.description, query.prediction)
+    said = service.answered(name, id)
     return {
         "id": id,
         **shown,
-        "prediction": prediction,
-        "probability": None if query is None else query.probability,
+        "prediction": None if said is None else said.prediction,
+        "why": None if said is None else said.why,
         "asked_at": stream.asked_at.get(id, 0) / 1e6,
     }

@@ -4,7 +4,7 @@ import { drawClasses, drawNumberField, keysOf, readField } from "./answers.js";
 import { call, path, stream } from "./api.js";
 import { budgetOf, fill } from "./budget.js";
 import { showDemo } from "./demo.js";
-import { count, find, make, number, percent, say, write } from "./dom.js";
+import { count, find, make, number, say, write } from "./dom.js";
 import { onKeys } from "./keyboard.js";
 import { repeat } from "./live.js";
 import { whoLabels } from "./person.js";
@@ -26,16 +26,13 @@ function show(found) {
   find("choices").hidden = !row;
   if (same) return;
   write("row-id", row ? `Row ${row.id}` : "Nothing waits");
-  write("why", row ? whyAsked(row) : whyNothing());
+  write("why", row ? row.why ?? "" : whyNothing());
   find("content").replaceChildren(...(row ? [drawRow(row, state.columns)] : []));
   hidePrediction();
   const field = find("field");
   if (field) field.value = "";
   if (row && !state.classes) field.focus();
 }
-
-const whyAsked = ({ why, probability }) =>
-  why ?? (probability == null ? "its label was taken back" : `asked with probability ${percent(probability)}`);
 
 const whyNothing = () =>
   state.left === 0 ? "The budget is spent." : "New questions show up here by themselves.";
@@ -118,7 +115,8 @@ function drawAnswers({ classes, label_range: range }) {
   find("answer").addEventListener("submit", send);
   const ownKeys = [...keysOf(classes ?? [])].map(([key, name]) => [key, () => answer(name)]);
   const leave = () => location.assign(`/streams/${encodeURIComponent(stream)}`);
-  const actions = { ...Object.fromEntries(ownKeys), s: skip, d: decline, u: undo, p: showPrediction, b: leave };
+  const seek = () => find("field")?.focus();
+  const actions = { ...Object.fromEntries(ownKeys), s: skip, d: decline, u: undo, p: showPrediction, b: leave, "/": seek };
   // Letters are no part of a number, so that they are commands also in its field.
   onKeys(actions, (key) => !classes && /^[sdupb?]$/.test(key));
   // Whoever begins a number need not look for its field.
