@@ -17,6 +17,7 @@ from qufur.errors import invalid
 from qufur.service import tables
 from qufur.service.description import check_text
 from qufur.service.refusals import RefusalError
+from qufur.service.seal import seal
 from qufur.service.store import Store
 
 FRESH = 2.0
@@ -109,6 +110,7 @@ class Keys:
         }
         with self._store.writing() as connection:
             connection.execute(insert(tables.keys), values)
+            seal(connection)
         self._read_at = float("-inf")
         return f"qf_{id}_{secret}"
 
@@ -118,6 +120,7 @@ class Keys:
         with self._store.writing() as connection:
             where = (table.c.id == id) & table.c.revoked.is_(None)
             found = connection.execute(update(table).where(where).values(revoked=int(time.time())))
+            seal(connection)
         if not found.rowcount:
             raise invalid("key", "qufur key revoke", "the id of a key that is not revoked", ascii(id)[:80])
         self._read_at = float("-inf")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,6 +18,7 @@ from qufur import __version__
 from qufur.errors import InvalidError
 from qufur.service.access import Keys
 from qufur.service.documented import describe
+from qufur.service.events import DamagedError
 from qufur.service.limits import Limits
 from qufur.service.logs import Lines, log_event
 from qufur.service.metrics import Metrics
@@ -26,14 +29,20 @@ from qufur.service.replies import complaint
 from qufur.service.routes import examples, machine, streams, work
 from qufur.service.service import Service
 from qufur.service.shortcut import Shortcut, refusal
-from qufur.service.store import Store
+from qufur.service.store import Store, StoreError
+from qufur.service.verification import check_at_start
 from qufur.service.writer import Writer
 
+LOG = logging.getLogger("qufur.service")
 ABOUT = "Learn online from streams when labels cost money: send examples, get predictions and questions."
 
 
 def create_app(store: Store, limits: Limits | None = None, lines: Lines | None = None) -> FastAPI:
-    """Return the application over a store, whose writer starts and stops with it, and which logs to lines."""
+    """Return the application over a store, whose writer starts and stops with it, and which logs to lines.
+
+    One that is damaged is refused.
+    """
+    unchecked = check_at_start(store)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -46,6 +55,8 @@ def create_app(store: Store, limits: Limits | None = None, lines: Lines | None =
         app.state.writer = Writer(service, deliver)
         app.state.writer.start()
         log_event("started", version=__version__, streams=len(service.numbers), takeover=store.is_taken_over)
+        if unchecked is not None:
+            threading.Thread(target=_check, args=(unchecked, app.state.writer), daemon=True).start()
         yield
         # Results still go to the loop: it has to turn while the writer finishes.
         await asyncio.to_thread(app.state.writer.stop)
@@ -63,6 +74,17 @@ def create_app(store: Store, limits: Limits | None = None, lines: Lines | None =
     app.add_middleware(Observed, metrics=app.state.metrics, lines=lines)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
+
+
+def _check(unchecked: Callable[[], None], writer: Writer) -> None:
+    """Check what was not at the start; nothing more is answered from a store that is damaged."""
+    try:
+        unchecked()
+    except DamagedError as error:
+        LOG.error("%s", error)
+        writer.fault = str(error)
+    except StoreError as error:
+        LOG.warning("The store was not checked to its end: %s", error)
 
 
 def _settle(results: Sequence[tuple[Any, Any]]) -> None:

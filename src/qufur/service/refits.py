@@ -18,7 +18,7 @@ ACTOR = "server"
 
 
 class Refits:
-    """Fits that are under way, one for each stream, made by one thread that ends with the process.
+    """Fits that are under way, one for each stream, made by one thread.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Refits:
 
     def __init__(self, submit: Callable[[Callable[[Service], None]], None]) -> None:
         self._submit = submit
-        self._due: queue.SimpleQueue[tuple[str, Fitting]] = queue.SimpleQueue()
+        self._due: queue.SimpleQueue[tuple[str, Fitting] | None] = queue.SimpleQueue()
         self._under_way: set[str] = set()
         # For how many labels a fit failed, by stream: with as many it would fail again.
         self._failed: dict[str, int] = {}
@@ -44,9 +44,13 @@ class Refits:
                 self._under_way.add(name)
                 self._due.put((name, fitting))
 
+    def stop(self) -> None:
+        """Begin no other fit."""
+        self._due.put(None)
+
     def _run(self) -> None:
-        while True:
-            name, fitting = self._due.get()
+        while (due := self._due.get()) is not None:
+            name, fitting = due
             try:
                 fitted = fitting.run()
             except Exception as error:  # whatever an estimator does not like

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, update
+from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, inspect, select, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
@@ -16,6 +16,8 @@ from qufur.errors import invalid, missing_extra
 from qufur.service import tables
 from qufur.service.events import DamagedError, Event
 from qufur.service.fence import FencedError, Hold, hold
+from qufur.service.seal import check_seal, is_unsealed, seal
+from qufur.service.wal import check_wal
 
 AT_ONCE = 500
 """Events that are read at once."""
@@ -68,7 +70,10 @@ class Store:
         if writing:
             with _complaining(self.url):
                 self._hold = hold(self.engine, takeover=takeover)
+                if not self._hold.from_another and (file := file_of(self.url)) is not None:
+                    check_wal(file)
                 with self.writing() as connection:
+                    _check_tables(connection)
                     tables.metadata.create_all(connection)
                     self._epoch = _next_epoch(connection)
         with _complaining(self.url), self.reading() as connection:
@@ -86,6 +91,11 @@ class Store:
         self.engine.dispose()
         if self._hold is not None:
             self._hold.release()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether it was opened to be appended to."""
+        return self._epoch is not None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -171,7 +181,8 @@ class Store:
 
     def find(self, stream: int, ids: Sequence[str]) -> dict[str, int]:
         """Return for each example that is known the number of its event."""
-        table, found = tables.examples, {}
+        table = tables.examples
+        found: dict[str, int] = {}
         with self.reading() as connection:
             for start in range(0, len(ids), AT_ONCE):
                 part = ids[start : start + AT_ONCE]
@@ -231,16 +242,26 @@ def _fact(connection: Connection, name: str, *, lock: bool = False) -> str:
 
 def _next_epoch(connection: Connection) -> int:
     """Take over writing; a store that is new gets its facts."""
-    found = connection.execute(
-        select(tables.facts.c.value).where(tables.facts.c.name == EPOCH).with_for_update()
-    ).scalar()
-    if found is None:
+    query = select(tables.facts.c.value).where(tables.facts.c.name == EPOCH)
+    found = connection.execute(query.with_for_update()).scalar()
+    if found is None and is_unsealed(connection):
         first = {"version": str(tables.VERSION), "secret": secrets.token_hex(32), EPOCH: "1"}
         connection.execute(insert(tables.facts), [{"name": k, "value": v} for k, v in first.items()])
+        seal(connection)
         return 1
-    epoch = int(found) + 1
+    check_seal(connection)
+    epoch = int(str(found)) + 1
     connection.execute(update(tables.facts).where(tables.facts.c.name == EPOCH).values(value=str(epoch)))
+    seal(connection)
     return epoch
+
+
+def _check_tables(connection: Connection) -> None:
+    """Refuse a store that lacks some of its tables; one that lacks all of them is new."""
+    there = set(inspect(connection).get_table_names()) & set(tables.metadata.tables)
+    for name in tables.metadata.tables:
+        if there and name not in there:
+            raise DamagedError(f"The store is damaged: it has no table {name!r}. Restore a backup.")
 
 
 @contextmanager
@@ -250,14 +271,15 @@ def _complaining(url: URL) -> Iterator[None]:
         yield
     except (DBAPIError, OSError) as error:
         shown = url.render_as_string(hide_password=True)
-        raise StoreError(f"The store {shown} cannot be opened: {_reason(error)}.") from None
+        raise StoreError(f"The store {shown} cannot be opened: {reason_of(error)}.") from None
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "psycopg", "postgres", "a store on PostgreSQL") from None
 
 
-def _reason(error: DBAPIError | OSError) -> str:
-    said = error.strerror if isinstance(error, OSError) else error.orig
-    return str(said or error).strip().splitlines()[0].rstrip(".")
+def reason_of(error: Exception) -> str:
+    """Return what a driver says is wrong, without what is in the store."""
+    said = getattr(error, "orig", None) or getattr(error, "strerror", None) or error
+    return str(said).strip().splitlines()[0].partition(" with text ")[0].rstrip(".")
 
 
 def file_of(url: URL) -> str | None:

@@ -21,7 +21,7 @@ from qufur.service.fence import FencedError
 from qufur.service.refits import Refits
 from qufur.service.refusals import RefusalError, UnavailableError
 from qufur.service.service import Service
-from qufur.service.store import StoreError
+from qufur.service.store import StoreError, reason_of
 
 LOG = logging.getLogger("qufur.service")
 AT_ONCE = 256
@@ -97,6 +97,7 @@ class Writer:
         """Finish what has come, keep snapshots, and end."""
         self._commands.put(None)
         self._thread.join()
+        self._refits.stop()
 
     @property
     def is_ready(self) -> bool:
@@ -177,7 +178,7 @@ class Writer:
             self.fault = str(error)
             LOG.error("Fenced: %s", error)
         except (DBAPIError, StoreError, OSError) as error:
-            LOG.error("The store could not be written: %s", _reason(error))
+            LOG.error("The store could not be written: %s", reason_of(error))
         except Exception:
             LOG.exception("The store could not be written")
         else:
@@ -195,7 +196,7 @@ class Writer:
         try:
             self._service.keep_snapshots(all_changed=last)
         except Exception as error:  # they are caches: without one the next start takes longer
-            LOG.warning("A snapshot could not be kept: %s", _reason(error))
+            LOG.warning("A snapshot could not be kept: %s", reason_of(error))
 
 
 def settle(results: Sequence[tuple[Any, Any]]) -> None:
@@ -221,7 +222,3 @@ def _split(asks: Sequence[Ask], said: list[Said]) -> list[tuple[Any, Any]]:
         results.append((ask.waiter, said[start : start + len(ask.rows)]))
         start += len(ask.rows)
     return results
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(getattr(error, "orig", error)).split())
