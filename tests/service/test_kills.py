@@ -5,6 +5,7 @@ import threading
 import time
 
 from tests.service.doors import Http
+from tests.service.postgres import postgres  # noqa: F401
 from tests.service.process import free_port, kill, servers
 from tests.service.witness import NUMBERS, RECORDS, Witness
 from tests.soak import SOAK
@@ -23,6 +24,13 @@ def test_nothing_acknowledged_is_lost_when_killed(tmp_path, few_trees):
             url = f"sqlite:///{tmp_path / f'{number}.db'}"
             told += kill_again_and_again(start, url, KILLS_OF_A_STORE, random.Random(number))
     print(f"{kills} kills under load by {CLIENTS} clients: {told} answers, 0 lost, 0 doubled")
+
+
+def test_nothing_acknowledged_is_lost_on_postgresql(postgres, few_trees):
+    kills = 60 if SOAK else 3
+    with servers() as start:
+        told = kill_again_and_again(start, postgres.database(), kills, random.Random(0))
+    print(f"{kills} kills on PostgreSQL: {told} answers, 0 lost, 0 doubled")
 
 
 def kill_again_and_again(start, url, kills, draws):
