@@ -5,7 +5,6 @@ import threading
 import time
 
 from tests.service.doors import Http
-from tests.service.postgres import postgres  # noqa: F401
 from tests.service.process import free_port, kill, servers
 from tests.service.witness import NUMBERS, RECORDS, Witness
 from tests.soak import SOAK
