@@ -29,6 +29,8 @@ for line in sys.stdin:
     store, port = line.split()
     pid = os.fork()
     if not pid:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1), os.dup2(nowhere, 2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         serve(store=store, host="127.0.0.1", port=int(port))
         os._exit(0)

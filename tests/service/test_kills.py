@@ -25,6 +25,13 @@ def test_nothing_acknowledged_is_lost_when_killed(tmp_path, few_trees):
     print(f"{kills} kills under load by {CLIENTS} clients: {told} answers, 0 lost, 0 doubled")
 
 
+def test_nothing_acknowledged_is_lost_on_postgresql(postgres, few_trees):
+    kills = 60 if SOAK else 3
+    with servers() as start:
+        told = kill_again_and_again(start, postgres.database(), kills, random.Random(0))
+    print(f"{kills} kills on PostgreSQL: {told} answers, 0 lost, 0 doubled")
+
+
 def kill_again_and_again(start, url, kills, draws):
     """Return how many answers, labels and refusals to label were acknowledged."""
     port, witness = free_port(), Witness(("numbers", "numbers", "numbers", "records"))

@@ -38,7 +38,10 @@ ABOUT = "Learn online from streams when labels cost money: send examples, get pr
 
 
 def create_app(store: Store, limits: Limits | None = None, lines: Lines | None = None) -> FastAPI:
-    """Return the application over a store, whose writer starts and stops with it, and which logs to lines."""
+    """Return the application over a store, whose writer starts and stops with it, and which logs to lines.
+
+    One that is damaged is refused.
+    """
     unchecked = check_at_start(store)
 
     @asynccontextmanager

@@ -18,16 +18,10 @@ class FencedError(RuntimeError):
 
 
 class Hold(NamedTuple):
-    """The right to write, until it is released.
-
-    Attributes
-    ----------
-    is_alone
-        Whether no other process can be writing at this moment.
-    """
+    """The right to write, until it is released; perhaps taken from another process."""
 
     release: Callable[[], None]
-    is_alone: bool = True
+    from_another: bool = False
 
 
 def hold(engine: Engine, *, takeover: bool) -> Hold:
@@ -39,7 +33,7 @@ def hold(engine: Engine, *, takeover: bool) -> Hold:
     if held is None and not takeover:
         remedy = "Stop it, or give --takeover, which ends its right to write."
         raise FencedError(f"Another server writes to this store. {remedy}")
-    return held or Hold(lambda: None, is_alone=False)
+    return held or Hold(lambda: None, from_another=True)
 
 
 def _hold_file(engine: Engine) -> Hold | None:

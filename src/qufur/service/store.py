@@ -70,7 +70,7 @@ class Store:
         if writing:
             with _complaining(self.url):
                 self._hold = hold(self.engine, takeover=takeover)
-                if self._hold.is_alone and (file := file_of(self.url)) is not None:
+                if not self._hold.from_another and (file := file_of(self.url)) is not None:
                     check_wal(file)
                 with self.writing() as connection:
                     _check_tables(connection)
@@ -84,7 +84,7 @@ class Store:
     @property
     def is_taken_over(self) -> bool:
         """Whether another process had the right to write until now."""
-        return self._hold is not None and not self._hold.is_alone
+        return self._hold is not None and self._hold.from_another
 
     def close(self) -> None:
         """Let go of the store."""
@@ -278,8 +278,8 @@ def _complaining(url: URL) -> Iterator[None]:
 
 def reason_of(error: Exception) -> str:
     """Return what a driver says is wrong, without what is in the store."""
-    words = " ".join(str(getattr(error, "orig", None) or error).split())
-    return words.partition(" with text ")[0].rstrip(".")
+    said = getattr(error, "orig", None) or getattr(error, "strerror", None) or error
+    return str(said).strip().splitlines()[0].partition(" with text ")[0].rstrip(".")
 
 
 def file_of(url: URL) -> str | None:
