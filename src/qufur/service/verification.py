@@ -126,7 +126,7 @@ def _check_stream(store: Store, name: str, number: int, *, repair: bool, pause: 
         for event in events:
             payload = event.check(last)
             last = event.seq, event.hash
-            if event.kind == Kind.created.value and payload.values["name"] != name:
+            if event.seq == 1 and payload.values["name"] != name:
                 raise DamagedError(f"The store is damaged: a stream has another name. {REMEDY}")
             ids.update(dict.fromkeys(_ids(event, payload), event.seq))
         found &= store.find(number, list(ids)) == ids
@@ -163,6 +163,8 @@ def _ids(event: Event, payload: Payload) -> list[str]:
     parts = filter(None, payload.rows())
     if event.kind == Kind.asked.value:
         return [id for id, _ in parts]
+    if event.kind == Kind.imported.value:  # after the state file come the rows that wait in it
+        return [id for id, _ in islice(parts, 1, None)]
     return [decode(part)[0] for part, _ in parts] if event.kind == Kind.learned.value else []
 
 
