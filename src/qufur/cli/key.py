@@ -22,7 +22,10 @@ def add(
     name: Annotated[str, typer.Argument(help="Whose key it is; the log of events has it.")],
     scope: Annotated[
         list[str],
-        typer.Option(help="What it is for: ingest, label, read or admin. May be given several times."),
+        typer.Option(
+            metavar="SCOPE",
+            help="What it is for: ingest, label, read or admin. May be given several times.",
+        ),
     ],
     stream: Annotated[
         str | None, typer.Option(metavar="STREAM", help="The only stream that it is for; all by default.")
