@@ -41,7 +41,7 @@ STUDIES = DOCS / "studies"
 COMMAND_LINE = DOCS / "reference" / "command-line.md"
 PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 FENCE = re.compile(r"(?P<comment><!--[^\n]*-->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
-HELP = re.compile(r"<!-- help: (?P<command>[\w-]+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
+HELP = re.compile(r"<!-- help: (?P<command>[\w -]+) -->\n```text\n(?P<text>.*?)^```$", re.M | re.S)
 CLAIMS = re.compile(
     r"<!-- (?P<which>claims|open claims|ratio claims): (?P<names>[^\n]*) -->\n(?P<text>(?:\|[^\n]*\n)*)"
 )
@@ -53,7 +53,14 @@ MADE_WITH = re.compile(r"typer (?P<version>\d+(\.\d+)*)")
 COMMAND = re.compile(r"^\$ (?:.*\\\n)*.*\n", re.M)  # a backslash goes on in the next line
 TIME = re.compile(r"` of [-0-9 ]*[0-9]{2}:[0-9]{2}:")  # of a command, which `undo` says
 COPIED = re.compile(r"<!-- copied from (?P<page>[^\n]*) -->")
-COMMANDS = ("qufur", *get_command(app).commands)
+COMMANDS = (
+    "qufur",
+    *(
+        f"{name} {below}".strip()
+        for name, command in get_command(app).commands.items()
+        for below in ("", *getattr(command, "commands", ()))
+    ),
+)
 MODULES = [name for name in qufur.__all__ if inspect.ismodule(getattr(qufur, name))]
 
 
@@ -140,7 +147,7 @@ def _answer(command: str, served: Served) -> str:
 
 def help_text(command: str) -> str:
     """Return what `--help` says, whatever the terminal and however the program was started."""
-    arguments = [] if command == "qufur" else [command]
+    arguments = [] if command == "qufur" else command.split()
     result = CliRunner().invoke(
         app, [*arguments, "--help"], prog_name="qufur", env={"COLUMNS": "80"}, terminal_width=80
     )

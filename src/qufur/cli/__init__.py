@@ -11,11 +11,16 @@ from typer.main import get_command
 
 from qufur import __version__
 from qufur.cli.ask import ask
+from qufur.cli.backup import backup
 from qufur.cli.budget import budget
 from qufur.cli.choose import choose
 from qufur.cli.data import data
 from qufur.cli.demo import demo
+from qufur.cli.erase import erase
+from qufur.cli.export import export
 from qufur.cli.forget_label import forget_label
+from qufur.cli.import_ import import_
+from qufur.cli.key import key
 from qufur.cli.label import label
 from qufur.cli.learn import learn
 from qufur.cli.outstanding import outstanding
@@ -28,6 +33,7 @@ from qufur.cli.serve import serve
 from qufur.cli.status import status
 from qufur.cli.tell import tell
 from qufur.cli.undo import undo
+from qufur.cli.verify import verify
 
 app = typer.Typer(
     name="qufur",
@@ -68,6 +74,12 @@ app.command()(forget_label)
 app.command()(budget)
 app.command()(undo)
 app.command()(serve)
+app.command()(export)
+app.command("import")(import_)
+app.command()(verify)
+app.command()(backup)
+app.command()(erase)
+app.add_typer(key, name="key")
 app.command()(reproduce)
 app.command()(data)
 

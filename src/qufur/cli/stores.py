@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -31,6 +32,16 @@ def opened(url: str, *, writing: bool = False, takeover: bool = False) -> Iterat
             yield store
         finally:
             store.close()
+
+
+def made_if_new(url: str) -> None:
+    """Make a store on SQLite that is not there yet."""
+    with complaining():
+        from qufur.service.store import Store, file_of, parsed
+
+        file = file_of(parsed(url))
+        if file is not None and not os.path.exists(file):
+            Store(url).close()
 
 
 @contextmanager

@@ -63,9 +63,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def check(self) -> None:
         """Refuse what cannot be a stream."""
-        if not NAME.fullmatch(self.name):
-            allowed = "up to 64 letters, digits, '-', '_' and '.', the first a letter or digit"
-            raise invalid("name", OWNER, allowed, _short(self.name))
+        check_name(self.name)
         if (self.dim is None) == (self.columns is None):
             raise invalid("dim", OWNER, "given, or columns in its place", "both" if self.dim else "neither")
         if self.dim is not None and not 1 <= self.dim <= MOST_COLUMNS:
@@ -174,6 +172,13 @@ def _check_classes(classes: list[str]) -> None:
         raise invalid("classes", OWNER, allowed, f"{len(set(classes))} different of {len(classes)}")
     for name in classes:
         check_text("a class", name)
+
+
+def check_name(name: str) -> None:
+    """Refuse what no stream can be called."""
+    if not NAME.fullmatch(name):
+        allowed = "up to 64 letters, digits, '-', '_' and '.', the first a letter or digit"
+        raise invalid("name", OWNER, allowed, _short(name))
 
 
 def check_text(what: str, text: str) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from qufur.service.description import Description
 from qufur.service.events import START, DamagedError, Kind
 from qufur.service.store import Store
-from qufur.service.stream import Stream
+from qufur.service.stream import Stream, unpacked
 
 LOG = logging.getLogger("qufur.service")
 
@@ -25,10 +25,13 @@ def from_start(store: Store, number: int) -> Stream:
     """Return a stream as it was after its first event."""
     first = store.event(number, 1)
     payload = first.check((0, START))
-    if first.kind != Kind.created.value:
-        raise DamagedError("The log is damaged: it does not begin with the creation of a stream.")
     description = msgspec.convert(payload.values, Description)
-    return Stream(number, description, description.workbook(), (first.seq, first.hash))
+    last = first.seq, first.hash
+    if first.kind == Kind.created.value:
+        return Stream(number, description, description.workbook(), last)
+    if first.kind == Kind.imported.value:
+        return Stream(number, description, unpacked(next(payload.rows())), last)
+    raise DamagedError("The log is damaged: it does not begin with the creation of a stream.")
 
 
 def from_snapshot(store: Store, number: int) -> Stream | None:

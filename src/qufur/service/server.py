@@ -49,7 +49,7 @@ def listening(host: str, port: int) -> Iterator[Door]:
         raise invalid("--host", "qufur serve", "an address of this machine", repr(host)) from None
     family, _, _, _, address = found[0]
     try:
-        listener = socket.create_server(address, family=family, backlog=2048)  # type: ignore[arg-type]
+        listener = socket.create_server(address, family=family, backlog=2048)
     except OSError as error:
         remedy = "--port 0 takes any that is free."
         received = f"{host}:{port}: {os.strerror(error.errno or 0)}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.errors import invalid
 from qufur.service.decided import Decided, Said
-from qufur.service.description import Description
+from qufur.service.description import Description, check_name
 from qufur.service.events import Kind, Payload, decode
 from qufur.service.examples import Rows, shown_label
 from qufur.service.loading import load
@@ -18,6 +18,7 @@ from qufur.service.refusals import ConflictError, GoneError, NotFoundError
 from qufur.service.snapshots import Cadence
 from qufur.service.store import Store, Write
 from qufur.service.stream import Stream
+from qufur.workbook import Workbook
 
 if TYPE_CHECKING:
     from qufur.models.experts.fitting import Fitted
@@ -60,12 +61,24 @@ class Service:
             if stream.description != description:
                 raise ConflictError(f"There is a stream {description.name!r} already, and it is another one.")
             return stream, False
-        number = max(self.numbers.values(), default=0) + 1
-        stream = Stream.create(number, description, actor)
+        return self._added(Stream.create(self._next_number, description, actor)), True
+
+    def take_in(self, description: Description, book: Workbook, rows: dict[str, Any], actor: str) -> Stream:
+        """Return a stream that goes on with a workbook from elsewhere, and has the rows that wait there."""
+        check_name(description.name)
+        if description.name in self.numbers:
+            raise ConflictError(f"There is a stream {description.name!r} already.")
+        return self._added(Stream.imported(self._next_number, description, book, rows, actor))
+
+    @property
+    def _next_number(self) -> int:
+        return max(self.numbers.values(), default=0) + 1
+
+    def _added(self, stream: Stream) -> Stream:
         self._streams[stream.name] = stream
-        self.numbers[stream.name] = number
-        self._new[number] = stream.name
-        return stream, True
+        self.numbers[stream.name] = stream.number
+        self._new[stream.number] = stream.name
+        return stream
 
     def ask(self, name: str, rows: Rows, actor: str) -> list[Said]:
         """Answer examples; one that was answered before has the same answer again."""
@@ -106,7 +119,9 @@ class Service:
             found |= _answers_in(stream, payload)
         for id in rest:
             if id not in found:
-                raise GoneError(f"Example {ascii(id)[:80]} was erased, or learned with its label.")
+                raise GoneError(
+                    f"Example {ascii(id)[:80]} was erased, or came with its label or a state file."
+                )
         return {id: found[id] for id in ids}
 
     def tell(
@@ -145,8 +160,8 @@ class Service:
             if id in stream.reopened:
                 return
             raise self._unwanted(stream, id, "has no label")
-        if np.isnan(stream.book.told[id].probability) and not self._was_asked(stream, id):
-            raise ConflictError(f"Example {id!r} came with its label.")
+        if not self._was_asked(stream, id):
+            raise ConflictError(f"Example {id!r} came with its label, or with a state file.")
         with self._cadence.work(stream):
             stream.untell(id, actor)
 
@@ -215,7 +230,7 @@ class Service:
         if (stream.number, id) in self._answered:
             return True
         seq = self.store.find(stream.number, [id]).get(id)
-        return seq is not None and self.store.event(stream.number, seq).kind == Kind.asked.value
+        return seq is not None and self.store.event(stream.number, seq).kind != Kind.learned.value
 
     def _unwanted(self, stream: Stream, id: str, what: str = "was not asked for") -> Exception:
         if stream.book.asked.known([id]).any():
@@ -240,6 +255,11 @@ class Service:
                 last = stream.seq, stream.hash
                 self.store.keep_snapshot(stream.number, last, self._cadence.taken(stream))
                 log_event("snapshot", stream=stream.name, events=stream.seq)
+
+    def reload(self, name: str) -> Stream:
+        """Return a stream as its log has it, whatever was made of it here."""
+        with self._cadence.work(self._streams.pop(name)):
+            return self.stream(name)
 
     def forget(self) -> None:
         """Take back what was not written: streams are loaded again when they are needed."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Bools, Floats
 from qufur.bookkeeping.corrections import forget
 from qufur.bookkeeping.digest import state_digest
 from qufur.bookkeeping.free_labels import Labelled, learn
@@ -77,6 +77,20 @@ class Stream:
         stream._log(Kind.created, actor, msgspec.to_builtins(description))
         return stream
 
+    @classmethod
+    def imported(
+        cls, number: int, description: Description, book: Workbook, rows: dict[str, Any], actor: str
+    ) -> Stream:
+        """Return a stream that goes on with the work of a state file, with its first event.
+
+        `rows` are those that wait, as their examples would have come.
+        """
+        content = container.pack(book.content())
+        stream = cls(number, description, unpacked(content), (0, START))
+        parts = [encode(content), *(encode([id, row]) for id, row in rows.items())]
+        stream._log(Kind.imported, actor, msgspec.to_builtins(description), parts, list(rows))
+        return stream
+
     @property
     def name(self) -> str:
         """What it is called."""
@@ -113,8 +127,7 @@ class Stream:
         if hashlib.blake2b(packed[SIZE:], digest_size=SIZE).digest() != packed[:SIZE]:
             raise DamagedError("A snapshot is damaged.")
         values = decode(packed[SIZE:])
-        book = Workbook.from_content(container.unpack(values["book"], "the snapshot"))
-        stream = cls(number, description, book, last)
+        stream = cls(number, description, unpacked(values["book"]), last)
         stream.reopened, stream.asked_at = dict.fromkeys(values["reopened"]), values["asked_at"]
         return stream
 
@@ -132,7 +145,7 @@ class Stream:
             raise
         decided = Decided.of(self.book.learner, answers, self._likely_error())
         at = self._log(Kind.asked, actor, header | decided.values(), rows.parts, rows.ids)
-        self._note_asked(rows.ids, decided, at)
+        self._note_asked(rows.ids, decided.decisions.query, at)
         return decided.said(self.book.learner, rows.ids)
 
     def tell(
@@ -169,6 +182,11 @@ class Stream:
         self.book.learner.add_budget(labels, rows)
         self._log(Kind.budget_added, actor, {"labels": labels, "rows": rows})
 
+    def note_erased(self, examples: int, parts: int, actor: str) -> Event:
+        """Return the event that says how many examples are erased, and in how many parts of events."""
+        self._log(Kind.erased, actor, {"examples": examples, "parts": parts})
+        return self.unsaved[-1]
+
     def install(self, fitted: Fitted, actor: str) -> None:
         """Go on with experts that were fitted beside, unless they have been overtaken."""
         if self.book.learner.install_fit(fitted):
@@ -187,7 +205,7 @@ class Stream:
         ids, X, present = self._rows_of(list(payload.rows()), values)
         decided = Decided.from_values(values)
         self.book.replay(X, ids, decided.decisions, present=present)
-        self._note_asked(ids, decided, at)
+        self._note_asked(ids, decided.decisions.query & present, at)
 
     def _apply_told(self, payload: Payload, at: int) -> None:
         found = list(filter(None, payload.rows()))
@@ -211,7 +229,10 @@ class Stream:
         self.book.learner.add_budget(**payload.values)
 
     def _apply_refitted(self, payload: Payload, at: int) -> None:
-        self.book.learner.refit(payload.values)
+        values = payload.values
+        # Where labels were erased there are fewer than the fit had.
+        fit = values | {"labels": min(values["labels"], len(self.book.told))}
+        self.book.learner.refit(fit)
 
     def _apply_erased(self, payload: Payload, at: int) -> None:
         """Do nothing: what was erased is no longer in the events before."""
@@ -223,7 +244,7 @@ class Stream:
         if rows.X is not None:
             return rows.X
         batch = batch_of(self.description, records)
-        growth = Growth(self.book.encoding, impute=True, scale=False)
+        growth = Growth(self.book.encoding, scale=not self.book.learner.model.scales_inputs)
         growth.add(batch)
         grown = growth.grown
         if len(grown.columns) > len(self.book.encoding.columns):
@@ -254,8 +275,8 @@ class Stream:
             return self.book.encoding.encode(batch_of(self.description, rows))
         return np.frombuffer(b"".join(rows), dtype="<f8").reshape(-1, self.description.dim)
 
-    def _note_asked(self, ids: Sequence[str], decided: Decided, at: int) -> None:
-        self.asked_at.update((ids[row], at) for row in decided.decisions.query.nonzero()[0].tolist())
+    def _note_asked(self, ids: Sequence[str], query: Bools, at: int) -> None:
+        self.asked_at.update((ids[row], at) for row in query.nonzero()[0].tolist())
 
     def _tell(self, labels: dict[str, float], rows: dict[str, Any], *, replace: bool) -> None:
         awaited = {id: label for id, label in labels.items() if id not in rows}
@@ -311,3 +332,8 @@ class Stream:
         self.examples.extend((id, event.seq) for id in examples)
         self.seq, self.hash = event.seq, event.hash
         return at
+
+
+def unpacked(content: bytes) -> Workbook:
+    """Return the workbook that was packed."""
+    return Workbook.from_content(container.unpack(content, "the stored state"))

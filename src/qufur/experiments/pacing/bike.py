@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qufur.data import Dataset, Edition, File
+from qufur.data.bike import BIKE
 from qufur.streams.real.recorded import Recorded, frozen
 
 CATEGORIES = ("hr", "mnth", "weekday", "weathersit")
 NUMBERS = ("yr", "holiday", "workingday", "temp", "atemp", "hum", "windspeed")
-_REMEDY = "Take hour.csv of archive.ics.uci.edu/dataset/275, pack it with gzip and name it so."
 
 
 class BikeSharing(Recorded):
@@ -26,12 +25,7 @@ class BikeSharing(Recorded):
     nothing to draw: all seeds give the same stream.
     """
 
-    dataset = Dataset(
-        "bike",
-        "Bike sharing",
-        "the UCI repository, archive.ics.uci.edu/dataset/275",
-        (Edition((File("tables/bike_hour.csv.gz", remedy=_REMEDY),)),),
-    )
+    dataset = BIKE
 
     def __init__(self, seed: int = 0) -> None:
         copy = self.dataset.get()

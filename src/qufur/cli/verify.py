@@ -1,0 +1,54 @@
+"""`qufur verify`: whether a store is what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import typer
+
+from qufur.cli import show
+from qufur.cli.options import Json
+from qufur.cli.stores import StoreArgument, opened
+
+if TYPE_CHECKING:
+    from qufur.service.store import Store
+
+
+def verify(store: StoreArgument, json: Json = False) -> None:
+    """Check a store: every event against the one before, and every stream against its log.
+
+    Streams are made again from their first events, so that it takes as long as their work did. A server may
+    run meanwhile; if none does, an index or a snapshot that is wrong is made again from the log. If something
+    else is not what was written, the exit code is 1.
+    """
+    with _opened(store) as found:
+        from qufur.service.events import DamagedError
+        from qufur.service.verification import verify as check
+
+        try:
+            checked = check(found)
+        except DamagedError as error:
+            if json:
+                show.print_json({"damage": str(error)})
+            else:
+                print(error)
+            raise typer.Exit(1) from None
+    if json:
+        show.print_json({"damage": None, "streams": [one._asdict() for one in checked]})
+        return
+    for one in checked:
+        remarks = "".join(f"; {remark}" for remark in one.remarks)
+        print(f"{one.stream}: {one.events} events, digest {one.digest[:16]}…{remarks}")
+    print(f"{len(checked)} streams are what was written.")
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Store]:
+    """Open a store that is there, to be repaired unless a server has it or nobody may write to it."""
+    with ExitStack() as stack:
+        found = stack.enter_context(opened(url))
+        with suppress(ValueError):
+            found = stack.enter_context(opened(url, writing=True))
+        yield found

@@ -1,0 +1,76 @@
+"""Examples that are erased: what they were leaves the log, and what they cost stays in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from sqlalchemy import delete, insert, update
+
+from qufur.service import tables
+from qufur.service.events import Event, Kind, Payload, decode
+from qufur.service.refusals import ConflictError, NotFoundError
+from qufur.service.service import Service
+from qufur.service.store import AT_ONCE, Store
+
+OF_EXAMPLES = {Kind.asked, Kind.told, Kind.untold, Kind.retracted, Kind.expired, Kind.learned}
+"""Kinds of events whose parts are of examples."""
+
+
+def erase(service: Service, name: str, ids: Sequence[str], actor: str) -> int:
+    """Erase examples of a stream, and return how many parts of events were theirs.
+
+    Rows and labels go; digests, counts and decisions stay, so that the log still proves itself and what was
+    paid stays paid. The stream is made again from what is left, O(events). All that came before is written
+    first. What else may hold the rows is thrown away: snapshots, and pages of the file that are free.
+    """
+    service.commit()
+    stream, store = service.stream(name), service.store
+    ids = list(dict.fromkeys(ids))
+    _check(store, stream.number, ids)
+    left, parts = {}, 0
+    for event, places in _places(store, stream.number, set(ids)):
+        left[event.seq] = Payload.unpacked(event.payload).without(places).packed()
+        parts += len(places)
+    _rewrite(store, stream.number, left, ids, stream.note_erased(len(ids), parts, actor))
+    service.reload(name)
+    store.compact()
+    return parts
+
+
+def _rewrite(store: Store, stream: int, left: dict[int, bytes], ids: Sequence[str], event: Event) -> None:
+    """Leave of some events what is given, and say so in a last one: all of it or nothing."""
+    events, examples, snapshots = tables.events, tables.examples, tables.snapshots
+    with store.writing() as connection:
+        for seq, payload in left.items():
+            where = (events.c.stream == stream) & (events.c.seq == seq)
+            connection.execute(update(events).where(where).values(payload=payload))
+        for start in range(0, len(ids), AT_ONCE):
+            few = examples.c.id.in_(ids[start : start + AT_ONCE])
+            connection.execute(delete(examples).where(examples.c.stream == stream, few))
+        connection.execute(delete(snapshots).where(snapshots.c.stream == stream))
+        connection.execute(insert(events), {"stream": stream, **event._asdict()})
+
+
+def _check(store: Store, stream: int, ids: Sequence[str]) -> None:
+    found = store.find(stream, ids)
+    missing = [id for id in ids if id not in found]
+    if missing:
+        raise NotFoundError(f"There is no example {ascii(missing[0])[:80]}, or it came with a state file.")
+    if store.event(stream, 1).kind == Kind.imported.value and 1 in found.values():
+        raise ConflictError("An example that came with a state file is in it, and cannot be erased alone.")
+
+
+def _places(store: Store, stream: int, ids: Collection[str]) -> Iterator[tuple[Event, list[int]]]:
+    """Yield the events that have parts of some examples, and which parts."""
+    for event in store.events(stream):
+        if event.kind not in OF_EXAMPLES:
+            continue
+        rows = enumerate(Payload.unpacked(event.payload).rows())
+        places = [place for place, row in rows if row is not None and _id(event.kind, row) in ids]
+        if places:
+            yield event, places
+
+
+def _id(kind: str, row: list[object]) -> object:
+    """Return whose part it is; a lesson has the example in it as it came."""
+    return decode(row[0])[0] if kind == Kind.learned.value else row[0]  # type: ignore[arg-type]

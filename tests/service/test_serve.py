@@ -1,0 +1,170 @@
+"""`qufur serve` as people start and end it, and the commands that work beside it."""
+
+import json
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from tests.cli.test_cli import qufur
+from tests.service.conftest import opened, running
+
+from qufur.service.access import Keys
+from qufur.service.server import first_key, listening
+
+RIDGE = {"name": "s", "dim": 2, "model": "ridge", "label_range": [-1, 1], "budget": "100%"}
+
+
+@contextmanager
+def server(folder, *options):
+    """Start a server in a folder; yield its process and a client, and end it whatever happens."""
+    command = [sys.executable, "-m", "qufur", "serve", "--port", "0", *options]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            said = process.stdout.readline()
+            url = re.fullmatch(r"qufur serves at (http://\S+)\n", said)
+            with httpx.Client(base_url=url[1], timeout=60, trust_env=False) as http:
+                yield process, http
+        finally:
+            process.kill()
+
+
+def end(process, how):
+    """End a process; return its exit code, and whether it took less than two seconds."""
+    begin = time.monotonic()
+    process.send_signal(how)
+    return process.wait(timeout=60), time.monotonic() - begin < 2 + 3  # of a machine that does other things
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """What runs a command in a folder of its own and returns its exit code and output."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = qufur(monkeypatch, *arguments)
+        text = capsys.readouterr()
+        assert "Traceback" not in text.err
+        return code, text.out + text.err
+
+    return run
+
+
+def test_a_server_in_an_empty_folder_ends_and_goes_on_where_it_was(tmp_path, command):
+    with server(tmp_path) as (process, http):
+        assert http.get("/readyz").json() == {"status": "ready"}
+        assert http.post("/v1/streams", json=RIDGE).status_code == 201
+        rows = [{"id": f"r{place}", "x": [place / 9, 1.0]} for place in range(8)]
+        said = http.post("/v1/streams/s/examples", json=rows).json()
+        wanted = [one["id"] for one in said if one["query"]]
+        assert http.put(f"/v1/streams/s/examples/{wanted[0]}/label", json={"label": 0.5}).json()["new"]
+        assert command("verify", "sqlite:///labels.db")[0] == 0
+        assert command("backup", "sqlite:///labels.db", "copy.db")[1].startswith("1 streams, 3 events")
+        assert command("import", "none.qufur")[0] == 2
+        code, text = command("serve", "--port", http.base_url.port)
+        assert (code, "Address already in use" in text) == (2, True)
+        code, text = command("serve", "--port", 0)
+        assert (code, "Another server writes" in text) == (2, True)
+        before = http.get("/v1/streams/s?digest=true").json()
+        # Somebody who has sent half a request does not hold it up.
+        with socket.create_connection((http.base_url.host, http.base_url.port)) as half:
+            half.sendall(b"POST /v1/streams HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n{")
+            assert end(process, signal.SIGINT) == (0, True)
+    with sqlite3.connect(tmp_path / "labels.db") as store:
+        assert store.execute("SELECT seq FROM snapshots").fetchall() == [(3,)]
+    with server(tmp_path) as (process, http):
+        assert http.get("/v1/streams/s?digest=true").json() == before
+        assert http.post("/v1/streams/s/examples", json=rows).json() == said
+        assert end(process, signal.SIGTERM) == (0, True)
+    code, text = command("verify", "sqlite:///labels.db", "--json")
+    assert (code, json.loads(text)["streams"][0]["digest"]) == (0, before["digest"])
+
+
+def test_keys_are_made_and_revoked_while_a_server_runs(tmp_path, command, monkeypatch):
+    monkeypatch.setattr("qufur.service.access.FRESH", 0.0)
+    with running(opened(tmp_path)) as found:
+        assert found.http.post("/v1/streams", json=RIDGE).status_code == 201
+        code, key = command("key", "add", "ada", "--scope", "label", "--scope", "read", "--stream", "s")
+        assert (code, key[:3]) == (0, "qf_")
+        bearer = {"Authorization": f"Bearer {key.strip()}"}
+        assert found.http.get("/v1/streams/s").status_code == 401
+        assert found.http.get("/v1/streams/s", headers=bearer).status_code == 200
+        assert found.http.post("/v1/streams", json=RIDGE, headers=bearer).status_code == 403
+        code, text = command("key", "list", "--json")
+        (listed,) = json.loads(text)["keys"]
+        assert (listed["name"], listed["scopes"], listed["stream"]) == ("ada", ["label", "read"], "s")
+        assert key.split("_")[2].strip() not in text
+        assert command("key", "revoke", listed["id"]) == (0, f"Key {listed['id']} is revoked.\n")
+        assert found.http.get("/v1/streams/s", headers=bearer).status_code == 401
+        assert "ada" in command("key", "list")[1]
+        assert command("key", "revoke", listed["id"])[0] == 2
+    assert command("key", "add", "bob", "--scope", "everything")[0] == 2
+    assert command("key", "add", "bob")[0] == 2
+
+
+def test_a_key_can_come_before_the_first_server(tmp_path, command):
+    assert command("key", "list")[0] == 2
+    assert command("key", "add", "bob", "--scope", "admin")[0] == 0
+    assert (tmp_path / "labels.db").exists()
+
+
+def test_what_is_reached_from_elsewhere_has_a_key(tmp_path):
+    store = opened(tmp_path)
+    keys = Keys(store)
+    made = first_key(keys)
+    assert keys.find(made).name == "first"
+    assert first_key(keys) is None
+    store.close()
+    with listening("0.0.0.0", 0) as door:
+        assert not door.is_own
+    with listening("localhost", 0) as door:
+        assert door.is_own
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--store", "labels.db"], "must be such as sqlite:///labels.db"),
+        (["--store", "sqlite:///:memory:"], "must be such as sqlite:///labels.db"),
+        (["--store", "mysql://here/x"], "must be such as sqlite:///labels.db"),
+        (["--store", "sqlite:///no/such/folder.db"], "No such file or directory"),
+        (["--store", "sqlite:////sys/labels.db"], "Permission denied"),
+        (["--store", "postgresql://nobody@127.0.0.1:1/x"], "cannot be opened: connection failed"),
+        (["--host", "no.such.host.invalid"], "an address of this machine"),
+        (["--host", "203.0.113.7"], "Cannot assign requested address"),
+        (["--rate", "0"], "--rate"),
+        (["--max-body", "0"], "--max-body"),
+    ],
+)
+def test_a_wrong_start_is_one_line(tmp_path, command, options, words):
+    code, text = command("serve", "--port", "0", *options)
+    assert (code, text.count("\n"), words in text) == (2, 1, True), text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_driver_that_is_missing_is_named(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    code, text = command("serve", "--port", "0", "--store", "postgresql://here/x")
+    assert (code, "psycopg" in text, "postgres" in text, text.count("\n")) == (2, True, True, 1)
+
+
+def test_a_damaged_store_is_told_by_the_exit_code(tmp_path, command):
+    with running(opened(tmp_path)) as found:
+        found.http.post("/v1/streams", json=RIDGE)
+        found.http.post("/v1/streams/s/examples", json={"id": "a", "x": [1, 2]})
+    with sqlite3.connect(tmp_path / "labels.db") as store:
+        store.execute("UPDATE events SET actor = 'somebody else' WHERE seq = 2")
+    code, text = command("verify", "sqlite:///labels.db")
+    assert (code, "damaged at event 2" in text) == (1, True)
+    assert command("verify", "sqlite:///labels.db", "--json")[0] == 1
+    assert command("backup", "sqlite:///labels.db", "copy.db")[0] == 2
+    assert not (tmp_path / "copy.db").exists()
+    assert command("backup", "sqlite:///labels.db", "labels.db")[0] == 2
+    assert command("verify", "sqlite:///none.db")[0] == 2
+    assert not (tmp_path / "none.db").exists()
