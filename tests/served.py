@@ -1,5 +1,6 @@
 """A service for a page of the manual: `qufur serve … &` starts it on a free port, which is shown as 8000."""
 
+import json
 import re
 import shlex
 import signal
@@ -39,10 +40,11 @@ class Served:
         return text.replace(f"127.0.0.1:{self._port}", SHOWN)
 
     def curl(self, command):
-        """Return what `curl` says."""
-        arguments = shlex.split(self.called(command))
-        found = subprocess.run(arguments, capture_output=True, text=True, timeout=30, check=True)
-        return f"{self.shown(found.stdout).rstrip()}\n"
+        """Return what `curl` says, set out as `jq` does if that is wanted."""
+        call, pipe, _ = self.called(command).partition(" | jq")
+        found = subprocess.run(shlex.split(call), capture_output=True, text=True, timeout=30, check=True)
+        said = json.dumps(json.loads(found.stdout), indent=2) if pipe else found.stdout
+        return f"{self.shown(said)}\n" if said else ""
 
     def end(self):
         """End the service, as Ctrl-C does."""

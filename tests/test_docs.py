@@ -1,6 +1,6 @@
 """The documentation is true: its code runs, its output is real, and nothing public is left out.
 
-`python tests/test_docs.py [PAGE…]` writes the real output and help texts into the pages.
+`python -m tests.test_docs [PAGE…]` writes the real output and help texts into the pages.
 A page whose data are not here is skipped by name.
 """
 

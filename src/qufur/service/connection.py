@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import weakref
 from typing import Any
 
 import httpx
@@ -51,6 +52,8 @@ class Connection:
         except UnicodeError:
             raise invalid("key", "Client", "one that `qufur key add` printed", "another") from None
         self._patience = patience
+        # Whoever forgets to close it leaves no open sockets behind.
+        weakref.finalize(self, self._http.close)
 
     def close(self) -> None:
         """Let go of the connections."""
