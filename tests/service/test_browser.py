@@ -236,6 +236,7 @@ def test_the_plots_move(opened, api):
     assert kept
     assert now != canvas
     playwright.expect(page.locator("#report")).to_contain_text("120 of 500 labels on 120 rows")
+    page.wait_for_selector("#error-plot canvas")
 
 
 def test_questions_that_come_later_show_up_by_themselves(opened, api):
@@ -262,6 +263,11 @@ def test_the_annotator_of_the_demonstration_is_switched_off(opened, api):
     assert asked == [None, {"on": False}]
 
 
+def fits(page):
+    """Whether nothing is wider than the window."""
+    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def lightness(color):
     """Return the sum of the parts of a color."""
     return sum(map(int, re.findall(r"\d+", color)[:3]))
@@ -277,7 +283,7 @@ def test_pages_fit_in_light_and_dark(opened, api, scheme, width):
     for path, there in {"": "#choices button", "/streams/wide": "#report dd", "/": "#streams table"}.items():
         page.goto(path or page.url)
         page.wait_for_selector(there)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        assert fits(page), path
     style = "getComputedStyle(document.body)"
     ink, paper = page.evaluate(f"[{style}.color, {style}.backgroundColor]")
     assert (lightness(ink) > lightness(paper)) == (scheme == "dark")
@@ -299,5 +305,9 @@ def test_a_wrong_key_sees_nothing(opened, tmp_path):
         page.wait_for_url("**/streams/secret")
         playwright.expect(page.locator(".who")).to_contain_text("Ada Lovelace")
         playwright.expect(page.locator("#missing")).to_contain_text("secret")
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto("/")
+        page.wait_for_selector("#keys table")
+        assert fits(page)
         page.close()
     store.close()

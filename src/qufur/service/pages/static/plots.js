@@ -2,11 +2,10 @@
 
 import { number, whole } from "./dom.js";
 
-const HEIGHT = 240;
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const last = (values) => values.findLast((value) => value != null);
-const isEmpty = ([rows, values]) => !last(rows) || last(values) === undefined;
+const isEmpty = ([rows, values = []]) => !last(rows) || last(values) === undefined;
 
 // Dashed lines where inputs shifted, each with a mark on top.
 function drawShifts(plot, rows) {
@@ -42,10 +41,11 @@ function options(plot, width) {
   const format = (u, values) => values.map((value) => (value == null ? "" : number(value)));
   return {
     width,
-    height: HEIGHT,
+    height: plot.height,
+    legend: { show: plot.legend },
     padding: [12, 24, 0, 0],
     cursor: { drag: { x: false, y: false }, y: false },
-    scales: { x: { time: false }, y: { range: (u, low, high) => [0, high > 0 ? 1.08 * high : 1] } },
+    scales: { x: { time: false }, y: { range: (u, low, high) => [0, plot.top ?? (high > 0 ? 1.08 * high : 1)] } },
     axes: [
       { ...axis, values: format, space: 60, size: 32 },
       { ...axis, values: format, size: 56 },
@@ -68,11 +68,17 @@ function options(plot, width) {
 }
 
 export class Plot {
-  // `lines` have a label and a color, the name of one of the style sheet's.
-  constructor(box, lines) {
-    Object.assign(this, { box, lines, shifts: [], data: null, drawn: "" });
+  // `lines` have a label and a color, the name of one of the style sheet's. `top` is the end of the axis, if known.
+  constructor(box, lines, { height = 240, legend = true, top } = {}) {
+    Object.assign(this, { box, lines, height, legend, top, shifts: [], data: null, drawn: "" });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#remake());
     new ResizeObserver(() => this.#fit()).observe(box);
+  }
+
+  // Other lines from now on; the same ones change nothing.
+  set(lines) {
+    if (JSON.stringify(lines) === JSON.stringify(this.lines)) return;
+    Object.assign(this, { lines, drawn: "", plot: void this.plot?.destroy() });
   }
 
   show(data, shifts) {
@@ -93,6 +99,6 @@ export class Plot {
   }
 
   #fit() {
-    if (this.plot && this.box.clientWidth) this.plot.setSize({ width: this.box.clientWidth, height: HEIGHT });
+    if (this.plot && this.box.clientWidth) this.plot.setSize({ width: this.box.clientWidth, height: this.height });
   }
 }

@@ -90,7 +90,7 @@ async function look() {
     showState(state);
     showQueue(state, await queueOrNothing());
     showSeries(series);
-    showExperts(report.experts);
+    showExperts(report.experts, series);
     showReport(report);
   } catch (error) {
     if (![403, 404].includes(error.status)) throw error;
