@@ -15,6 +15,10 @@ CUTS_OF_A_STORE = 10
 _names = itertools.count()
 
 
+def new_disk(seed):
+    return Disk(f"disk{next(_names)}", seed)
+
+
 def cut_power(folder, cuts):
     """Cut the power of one store after the other; return how many answers were acknowledged."""
     return sum(
@@ -24,7 +28,7 @@ def cut_power(folder, cuts):
 
 
 def cut_again_and_again(path, cuts, draws):
-    disk, witness = Disk(f"disk{next(_names)}", draws.random()), Witness(("numbers",))
+    disk, witness = new_disk(draws.random()), Witness(("numbers",))
     for _ in range(cuts):
         disk.left = draws.choice([draws.randint(0, 20), draws.randint(0, 400)])
         work_until_cut(disk, path, witness, draws)

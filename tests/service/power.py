@@ -36,15 +36,24 @@ class Disk(apsw.VFS):
         Under which SQLite knows it.
     seed
         Of what is lost.
+
+    Attributes
+    ----------
+    left
+        Writes and syncs until power is cut; None for never.
+    trouble
+        What is raised instead of writing, such as that there is no space.
     """
 
     def __init__(self, name, seed):
         super().__init__(name, "")
         self.name, self.draws, self.files = name, random.Random(seed), {}
-        self.left = None
+        self.left = self.trouble = None
 
     def operate(self):
         """Count a write or a sync; from the one at which power is cut nothing works."""
+        if self.trouble is not None:
+            raise self.trouble
         if self.left is not None:
             self.left -= 1
             if self.left < 0:

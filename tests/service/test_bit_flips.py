@@ -27,11 +27,11 @@ def kept(tmp_path_factory, few_trees):
         random.Random(0),
         Witness(STREAMS),
     )
-    work(door, draws, witness, 50)
+    work(door, draws, witness, 40)
     door.close()
     door = Direct(Store(f"sqlite:///{folder / 'file.db'}"))
     shutil.copy(folder / "file.db", folder / "log.db")
-    work(door, draws, witness, 30)
+    work(door, draws, witness, 25)
     for end in ("", "-wal"):  # as a process leaves it that is killed
         shutil.copy(folder / f"file.db{end}", folder / f"log.db{end}")
     Keys(door.store).add("somebody", ["read"])

@@ -1,0 +1,178 @@
+"""Two servers, a clock that jumps, a disk that is full or may not be written."""
+
+import itertools
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+
+import apsw
+import pytest
+from tests.service.cuts import new_disk, powered
+from tests.service.doors import Direct, Http, RefusedError
+from tests.service.process import free_port, servers
+from tests.service.witness import NUMBERS, Witness, example
+
+from qufur.service.fence import FencedError
+from qufur.service.store import Store, StoreError
+
+DAY = 86_400 * 10**9
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'a.db'}"
+    return request.getfixturevalue("postgres").database()
+
+
+def test_two_servers(url):
+    port = free_port()
+    with servers() as start, closing(Http(port)) as door:
+        start(url, port)
+        door.create(NUMBERS)
+        before = door.ask("numbers", example("numbers", 1))
+        with pytest.raises(FencedError, match="Another server writes to this store"):
+            Store(url)
+        assert door.ask("numbers", example("numbers", 1)) == before
+
+        second = Direct(Store(url, takeover=True))
+        try:
+            for _ in range(2):
+                with pytest.raises(
+                    RefusedError, match="503: Another server has taken over this store"
+                ) as caught:
+                    door.ask("numbers", example("numbers", 2))
+            assert "\n" not in caught.value.sentence
+            with pytest.raises(RefusedError, match="503: Another server has taken over"):
+                door.send("GET", "/readyz")
+            assert second.state("numbers")["rows"] == 1
+            assert second.ask("numbers", example("numbers", 1)) == before
+            second.ask("numbers", example("numbers", 2))
+            assert second.store.last(1) == 3
+        finally:
+            second.close()
+
+
+def test_the_second_server_says_why_in_one_line(tmp_path):
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    with closing(Store(url)):
+        command = [sys.executable, "-m", "qufur", "serve", "--store", url, "--port", "0"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert "Another server writes to this store" in " ".join(ended.stderr.split())
+    assert "Traceback" not in ended.stderr
+
+
+def test_nothing_depends_on_the_clock(tmp_path, monkeypatch):
+    digests = [worked(tmp_path / "even.db").state]
+    now, draws = time.time_ns, random.Random(0)
+    monkeypatch.setattr("time.time_ns", lambda: now() + draws.randint(-DAY, DAY))
+    digests.append(worked(tmp_path / "jumping.db").state)
+    assert digests[0] == digests[1]
+
+
+@contextmanager
+def opened(path):
+    with closing(Direct(Store(f"sqlite:///{path}"))) as door:
+        door.create(NUMBERS)
+        yield door
+
+
+def worked(path):
+    """Return what clients were told by a service that did a hundred things, and was started again."""
+    witness, draws = Witness(), random.Random(0)
+    for _ in range(2):
+        with opened(path) as door:
+            for _ in range(50):
+                witness.step(door, draws)
+    with opened(path) as door:
+        witness.judge(door, door.store, draws, everything=True)
+        witness.state = door.state("numbers"), witness.answers
+    return witness
+
+
+@pytest.mark.parametrize(
+    "trouble", [apsw.FullError("database or disk is full"), apsw.ReadOnlyError("read-only")]
+)
+def test_a_store_that_cannot_be_written_for_a_while(tmp_path, trouble):
+    disk, witness, draws = new_disk(0), Witness(), random.Random(0)
+    with powered(disk, tmp_path / "a.db") as door:
+        for _ in range(10):
+            for _ in range(5):
+                witness.step(door, draws)
+            disk.trouble = trouble
+            refuses_all(door)
+            disk.trouble = None
+            witness.judge(door, door.store, draws, everything=True)
+
+
+def refuses_all(door):
+    for number in (10**6, 10**6 + 1):
+        with pytest.raises(RefusedError, match="503: The store cannot be written now"):
+            door.ask("numbers", example("numbers", number))
+    with pytest.raises(RefusedError, match="503"):
+        door.create({**NUMBERS, "name": "other"})
+
+
+def test_a_disk_that_is_full(tmp_path):
+    witness, draws = Witness(), random.Random(0)
+    with small_disk(tmp_path / "disk") as folder, opened(folder / "a.db") as door:
+        for _ in range(2):
+            for _ in range(5):
+                witness.step(door, draws)
+            fill(folder / "filler")
+            with pytest.raises(RefusedError, match="503"):
+                ask_for_ever(door)
+            (folder / "filler").unlink()
+            witness.judge(door, door.store, draws, everything=True)
+
+
+def ask_for_ever(door):
+    for first in itertools.count(10**6, 200):
+        door.ask("numbers", [example("numbers", first + one) for one in range(200)])
+
+
+def fill(path):
+    with open(path, "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(512))
+        except OSError:
+            pass
+
+
+@contextmanager
+def small_disk(folder):
+    """Mount a disk of less than a megabyte, or skip the test where that is not allowed."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=800k", "none", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk cannot be mounted")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_store_that_may_not_be_written(tmp_path):
+    with small_disk(tmp_path / "disk") as folder:
+        path = folder / "a.db"
+        Direct(Store(f"sqlite:///{path}")).close()
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        with pytest.raises(StoreError, match="cannot be opened") as caught:
+            Store(f"sqlite:///{path}")
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everything")
+def test_a_file_that_may_not_be_written(tmp_path):
+    path = tmp_path / "a.db"
+    Direct(Store(f"sqlite:///{path}")).close()
+    path.chmod(0o400)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(f"sqlite:///{path}")
