@@ -47,6 +47,13 @@ class Service:
             self._streams[name] = load(self.store, self.numbers[name])
         return self._streams[name]
 
+    def load_all(self) -> None:
+        """Load every stream, and let its experts be fitted as they were, so that no request waits for that."""
+        for name in self.numbers:
+            learner = self.stream(name).book.learner
+            if learner.dim is not None:
+                learner.predict(np.zeros((1, learner.dim)))
+
     @property
     def loaded(self) -> Mapping[str, Stream]:
         """The streams that are in memory."""

@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from qufur.errors import InvalidError
 from qufur.service.decided import Said
 from qufur.service.examples import Rows
+from qufur.service.events import DamagedError
 from qufur.service.fence import FencedError
 from qufur.service.refits import Refits
 from qufur.service.refusals import RefusalError, UnavailableError
@@ -73,17 +74,27 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="qufur-writer", daemon=True)
         self._refits = Refits(lambda do: self._commands.put(Call(do)))
         self.fault: str | None = None
+        self._loaded = False
         self.groups = self.commits = self.failures = 0
         self.commit_seconds = 0.0
 
     def start(self) -> None:
-        """Begin to take commands."""
+        """Load the streams, then take commands; those that come before wait."""
         self._thread.start()
+
+    def _load(self) -> None:
+        try:
+            self._service.load_all()
+        except Exception as error:
+            LOG.exception("The streams could not be loaded")
+            known = isinstance(error, DamagedError)
+            self.fault = str(error) if known else "The streams could not be loaded; the log says why."
+        self._loaded = True
 
     def submit(self, command: Call | Ask) -> Any:
         """Take a command; return who waits for it."""
         if self.fault is not None or not self._thread.is_alive():
-            raise UnavailableError(self.fault or "The service is stopping.")
+            raise UnavailableError(self.excuse)
         if self._commands.qsize() > MOST_WAITING:
             raise UnavailableError("Too many requests wait. Send this one again, later.")
         self._commands.put(command)
@@ -101,8 +112,13 @@ class Writer:
 
     @property
     def is_ready(self) -> bool:
-        """Whether commands are taken."""
-        return self.fault is None and self._thread.is_alive()
+        """Whether commands are taken, and done at once."""
+        return self._loaded and self.fault is None and self._thread.is_alive()
+
+    @property
+    def excuse(self) -> str:
+        """Why it is not ready."""
+        return self.fault or ("The service is stopping." if self._loaded else "The streams are being loaded.")
 
     @property
     def waiting(self) -> int:
@@ -110,6 +126,7 @@ class Writer:
         return self._commands.qsize()
 
     def _run(self) -> None:
+        self._load()
         going = True
         while going:
             group = self._next_group()

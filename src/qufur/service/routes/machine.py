@@ -30,7 +30,7 @@ async def ready(request: Request) -> Response:
     """Say whether requests are taken."""
     writer = writer_of(request)
     if not writer.is_ready:
-        raise UnavailableError(writer.fault or "The service is stopping.")
+        raise UnavailableError(writer.excuse)
     return reply({"status": "ready"})
 
 
