@@ -16,8 +16,8 @@ from sqlalchemy.exc import DBAPIError
 
 from qufur.errors import InvalidError
 from qufur.service.decided import Said
-from qufur.service.examples import Rows
 from qufur.service.events import DamagedError
+from qufur.service.examples import Rows
 from qufur.service.fence import FencedError
 from qufur.service.refits import Refits
 from qufur.service.refusals import RefusalError, UnavailableError
