@@ -25,7 +25,7 @@ function show(found) {
   find("row").classList.toggle("empty", !row);
   find("choices").hidden = !row;
   if (same) return;
-  write("row-id", row ? `Row ${row.id}` : "Nothing waits");
+  write("row-id", row ? title(row.id) : "Nothing waits");
   write("why", row ? row.why ?? "" : whyNothing());
   find("content").replaceChildren(...(row ? [drawRow(row, state.columns)] : []));
   hidePrediction();
@@ -33,6 +33,8 @@ function show(found) {
   if (field) field.value = "";
   if (row && !state.classes) field.focus();
 }
+
+const title = (id) => (/^row\b/i.test(id) ? id : `Row ${id}`);
 
 const whyNothing = () =>
   state.left === 0 ? "The budget is spent." : "New questions show up here by themselves.";

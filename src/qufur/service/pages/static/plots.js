@@ -45,7 +45,7 @@ function options(plot, width) {
     legend: { show: plot.legend },
     padding: [12, 24, 0, 0],
     cursor: { drag: { x: false, y: false }, y: false },
-    scales: { x: { time: false }, y: { range: (u, low, high) => [0, plot.top ?? (high > 0 ? 1.08 * high : 1)] } },
+    scales: { x: { time: false }, y: { range: (u, low, high) => [0, high > 0 ? 1.08 * high : 1] } },
     axes: [
       { ...axis, values: format, space: 60, size: 32 },
       { ...axis, values: format, size: 56 },
@@ -68,9 +68,9 @@ function options(plot, width) {
 }
 
 export class Plot {
-  // `lines` have a label and a color, the name of one of the style sheet's. `top` is the end of the axis, if known.
-  constructor(box, lines, { height = 240, legend = true, top } = {}) {
-    Object.assign(this, { box, lines, height, legend, top, shifts: [], data: null, drawn: "" });
+  // `lines` have a label and a color, the name of one of the style sheet's.
+  constructor(box, lines, { height = 240, legend = true } = {}) {
+    Object.assign(this, { box, lines, height, legend, shifts: [], data: null, drawn: "" });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#remake());
     new ResizeObserver(() => this.#fit()).observe(box);
   }

@@ -8,7 +8,7 @@ const LEAST = 0.001; // a weight worth a line
 const HEADINGS = ["spent", "error", "shifts", "next"];
 const LINES = 3; // of a heading, before the rest is folded
 
-const weightsPlot = new Plot(find("weights-plot"), [], { height: 170, legend: false, top: 1 });
+const weightsPlot = new Plot(find("weights-plot"), [], { height: 170, legend: false });
 const colors = new Map();
 
 // Whoever has a color keeps it while being shown.
@@ -35,9 +35,8 @@ function heaviest(experts) {
 function plotWeights({ at, weights, shifts }) {
   const names = [...colors.keys()];
   weightsPlot.set(names.map((name) => ({ label: name, color: `--${colors.get(name)}` })));
-  const known = weights.map((point) => Object.keys(point ?? {}).length > 0);
-  const line = (name) => weights.map((point, place) => (known[place] ? point[name] ?? 0 : null));
-  weightsPlot.show([at, ...names.map(line)], shifts);
+  // Only the heaviest are recorded: a weight that is not there was small, and is not known.
+  weightsPlot.show([at, ...names.map((name) => weights.map((point) => point[name] ?? null))], shifts);
 }
 
 export function showExperts(experts, series) {

@@ -74,7 +74,7 @@ function showSeries(series) {
   write("unit", `${series.unit}${shifts.length ? "; ▾ inputs shifted" : ""}`);
   write("plan-note", series.plan ? "against an even pace over the rows" : "labels asked for so far");
   const atRandom = random == null ? "not known yet" : number(random);
-  write("error-note", own == null ? "known when labels come" : `one model, labels at random: ${atRandom}`);
+  write("error-note", own == null ? "known when labels come" : `labels at random: ${atRandom}`);
 }
 
 function showMissing(error) {
