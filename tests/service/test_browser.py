@@ -239,6 +239,17 @@ def test_the_plots_move(opened, api):
     page.wait_for_selector("#error-plot canvas")
 
 
+def test_streams_are_reached_with_arrows(opened, api):
+    new_stream(api, "a-first", [])
+    page = opened("/")
+    page.wait_for_selector("#streams table")
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/streams/a-first")
+    page.keyboard.press("l")
+    page.wait_for_url("**/streams/a-first/label")
+
+
 def test_questions_that_come_later_show_up_by_themselves(opened, api):
     new_stream(api, "later", [])
     page = opened("/streams/later/label")

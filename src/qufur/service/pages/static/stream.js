@@ -10,6 +10,7 @@ import { Plot } from "./plots.js";
 import { showExperts, showReport } from "./report.js";
 
 const SECONDS = 2;
+let events = 0; // those that are shown
 const here = `/streams/${encodeURIComponent(stream)}`;
 
 const errorPlot = new Plot(find("error-plot"), [
@@ -83,15 +84,22 @@ function showMissing(error) {
   find("missing").textContent = error.message;
 }
 
+// The course takes the service longer than the rest, and changes with events alone.
+async function showCourse() {
+  const parts = [path(stream, "series"), path(stream, "report")];
+  const [series, report] = await Promise.all(parts.map((part) => call("GET", part)));
+  showSeries(series);
+  showExperts(report.experts, series);
+  showReport(report);
+}
+
 async function look() {
   try {
-    const parts = [path(stream), path(stream, "series"), path(stream, "report")];
-    const [state, series, report] = await Promise.all(parts.map((part) => call("GET", part)));
+    const [state, queue] = await Promise.all([call("GET", path(stream)), queueOrNothing()]);
     showState(state);
-    showQueue(state, await queueOrNothing());
-    showSeries(series);
-    showExperts(report.experts, series);
-    showReport(report);
+    showQueue(state, queue);
+    if (state.events !== events) await showCourse();
+    ({ events } = state);
   } catch (error) {
     if (![403, 404].includes(error.status)) throw error;
     showMissing(error);
