@@ -112,12 +112,15 @@ async def _work(
         answers = await _exchange(*connection, body)
         found.milliseconds.append(1e3 * (time.perf_counter() - sent))
         found.sent += load.batch
-        for place, answer in enumerate(answers if isinstance(answers, list) else [answers]):
-            if answer["query"]:
-                label = json.dumps({"label": float(load.y[first + place])}).encode()
-                path = f"/v1/streams/{load.stream}/examples/{answer['id']}/label"
-                await _exchange(*connection, request("PUT", path, label))
-                found.told += 1
+        wanted = [
+            {"id": answer["id"], "label": float(load.y[first + place])}
+            for place, answer in enumerate(answers if isinstance(answers, list) else [answers])
+            if answer["query"]
+        ]
+        if wanted:
+            path = f"/v1/streams/{load.stream}/labels"
+            await _exchange(*connection, request("POST", path, json.dumps(wanted).encode()))
+            found.told += len(wanted)
 
 
 async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> Any:

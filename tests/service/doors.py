@@ -6,12 +6,13 @@ import json
 import msgspec
 
 from qufur.errors import InvalidError
+from qufur.service.commands import Ask
 from qufur.service.description import Description
 from qufur.service.examples import Example, read_examples, read_label
 from qufur.service.refusals import RefusalError
 from qufur.service.service import Service
 from qufur.service.state import state_of
-from qufur.service.writer import Ask, Writer
+from qufur.service.writer import Writer
 
 
 class LostError(Exception):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from qufur.answer import Answer, Answers, Circumstances
+from qufur.answer import Answers, answer
 from qufur.arrays import Floats
 from qufur.decisions import Decisions, decisions_of
 from qufur.estimates import intervals
@@ -81,9 +81,8 @@ class Decided(NamedTuple):
         for place, (id, prediction, uncertainty, probability, query, spent) in enumerate(
             zip(ids, *(column.tolist() for column in columns), strict=True)
         ):
-            made = Answer(id, prediction, uncertainty, probability, query)
-            case = Circumstances(model, size[place], spent, left[place], 0.0, False)
-            made.circumstances = case
+            case = model, size[place], spent, left[place], 0.0, False
+            made = answer((id, prediction, uncertainty, probability, query), case)
             between = None if low is None or high is None else (low[place], high[place])
             answers.append(Said(id, prediction, between, uncertainty, probability, query, made.why))
         return answers

@@ -14,6 +14,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
 from qufur.service.access import Scope
+from qufur.service.commands import Ask
 from qufur.service.demonstrated import Material, material
 from qufur.service.documented import route
 from qufur.service.examples import read_examples
@@ -21,7 +22,7 @@ from qufur.service.refusals import RefusalError
 from qufur.service.replies import reply
 from qufur.service.requests import body_of, decoder, key_of
 from qufur.service.service import Service
-from qufur.service.writer import Ask, Writer
+from qufur.service.writer import Writer
 
 LOG = logging.getLogger("qufur.service")
 PACE = 0.4

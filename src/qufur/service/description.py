@@ -183,6 +183,8 @@ def check_name(name: str) -> None:
 
 def check_text(what: str, text: str) -> None:
     """Refuse names that are empty, long, or cannot be stored."""
+    if text.isascii() and text.isprintable() and 0 < len(text) <= LONGEST and text[0] != " ":
+        return  # by far the most usual
     storable = "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
     if not (storable and 1 <= len(text) <= LONGEST and text.strip()):
         raise invalid(what, OWNER, f"from 1 to {LONGEST} characters, not all blank", _short(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,13 +12,14 @@ from starlette.requests import Request
 
 from qufur.errors import invalid
 from qufur.service.access import Key, Scope
+from qufur.service.commands import Ask, Call, Tell
 from qufur.service.description import Description
 from qufur.service.leases import Leases
 from qufur.service.limits import Limits
 from qufur.service.pages.security import KEY_COOKIE, is_forged
 from qufur.service.refusals import NotFoundError, RefusalError
 from qufur.service.service import Service
-from qufur.service.writer import Ask, Call, Writer
+from qufur.service.writer import Writer
 
 Body = TypeVar("Body")
 Result = TypeVar("Result")
@@ -107,6 +109,13 @@ async def answer(request: Request, stream: str, rows: Any, actor: str) -> Any:
     """Let examples be answered, and wait until that is written."""
     waiter = asyncio.get_running_loop().create_future()
     return await writer_of(request).submit(Ask(stream, rows, actor, waiter))
+
+
+async def learn(request: Request, tell: Tell) -> dict[str, bool]:
+    """Let labels be learned, and wait until that is written; return which were new."""
+    waiter = asyncio.get_running_loop().create_future()
+    new: dict[str, bool] = await writer_of(request).submit(replace(tell, waiter=waiter))
+    return new
 
 
 async def description_of(request: Request, stream: str) -> Description:

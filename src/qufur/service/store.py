@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     Connection,
     Engine,
+    Table,
     create_engine,
     delete,
     event,
@@ -24,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from qufur.errors import invalid, missing_extra
 from qufur.service import tables
@@ -67,6 +69,7 @@ class Store:
     def __init__(self, url: str, *, writing: bool = True, takeover: bool = False, **options: Any) -> None:
         self.url = parsed(url)
         self._epoch: int | None = None
+        self._inserts: dict[str, SQLCompiler] = {}
         self._hold: Hold | None = None
         file = file_of(self.url)
         if file is not None and not writing and not os.path.isfile(file):
@@ -114,9 +117,17 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """Open a transaction in which nobody else writes; it is fenced once there is an epoch."""
         with self.engine.connect().execution_options(writing=True) as connection, connection.begin():
-            if self._epoch is not None and _fact(connection, EPOCH, lock=True) != str(self._epoch):
-                raise FencedError("Another server has taken over this store.")
+            self._check_epoch(connection)
             yield connection
+
+    def _check_epoch(self, connection: Connection) -> None:
+        """Refuse to write once another process may; in the driver's words, as it is done for each commit."""
+        if self._epoch is None:
+            return
+        lock = "" if self.engine.dialect.name == "sqlite" else " FOR UPDATE"
+        query = f"SELECT value FROM facts WHERE name = '{EPOCH}'{lock}"
+        if connection.exec_driver_sql(query).scalar() != str(self._epoch):
+            raise FencedError("Another server has taken over this store.")
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -134,17 +145,30 @@ class Store:
 
     def append(self, writes: Sequence[Write], names: dict[int, str] | None = None) -> None:
         """Append to streams in one transaction; `names` are those of streams that are new."""
-        events = [{"stream": write.stream, **one._asdict()} for write in writes for one in write.events]
-        examples = [
-            {"stream": write.stream, "id": id, "seq": seq} for write in writes for id, seq in write.examples
-        ]
+        events = [(write.stream, *one) for write in writes for one in write.events]
+        examples = [(write.stream, *one) for write in writes for one in write.examples]
         with self.writing() as connection:
             for number, name in (names or {}).items():
                 connection.execute(insert(tables.streams), {"id": number, "name": name})
-            if events:
-                connection.execute(insert(tables.events), events)
-            if examples:
-                connection.execute(insert(tables.examples), examples)
+            self._insert(connection, tables.events, events)
+            self._insert(connection, tables.examples, examples)
+
+    def _insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows whose values are in the order of the table's columns, in the driver's own words.
+
+        They come by the thousand, and take SQLAlchemy longer than the database.
+        """
+        if not rows:
+            return
+        if table.name not in self._inserts:
+            compiled = insert(table).compile(dialect=self.engine.dialect)
+            self._inserts[table.name] = compiled
+        statement = self._inserts[table.name]
+        if statement.positional:
+            connection.exec_driver_sql(str(statement), list(rows))
+        else:
+            names = [column.name for column in table.columns]
+            connection.exec_driver_sql(str(statement), [dict(zip(names, row, strict=True)) for row in rows])
 
     def keep_snapshot(self, stream: int, last: tuple[int, bytes], body: bytes) -> None:
         """Keep a stream as it is after the event of this number and hash."""
@@ -271,9 +295,8 @@ def _event(row: Any) -> Event:
     return Event(seq, kind, at, actor, bytes(payload), bytes(digest), bytes(hash))
 
 
-def _fact(connection: Connection, name: str, *, lock: bool = False) -> str:
-    query = select(tables.facts.c.value).where(tables.facts.c.name == name)
-    return str(connection.execute(query.with_for_update() if lock else query).scalar())
+def _fact(connection: Connection, name: str) -> str:
+    return str(connection.execute(select(tables.facts.c.value).where(tables.facts.c.name == name)).scalar())
 
 
 def _next_epoch(connection: Connection) -> int:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
 from sqlalchemy.exc import DBAPIError
 
 from qufur.errors import InvalidError
-from qufur.service.decided import Said
+from qufur.service.commands import Call, Command, OverlapError, Result
 from qufur.service.events import DamagedError
-from qufur.service.examples import Rows
 from qufur.service.fence import FencedError
 from qufur.service.refits import Refits
 from qufur.service.refusals import RefusalError, UnavailableError
@@ -34,26 +30,8 @@ TRY_AGAIN = "The store cannot be written now. Nothing of this request was kept; 
 _REFUSALS = RefusalError, InvalidError
 """What is wrong with a request, and leaves everything as it was."""
 
-Deliver = Callable[[Sequence[tuple[Any, Any]]], None]
+Deliver = Callable[[Sequence[Result]], None]
 """Takes pairs of who waits and a result, which is an exception where something went wrong."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """Something to be done with the service."""
-
-    do: Callable[[Service], Any]
-    waiter: Any = field(default_factory=Future)
-
-
-@dataclass(frozen=True)
-class Ask:
-    """Examples to be answered; those of several commands are answered together."""
-
-    stream: str
-    rows: Rows
-    actor: str
-    waiter: Any = field(default_factory=Future)
 
 
 class Writer:
@@ -70,7 +48,7 @@ class Writer:
     def __init__(self, service: Service, deliver: Deliver | None = None) -> None:
         self._service = service
         self._deliver = deliver or settle
-        self._commands: queue.SimpleQueue[Call | Ask | None] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qufur-writer", daemon=True)
         self._refits = Refits(lambda do: self._commands.put(Call(do)))
         self.fault: str | None = None
@@ -91,7 +69,7 @@ class Writer:
             self.fault = str(error) if known else "The streams could not be loaded; the log says why."
         self._loaded = True
 
-    def submit(self, command: Call | Ask) -> Any:
+    def submit(self, command: Command) -> Any:
         """Take a command; return who waits for it."""
         if self.fault is not None or not self._thread.is_alive():
             raise UnavailableError(self.excuse)
@@ -137,7 +115,7 @@ class Writer:
                 self._refits.start_due(self._service)
             self._keep_snapshots(last=not going)
 
-    def _next_group(self) -> list[Call | Ask | None]:
+    def _next_group(self) -> list[Command | None]:
         """Wait for a command; take those that came meanwhile with it, up to the one that ends it all."""
         group = [self._commands.get()]
         while group[-1] is not None and len(group) < AT_ONCE:
@@ -147,11 +125,12 @@ class Writer:
                 break
         return group
 
-    def _results(self, commands: Sequence[Call | Ask]) -> list[tuple[Any, Any]]:
-        results = [
-            *self._answer([command for command in commands if isinstance(command, Ask)]),
-            *((one.waiter, self._attempt(one.do)) for one in commands if isinstance(one, Call)),
-        ]
+    def _results(self, commands: Sequence[Command]) -> list[Result]:
+        """Do commands, first those that ask, then those that tell; nobody knows which of them came first."""
+        alike: dict[Hashable, list[Any]] = {}
+        for command in sorted(commands, key=lambda command: command.turn):
+            alike.setdefault(command.alike, []).append(command)
+        results = [result for few in alike.values() for result in self._together(few)]
         self.groups += 1
         if any(isinstance(result, Exception) and not isinstance(result, _REFUSALS) for _, result in results):
             spoiled = self._undo()
@@ -161,21 +140,23 @@ class Writer:
         fault = self._commit()
         return results if fault is None else [(waiter, fault) for waiter, _ in results]
 
-    def _answer(self, asks: Sequence[Ask]) -> list[tuple[Any, Any]]:
-        """Answer examples of the same stream and sender together; if one of them is refused, one by one."""
-        together: dict[tuple[str, str], list[Ask]] = {}
-        for ask in asks:
-            together.setdefault((ask.stream, ask.actor), []).append(ask)
-        return [result for few in together.values() for result in self._answer_together(few)]
+    def _together(self, commands: Sequence[Any]) -> list[Result]:
+        """Do commands that are alike as one; if that is refused, one by one."""
+        first = commands[0]
+        if len(commands) == 1:
+            return [(first.waiter, self._attempt(first.do))]
+        try:
+            done = self._attempt(type(first).joined(commands).do)
+        except OverlapError:
+            return self._one_by_one(commands)
+        if isinstance(done, _REFUSALS):
+            return self._one_by_one(commands)
+        if isinstance(done, Exception):
+            return [(command.waiter, done) for command in commands]
+        return cast(list[Result], type(first).split(commands, done))
 
-    def _answer_together(self, asks: Sequence[Ask]) -> list[tuple[Any, Any]]:
-        stream, actor = asks[0].stream, asks[0].actor
-        said = self._attempt(lambda service: service.ask(stream, _joined(asks), actor))
-        if not isinstance(said, Exception):
-            return _split(asks, said)
-        if len(asks) == 1:
-            return [(asks[0].waiter, said)]
-        return [result for ask in asks for result in self._answer_together([ask])]
+    def _one_by_one(self, commands: Sequence[Command]) -> list[Result]:
+        return [(command.waiter, self._attempt(command.do)) for command in commands]
 
     def _attempt(self, do: Callable[[Service], Any]) -> Any:
         """Return what comes of it, or the exception; one that is nobody's fault but ours spoils the group."""
@@ -216,26 +197,10 @@ class Writer:
             LOG.warning("A snapshot could not be kept: %s", reason_of(error))
 
 
-def settle(results: Sequence[tuple[Any, Any]]) -> None:
+def settle(results: Sequence[Result]) -> None:
     """Hand results to futures."""
     for waiter, result in results:
         if isinstance(result, Exception):
             waiter.set_exception(result)
         else:
             waiter.set_result(result)
-
-
-def _joined(asks: Sequence[Ask]) -> Rows:
-    if len(asks) == 1:
-        return asks[0].rows
-    ids, parts, X = zip(*(ask.rows for ask in asks), strict=True)
-    numbers = None if X[0] is None else np.concatenate(X)
-    return Rows([id for one in ids for id in one], [part for one in parts for part in one], numbers)
-
-
-def _split(asks: Sequence[Ask], said: list[Said]) -> list[tuple[Any, Any]]:
-    results, start = [], 0
-    for ask in asks:
-        results.append((ask.waiter, said[start : start + len(ask.rows)]))
-        start += len(ask.rows)
-    return results

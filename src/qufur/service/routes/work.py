@@ -13,6 +13,7 @@ from starlette.responses import Response
 from qufur.errors import invalid
 from qufur.service import answers, documented
 from qufur.service.access import Key, Scope
+from qufur.service.commands import Tell
 from qufur.service.description import check_text
 from qufur.service.documented import route
 from qufur.service.examples import Label, as_id, read_label
@@ -23,6 +24,7 @@ from qufur.service.requests import (
     description_of,
     flag,
     key_of,
+    learn,
     leases_of,
     number,
     perform,
@@ -100,10 +102,7 @@ async def _tell(request: Request, stream: str, labels: list[Label], key: Key) ->
             raise invalid("id", "the request", "there once", f"{ascii(id)[:80]} more than once")
         found[id] = read_label(description, one.label, id)
 
-    def do(service: Service) -> dict[str, bool]:
-        return service.tell(stream, found, key.name, replace=replace, accept_outliers=accept)
-
-    new = await perform(request, do) if found else {}
+    new = await learn(request, Tell(stream, found, key.name, replace, accept)) if found else {}
     leases_of(request, stream).close(list(found))
     return new
 
