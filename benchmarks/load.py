@@ -118,9 +118,16 @@ async def _work(
             if answer["query"]
         ]
         if wanted:
-            path = f"/v1/streams/{load.stream}/labels"
-            await _exchange(*connection, request("POST", path, json.dumps(wanted).encode()))
+            await _exchange(*connection, _label_request(load.stream, wanted))
             found.told += len(wanted)
+
+
+def _label_request(stream: str, wanted: list[dict[str, Any]]) -> bytes:
+    if len(wanted) > 1:
+        return request("POST", f"/v1/streams/{stream}/labels", json.dumps(wanted).encode())
+    (one,) = wanted
+    path = f"/v1/streams/{stream}/examples/{one['id']}/label"
+    return request("PUT", path, json.dumps({"label": one["label"]}).encode())
 
 
 async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> Any:
