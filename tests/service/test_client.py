@@ -220,7 +220,7 @@ def test_patience_ends(learner, clock):
     with through(learner, refuse), pytest.raises(ConnectionError, match="nobody there"):
         learner.ask([1.0, 0.0])
     waits = np.array(clock.sleeps)
-    assert 4 < clock.now <= 5
+    assert 3 < clock.now <= 5  # the last wait would have been one of at most 2 s
     assert waits[0] <= 0.05
     assert waits.max() > 0.4
 
