@@ -250,7 +250,9 @@ class Log:
 
     def read(self, store):
         if self.replayed is None:
-            self.number = store.streams()[self.name]
+            streams = store.streams()
+            promised(self.name in streams, "the stream is gone")
+            self.number = streams[self.name]
             self.replayed = from_start(store, self.number)
         promised(store.last(self.number) >= self.replayed.seq, "the end of the log is gone")
         for event in store.events(self.number, self.replayed.seq):
