@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import httpx
 import pytest
 from tests.service.postgres import postgres  # noqa: F401
+from tests.service.process import start_server  # noqa: F401
 
 from qufur.service.app import create_app
 from qufur.service.background import serving

@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 
+import pytest
 from tests.service.doors import Http, LostError, RefusedError
 
 FORKING = """
@@ -42,9 +43,15 @@ Snapshots are kept all the time, so that some are cut off; and few trees are gro
 """
 
 
+@pytest.fixture(scope="session")
+def start_server():
+    """Return a function that starts a server on a store and a port, and returns the number of its process."""
+    with servers() as start:
+        yield start
+
+
 @contextmanager
 def servers():
-    """Yield a function that starts a server on a store and a port, and returns the number of its process."""
     command = [sys.executable, "-c", FORKING]
     pids = []
 

@@ -5,7 +5,7 @@ import threading
 import time
 
 from tests.service.doors import Http
-from tests.service.process import free_port, kill, servers
+from tests.service.process import free_port, kill
 from tests.service.witness import NUMBERS, RECORDS, Witness
 from tests.soak import SOAK
 
@@ -16,19 +16,17 @@ KILLS_OF_A_STORE = 20
 """After so many kills work goes on with another store, so that the judge does not have to read ever more."""
 
 
-def test_nothing_acknowledged_is_lost_when_killed(tmp_path, few_trees):
+def test_nothing_acknowledged_is_lost_when_killed(tmp_path, few_trees, start_server):
     kills, told = (2000 if SOAK else 20), 0
-    with servers() as start:
-        for number in range(kills // KILLS_OF_A_STORE):
-            url = f"sqlite:///{tmp_path / f'{number}.db'}"
-            told += kill_again_and_again(start, url, KILLS_OF_A_STORE, random.Random(number))
+    for number in range(kills // KILLS_OF_A_STORE):
+        url = f"sqlite:///{tmp_path / f'{number}.db'}"
+        told += kill_again_and_again(start_server, url, KILLS_OF_A_STORE, random.Random(number))
     print(f"{kills} kills under load by {CLIENTS} clients: {told} answers, 0 lost, 0 doubled")
 
 
-def test_nothing_acknowledged_is_lost_on_postgresql(postgres, few_trees):
+def test_nothing_acknowledged_is_lost_on_postgresql(postgres, few_trees, start_server):
     kills = 60 if SOAK else 3
-    with servers() as start:
-        told = kill_again_and_again(start, postgres.database(), kills, random.Random(0))
+    told = kill_again_and_again(start_server, postgres.database(), kills, random.Random(0))
     print(f"{kills} kills on PostgreSQL: {told} answers, 0 lost, 0 doubled")
 
 

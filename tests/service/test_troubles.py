@@ -13,7 +13,7 @@ import apsw
 import pytest
 from tests.service.cuts import new_disk, powered
 from tests.service.doors import Direct, Http, RefusedError
-from tests.service.process import free_port, servers
+from tests.service.process import free_port, kill
 from tests.service.witness import NUMBERS, Witness, example
 
 from qufur.service.fence import FencedError
@@ -29,10 +29,10 @@ def url(request, tmp_path):
     return request.getfixturevalue("postgres").database()
 
 
-def test_two_servers(url):
+def test_two_servers(url, start_server):
     port = free_port()
-    with servers() as start, closing(Http(port)) as door:
-        start(url, port)
+    pid = start_server(url, port)
+    with closing(Http(port)) as door:
         door.create(NUMBERS)
         before = door.ask("numbers", example("numbers", 1))
         with pytest.raises(FencedError, match="Another server writes to this store"):
@@ -55,6 +55,7 @@ def test_two_servers(url):
             assert second.store.last(1) == 3
         finally:
             second.close()
+            kill(pid)
 
 
 def test_the_second_server_says_why_in_one_line(tmp_path):

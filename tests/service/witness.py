@@ -176,6 +176,11 @@ class Witness:
     def judge(self, door, store, draws, *, everything=False):
         """Ask for everything again, and read the log."""
         promised(not self.broken, self.broken[:1])
+        # First the log: a decision that was lost could come out the same when it is asked for again.
+        for stream in dict.fromkeys(self.streams):
+            log = self.logs.setdefault(stream, Log(stream))
+            log.read(store)
+            self.compare(log, stream)
         self.send_again(door)
         chosen = (
             self.known if everything else [*self.fresh, *draws.sample(self.known, min(100, len(self.known)))]
@@ -184,9 +189,8 @@ class Witness:
         for stream in dict.fromkeys(self.streams):
             self.ask_again(door, stream, [id for name, id in chosen if name == stream])
             self.judge_closed(door, stream, draws)
-            log = self.logs.setdefault(stream, Log(stream))
-            self.judge_digests(log, door, store)
-            self.compare(log, stream)
+            self.judge_digests(self.logs[stream], door, store)
+            self.compare(self.logs[stream], stream)
 
     def send_again(self, door):
         """Repeat what was never answered; then it is known."""
@@ -246,7 +250,9 @@ class Log:
 
     def read(self, store):
         if self.replayed is None:
-            self.number = store.streams()[self.name]
+            streams = store.streams()
+            promised(self.name in streams, "the stream is gone")
+            self.number = streams[self.name]
             self.replayed = from_start(store, self.number)
         promised(store.last(self.number) >= self.replayed.seq, "the end of the log is gone")
         for event in store.events(self.number, self.replayed.seq):

@@ -76,7 +76,7 @@ def _check_frames(salt: bytes, frames: list[Frame], weights: tuple[Words, Words]
         raise DamagedError(DAMAGED)
     # Only the last transaction can have been cut off: none begins after it.
     for place in range(end + 1, len(frames)):
-        if sound[place] and sound[place - 1] and frames[place - 1].commits:
+        if sound[place] and frames[place - 1].commits:
             raise DamagedError(DAMAGED)
 
 
