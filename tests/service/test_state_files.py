@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from tests.cli.test_cli import qufur
 from tests.service.conftest import opened, running
 
 from qufur.service.loading import load
@@ -22,20 +21,6 @@ COLUMNS = {"wind": "number", "sky": "category", "gate": "category"}
 
 def label(record):
     return record["wind"] + 2 * (record["sky"] == "fog")
-
-
-@pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
-    """What runs a command in a folder of its own and returns its exit code and output."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        code = qufur(monkeypatch, *arguments)
-        text = capsys.readouterr()
-        assert "Traceback" not in text.err
-        return code, text.out + text.err
-
-    return run
 
 
 def ask(server, name, records, first=0):
