@@ -32,6 +32,7 @@ def test_every_command_works_on_postgresql(postgres, command):
     code, text = command("verify", url, "--json")
     found = {one["stream"]: one for one in json.loads(text)["streams"]}
     assert (code, list(found), found["s"]["digest"] == digest) == (0, ["s", "t"], False)
+    assert [one["remarks"] for one in found.values()] == [[], []]
     with psycopg.connect(url) as connection:
         (kept,) = connection.execute("SELECT count(*) FROM examples WHERE id IN ('r1', 'r2') AND stream = 1")
         assert kept == (0,)

@@ -229,10 +229,7 @@ class Stream:
         self.book.learner.add_budget(**payload.values)
 
     def _apply_refitted(self, payload: Payload, at: int) -> None:
-        values = payload.values
-        # Where labels were erased there are fewer than the fit had.
-        fit = values | {"labels": min(values["labels"], len(self.book.told))}
-        self.book.learner.refit(fit)
+        self.book.learner.refit(payload.values)
 
     def _apply_erased(self, payload: Payload, at: int) -> None:
         """Do nothing: what was erased is no longer in the events before."""
