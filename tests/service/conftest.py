@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import httpx
 import pytest
+from tests.cli.test_cli import qufur
 from tests.service.postgres import postgres  # noqa: F401
 from tests.service.process import start_server  # noqa: F401
 
@@ -85,3 +86,17 @@ def server(tmp_path_factory):
 def stream(server):
     """What creates a stream of its own name."""
     return server.stream
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """What runs a command in a folder of its own and returns its exit code and output."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = qufur(monkeypatch, *arguments)
+        text = capsys.readouterr()
+        assert "Traceback" not in text.err
+        return code, text.out + text.err
+
+    return run

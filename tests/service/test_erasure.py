@@ -88,6 +88,9 @@ def test_what_experts_learned_is_learned_again_without_it(tmp_path):
         server.http.post("/v1/streams", json={"name": "s", **EXPERTS})
         wanted = fill(server, "s", rows, "record")
         assert "r7" in wanted
+        server.settle()
+        kinds = [event["kind"] for event in server.http.get("/v1/streams/s/events").json()["events"]]
+        assert "refitted" in kinds
         told = server.http.get("/v1/streams/s").json()["told"]
         assert erase(server, "s", "r7", "r3").json()["erased"] == 2
         assert server.http.get("/v1/streams/s").json()["told"] == told - 2

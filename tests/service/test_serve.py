@@ -12,7 +12,6 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from tests.cli.test_cli import qufur
 from tests.service.conftest import opened, running
 
 from qufur.service.access import Keys
@@ -40,20 +39,6 @@ def end(process, how):
     begin = time.monotonic()
     process.send_signal(how)
     return process.wait(timeout=60), time.monotonic() - begin < 2 + 3  # of a machine that does other things
-
-
-@pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
-    """What runs a command in a folder of its own and returns its exit code and output."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        code = qufur(monkeypatch, *arguments)
-        text = capsys.readouterr()
-        assert "Traceback" not in text.err
-        return code, text.out + text.err
-
-    return run
 
 
 def test_a_server_in_an_empty_folder_ends_and_goes_on_where_it_was(tmp_path, command):

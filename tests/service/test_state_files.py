@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from tests.cli.test_cli import qufur
 from tests.service.conftest import opened, running
 
 from qufur.service.loading import load
@@ -22,20 +21,6 @@ COLUMNS = {"wind": "number", "sky": "category", "gate": "category"}
 
 def label(record):
     return record["wind"] + 2 * (record["sky"] == "fog")
-
-
-@pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
-    """What runs a command in a folder of its own and returns its exit code and output."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        code = qufur(monkeypatch, *arguments)
-        text = capsys.readouterr()
-        assert "Traceback" not in text.err
-        return code, text.out + text.err
-
-    return run
 
 
 def ask(server, name, records, first=0):
@@ -71,6 +56,7 @@ def test_a_stream_goes_through_a_file_and_decides_alike(tmp_path, command, kind)
         assert made.status_code == 201, made.text
         answers = ask(server, "gates", records[:60])
         tell_wanted(server, "gates", answers, RECORDS[:60])
+        server.settle()
         code, text = command("export", "gates", "s.qufur", "--json")
         assert code == 0, text
         state, exported = server.http.get("/v1/streams/gates?digest=true").json(), json.loads(text)
@@ -141,6 +127,8 @@ def test_a_file_of_dates_and_prices_goes_on_over_http(tmp_path, command, named):
         assert told.json()["new"]
         odd = server.http.post("/v1/streams/f/examples", json={"id": "odd", "record": {"when": [1.0, 2.0]}})
         assert odd.status_code == 422
+        gap = {"id": "gap", "record": {"when": rows[0][1], "sky": "fog"}}
+        assert server.http.post("/v1/streams/f/examples", json=gap).status_code == 422
         assert server.http.post("/v1/streams/f/examples", json=body[0]).json() == answer.json()[0]
 
 

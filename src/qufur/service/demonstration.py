@@ -25,7 +25,7 @@ from qufur.service.service import Service
 from qufur.service.writer import Writer
 
 LOG = logging.getLogger("qufur.service")
-PACE = 0.4
+PACE = 0.25
 """Seconds between rows, a few at a time."""
 FEW = 2
 HEAD_START = 400

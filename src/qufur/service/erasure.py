@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from sqlalchemy import delete, insert, update
+from sqlalchemy.exc import DBAPIError
 
 from qufur.service import tables
+from qufur.service.compaction import compact
 from qufur.service.events import Event, Kind, Payload, decode
-from qufur.service.refusals import ConflictError, NotFoundError
+from qufur.service.refusals import ConflictError, NotFoundError, UnavailableError
 from qufur.service.service import Service
-from qufur.service.store import AT_ONCE, Store
+from qufur.service.store import AT_ONCE, Store, StoreError
 
 OF_EXAMPLES = {Kind.asked, Kind.told, Kind.untold, Kind.retracted, Kind.expired, Kind.learned}
 """Kinds of events whose parts are of examples."""
@@ -31,9 +33,18 @@ def erase(service: Service, name: str, ids: Sequence[str], actor: str) -> int:
     for event, places in _places(store, stream.number, set(ids)):
         left[event.seq] = Payload.unpacked(event.payload).without(places).packed()
         parts += len(places)
-    _rewrite(store, stream.number, left, ids, stream.note_erased(len(ids), parts, actor))
+    event = stream.note_erased(len(ids), parts, actor)
+    try:
+        _rewrite(store, stream.number, left, ids, event)
+    except (DBAPIError, OSError) as error:
+        # What others sent with it is written: for them nothing went wrong.
+        service.forget()
+        raise UnavailableError("The store cannot be written now. Nothing was erased.") from error
     service.reload(name)
-    store.compact()
+    try:
+        compact(store)
+    except StoreError as error:
+        raise UnavailableError(f"The examples are erased from the log. {error} VACUUM does it.") from error
     return parts
 
 

@@ -8,8 +8,9 @@ import msgspec
 
 from qufur.service.description import Description
 from qufur.service.events import START, DamagedError, Kind
+from qufur.service.packing import unpack, unpack_book
 from qufur.service.store import Store
-from qufur.service.stream import Stream, unpacked
+from qufur.service.stream import Stream
 
 LOG = logging.getLogger("qufur.service")
 
@@ -30,7 +31,7 @@ def from_start(store: Store, number: int) -> Stream:
     if first.kind == Kind.created.value:
         return Stream(number, description, description.workbook(), last)
     if first.kind == Kind.imported.value:
-        return Stream(number, description, unpacked(next(payload.rows())), last)
+        return Stream(number, description, unpack_book(next(payload.rows())), last)
     raise DamagedError("The log is damaged: it does not begin with the creation of a stream.")
 
 
@@ -43,7 +44,7 @@ def from_snapshot(store: Store, number: int) -> Stream | None:
     try:
         if store.event(number, seq).hash != hash:
             raise DamagedError("A snapshot does not belong to the log.")
-        return Stream.unpacked(number, from_start(store, number).description, (seq, hash), body)
+        return unpack(number, from_start(store, number).description, (seq, hash), body)
     except Exception as error:  # bytes that are damaged can be wrong in any way, and the log has it all
         LOG.warning("A snapshot of stream %d is left aside: %s", number, error)
         return None

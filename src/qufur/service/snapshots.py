@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from qufur.service.packing import pack
 from qufur.service.stream import Stream
 
 SECONDS = 1.0
@@ -50,6 +51,6 @@ class Cadence:
     def taken(self, stream: Stream) -> bytes:
         """Return the snapshot of a stream that is kept now."""
         start = time.perf_counter()
-        packed = stream.packed()
+        packed = pack(stream)
         self._efforts[stream.number] = _Effort(0.0, time.perf_counter() - start)
         return packed

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -20,7 +19,6 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
-    text,
     update,
 )
 from sqlalchemy.engine import URL, make_url
@@ -226,29 +224,6 @@ class Store:
                 query = select(table.c.id, table.c.seq).where(table.c.stream == stream, table.c.id.in_(part))
                 found.update({row.id: row.seq for row in connection.execute(query)})
         return found
-
-    def compact(self) -> None:
-        """Let no file have in it what was deleted, O(size of the store); PostgreSQL may keep its own log."""
-        if self.engine.dialect.name == "sqlite":
-            with closing(self.engine.raw_connection()) as connection:
-                # At the driver: VACUUM is refused in a transaction, and SQLAlchemy begins one by itself.
-                raw: Any = connection.driver_connection
-                raw.execute("VACUUM")
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as alone:
-            alone.execute(text("VACUUM FULL events, examples, snapshots"))
-
-    def backup(self, path: str) -> None:
-        """Copy a store on SQLite to a new file, while others write to it."""
-        if self.engine.dialect.name != "sqlite":
-            allowed = "on SQLite"
-            raise invalid(
-                "store", "qufur backup", allowed, "one on PostgreSQL", "pg_dump makes a copy of it."
-            )
-        with closing(self.engine.raw_connection()) as connection, closing(sqlite3.connect(path)) as copy:
-            raw: Any = connection.driver_connection
-            raw.backup(copy)
 
     def fact(self, name: str) -> str:
         """Return one of the facts."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from qufur.bookkeeping.free_labels import Labelled, learn
 from qufur.errors import InvalidError
 from qufur.service.decided import LEVEL, Decided, Said
 from qufur.service.description import Description
-from qufur.service.events import SIZE, START, DamagedError, Event, Kind, Payload, decode, encode
+from qufur.service.events import START, Event, Kind, Payload, decode, encode
 from qufur.service.examples import Rows, batch_of
 from qufur.storage import container
 from qufur.tables import Encoding, Growth
@@ -85,9 +84,8 @@ class Stream:
 
         `rows` are those that wait, as their examples would have come.
         """
-        content = container.pack(book.content())
-        stream = cls(number, description, unpacked(content), (0, START))
-        parts = [encode(content), *(encode([id, row]) for id, row in rows.items())]
+        stream = cls(number, description, book, (0, START))
+        parts = [encode(container.pack(book.content())), *(encode([id, row]) for id, row in rows.items())]
         stream._log(Kind.imported, actor, msgspec.to_builtins(description), parts, list(rows))
         return stream
 
@@ -104,32 +102,6 @@ class Stream:
     def digest(self) -> str:
         """Return the digest of the state."""
         return state_digest(self.book)
-
-    # Snapshots
-
-    def packed(self) -> bytes:
-        """Return everything as a snapshot has it."""
-        body = encode(
-            {
-                "book": container.pack(self.book.content()),
-                "reopened": list(self.reopened),
-                "asked_at": self.asked_at,
-                "digest": self.digest(),
-            }
-        )
-        return hashlib.blake2b(body, digest_size=SIZE).digest() + body
-
-    @classmethod
-    def unpacked(
-        cls, number: int, description: Description, last: tuple[int, bytes], packed: bytes
-    ) -> Stream:
-        """Return what was packed; whatever else is there is refused."""
-        if hashlib.blake2b(packed[SIZE:], digest_size=SIZE).digest() != packed[:SIZE]:
-            raise DamagedError("A snapshot is damaged.")
-        values = decode(packed[SIZE:])
-        stream = cls(number, description, unpacked(values["book"]), last)
-        stream.reopened, stream.asked_at = dict.fromkeys(values["reopened"]), values["asked_at"]
-        return stream
 
     # What happens to it
 
@@ -229,10 +201,7 @@ class Stream:
         self.book.learner.add_budget(**payload.values)
 
     def _apply_refitted(self, payload: Payload, at: int) -> None:
-        values = payload.values
-        # Where labels were erased there are fewer than the fit had.
-        fit = values | {"labels": min(values["labels"], len(self.book.told))}
-        self.book.learner.refit(fit)
+        self.book.learner.refit(payload.values)
 
     def _apply_erased(self, payload: Payload, at: int) -> None:
         """Do nothing: what was erased is no longer in the events before."""
@@ -332,8 +301,3 @@ class Stream:
         self.examples.extend((id, event.seq) for id in examples)
         self.seq, self.hash = event.seq, event.hash
         return at
-
-
-def unpacked(content: bytes) -> Workbook:
-    """Return the workbook that was packed."""
-    return Workbook.from_content(container.unpack(content, "the stored state"))

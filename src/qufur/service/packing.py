@@ -1,0 +1,39 @@
+"""Streams as bytes: what a snapshot has in it."""
+
+from __future__ import annotations
+
+import hashlib
+
+from qufur.service.description import Description
+from qufur.service.events import SIZE, DamagedError, decode, encode
+from qufur.service.stream import Stream
+from qufur.storage import container
+from qufur.workbook import Workbook
+
+
+def pack(stream: Stream) -> bytes:
+    """Return everything as a snapshot has it."""
+    body = encode(
+        {
+            "book": container.pack(stream.book.content()),
+            "reopened": list(stream.reopened),
+            "asked_at": stream.asked_at,
+            "digest": stream.digest(),
+        }
+    )
+    return hashlib.blake2b(body, digest_size=SIZE).digest() + body
+
+
+def unpack(number: int, description: Description, last: tuple[int, bytes], packed: bytes) -> Stream:
+    """Return what was packed; whatever else is there is refused."""
+    if hashlib.blake2b(packed[SIZE:], digest_size=SIZE).digest() != packed[:SIZE]:
+        raise DamagedError("A snapshot is damaged.")
+    values = decode(packed[SIZE:])
+    stream = Stream(number, description, unpack_book(values["book"]), last)
+    stream.reopened, stream.asked_at = dict.fromkeys(values["reopened"]), values["asked_at"]
+    return stream
+
+
+def unpack_book(content: bytes) -> Workbook:
+    """Return the workbook that a state file of these bytes has."""
+    return Workbook.from_content(container.unpack(content, "the stored state"))
