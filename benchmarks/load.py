@@ -65,7 +65,7 @@ class Sent:
 
 def request(verb: str, path: str, body: bytes, extra: str = "") -> bytes:
     """Return a request as it is sent."""
-    head = f"{verb} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
+    head = f"{verb} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
     return head.encode() + body
 
 

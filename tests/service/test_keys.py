@@ -18,7 +18,7 @@ ROUTES = {
         "admin",
         {**RIDGE, "name": "bikes", "rule": "uniform", "budget": 1000, "horizon": 1000},
     ),
-    ("GET", S): ("read", None),
+    ("GET", S): ("read label", None),
     ("GET", f"{S}/series"): ("read", None),
     ("GET", f"{S}/report"): ("read", None),
     ("GET", f"{S}/model"): ("read", None),
@@ -34,6 +34,7 @@ ROUTES = {
     ("DELETE", f"{S}/examples/{{id}}/label"): ("label", None),
     ("POST", f"{S}/examples/{{id}}/decline"): ("label", None),
     ("POST", f"{S}/budget"): ("admin", {"labels": 1}),
+    ("POST", f"{S}/erase"): ("admin", {"ids": []}),
 }
 """What each route is for, and a body that it takes."""
 
@@ -129,8 +130,8 @@ def test_a_request_without_a_good_key_is_refused(guarded, route):
 
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
 def test_a_key_for_something_else_is_refused(guarded, route):
-    scope, before = ROUTES[route][0], events(guarded)
-    names = [name for name in SCOPES if name not in (scope, "admin")]
+    scopes, before = ROUTES[route][0].split(), events(guarded)
+    names = [name for name in SCOPES if name not in (*scopes, "admin")]
     names += [f"{name} of bikes" for name in names]
     names += [f"{name} of cars" for name in SCOPES if route != ("GET", "/v1/streams")]
     for name in names:
@@ -141,8 +142,8 @@ def test_a_key_for_something_else_is_refused(guarded, route):
 
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
 def test_the_right_key_is_taken(guarded, route):
-    scope, admin = ROUTES[route][0], bearer(guarded.keys["admin"])
-    names = [scope, "admin", *([f"{scope} of bikes", "admin of bikes"] if "{stream}" in route[1] else [])]
+    scopes, admin = [*ROUTES[route][0].split(), "admin"], bearer(guarded.keys["admin"])
+    names = [*scopes, *([f"{scope} of bikes" for scope in scopes] if "{stream}" in route[1] else [])]
     for name in names:
         id = f"{'-'.join(route).replace('/', '-')} {name}"
         row = {"id": id, **X}

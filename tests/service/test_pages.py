@@ -39,7 +39,7 @@ def app(store):
 
 @pytest.fixture
 def client(app):
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         yield client
 
 
@@ -271,3 +271,20 @@ def test_keys_are_made_by_pages_of_this_service_alone(client, app, key):
     assert client.post("/keys", data={"name": "eve", "scopes": "admin"}).status_code == 403
     assert client.delete(f"/keys/{key.split('_')[1]}").status_code == 403
     assert len(app.state.keys.listed()) == 1
+
+
+def test_a_name_that_leads_here_is_refused_without_keys(client):
+    for host, status in (
+        ("localhost", 200),
+        ("127.0.0.1:8000", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 403),
+    ):
+        assert client.get("/v1/streams", headers={"Host": host}).status_code == status
+
+
+def test_the_interface_is_described_without_scripts_from_elsewhere(client):
+    page = client.get("/docs")
+    assert "POST /v1/streams/{stream}/examples" in page.text
+    assert "http://" not in page.text.replace("http://localhost", "")
+    assert "https://" not in page.text

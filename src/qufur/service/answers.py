@@ -143,7 +143,7 @@ class Leased(Struct):
 
     id: str
     prediction: float | str | None
-    probability: float | None
+    why: str | None
     asked_at: float
     x: list[float] | None = None
     record: dict[str, Any] | None = None

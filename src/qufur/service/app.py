@@ -35,6 +35,8 @@ from qufur.service.verification import check_at_start
 from qufur.service.writer import Writer
 
 LOG = logging.getLogger("qufur.service")
+WITHOUT: dict[str, Any] = {"docs_url": None, "redoc_url": None}
+"""The framework's own pages, which load scripts from elsewhere."""
 ABOUT = "Learn online from streams when labels cost money: send examples, get predictions and questions."
 
 
@@ -78,7 +80,7 @@ def create_app(store: Store, limits: Limits | None = None, lines: Lines | None =
         await asyncio.to_thread(app.state.writer.stop)
         log_event("stopped")
 
-    app = App(lines, title="qufur", version=__version__, description=ABOUT, lifespan=life)
+    app = App(lines, title="qufur", version=__version__, description=ABOUT, lifespan=life, **WITHOUT)
     app.state.store, app.state.keys = store, Keys(store)
     app.state.limits = limits or Limits()
     app.state.leases, app.state.descriptions = {}, {}

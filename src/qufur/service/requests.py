@@ -16,7 +16,7 @@ from qufur.service.commands import Ask, Call, Tell
 from qufur.service.description import Description
 from qufur.service.leases import Leases
 from qufur.service.limits import Limits
-from qufur.service.pages.security import KEY_COOKIE, is_forged
+from qufur.service.pages.security import KEY_COOKIE, ForgedError, check_host, is_forged
 from qufur.service.refusals import NotFoundError, RefusalError
 from qufur.service.service import Service
 from qufur.service.writer import Writer
@@ -25,30 +25,30 @@ Body = TypeVar("Body")
 Result = TypeVar("Result")
 
 
-class ForgedError(RefusalError):
-    """A browser sent this, and no page of this service asked it to."""
-
-    status = 403
-
-
 class MalformedError(RefusalError):
     """A body that cannot be read."""
 
     status = 422
 
 
-def key_of(request: Request, scope: Scope, stream: str | None = None) -> Key:
-    """Return the key that a request came with, if it may do this; others are refused."""
+def key_of(request: Request, scope: Scope, stream: str | None = None, *others: Scope) -> Key:
+    """Return the key that a request came with, if it may do this; others are refused.
+
+    Keys of `others` scopes may do it as well.
+    """
     key = known_key(request)
-    key.check(scope, stream)
+    key.check(next((one for one in others if one in key.scopes), scope), stream)
     return key
 
 
 def known_key(request: Request) -> Key:
     """Return the key that a request came with."""
-    header = request.headers.get("authorization")
-    given = request.cookies.get(KEY_COOKIE) if header is None else _bearer(header)
-    key: Key = request.app.state.keys.find(given)
+    header, keys = request.headers.get("authorization"), request.app.state.keys
+    if not keys.needed:
+        check_host(request)
+    # A cookie may be left from another service on this machine.
+    cookie = request.cookies.get(KEY_COOKIE) if keys.needed else None
+    key: Key = keys.find(cookie if header is None else _bearer(header))
     if header is None and is_forged(request):
         raise ForgedError("This comes from another site, or from a page that is too old: load it again.")
     request.scope["qufur.key"] = key.name

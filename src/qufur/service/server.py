@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import signal
 import socket
@@ -18,6 +17,7 @@ from qufur.service.access import Keys, Scope
 from qufur.service.app import create_app
 from qufur.service.limits import Limits
 from qufur.service.logs import log_to
+from qufur.service.pages.security import is_loopback
 from qufur.service.store import Store, StoreError
 
 WAIT = 1
@@ -56,7 +56,7 @@ def listening(host: str, port: int) -> Iterator[Door]:
         allowed = "free on an address of this machine"
         raise invalid("--port", "qufur serve", allowed, received, remedy) from None
     with listener:
-        yield Door(listener, all(_is_loopback(one[0]) for *_, one in found))
+        yield Door(listener, all(is_loopback(str(one[0])) for *_, one in found))
 
 
 def serve(store: Store, door: Door, limits: Limits, *, demo: bool = False) -> None:
@@ -109,7 +109,3 @@ class _Server(uvicorn.Server):
         finally:
             for one, handler in before.items():
                 signal.signal(one, handler)
-
-
-def _is_loopback(address: object) -> bool:
-    return ipaddress.ip_address(str(address).split("%")[0]).is_loopback

@@ -25,10 +25,11 @@ router = APIRouter(include_in_schema=False)
 
 def add_pages(app: FastAPI) -> None:
     """Add the pages and what they load to an application."""
+    from qufur.service.pages.interface import router as interface
     from qufur.service.pages.keys import router as keys
 
-    app.include_router(router)
-    app.include_router(keys)
+    for routes in (router, keys, interface):
+        app.include_router(routes)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
 
 
@@ -89,7 +90,7 @@ def own_path(path: str) -> str:
     return path if plain and not path.startswith("//") else "/"
 
 
-def page(request: Request, template: str, *, images_anywhere: bool = False, **values: str) -> Response:
+def page(request: Request, template: str, *, images_anywhere: bool = False, **values: object) -> Response:
     """Return a page for somebody who may see it; others are asked for a key."""
     person = person_of(request)
     if person is None:

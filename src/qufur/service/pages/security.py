@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import secrets
 from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
+
+from qufur.service.refusals import RefusalError
 
 KEY_COOKIE = "qufur_key"
 VISITOR_COOKIE = "qufur_visitor"
@@ -22,6 +25,13 @@ TOKEN_HEADER = "x-csrf-token"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 MONTH = 30 * 24 * 3600
+
+
+class ForgedError(RefusalError):
+    """A browser sent this, and no page of this service asked it to."""
+
+    status = 403
+
 
 POLICY: Mapping[str, str] = {
     "default-src": "'self'",
@@ -71,6 +81,28 @@ def has_token(request: Request, sent: str | None = None) -> bool:
     visitor = request.cookies.get(VISITOR_COOKIE)
     given = sent if sent is not None else request.headers.get(TOKEN_HEADER, "")
     return bool(visitor) and hmac.compare_digest(csrf_token(visitor or "").encode(), given.encode())
+
+
+def check_host(request: Request) -> None:
+    """Refuse a request for another name than this machine's own: a site may have its name lead here.
+
+    It is for services without keys, which answer whoever asks.
+    """
+    host = request.url.hostname or ""
+    if host != "localhost" and not is_loopback(host):
+        raise ForgedError("Without keys this service answers by the name of localhost or 127.0.0.1 alone.")
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether an address is reached from this machine alone.
+
+    >>> [is_loopback(address) for address in ("127.0.0.1", "::1", "10.0.0.1", "elsewhere")]
+    [True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(address.split("%", maxsplit=1)[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def is_forged(request: Request) -> bool:

@@ -75,7 +75,7 @@ async def listed(request: Request) -> Response:
 )
 async def one(request: Request, stream: str) -> Response:
     """Say how a stream stands; `?digest=true` adds the digest of its state."""
-    key_of(request, Scope.read, stream)
+    key_of(request, Scope.read, stream, Scope.label)
     digest = flag(request, "digest")
     return reply(
         await perform(request, lambda service: state.state_of(service.stream(stream), digest=digest))
