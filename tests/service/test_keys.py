@@ -34,6 +34,7 @@ ROUTES = {
     ("DELETE", f"{S}/examples/{{id}}/label"): ("label", None),
     ("POST", f"{S}/examples/{{id}}/decline"): ("label", None),
     ("POST", f"{S}/budget"): ("admin", {"labels": 1}),
+    ("POST", f"{S}/erase"): ("admin", {"ids": []}),
 }
 """What each route is for, and a body that it takes."""
 

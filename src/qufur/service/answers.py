@@ -143,7 +143,7 @@ class Leased(Struct):
 
     id: str
     prediction: float | str | None
-    probability: float | None
+    why: str | None
     asked_at: float
     x: list[float] | None = None
     record: dict[str, Any] | None = None
@@ -154,6 +154,13 @@ class Lease(Struct):
 
     rows: list[Leased]
     waiting: int
+
+
+class Erased(Struct):
+    """How many examples were erased, and in how many places of the log they were."""
+
+    erased: int
+    parts: int
 
 
 class Released(Struct):

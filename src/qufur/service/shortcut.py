@@ -65,9 +65,6 @@ async def _response(answer: Answer, request: Request, arguments: tuple[Any, ...]
         return await answer(request, *arguments)
     except _REFUSALS as error:
         return refusal(error)
-    except Exception:
-        LOG.exception("A request failed")
-        return failure()
 
 
 def refusal(error: Exception) -> Response:
@@ -75,8 +72,3 @@ def refusal(error: Exception) -> Response:
     if isinstance(error, RefusalError):
         return complaint(error.status, str(error), error.headers)
     return complaint(422, str(error))
-
-
-def failure() -> Response:
-    """Return what is said where something is nobody's fault but ours."""
-    return complaint(500, "Something went wrong on the server, and is in its log.")
