@@ -6,7 +6,6 @@ answer are the same.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -22,7 +21,6 @@ from qufur.service.routes import examples, work
 
 Answer = Callable[..., Awaitable[Response]]
 
-LOG = logging.getLogger("qufur.service")
 _REFUSALS = RefusalError, InvalidError
 
 _STREAM = "/v1/streams/([A-Za-z0-9_.-]+)"
