@@ -156,6 +156,14 @@ def test_a_budget_is_added_to(server, stream):
     assert (state["budget"], state["left"]) == (5, 5)
 
 
+def test_any_id_may_stand_beside_what_is_erased(here):
+    for id in ("erased 0", "0", "gone"):
+        here("POST", "/examples", json={"id": id, **X})
+    assert here("POST", "/erase", json={"ids": ["gone"]}) == {"erased": 1, "parts": 1}
+    state = here("GET", "")
+    assert (state["rows"], state["spent"], state["outstanding"]) == (3, 3, 2)
+
+
 def test_the_machine_around_it(server):
     assert server.http.get("/healthz").json() == {"status": "alive"}
     assert server.http.get("/readyz").json() == {"status": "ready"}
@@ -312,6 +320,9 @@ OTHERS = {
     "labels with a point": Bad(f"{N}/budget", {"labels": 1.5}),
     "labels for a share": Bad(f"{C}/budget", {"labels": 1}),
     "rows without a horizon": Bad(f"{N}/budget", {"labels": 1, "rows": -1}),
+    "erased, one of them unknown": Bad(f"{N}/erase", {"ids": ["told", "nobody"]}, 404),
+    "nothing erased where nothing is": Bad("nowhere/erase", {"ids": []}, 404),
+    "erased: no id": Bad(f"{N}/erase", {"ids": [" "]}),
     "leased by nobody": Bad(f"{N}/queue/lease", {"person": ""}),
     "leased for ever": Bad(f"{N}/queue/lease", {"person": "ada", "minutes": 1e9}),
     "leased by the thousand": Bad(f"{N}/queue/lease", {"person": "ada", "count": 1000}),

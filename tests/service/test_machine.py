@@ -79,7 +79,7 @@ class Requests(RuleBasedStateMachine):
         super().__init__()
         self.rows, self.answers = {}, {}
         self.waiting, self.reopened, self.labels, self.free, self.leased = {}, set(), {}, {}, {}
-        self.spent = 0
+        self.spent = self.seen = 0
 
     @initialize(
         budget=st.integers(1, 12), rule=st.sampled_from(["uniform", "paced"]), model=st.sampled_from(KINDS)
@@ -110,6 +110,7 @@ class Requests(RuleBasedStateMachine):
             assert said == self.answers[id]
             return
         self.rows[id], self.answers[id] = x, said
+        self.seen += 1
         assert not (said["query"] and self.spent >= self.budget)
         if not self.chance:
             assert said["query"] == (self.spent < self.budget)
@@ -119,14 +120,14 @@ class Requests(RuleBasedStateMachine):
 
     @rule(x=inputs)
     def ask(self, x):
-        id = f"row-{len(self.rows)}"
+        id = f"row-{self.seen}"
         self.note(id, x, self.send("POST", "/examples", {"id": id, "x": x}))
 
     @rule(
         xs=st.lists(inputs, min_size=1, max_size=4), again=st.lists(places, max_size=3), twice=st.booleans()
     )
     def ask_many(self, xs, again, twice):
-        batch = [{"id": f"row-{len(self.rows) + place}", "x": x} for place, x in enumerate(xs)]
+        batch = [{"id": f"row-{self.seen + place}", "x": x} for place, x in enumerate(xs)]
         known = [self.pick(self.rows, place) for place in again] if self.rows else []
         batch = [{"id": id, "x": self.rows[id]} for id in known] + batch * (2 if twice else 1)
         for one, said in zip(batch, self.send("POST", "/examples", batch), strict=True):
@@ -136,7 +137,7 @@ class Requests(RuleBasedStateMachine):
     @rule(place=places, first=st.booleans())
     def ask_another_of_the_same_id(self, place, first):
         id = self.pick(self.rows, place)
-        batch = [{"id": f"row-{len(self.rows)}", "x": [1.0, 1.0]}, {"id": id, "x": [7.0, 7.0]}]
+        batch = [{"id": f"row-{self.seen}", "x": [1.0, 1.0]}, {"id": id, "x": [7.0, 7.0]}]
         self.send("POST", "/examples", batch[::-1] if first else batch, 409)
 
     # Labels
@@ -200,12 +201,24 @@ class Requests(RuleBasedStateMachine):
 
     @rule(x=inputs, label=labels)
     def learn(self, x, label):
-        id = f"free-{len(self.free)}"
+        id = f"free-{self.seen}"
         lesson = {"id": id, "x": x, "label": label}
         assert self.send("POST", "/learn", [lesson]) == {"new": 1, "known": 0}
         assert self.send("POST", "/learn", [lesson]) == {"new": 0, "known": 1}
         self.send("POST", "/learn", [lesson | {"label": 0.125}], 409)
         self.free[id] = self.labels[id] = label
+        self.seen += 1
+
+    @precondition(lambda self: self.rows)
+    @rule(place=places)
+    def erase(self, place):
+        id = self.pick(self.rows, place)
+        assert self.send("POST", "/erase", {"ids": [id]})["erased"] == 1
+        self.send("POST", "/erase", {"ids": [id]}, 404)
+        self.send("PUT", f"/examples/{id}/label", {"label": 0.0}, 404)
+        self.labels.pop(id, None)
+        self.close(id)
+        del self.rows[id], self.answers[id]
 
     @rule(more=st.integers(1, 3))
     def add_budget(self, more):
@@ -247,7 +260,7 @@ class Requests(RuleBasedStateMachine):
         state = self.send("GET", "")
         assert (state["spent"], state["left"]) == (self.spent, self.budget - self.spent)
         assert self.spent <= self.budget
-        assert (state["rows"], state["told"]) == (len(self.rows) + len(self.free), len(self.labels))
+        assert (state["rows"], state["told"]) == (self.seen, len(self.labels))
         assert state["outstanding"] == len(self.waiting)
         queue = self.send("GET", "/queue")
         assert {row["id"]: row["leased_to"] for row in queue["rows"]} == {

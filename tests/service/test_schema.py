@@ -68,6 +68,7 @@ BODIES = {
     "/label": st.fixed_dictionaries({"label": labels}),
     "/lease": st.fixed_dictionaries({"person": st.sampled_from(["ada", "bob"]), "count": st.integers(1, 5)}),
     "/release": st.fixed_dictionaries({"person": st.just("ada"), "ids": st.lists(ids, max_size=3)}),
+    "/erase": st.fixed_dictionaries({"ids": st.lists(ids, max_size=2)}),
     "/budget": st.fixed_dictionaries({"labels": st.integers(1, 9)}),
 }
 """By how an address ends: bodies that a stream may take."""

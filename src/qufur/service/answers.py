@@ -156,6 +156,13 @@ class Lease(Struct):
     waiting: int
 
 
+class Erased(Struct):
+    """How many examples were erased, and in how many places of the log they were."""
+
+    erased: int
+    parts: int
+
+
 class Released(Struct):
     """How many rows were given back."""
 

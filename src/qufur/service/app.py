@@ -23,13 +23,13 @@ from qufur.service.events import DamagedError
 from qufur.service.limits import Limits
 from qufur.service.logs import Lines, log_event
 from qufur.service.metrics import Metrics
-from qufur.service.observation import Observed
+from qufur.service.observation import Observed, failure
 from qufur.service.pages import add_pages
 from qufur.service.refusals import RefusalError
 from qufur.service.replies import complaint
 from qufur.service.routes import erasure, examples, machine, streams, work
 from qufur.service.service import Service
-from qufur.service.shortcut import Shortcut, failure, refusal
+from qufur.service.shortcut import Shortcut, refusal
 from qufur.service.store import Store, StoreError
 from qufur.service.verification import check_at_start
 from qufur.service.writer import Writer

@@ -7,14 +7,16 @@ import re
 import secrets
 from time import perf_counter
 
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from qufur.service.logs import Lines
+from qufur.service.logs import EVENTS, Lines
 from qufur.service.metrics import Metrics
+from qufur.service.replies import complaint
 
 GONE = 499
 """Stands for a status where nobody waited for the answer."""
-FAILED = 500
 UNKNOWN = "unknown"
 """Stands for addresses that are none: there is no end to them."""
 _SOUND = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
@@ -22,7 +24,7 @@ _STREAM = re.compile(r"/v1/streams/([A-Za-z0-9_.-]{1,64})(?:/|$)")
 
 
 class Observed:
-    """Notes every request on its way through; it takes some microseconds.
+    """Notes every request on its way through; it takes some microseconds. What fails is answered here.
 
     Each has an id, its own `X-Request-Id` or a new one, which the answer has as well.
     """
@@ -47,9 +49,12 @@ class Observed:
 
         try:
             await self._app(scope, receive, noted)
+        except ClientDisconnect:
+            status = GONE
         except Exception:
-            status = FAILED
-            raise
+            EVENTS.exception("A request failed", extra={"fields": {"request": id.decode()}})
+            if status == GONE:
+                await failure()(scope, receive, noted)
         finally:
             self._note(scope, status, perf_counter() - start, id)
 
@@ -75,6 +80,11 @@ class Observed:
                 stream=stream and stream[1],
                 request=id.decode(),
             )
+
+
+def failure() -> Response:
+    """Return what is said where something is nobody's fault but ours."""
+    return complaint(500, "Something went wrong on the server, and is in its log.")
 
 
 def _template(scope: Scope) -> str:

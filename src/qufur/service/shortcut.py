@@ -6,7 +6,6 @@ answer are the same.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -22,7 +21,6 @@ from qufur.service.routes import examples, work
 
 Answer = Callable[..., Awaitable[Response]]
 
-LOG = logging.getLogger("qufur.service")
 _REFUSALS = RefusalError, InvalidError
 
 _STREAM = "/v1/streams/([A-Za-z0-9_.-]+)"
@@ -65,9 +63,6 @@ async def _response(answer: Answer, request: Request, arguments: tuple[Any, ...]
         return await answer(request, *arguments)
     except _REFUSALS as error:
         return refusal(error)
-    except Exception:
-        LOG.exception("A request failed")
-        return failure()
 
 
 def refusal(error: Exception) -> Response:
@@ -75,8 +70,3 @@ def refusal(error: Exception) -> Response:
     if isinstance(error, RefusalError):
         return complaint(error.status, str(error), error.headers)
     return complaint(422, str(error))
-
-
-def failure() -> Response:
-    """Return what is said where something is nobody's fault but ours."""
-    return complaint(500, "Something went wrong on the server, and is in its log.")

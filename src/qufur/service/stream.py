@@ -235,7 +235,8 @@ class Stream:
             self._grow(Encoding.from_state(values["encoding"]))
         present = np.array([part is not None for part in parts], dtype=bool)
         there = [row for _, row in filter(None, parts)]
-        ids = [f"erased {place}" if part is None else part[0] for place, part in enumerate(parts)]
+        # No example can be called so, as ids have no such letter.
+        ids = [f"\0{place}" if part is None else part[0] for place, part in enumerate(parts)]
         return ids, self._inputs(there), present
 
     def _inputs(self, rows: Sequence[Any]) -> Floats:

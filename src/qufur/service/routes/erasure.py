@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.service.access import Scope
+from qufur.service.answers import Erased
 from qufur.service.documented import route
 from qufur.service.erasure import erase as erase_examples
 from qufur.service.examples import as_id
@@ -28,7 +29,7 @@ class Erasure(msgspec.Struct, forbid_unknown_fields=True):
 _erasure: Any = decoder(Erasure)
 
 
-@router.post("/erase", **route({"type": "object"}, Erasure))
+@router.post("/erase", **route(Erased, Erasure, example={"ids": ["a7"]}))
 async def erase(request: Request, stream: str) -> Response:
     """Erase rows and labels of examples; the stream is learned again without them, and waits meanwhile."""
     key = key_of(request, Scope.admin, stream)
@@ -37,6 +38,7 @@ async def erase(request: Request, stream: str) -> Response:
     ids = [as_id(id) for id in found.ids]
 
     def do(service: Service) -> int:
+        service.stream(stream)
         return erase_examples(service, stream, ids, key.name) if ids else 0
 
     parts = await perform(request, do)
