@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.experiments.base import Statement
-from qufur.experiments.statistics import Estimate
-
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from qufur.experiments.base import Statement
+    from qufur.experiments.statistics import Estimate
 
 STYLES = {True: "", False: "bold red", None: "dim"}
 
