@@ -410,3 +410,21 @@ def test_before_the_first_input_there_is_nothing_to_fit():
     assert not early.install_fit(learner.due_fit().run())
     assert "one before the first input" in refusal(lambda: early.refit(learner.due_fit().values))
     assert early.ask(X[0]).prediction == 0.0
+
+
+def test_slow_experts_say_what_quick_ones_do_until_their_first_fit():
+    X, y = table()
+    learner = started(Experts(label_range=(-1000.0, 2000.0)))
+    learner.learn(X[:30], y[:30])
+    fitting = learner.due_fit()
+    assert fitting.speed == "quick"
+    learner.install_fit(fitting.run())
+    board = learner.state.board
+    quick = sum(len(member.names) for member in board._panel.quick)
+    said, weights = board.ask(X)[:, :, 0], board.aggregation.weights[:quick]
+    np.testing.assert_allclose(
+        said[:, quick:], (said[:, :quick] @ weights / weights.sum())[:, None] + 0 * said[:, quick:]
+    )
+    assert np.abs(learner.predict(X) - y).max() < 100  # and not drawn to 500, which they say before any label
+    catch_up(learner)
+    assert np.ptp(board.ask(X)[:, quick:, 0], axis=1).max() > 0

@@ -77,7 +77,18 @@ class Board:
         for speed, fitting in self._to_fit.items():
             self._panel.take_over(speed, fitting.run().panel)
         self._to_fit.clear()
-        return self._panel.predict(X, self._units.transform(X))
+        said = self._panel.predict(X, self._units.transform(X))
+        if self._elsewhere and self._panel.quick and self.fitted["quick"] and not self.fitted["slow"]:
+            self._speak_for_slow(said)
+        return said
+
+    def _speak_for_slow(self, said: Floats) -> None:
+        """Let slow experts that are still being fitted for the first time say what the quick ones do."""
+        quick = sum(len(member.names) for member in self._panel.quick)
+        weights = self.aggregation.weights[:quick]
+        said[:, quick:] = np.average(said[:, :quick], axis=1, weights=weights if weights.any() else None)[
+            :, None
+        ]
 
     def next_fit(self) -> int:
         """Return at how many labels some experts are fitted next; never, where somebody else does it."""
