@@ -82,6 +82,11 @@ class Payload(NamedTuple):
         """Yield each part, decoded; None for what was erased."""
         return (None if isinstance(part, msgspec.msgpack.Ext) else decode(part) for part in self.parts)
 
+    @property
+    def is_erased(self) -> bool:
+        """Whether there were parts, and all of them were erased."""
+        return bool(self.parts) and all(isinstance(part, msgspec.msgpack.Ext) for part in self.parts)
+
     def digest(self) -> bytes:
         """Return the digest of the digests."""
         found = hashlib.blake2b(_digest(self.header), digest_size=SIZE)

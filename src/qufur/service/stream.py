@@ -14,6 +14,7 @@ from qufur.bookkeeping.corrections import forget
 from qufur.bookkeeping.digest import state_digest
 from qufur.bookkeeping.free_labels import Labelled, learn
 from qufur.errors import InvalidError
+from qufur.rules.spending import Charge
 from qufur.service.decided import LEVEL, Decided, Said
 from qufur.service.description import Description
 from qufur.service.events import START, Event, Kind, Payload, decode, encode
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from qufur.models.experts.fitting import Fitted
 
 REQUEST = "the request"
+SPENDING = {Kind.asked, Kind.retracted, Kind.expired}
+"""Kinds of events that count for the budget when their rows are erased."""
 APART = 1.05
 """How many times as many labels there are between points of the course."""
 
@@ -138,8 +141,9 @@ class Stream:
 
     def decline(self, ids: Sequence[str], actor: str, kind: Kind = Kind.retracted) -> None:
         """Give up on labels that are awaited: they cost nothing."""
+        charges = [self._charge(id) for id in ids]
         self._decline(ids)
-        self._log(kind, actor, {}, [encode([id]) for id in ids])
+        self._log(kind, actor, {"charges": charges}, [encode([id]) for id in ids])
 
     def learn(self, rows: Rows, records: Sequence[Any], labels: Floats, actor: str) -> None:
         """Learn labels of examples that are new, which are free."""
@@ -169,7 +173,9 @@ class Stream:
     def apply(self, event: Event) -> None:
         """Let an event happen again, which follows the last one."""
         payload = event.check((self.seq, self.hash))
-        getattr(self, f"_apply_{Kind(event.kind).value}")(payload, event.at)
+        kind = Kind(event.kind)
+        if kind in SPENDING or not payload.is_erased:
+            getattr(self, f"_apply_{kind.value}")(payload, event.at)
         self.seq, self.hash = event.seq, event.hash
 
     def _apply_asked(self, payload: Payload, at: int) -> None:
@@ -188,7 +194,12 @@ class Stream:
         self._untell([id for (id,) in filter(None, payload.rows())])
 
     def _apply_retracted(self, payload: Payload, at: int) -> None:
-        self._decline([id for (id,) in filter(None, payload.rows())])
+        parts = list(payload.rows())
+        self._decline([id for (id,) in filter(None, parts)])
+        for part, charge in zip(parts, payload.values["charges"], strict=True):
+            if part is None and charge is not None:  # erased, and given back all the same
+                copies, place = charge
+                self.book.learner.spending.refund(Charge(np.array(copies, dtype=bool), place))
 
     _apply_expired = _apply_retracted
 
@@ -269,6 +280,11 @@ class Stream:
     def _untell(self, ids: Sequence[str]) -> None:
         forget(self.book, ids)
         self.reopened.update(dict.fromkeys(ids))
+
+    def _charge(self, id: str) -> tuple[list[bool], int] | None:
+        """Return what is given back for a row that is declined; None if its label was bought before."""
+        query = self.book.learner.queries.get(id)
+        return None if query is None else (query.charge.copies.tolist(), int(query.charge.place))
 
     def _decline(self, ids: Iterable[str]) -> None:
         awaited = [id for id in ids if id not in self.reopened]
