@@ -37,7 +37,7 @@ def kept(tmp_path_factory, few_trees):
     before = (folder / "file.db-wal").stat().st_size
     for _ in range(3):
         witness.ask(door, "numbers", example("numbers", witness.number(draws, more=10)))
-    for end in ("", "-wal"):  # as a process leaves it that is killed
+    for end in ("", "-wal", ".mark"):  # as a process leaves it that is killed
         shutil.copy(folder / f"file.db{end}", folder / f"log.db{end}")
     Keys(door.store).add("somebody", ["read"])
     door.close()

@@ -129,3 +129,28 @@ def test_an_index_that_is_damaged_beside_the_work_is_not_written_to(kept, monkey
         assert verify(store) == [
             ("numbers", store.last(1), witness.digest, ["the index of examples was made again"])
         ]
+
+
+def test_an_end_that_is_missing_is_noted_beside_the_store(kept):
+    path, _ = kept
+    with opened(path, writing=False) as store:
+        last = store.last(1)
+    for table in ("events", "examples", "snapshots"):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(f"DELETE FROM {table} WHERE seq > ?", (last - 3,))
+    with pytest.raises(
+        DamagedError, match=r"the last events are missing. Restore a backup; if this is one, "
+    ):
+        opened(path)
+    path.with_name("a.db.mark").unlink()  # as the sentence says for a backup
+    with opened(path) as store:
+        assert check_at_start(store) is None
+
+
+def test_a_note_that_cannot_be_read_is_none(kept):
+    path, _ = kept
+    mark = path.with_name("a.db.mark")
+    for content in (b"", b"x", bytes(80), mark.read_bytes()[:-1], mark.read_bytes()[:-1] + b"x"):
+        mark.write_bytes(content)
+        with opened(path) as store:
+            assert check_at_start(store) is None

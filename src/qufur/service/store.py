@@ -29,6 +29,7 @@ from qufur.errors import invalid, missing_extra
 from qufur.service import tables
 from qufur.service.events import DamagedError, Event
 from qufur.service.fence import FencedError, Hold, hold
+from qufur.service.mark import Mark
 from qufur.service.seal import check_seal, is_unsealed, seal
 from qufur.service.wal import check_wal
 
@@ -70,6 +71,7 @@ class Store:
         self._inserts: dict[str, SQLCompiler] = {}
         self._hold: Hold | None = None
         file = file_of(self.url)
+        self._mark = None if file is None or not writing else Mark(file)
         if file is not None and not writing and not os.path.isfile(file):
             raise invalid("store", "qufur", "one that exists", repr(url), "`qufur serve` makes one.")
         with _complaining(self.url):
@@ -89,6 +91,8 @@ class Store:
                 with self.writing() as connection:
                     _check_tables(connection)
                     tables.metadata.create_all(connection)
+                    if self._mark is not None:
+                        _check_mark(connection, self._mark)
                     self._epoch = _next_epoch(connection)
         with _complaining(self.url), self.reading() as connection:
             version = _fact(connection, "version")
@@ -103,6 +107,8 @@ class Store:
     def close(self) -> None:
         """Let go of the store."""
         self.engine.dispose()
+        if self._mark is not None:
+            self._mark.close()
         if self._hold is not None:
             self._hold.release()
 
@@ -150,6 +156,9 @@ class Store:
                 connection.execute(insert(tables.streams), {"id": number, "name": name})
             self._insert(connection, tables.events, events)
             self._insert(connection, tables.examples, examples)
+        if self._mark is not None and events:
+            stream, seq, *_, hash = events[-1]
+            self._mark.note((stream, seq, hash))
 
     def _insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows whose values are in the order of the table's columns, in the driver's own words.
@@ -288,6 +297,18 @@ def _next_epoch(connection: Connection) -> int:
     connection.execute(update(tables.facts).where(tables.facts.c.name == EPOCH).values(value=str(epoch)))
     seal(connection)
     return epoch
+
+
+def _check_mark(connection: Connection, mark: Mark) -> None:
+    """Refuse a store that lacks the last event that was written to it."""
+    last = mark.read()
+    if last is None:
+        return
+    table = tables.events
+    query = select(table.c.hash).where(table.c.stream == last[0], table.c.seq == last[1])
+    if connection.execute(query).scalar() != last[2]:
+        remedy = f"Restore a backup; if this is one, remove {mark.path}."
+        raise DamagedError(f"The log is damaged: the last events are missing. {remedy}")
 
 
 def _check_tables(connection: Connection) -> None:
