@@ -1,5 +1,6 @@
 """`qufur serve` as people start and end it, and the commands that work beside it."""
 
+import itertools
 import json
 import re
 import signal
@@ -7,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 
@@ -16,6 +18,7 @@ from tests.service.conftest import opened, running
 
 from qufur.service.access import Keys
 from qufur.service.server import first_key, listening
+from qufur.service.verification import verify
 
 RIDGE = {"name": "s", "dim": 2, "model": "ridge", "label_range": [-1, 1], "budget": "100%"}
 
@@ -153,3 +156,38 @@ def test_a_damaged_store_is_told_by_the_exit_code(tmp_path, command):
     assert command("backup", "sqlite:///labels.db", "labels.db")[0] == 2
     assert command("verify", "sqlite:///none.db")[0] == 2
     assert not (tmp_path / "none.db").exists()
+
+
+def test_a_store_is_verified_while_it_grows(tmp_path):
+    with running(opened(tmp_path)) as found:
+        found.http.post("/v1/streams", json=RIDGE)
+        done = threading.Event()
+
+        def feed():
+            for number in itertools.count():
+                answer = found.http.post(
+                    "/v1/streams/s/examples", json={"id": number, "x": [number % 7, 1.0]}
+                )
+                if done.is_set() or answer.status_code != 200:
+                    return
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        try:
+            events = [verified(tmp_path) for _ in range(8)]
+        finally:
+            done.set()
+            feeder.join()
+    assert events == sorted(events)
+    assert events[0] < events[-1]
+
+
+def verified(folder):
+    """Return how many events a store has that is found to be sound."""
+    store = opened(folder, writing=False)
+    try:
+        ((_, events, _, remarks),) = verify(store)
+        assert remarks == []
+        return events
+    finally:
+        store.close()

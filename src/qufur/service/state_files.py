@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from qufur.ids import KnownIds
 from qufur.service.description import Description
 from qufur.service.loading import load
 from qufur.service.refusals import NotFoundError
-from qufur.service.service import Service
 from qufur.service.store import Store
 from qufur.service.stream import Stream
 from qufur.tables.written import free, heading
@@ -25,7 +25,7 @@ def export(store: Store, name: str, path: str | os.PathLike[str]) -> Stream:
     if number is None:
         raise NotFoundError(f"There is no stream {ascii(name)[:80]}.")
     stream = load(store, number)
-    _keep_waiting(stream, Service(store))
+    _keep_waiting(stream, store)
     stream.book.save(path)
     return stream
 
@@ -69,14 +69,22 @@ def rows_of(book: Workbook, description: Description) -> dict[str, Any]:
     }
 
 
-def _keep_waiting(stream: Stream, service: Service) -> None:
+def _keep_waiting(stream: Stream, store: Store) -> None:
     """Take note of the rows that wait, as people are to see them who label from a file."""
     book, columns = stream.book, list(stream.description.columns or {})
     if not columns:
         return
     id, target = heading(book.id_column), heading(book.target)
     header = [id, *map(heading, columns), free("prediction", {id, target, *columns}), target]
-    known = [id for id in map(str, book.learner.queries) if book.waiting.cells(id) is None]
-    for one in known:
-        record, said = service.row(stream.name, one), book.learner.queries[one].prediction
+    unknown = [id for id in map(str, book.learner.queries) if book.waiting.cells(id) is None]
+    for one, record in _records(store, stream.number, unknown):
+        said = book.learner.queries[one].prediction
         book.waiting.add(header, [[one, *(record.get(name) for name in columns), f"{said:.6g}", ""]])
+
+
+def _records(store: Store, stream: int, ids: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield examples with their records, each event read once."""
+    found = store.find(stream, ids)
+    for seq in sorted(set(found.values())):
+        rows = store.event(stream, seq).opened().rows()
+        yield from (row for row in rows if row is not None and found.get(row[0]) == seq)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple
 
-from sqlalchemy import Table, delete, func, insert, select, text
+from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from qufur.service import tables
@@ -64,7 +64,8 @@ def check_at_start(store: Store) -> Callable[[], None] | None:
 
     with _reading_what_may_be_damaged():
         events = _check_spans(store)
-        examples = sum(count for count, *_ in _spans(store, tables.examples).values())
+        with store.reading() as connection:
+            examples = sum(count for count, *_ in _spans(connection, tables.examples).values())
     if events > AT_START or examples > 10 * AT_START:
         return check
     check(pause=0)
@@ -100,21 +101,24 @@ def _check_file(store: Store) -> None:
 
 def _check_spans(store: Store) -> int:
     """Check that each stream has events from the first on, and each event a stream; return how many."""
-    events, numbers = _spans(store, tables.events), set(store.streams().values())
+    with store.reading() as connection:
+        # Events last: somebody may append meanwhile, and what is found by events comes with them.
+        later = [_spans(connection, table) for table in (tables.snapshots, tables.examples)]
+        numbers = set(connection.execute(select(tables.streams.c.id)).scalars())
+        events = _spans(connection, tables.events)
     if set(events) != numbers:
         raise DamagedError(f"The store is damaged: its streams are not those of its events. {REMEDY}")
     for stream, (count, first, last) in events.items():
-        later = [_spans(store, table).get(stream, (0, 0, 0)) for table in (tables.examples, tables.snapshots)]
-        if first != 1 or last != count or max(one[2] for one in later) > last:
+        known = max(spans.get(stream, (0, 0, 0))[2] for spans in later)
+        if first != 1 or last != count or known > last:
             raise DamagedError(f"The log is damaged: events are missing. {REMEDY}")
     return sum(count for count, *_ in events.values())
 
 
-def _spans(store: Store, table: Table) -> dict[int, tuple[int, int, int]]:
+def _spans(connection: Connection, table: Table) -> dict[int, tuple[int, int, int]]:
     """Return for each stream how many rows of a table it has, and their first and last event."""
     columns = table.c.stream, func.count(), func.min(table.c.seq), func.max(table.c.seq)
-    with store.reading() as connection:
-        rows = connection.execute(select(*columns).group_by(table.c.stream)).all()
+    rows = connection.execute(select(*columns).group_by(table.c.stream)).all()
     return {stream: (count, first, last) for stream, count, first, last in rows}
 
 
