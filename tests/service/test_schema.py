@@ -9,6 +9,7 @@ import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -86,7 +87,7 @@ matrices = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=3).map(lam
 @st.composite
 def cases(draw, operation):
     """Return a request as the document has it, of which often some is replaced by what is there."""
-    case = draw(operation.as_strategy())
+    case = draw(st.one_of([operation.as_strategy(generation_mode=mode) for mode in GenerationMode]))
     if "stream" in (case.path_parameters or {}) and draw(mostly):
         case.path_parameters["stream"] = draw(st.sampled_from(list(STREAMS)))
     if "id" in (case.path_parameters or {}) and draw(mostly):
