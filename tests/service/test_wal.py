@@ -89,7 +89,7 @@ def test_what_is_left_of_an_older_log_is_none(tmp_path):
 
 
 def test_a_power_cut_is_never_taken_for_damage(tmp_path):
-    cuts = 20_000 if SOAK else 300
+    cuts = 4_000 if SOAK else 300
     draws, disk = random.Random(0), new_disk(0)
     for number in range(cuts):
         path = str(tmp_path / f"{number // 20}.db")

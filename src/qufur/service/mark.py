@@ -11,6 +11,7 @@ import hashlib
 import os
 import struct
 from contextlib import suppress
+from io import FileIO
 
 from qufur.service.events import SIZE
 
@@ -24,7 +25,7 @@ class Mark:
 
     def __init__(self, file: str) -> None:
         self.path = f"{file}.mark"
-        self._file: int | None = None
+        self._file: FileIO | None = None
 
     def read(self) -> Last | None:
         """Return the last event that was noted; None if there is no note, or none that can be read."""
@@ -41,14 +42,16 @@ class Mark:
         """Note an event that is written; without space the note before it stands."""
         with suppress(OSError):
             if self._file is None:
-                self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+                found = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+                self._file = open(found, "wb", buffering=0)  # noqa: SIM115
             body = struct.pack(BODY, *last)
-            os.pwrite(self._file, _digest(body) + body, 0)
+            self._file.seek(0)
+            self._file.write(_digest(body) + body)
 
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:
-            os.close(self._file)
+            self._file.close()
             self._file = None
 
 
