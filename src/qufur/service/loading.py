@@ -50,7 +50,8 @@ def from_snapshot(store: Store, number: int) -> Stream | None:
         return None
 
 
-def catch_up(stream: Stream, store: Store) -> None:
-    """Apply the events that are in the store and not in the stream."""
-    for event in store.events(stream.number, stream.seq):
+def catch_up(stream: Stream, store: Store, last: int | None = None) -> None:
+    """Apply the events up to one, by default the last there is now: who appends may be faster than this."""
+    last = store.last(stream.number) if last is None else last
+    for event in store.events(stream.number, stream.seq, last - stream.seq):
         stream.apply(event)

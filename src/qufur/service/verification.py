@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from qufur.service import tables
 from qufur.service.events import START, DamagedError, Event, Kind, Payload, decode
-from qufur.service.loading import from_start, load
+from qufur.service.loading import catch_up, from_start, load
 from qufur.service.store import Store, StoreError, reason_of
 
 AT_START = 50_000
@@ -148,9 +148,7 @@ def _verified(store: Store, name: str, number: int) -> Verified:
     remarks = _check_stream(store, name, number, repair=store.is_writing)
     loaded = load(store, number)
     replayed = from_start(store, number)
-    # No further than that: somebody may write meanwhile.
-    for event in store.events(number, replayed.seq, loaded.seq - replayed.seq):
-        replayed.apply(event)
+    catch_up(replayed, store, loaded.seq)
     digest = replayed.digest()
     if loaded.digest() != digest:
         with store.writing() as connection:
