@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    Table,
-    create_engine,
-    delete,
-    event,
-    func,
-    insert,
-    inspect,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, func, insert, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -30,12 +17,11 @@ from qufur.service import tables
 from qufur.service.events import DamagedError, Event
 from qufur.service.fence import FencedError, Hold, hold
 from qufur.service.mark import Mark
-from qufur.service.seal import check_seal, is_unsealed, seal
+from qufur.service.opening import EPOCH, check_mark, check_tables, next_epoch
 from qufur.service.wal import check_wal
 
 AT_ONCE = 500
 """Events that are read at once."""
-EPOCH = "epoch"
 
 
 class StoreError(RuntimeError):
@@ -89,11 +75,11 @@ class Store:
                 if not self._hold.from_another and (file := file_of(self.url)) is not None:
                     check_wal(file)
                 with self.writing() as connection:
-                    _check_tables(connection)
+                    check_tables(connection)
                     tables.metadata.create_all(connection)
                     if self._mark is not None:
-                        _check_mark(connection, self._mark)
-                    self._epoch = _next_epoch(connection)
+                        check_mark(connection, self._mark)
+                    self._epoch = next_epoch(connection)
         with _complaining(self.url), self.reading() as connection:
             version = _fact(connection, "version")
         if version != str(tables.VERSION):
@@ -281,42 +267,6 @@ def _event(row: Any) -> Event:
 
 def _fact(connection: Connection, name: str) -> str:
     return str(connection.execute(select(tables.facts.c.value).where(tables.facts.c.name == name)).scalar())
-
-
-def _next_epoch(connection: Connection) -> int:
-    """Take over writing; a store that is new gets its facts."""
-    query = select(tables.facts.c.value).where(tables.facts.c.name == EPOCH)
-    found = connection.execute(query.with_for_update()).scalar()
-    if found is None and is_unsealed(connection):
-        first = {"version": str(tables.VERSION), "secret": secrets.token_hex(32), EPOCH: "1"}
-        connection.execute(insert(tables.facts), [{"name": k, "value": v} for k, v in first.items()])
-        seal(connection)
-        return 1
-    check_seal(connection)
-    epoch = int(str(found)) + 1
-    connection.execute(update(tables.facts).where(tables.facts.c.name == EPOCH).values(value=str(epoch)))
-    seal(connection)
-    return epoch
-
-
-def _check_mark(connection: Connection, mark: Mark) -> None:
-    """Refuse a store that lacks the last event that was written to it."""
-    last = mark.read()
-    if last is None:
-        return
-    table = tables.events
-    query = select(table.c.hash).where(table.c.stream == last[0], table.c.seq == last[1])
-    if connection.execute(query).scalar() != last[2]:
-        remedy = f"Restore a backup; if this is one, remove {mark.path}."
-        raise DamagedError(f"The log is damaged: the last events are missing. {remedy}")
-
-
-def _check_tables(connection: Connection) -> None:
-    """Refuse a store that lacks some of its tables; one that lacks all of them is new."""
-    there = set(inspect(connection).get_table_names()) & set(tables.metadata.tables)
-    for name in tables.metadata.tables:
-        if there and name not in there:
-            raise DamagedError(f"The store is damaged: it has no table {name!r}. Restore a backup.")
 
 
 @contextmanager
