@@ -14,13 +14,14 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import command, drift, kernel, page, ratios, service
+from benchmarks import command, drift, kernel, page, ratios, restart, service
 from benchmarks.text import Progress
 
 PARTS: dict[str, Any] = {
     **page.TABLES,
     "command": command,
     "service": service,
+    "restart": restart,
     "kernel": kernel,
     "drift": drift,
 }

@@ -65,7 +65,7 @@ def _case(model: str, case: Case, examples: int, clients: int) -> dict[str, Any]
     X = np.random.default_rng(5).standard_normal((examples, DIM))
     X /= np.sqrt(DIM)
     y = X @ np.random.default_rng(6).standard_normal(DIM)
-    with TemporaryDirectory() as folder, _server(Path(folder)) as (port, process):
+    with TemporaryDirectory() as folder, serving(Path(folder)) as (port, process):
         body = {"name": "load", "dim": DIM, "budget": SHARE, **MODELS[model]}
         load = Load(port, "load", X, y, case.batch, case.binary)
         asyncio.run(send(load, body, clients, warm=True))
@@ -103,7 +103,7 @@ def _in_process(model: str, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], ba
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+def serving(folder: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """Start `qufur serve` on a free port, and end it."""
     command = [
         sys.executable,

@@ -1,0 +1,100 @@
+"""A service with a long past: memory as the log grows, and how long a server takes to start on it."""
+
+from __future__ import annotations
+
+import os
+import time
+import urllib.request
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from benchmarks.installed import importable
+from benchmarks.service import DIM, MODELS, SHARE, serving
+from benchmarks.text import Progress, Table
+
+EVENTS = 10**6
+TOGETHER = 256
+"""Examples of a transaction, each an event of its own."""
+WANTED = 5.0
+"""Seconds to start."""
+
+
+def measure(quick: bool, progress: Progress) -> dict[str, Any]:
+    """Fill a store with Ridge, one event for each example, and start a server on it."""
+    if not all(map(importable, ("fastapi", "uvicorn", "msgspec", "sqlalchemy"))):
+        return {}
+    events = 2_000 if quick else EVENTS
+    with TemporaryDirectory() as folder:
+        memory = _fill(Path(folder), events, progress)
+        progress.say("restart: starting")
+        seconds = [_start(Path(folder)) for _ in range(3)]
+        size = (Path(folder) / "labels.db").stat().st_size / 1e6
+    return {"events": events, "memory": memory, "seconds": seconds, "store_megabytes": size}
+
+
+def _fill(folder: Path, events: int, progress: Progress) -> list[float]:
+    """Return the resident memory in MB at each tenth; the process ends its work without a last snapshot."""
+    from qufur.service.description import Description
+    from qufur.service.examples import numbered
+    from qufur.service.service import Service
+    from qufur.service.store import Store
+
+    store = Store(f"sqlite:///{folder}/labels.db")
+    service, rng = Service(store), np.random.default_rng(5)
+    service.create(Description(name="load", dim=DIM, budget=SHARE, **MODELS["Ridge"]), "load")
+    truth, memory, done = rng.standard_normal(DIM), [], 1
+    while done < events:
+        X = rng.standard_normal((TOGETHER, DIM)) / np.sqrt(DIM)
+        before = done
+        for row in X:
+            (said,) = service.ask("load", numbered([str(done)], row[None]), "load")
+            done += 1
+            if said.query:
+                service.tell(
+                    "load", {said.id: float(row @ truth)}, "load", replace=False, accept_outliers=False
+                )
+                done += 1
+        service.commit()
+        service.keep_snapshots()
+        if 10 * before // events < 10 * done // events:
+            memory.append(_resident())
+            progress.say(f"restart: {done:,} events")
+    store.close()
+    return memory
+
+
+def _start(folder: Path) -> float:
+    """Return the seconds until a server is ready."""
+    begin = time.perf_counter()
+    with serving(folder) as (port, _):
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=30).close()
+            except OSError:
+                time.sleep(0.01)
+            else:
+                return time.perf_counter() - begin
+
+
+def _resident() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def render(found: dict[str, Any]) -> str:
+    """Return a table."""
+    if not found:
+        return ""
+    memory = found["memory"]
+    row = [
+        f"{found['events']:,}",
+        f"{found['store_megabytes']:,.0f}",
+        f"{memory[0]:.0f} → {memory[-1]:.0f}",
+        f"{found['seconds'][0]:.1f}",
+        ", ".join(f"{one:.1f}" for one in found["seconds"][1:]),
+    ]
+    header = ["events", "store MB", "memory MB, first and last tenth", "first start s", "later starts s"]
+    return str(Table(f"A server on a long log, Ridge, d = 88; ready in {WANTED:g} s wanted", header, [row]))
