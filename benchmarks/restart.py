@@ -26,11 +26,11 @@ def measure(quick: bool, progress: Progress) -> dict[str, Any]:
     """Fill a store with Ridge, one event for each example, and start a server on it."""
     if not all(map(importable, ("fastapi", "uvicorn", "msgspec", "sqlalchemy"))):
         return {}
-    events = 2_000 if quick else EVENTS
+    events, starts = (600, 1) if quick else (EVENTS, 3)
     with TemporaryDirectory() as folder:
         memory = _fill(Path(folder), events, progress)
         progress.say("restart: starting")
-        seconds = [_start(Path(folder)) for _ in range(3)]
+        seconds = [_start(Path(folder)) for _ in range(starts)]
         size = (Path(folder) / "labels.db").stat().st_size / 1e6
     return {"events": events, "memory": memory, "seconds": seconds, "store_megabytes": size}
 

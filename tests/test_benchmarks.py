@@ -445,3 +445,14 @@ def test_the_choice_from_a_pool_is_measured(tmp_path, monkeypatch, capsys):
     assert "200 × 100 from csv" in capsys.readouterr().out
     verdicts = [ratios.ratios({"pool": [found | {"cpu_seconds": seconds}]}) for seconds in (59.0, 61.0)]
     assert [ratio.kept for (ratio,) in verdicts] == [True, False]
+
+
+def test_a_service_under_load_answers_all_and_starts_again():
+    from benchmarks import restart, service
+    from benchmarks.text import Progress
+
+    (batches,) = [case for case in service.CASES if case.name == "batches"]
+    found = service._case("Ridge", batches, 20 * batches.batch, 2)
+    assert found["told"] > 0
+    assert "Ridge" in service.render([found])
+    assert "600" in restart.render(restart.measure(True, Progress()))
