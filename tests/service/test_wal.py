@@ -5,8 +5,8 @@ import shutil
 import sqlite3
 from contextlib import closing, suppress
 
-import apsw
 import pytest
+from tests.service import apsw_driver
 from tests.service.cuts import new_disk
 from tests.soak import SOAK
 
@@ -94,7 +94,7 @@ def test_a_power_cut_is_never_taken_for_damage(tmp_path):
     for number in range(cuts):
         path = str(tmp_path / f"{number // 20}.db")
         disk.left = draws.randint(5, 150)
-        with suppress(apsw.Error):
+        with suppress(apsw_driver.Error):
             write_until_cut(disk, path, draws)
         disk.lose()
         check_wal(path)
@@ -102,9 +102,10 @@ def test_a_power_cut_is_never_taken_for_damage(tmp_path):
 
 def write_until_cut(disk, path, draws):
     """Write transactions of all sizes."""
-    with closing(apsw.Connection(path, vfs=disk.name)) as connection:
-        connection.wal_autocheckpoint(draws.choice([5, 20, 1000]))
-        connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA page_size")
+    with closing(apsw_driver.Connection(path, disk.name)) as connection:
+        connection.execute(f"PRAGMA wal_autocheckpoint={draws.choice([5, 20, 1000])}")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
         connection.execute("CREATE TABLE IF NOT EXISTS a (b)")
         while True:
             size = draws.choice([10, 3000, 20_000])
