@@ -15,9 +15,9 @@ def test_it_is_a_set():
         new = [id for id in ids if id not in known]
         asked.add(new)
         known.update(new)
-    assert len(asked.digests) == len(known) > 1000
-    assert (np.diff(asked.digests.astype(object)) > 0).all()
-    again = KnownIds.of_digests(asked.digests)
+    assert len(asked.digests()) == len(known) > 1000
+    assert (np.diff(asked.digests().astype(object)) > 0).all()
+    again = KnownIds.of_digests(asked.digests())
     assert all(again.first_known([id]) == id for id in known)
 
 
@@ -29,4 +29,4 @@ def test_the_largest_digest():
 
 
 def test_eight_bytes_each():
-    assert KnownIds(range(1000)).digests.nbytes == 8000
+    assert KnownIds(range(1000)).digests().nbytes == 8000

@@ -342,7 +342,8 @@ def test_runs_decide_as_one_by_one(name):
 @pytest.mark.parametrize("name", FORMS)
 def test_batches_decide_as_one_by_one(name):
     form = FORMS[name]
-    assert passing_through(form, batches, in_batches=True) >= form.passes
+    # A batch of one goes the way of `ask`, and not through a look-ahead.
+    assert passing_through(form, batches, in_batches=True) >= form.passes - {"OneRow"}
 
 
 @pytest.mark.parametrize("norm", [30.0, 1e3, 1e6])
