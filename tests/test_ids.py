@@ -30,3 +30,11 @@ def test_the_largest_digest():
 
 def test_eight_bytes_each():
     assert KnownIds(range(1000)).digests().nbytes == 8000
+
+
+def test_many_that_come_one_at_a_time():
+    asked = KnownIds()
+    for number in range(10_000):
+        asked.add([number])
+    assert asked.known(range(9_990, 10_010)).tolist() == [True] * 10 + [False] * 10
+    assert asked.digests().tolist() == KnownIds(range(10_000)).digests().tolist()
