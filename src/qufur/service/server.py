@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import uvicorn
-from threadpoolctl import threadpool_limits
 
 from qufur.errors import invalid
 from qufur.service.access import Keys, Scope
@@ -19,6 +18,7 @@ from qufur.service.limits import Limits
 from qufur.service.logs import log_to
 from qufur.service.pages.security import is_loopback
 from qufur.service.store import Store, StoreError
+from qufur.threads import one_thread
 
 WAIT = 1
 """Seconds that requests have to finish when the server ends."""
@@ -79,7 +79,7 @@ def serve(store: Store, door: Door, limits: Limits, *, demo: bool = False) -> No
     if key is not None:
         print(f"The first key, which is for everything and is shown this once: {key}", flush=True)
     # One writer decides, a few rows at a time: more threads would wait for each other.
-    with threadpool_limits(1):
+    with one_thread():
         server.run(sockets=[door.listener])
     if not server.started:
         raise StoreError("The server could not start: what it logged says why.")
