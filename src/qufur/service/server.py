@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -79,6 +80,9 @@ def serve(store: Store, door: Door, limits: Limits, *, demo: bool = False) -> No
     if key is not None:
         print(f"The first key, which is for everything and is shown this once: {key}", flush=True)
     # One writer decides, a few rows at a time: more threads would wait for each other.
+    # What is there by now stays: looking for garbage among it takes longer than most requests.
+    gc.collect()
+    gc.freeze()
     with one_thread():
         server.run(sockets=[door.listener])
     if not server.started:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 REQUEST = "the request"
 SPENDING = {Kind.asked, Kind.retracted, Kind.expired}
 """Kinds of events that count for the budget when their rows are erased."""
-APART = 1.05
+APART = 1.1
 """How many times as many labels there are between points of the course."""
 
 
@@ -272,7 +272,7 @@ class Stream:
         self._note_course()
 
     def _note_course(self) -> None:
-        """Take note of how things stand, which takes milliseconds, whenever there are 5 % more labels."""
+        """Take note of how things stand, which takes milliseconds, whenever there are 10 % more labels."""
         course, learner = self.book.watch.course, self.book.learner
         if not course.points or learner.ledger.answered >= APART * course.points[-1].labels:
             course.note(learner)

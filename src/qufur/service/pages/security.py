@@ -12,6 +12,8 @@ import hmac
 import ipaddress
 import secrets
 from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -88,9 +90,22 @@ def check_host(request: Request) -> None:
 
     It is for services without keys, which answer whoever asks.
     """
-    host = request.url.hostname or ""
-    if host != "localhost" and not is_loopback(host):
+    if not _is_own_name(request.headers.get("host", "")):
         raise ForgedError("Without keys this service answers by the name of localhost or 127.0.0.1 alone.")
+
+
+@lru_cache(maxsize=64)
+def _is_own_name(host: str) -> bool:
+    """Whether a name, perhaps with a port, is this machine's own.
+
+    >>> [_is_own_name(host) for host in ("localhost:8000", "[::1]:8000", "elsewhere:8000")]
+    [True, True, False]
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    return name == "localhost" or is_loopback(name)
 
 
 def is_loopback(address: str) -> bool:
