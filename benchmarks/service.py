@@ -41,9 +41,9 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case("single", 1, False, 60_000),
-    Case("batches", BATCH, False, 400_000),
-    Case("batches, float32", BATCH, True, 400_000),
+    Case("single", 1, False, 40_000),
+    Case("batches", BATCH, False, 150_000),
+    Case("batches, float32", BATCH, True, 150_000),
 ]
 
 
