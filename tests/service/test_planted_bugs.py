@@ -78,11 +78,11 @@ def test_a_retry_draws_a_new_coin(tmp_path, monkeypatch):
 def test_budget_checked_outside_the_transaction(tmp_path, monkeypatch):
     """Two workers append to one log, and each has a count of what was spent of its own."""
 
-    def ask(self, rows, records, actor):
+    def ask(self, rows, actor):
         learner = self.book.learner
         common, learner.spending = learner.spending, counts[self.seq % 2]
         try:
-            return original(self, rows, records, actor)
+            return original(self, rows, actor)
         finally:
             learner.spending = common
 

@@ -33,7 +33,7 @@ from qufur.service.service import Service
 from qufur.service.shortcut import Shortcut, refusal
 from qufur.service.store import Store, StoreError
 from qufur.service.verification import check_at_start
-from qufur.service.writer import Writer
+from qufur.service.writer import Writer, settle
 
 LOG = logging.getLogger("qufur.service")
 WITHOUT: dict[str, Any] = {"docs_url": None, "redoc_url": None}
@@ -72,7 +72,7 @@ def create_app(store: Store, limits: Limits | None = None, lines: Lines | None =
         loop = asyncio.get_running_loop()
 
         def deliver(results: Sequence[tuple[Any, Any]]) -> None:
-            loop.call_soon_threadsafe(_settle, results)
+            loop.call_soon_threadsafe(settle, results)
 
         service = Service(store)
         app.state.writer = Writer(service, deliver)
@@ -105,16 +105,6 @@ def _check(unchecked: Callable[[], None], writer: Writer) -> None:
         writer.fault = str(error)
     except StoreError as error:
         LOG.warning("The store was not checked to its end: %s", error)
-
-
-def _settle(results: Sequence[tuple[Any, Any]]) -> None:
-    for waiter, result in results:
-        if waiter.done():  # whoever asked is gone
-            continue
-        if isinstance(result, Exception):
-            waiter.set_exception(result)
-        else:
-            waiter.set_result(result)
 
 
 def _handle_errors(app: FastAPI) -> None:

@@ -14,7 +14,7 @@ from qufur.service.refusals import ConflictError, NotFoundError, UnavailableErro
 from qufur.service.service import Service
 from qufur.service.store import AT_ONCE, Store, StoreError
 
-OF_EXAMPLES = {Kind.asked, Kind.told, Kind.untold, Kind.retracted, Kind.expired, Kind.learned}
+OF_EXAMPLES = {Kind.asked, Kind.told, Kind.untold, Kind.retracted, Kind.learned}
 """Kinds of events whose parts are of examples."""
 
 

@@ -34,7 +34,6 @@ class Kind(str, Enum):
     told = "told"
     untold = "untold"
     retracted = "retracted"
-    expired = "expired"
     learned = "learned"
     refitted = "refitted"
     budget_added = "budget_added"

@@ -12,7 +12,7 @@ import numpy as np
 from qufur.arrays import LARGEST, LARGEST_COUNT, Floats
 from qufur.errors import invalid
 from qufur.service.description import ANY, Description, check_text
-from qufur.service.events import encode
+from qufur.service.events import decode, encode
 from qufur.tables import Batch
 
 Cell = float | int | str | bool | list[float] | None
@@ -70,6 +70,16 @@ class Rows(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def records(self) -> list[dict[str, Cell]]:
+        """Their records, where they have no numbers."""
+        return [decode(part)[1] for part in self.parts]
+
+    def at(self, places: Sequence[int]) -> Rows:
+        """Return those at some places."""
+        X = None if self.X is None else self.X[places]
+        return Rows([self.ids[place] for place in places], [self.parts[place] for place in places], X)
 
 
 def as_id(id: str | int) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from qufur.errors import InvalidError
+
 
 class RefusalError(Exception):
     """A request that is refused, in one sentence.
@@ -44,3 +46,7 @@ class UnavailableError(RefusalError):
 
     status = 503
     headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
+
+
+REFUSALS = RefusalError, InvalidError
+"""What is wrong with a request, and leaves everything as it was."""

@@ -104,13 +104,11 @@ class Service:
                 _check_same(id, rows.parts[place], rows.parts[first[id]])
             said = {id: one for id, (_, one) in answers.items()}
             if fresh:
-                X = None if rows.X is None else rows.X[fresh]
-                new = Rows([rows.ids[place] for place in fresh], [rows.parts[place] for place in fresh], X)
-                said |= {one.id: one for one in self._ask(stream, new, actor)}
+                said |= {one.id: one for one in self._ask(stream, rows.at(fresh), actor)}
             return [said[id] for id in rows.ids]
 
     def _ask(self, stream: Stream, rows: Rows, actor: str) -> list[Said]:
-        said = stream.ask(rows, [] if rows.X is not None else [decode(part)[1] for part in rows.parts], actor)
+        said = stream.ask(rows, actor)
         self._answered.update(
             ((stream.number, one.id), (part, one)) for part, one in zip(rows.parts, said, strict=True)
         )
@@ -193,10 +191,7 @@ class Service:
             if len({rows.ids[place] for place in new}) < len(new):
                 raise ConflictError("An id is there more than once.")
             if new:
-                X = None if rows.X is None else rows.X[new]
-                part = Rows([rows.ids[place] for place in new], [rows.parts[place] for place in new], X)
-                records = [] if X is not None else [decode(one)[1] for one in part.parts]
-                stream.learn(part, records, np.array([labels[place] for place in new]), actor)
+                stream.learn(rows.at(new), np.array([labels[place] for place in new]), actor)
             return len(new)
 
     def add_budget(self, name: str, labels: int, rows: int | None, actor: str) -> Stream:

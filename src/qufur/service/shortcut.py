@@ -14,14 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from qufur.errors import InvalidError
-from qufur.service.refusals import RefusalError
+from qufur.service.refusals import REFUSALS, RefusalError
 from qufur.service.replies import complaint
 from qufur.service.routes import examples, work
 
 Answer = Callable[..., Awaitable[Response]]
 
-_REFUSALS = RefusalError, InvalidError
 
 _STREAM = "/v1/streams/([A-Za-z0-9_.-]+)"
 ROUTES: dict[str, list[tuple[re.Pattern[str], Answer, str]]] = {
@@ -61,7 +59,7 @@ class Shortcut:
 async def _response(answer: Answer, request: Request, arguments: tuple[Any, ...]) -> Response:
     try:
         return await answer(request, *arguments)
-    except _REFUSALS as error:
+    except REFUSALS as error:
         return refusal(error)
 
 

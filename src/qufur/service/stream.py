@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from qufur.models.experts.fitting import Fitted
 
 REQUEST = "the request"
-SPENDING = {Kind.asked, Kind.retracted, Kind.expired}
+SPENDING = {Kind.asked, Kind.retracted}
 """Kinds of events that count for the budget when their rows are erased."""
 APART = 1.1
 """How many times as many labels there are between points of the course."""
@@ -108,10 +108,10 @@ class Stream:
 
     # What happens to it
 
-    def ask(self, rows: Rows, records: Sequence[Any], actor: str) -> list[Said]:
+    def ask(self, rows: Rows, actor: str) -> list[Said]:
         """Answer examples that are new."""
         header: dict[str, Any] = {}
-        X = self._encoded(rows, records, header)
+        X = self._encoded(rows, header)
         try:
             answers = self.book.ask_rows(X, rows.ids)
         except InvalidError as error:
@@ -139,16 +139,16 @@ class Stream:
         self._untell([id])
         self._log(Kind.untold, actor, {}, [encode([id])])
 
-    def decline(self, ids: Sequence[str], actor: str, kind: Kind = Kind.retracted) -> None:
+    def decline(self, ids: Sequence[str], actor: str) -> None:
         """Give up on labels that are awaited: they cost nothing."""
         charges = [self._charge(id) for id in ids]
         self._decline(ids)
-        self._log(kind, actor, {"charges": charges}, [encode([id]) for id in ids])
+        self._log(Kind.retracted, actor, {"charges": charges}, [encode([id]) for id in ids])
 
-    def learn(self, rows: Rows, records: Sequence[Any], labels: Floats, actor: str) -> None:
+    def learn(self, rows: Rows, labels: Floats, actor: str) -> None:
         """Learn labels of examples that are new, which are free."""
         header: dict[str, Any] = {}
-        X = self._encoded(rows, records, header)
+        X = self._encoded(rows, header)
         self._learn(rows.ids, X, labels)
         parts = [encode([part, label]) for part, label in zip(rows.parts, labels.tolist(), strict=True)]
         self._log(Kind.learned, actor, header, parts, rows.ids)
@@ -201,8 +201,6 @@ class Stream:
                 copies, place = charge
                 self.book.learner.spending.refund(Charge(np.array(copies, dtype=bool), place))
 
-    _apply_expired = _apply_retracted
-
     def _apply_learned(self, payload: Payload, at: int) -> None:
         found = [(decode(part), label) for part, label in filter(None, payload.rows())]
         ids, X, _ = self._rows_of([row for row, _ in found], payload.values)
@@ -219,11 +217,11 @@ class Stream:
 
     # How
 
-    def _encoded(self, rows: Rows, records: Sequence[Any], header: dict[str, Any]) -> Floats:
+    def _encoded(self, rows: Rows, header: dict[str, Any]) -> Floats:
         """Return inputs; what is new in records is noted in the header of the event."""
         if rows.X is not None:
             return rows.X
-        batch = batch_of(self.description, records)
+        batch = batch_of(self.description, rows.records)
         growth = Growth(self.book.encoding, scale=not self.book.learner.model.scales_inputs)
         growth.add(batch)
         grown = growth.grown

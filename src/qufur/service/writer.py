@@ -11,12 +11,11 @@ from typing import Any, cast
 
 from sqlalchemy.exc import DBAPIError
 
-from qufur.errors import InvalidError
 from qufur.service.commands import Call, Command, OverlapError, Result
 from qufur.service.events import DamagedError
 from qufur.service.fence import FencedError
 from qufur.service.refits import Refits
-from qufur.service.refusals import RefusalError, UnavailableError
+from qufur.service.refusals import REFUSALS, UnavailableError
 from qufur.service.service import Service
 from qufur.service.store import StoreError, reason_of
 
@@ -26,9 +25,6 @@ AT_ONCE = 256
 MOST_WAITING = 20_000
 """Commands that may wait."""
 TRY_AGAIN = "The store cannot be written now. Nothing of this request was kept; send it again."
-
-_REFUSALS = RefusalError, InvalidError
-"""What is wrong with a request, and leaves everything as it was."""
 
 Deliver = Callable[[Sequence[Result]], None]
 """Takes pairs of who waits and a result, which is an exception where something went wrong."""
@@ -132,7 +128,7 @@ class Writer:
             alike.setdefault(command.alike, []).append(command)
         results = [result for few in alike.values() for result in self._together(few)]
         self.groups += 1
-        if any(isinstance(result, Exception) and not isinstance(result, _REFUSALS) for _, result in results):
+        if any(isinstance(result, Exception) and not isinstance(result, REFUSALS) for _, result in results):
             spoiled = self._undo()
             return [
                 (waiter, result if isinstance(result, Exception) else spoiled) for waiter, result in results
@@ -149,7 +145,7 @@ class Writer:
             done = self._attempt(type(first).joined(commands).do)
         except OverlapError:
             return self._one_by_one(commands)
-        if isinstance(done, _REFUSALS):
+        if isinstance(done, REFUSALS):
             return self._one_by_one(commands)
         if isinstance(done, Exception):
             return [(command.waiter, done) for command in commands]
@@ -162,7 +158,7 @@ class Writer:
         """Return what comes of it, or the exception; one that is nobody's fault but ours spoils the group."""
         try:
             return do(self._service)
-        except _REFUSALS as refused:
+        except REFUSALS as refused:
             return refused
         except Exception as error:
             LOG.exception("A command failed")
@@ -198,8 +194,10 @@ class Writer:
 
 
 def settle(results: Sequence[Result]) -> None:
-    """Hand results to futures."""
+    """Hand results to futures, of threads or of a loop in its own thread."""
     for waiter, result in results:
+        if waiter.done():  # whoever asked is gone
+            continue
         if isinstance(result, Exception):
             waiter.set_exception(result)
         else:
