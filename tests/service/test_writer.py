@@ -1,0 +1,81 @@
+"""A group of commands in which one fails for no fault of its sender: nothing of the group is kept."""
+
+import threading
+
+import numpy as np
+import pytest
+from tests.service.conftest import RIDGE, opened
+
+from qufur.service.commands import Ask, Call
+from qufur.service.description import Description
+from qufur.service.examples import numbered
+from qufur.service.loading import catch_up, from_start
+from qufur.service.refusals import UnavailableError
+from qufur.service.service import Service
+from qufur.service.stream import Stream
+from qufur.service.writer import Writer
+
+
+@pytest.fixture
+def writer(tmp_path):
+    store = opened(tmp_path)
+    found = Writer(Service(store))
+    found.start()
+    found.call(lambda service: service.create(Description(name="bikes", **RIDGE), "test"))
+    yield found
+    found.stop()
+    store.close()
+
+
+def as_a_group(writer, commands):
+    """Return what comes of commands that are taken together, since the writer is busy when they come."""
+    busy = threading.Event()
+    writer.submit(Call(lambda service: busy.wait(10)))
+    waiters = [writer.submit(command) for command in commands]
+    busy.set()
+    return [waiter.exception(10) or waiter.result() for waiter in waiters]
+
+
+def ask(*ids):
+    return Ask("bikes", numbered(list(ids), np.full((len(ids), RIDGE["dim"]), 0.5)), "test")
+
+
+def assert_as_in_the_log(writer, ids):
+    """The stream in memory is the one that the log gives, and has just these examples."""
+
+    def look(service):
+        stream = from_start(service.store, service.numbers["bikes"])
+        catch_up(stream, service.store)
+        return stream.digest(), service.stream("bikes").digest(), set(service.store.find(stream.number, ids))
+
+    logged, here, found = writer.call(look)
+    assert logged == here
+    return found
+
+
+def test_what_was_done_beside_a_failure_is_not_kept_and_may_come_again(writer):
+    def fail(service):
+        raise RuntimeError("a bug")
+
+    asked, failed = as_a_group(writer, [ask("a"), Call(fail)])
+    assert isinstance(asked, UnavailableError)
+    assert isinstance(failed, RuntimeError)
+    assert assert_as_in_the_log(writer, ["a"]) == set()
+    (said,) = writer.submit(ask("a")).result(10)
+    assert said.id == "a"
+    assert assert_as_in_the_log(writer, ["a"]) == {"a"}
+
+
+def test_what_failed_together_is_not_tried_again_on_what_it_left(writer, monkeypatch):
+    original = Stream.ask
+
+    def half(self, rows, actor):
+        if len(rows) > 1:
+            self.book.rows += 1
+            raise RuntimeError("a bug")
+        return original(self, rows, actor)
+
+    monkeypatch.setattr(Stream, "ask", half)
+    results = as_a_group(writer, [ask("a"), ask("b")])
+    assert [type(result) for result in results] == [RuntimeError, RuntimeError]
+    assert assert_as_in_the_log(writer, ["a", "b"]) == set()
