@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,19 +36,6 @@ class Circumstances(NamedTuple):
     encoded: float
     at_random: bool
 
-    def novelty(self, uncertainty: float) -> str:
-        """Return how much of the input lies outside what has been asked, in words."""
-        if self.size is None:
-            return ""
-        share = self.model.outside(self.size, uncertainty)
-        least = "at least " if self.model.capped(uncertainty) and share < 1 else ""
-        return f", {least}{100 * share:.0f} % of the input is new"
-
-    def labels(self) -> str:
-        """Return how many labels had been bought, in words."""
-        bought = f"{self.spent} label{'s' * (self.spent != 1)} bought"
-        return bought if self.left is None else f"{bought}, {self.left} left"
-
 
 class _Fields(NamedTuple):
     id: Id
@@ -80,9 +67,34 @@ class Answer(_Fields):
         >>> Answer(7, 0.0, 0.3, 0.9, True).why
         'asked: uncertainty 0.3, probability 0.9'
         """
-        decision, case = "asked" if self.query else "not asked", self.circumstances
-        line = f"{decision}: uncertainty {self.uncertainty:.3g}, probability {self.probability:.3g}"
-        return line if case is None else f"{line}{case.novelty(self.uncertainty)}; {case.labels()}"
+        _, _, uncertainty, probability, query = self
+        if self.circumstances is None:
+            return _decision(query, uncertainty, probability)
+        model, size, spent, left, *_ = self.circumstances
+        (line,) = reasons(model, [(query, uncertainty, probability, size, spent, left)])
+        return line
+
+
+Case = tuple[bool, float, float, float | None, int, int | None]
+"""Query, Δ and probability, and what they were made from: size, and labels bought and left."""
+
+
+def reasons(model: Model, cases: Iterable[Case]) -> Iterator[str]:
+    """Yield decisions in one line each."""
+    outside, capped = model.outside, model.capped
+    for query, uncertainty, probability, size, spent, left in cases:
+        line = _decision(query, uncertainty, probability)
+        if size is not None:
+            share = outside(size, uncertainty)
+            least = "at least " if share < 1 and capped(uncertainty) else ""
+            line = f"{line}, {least}{100 * share:.0f} % of the input is new"
+        bought = "1 label" if spent == 1 else f"{spent} labels"
+        yield f"{line}; {bought} bought" if left is None else f"{line}; {bought} bought, {left} left"
+
+
+def _decision(query: bool, uncertainty: float, probability: float) -> str:
+    decision = "asked" if query else "not asked"
+    return f"{decision}: uncertainty {uncertainty:.3g}, probability {probability:.3g}"
 
 
 def answer(fields: Sequence[Id | float | bool], circumstances: Sequence[Model | float | None]) -> Answer:

@@ -55,7 +55,9 @@ def test_late_labels_count_for_the_prediction_that_was_made(model, tmp_path):
     waiting = [(a.prediction, a.probability) for a in answers if a.id in learner.outstanding]
     assert [(query.prediction, query.probability) for query in queries] == waiting
     prediction, probability = np.array(waiting).T
-    assert ledger.interval(queries) == ledger.estimate().interval(probability, model.largest_loss(prediction))
+    estimate, found = ledger.estimate(), ledger.mean_loss(queries)
+    assert found.interval == estimate.interval(probability, model.largest_loss(prediction))
+    assert (found.value, found.covered) == (np.clip(estimate.value, *found.interval), estimate.covered)
     assert (ledger.examples, ledger.answered, ledger.retracted) == (1200, len(labels), len(gone))
     losses = [loss_of(model, answers[id].prediction, label) for id, label in labels.items()]
     assert ledger.loss_seen == pytest.approx(sum(losses))

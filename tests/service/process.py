@@ -13,6 +13,7 @@ from tests.service.doors import Http, LostError, RefusedError
 
 FORKING = """
 import os, signal, sys
+sys.modules["pyarrow"] = None  # pandas would import it, and it starts a thread
 import sqlalchemy.dialects.sqlite, filelock, uvicorn.protocols.http.httptools_impl, uvicorn.loops.uvloop
 import numpy as np
 import qufur.models.experts.experts, qufur.service.server, qufur.service.snapshots

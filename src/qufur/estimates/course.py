@@ -110,12 +110,11 @@ class Course:
 
 def point(learner: Learner) -> Point:
     """Return how things stand."""
-    report = learner.report()
-    standing = report.standing
-    known = report.examples, learner.ledger.answered
+    ledger, standing = learner.ledger, learner.state.standing()
+    known = ledger.examples, ledger.answered
     if standing is None or not standing.labels:
-        low, error, high = (_root(loss) for loss in (report.interval[0], report.loss, report.interval[1]))
-        return Point(*known, error, low, high)
+        loss, (low, high), _ = ledger.mean_loss(learner.queries.values())
+        return Point(*known, _root(loss), _root(low), _root(high))
     constant, all_at_random = standing.best_constant, standing.all_at_random
     heaviest = sorted(zip(standing.weights, standing.names, strict=True), reverse=True)[:HEAVIEST]
     return Point(

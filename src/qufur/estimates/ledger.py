@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,14 @@ ROWS = 1024
 """Examples that are taken in together, or when somebody asks for the estimate: one by one would be dear."""
 
 _NUMBERS = ("examples", "answered", "retracted", "beyond", "uncertainty", "loss_seen", "probability")
+
+
+class MeanLoss(NamedTuple):
+    """The mean loss over the covered examples, NaN before the first label; its interval; their share."""
+
+    value: float
+    interval: tuple[float, float]
+    covered: float = 0.0
 
 
 class Ledger:
@@ -179,13 +187,15 @@ class Ledger:
         self._take_in_seen(estimate, self._seen.rows)
         return estimate
 
-    def interval(self, outstanding: Collection[Query]) -> tuple[float, float]:
-        """Return the ends of the estimate's interval; what is outstanding may turn out to be anything."""
+    def mean_loss(self, outstanding: Collection[Query]) -> MeanLoss:
+        """Return what is known of the mean loss; what is outstanding may turn out to be anything."""
         estimate = self.estimate()
         if estimate is None:
-            return 0.0, math.inf
+            return MeanLoss(math.nan, (0.0, math.inf))
         _, probability, largest_loss = decisions([query for query in outstanding if query.largest_loss > 0]).T
-        return estimate.interval(probability, largest_loss)
+        low, high = estimate.interval(probability, largest_loss)
+        value = min(max(estimate.value, low), high) if self.answered else math.nan
+        return MeanLoss(value, (low, high), estimate.covered)
 
     def likely_error(self, level: float) -> float:
         """Return r: errors are at most that, at this level."""

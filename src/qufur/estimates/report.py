@@ -108,9 +108,8 @@ class Report:
 def report(learner: Learner, X: Floats | None) -> Report:
     """Return the report of a learner; X are the inputs it was asked about, for the copies at random."""
     ledger = learner.ledger
-    estimate = ledger.estimate()
     answered = ledger.answered
-    low, high = ledger.interval(learner.queries.values())
+    loss, interval, covered = ledger.mean_loss(learner.queries.values())
     return Report(
         ledger.examples,
         learner.spent,
@@ -118,10 +117,10 @@ def report(learner: Learner, X: Floats | None) -> Report:
         ledger.retracted,
         learner.left,
         getattr(learner.rule, "horizon", None),
-        min(max(estimate.value, low), high) if estimate is not None and answered else math.nan,
-        (low, high),
-        CONFIDENCE if estimate is None else estimate.confidence,
-        0.0 if estimate is None else estimate.covered,
+        loss,
+        interval,
+        CONFIDENCE,
+        covered,
         ledger.loss_seen / answered if answered else math.nan,
         ledger.beyond,
         ledger.uncertainty,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from qufur.answer import Answers, answer
+from qufur.answer import Answers, reasons
 from qufur.arrays import Floats
 from qufur.decisions import Decisions, decisions_of
 from qufur.estimates import intervals
@@ -75,23 +75,17 @@ class Decided(NamedTuple):
         predictions = model.decode_predictions(found.prediction)
         none = [None] * len(ids)
         size, left = (none if column is None else column.tolist() for column in (self.size, self.left))
-        low, high = self._interval(learner)
-        columns = (predictions, found.uncertainty, found.probability, found.query, self.spent)
-        answers = []
-        for place, (id, prediction, uncertainty, probability, query, spent) in enumerate(
-            zip(ids, *(column.tolist() for column in columns), strict=True)
-        ):
-            case = model, size[place], spent, left[place], 0.0, False
-            made = answer((id, prediction, uncertainty, probability, query), case)
-            between = None if low is None or high is None else (low[place], high[place])
-            answers.append(Said(id, prediction, between, uncertainty, probability, query, made.why))
-        return answers
+        columns = found.query, found.uncertainty, found.probability, self.spent
+        query, uncertainty, probability, spent = (column.tolist() for column in columns)
+        why = reasons(model, zip(query, uncertainty, probability, size, spent, left, strict=True))
+        told = predictions.tolist(), self._intervals(learner) or none, uncertainty, probability, query, why
+        return list(map(Said, ids, *told))
 
-    def _interval(self, learner: Learner) -> tuple[list[float] | None, list[float] | None]:
+    def _intervals(self, learner: Learner) -> list[tuple[float, float]] | None:
         if learner.model.classifies or (math.isinf(self.error) and learner.model.given_range is None):
-            return None, None
+            return None
         low, high = intervals.ends(self.decisions.prediction, self.error, learner.model)
-        return low.tolist(), high.tolist()
+        return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def pack_array(array: np.ndarray[Any, Any]) -> list[Any]:

@@ -88,10 +88,8 @@ class Payload(NamedTuple):
 
     def digest(self) -> bytes:
         """Return the digest of the digests."""
-        found = hashlib.blake2b(_digest(self.header), digest_size=SIZE)
-        for part in self.parts:
-            found.update(part.data if isinstance(part, msgspec.msgpack.Ext) else _digest(part))
-        return found.digest()
+        parts = [part.data if isinstance(part, msgspec.msgpack.Ext) else _digest(part) for part in self.parts]
+        return _digest(b"".join([_digest(self.header), *parts]))
 
     def without(self, places: Iterable[int]) -> Payload:
         """Return it with some parts erased; the digest is the same."""

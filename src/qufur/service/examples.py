@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -100,7 +101,9 @@ def read_examples(stream: Description, examples: Sequence[Example | Lesson]) -> 
 
 def numbered(ids: list[str], X: Floats) -> Rows:
     """Return examples that are numbers."""
-    parts = [encode([id, row.tobytes()]) for id, row in zip(ids, X, strict=True)]
+    content, size = X.tobytes(), 8 * X.shape[1]
+    starts = range(0, len(content), size)
+    parts = [encode((id, content[start : start + size])) for id, start in zip(ids, starts, strict=True)]
     return Rows(ids, parts, X)
 
 
@@ -108,17 +111,21 @@ def read_numbers(
     stream: Description, examples: Sequence[Example | Lesson | Question], ids: Sequence[str] = ()
 ) -> Floats:
     """Return the numbers of examples."""
-    rows = [example.x for example in examples]
+    rows, dim = [example.x for example in examples], stream.dim or 0
     for place, (row, example) in enumerate(zip(rows, examples, strict=True)):
-        if row is None or len(row) != stream.dim or example.record is not None:
+        if row is None or len(row) != dim or example.record is not None:
             received = "a record" if row is None else f"{len(row)} numbers"
-            raise invalid("x", _called(ids, place), f"a list of {stream.dim} numbers", received)
-    return check_numbers(np.array(rows, dtype="<f8").reshape(len(rows), stream.dim or 0), ids)
+            raise invalid("x", _called(ids, place), f"a list of {dim} numbers", received)
+    # NumPy takes three times as long over lists of lists.
+    pack = struct.Struct(f"<{dim}d").pack
+    packed = b"".join([pack(*row) for row in rows if row is not None])
+    return check_numbers(np.frombuffer(packed, dtype="<f8").reshape(len(rows), dim), ids)
 
 
 def check_numbers(X: Floats, ids: Sequence[str] = ()) -> Floats:
     """Refuse numbers that nothing can be computed with."""
-    if not len(X) or np.abs(X).max() < LARGEST:
+    entries = X.ravel()
+    if entries.dot(entries) < LARGEST:  # so that none of them is larger
         return X
     sound = (np.abs(X) < LARGEST).all(axis=1)
     if not sound.all():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
+    HistogramMetricFamily,
     Metric,
     SummaryMetricFamily,
 )
@@ -28,36 +32,50 @@ OF_STREAMS = {
 
 
 class Metrics:
-    """What is counted of requests, in one service."""
+    """What is counted of requests, by the one thread that answers them."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "qufur_requests", "Requests", ["method", "route", "status"], registry=self._registry
-        )
-        self._seconds = Histogram(
-            "qufur_request_seconds", "Time to answer", ["route"], buckets=BUCKETS, registry=self._registry
-        )
-        # Looking up what belongs to labels takes longer than counting.
-        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._requests: Counter[tuple[str, str, str]] = Counter()
+        self._times: dict[str, _Times] = defaultdict(_Times)
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        found = self._known.get((method, route, status))
-        if found is None:
-            requests = self._requests.labels(method, route, str(status))
-            found = self._known[method, route, status] = requests, self._seconds.labels(route)
-        requests, times = found
-        requests.inc()
-        times.observe(seconds)
+        self._requests[method, route, str(status)] += 1
+        self._times[route].note(seconds)
 
     def exposition(self, writer: Writer, states: Sequence[dict[str, Any]]) -> bytes:
         """Return everything as text: what was counted, and how the writer and streams stand."""
-        standing = _Standing([*_of_writer(writer), *_of_streams(states)])
-        return generate_latest(self._registry) + generate_latest(standing)
+        return generate_latest(_Found([*self._of_requests(), *_of_writer(writer), *_of_streams(states)]))
+
+    def _of_requests(self) -> Iterator[Metric]:
+        requests = CounterMetricFamily("qufur_requests", "Requests", labels=["method", "route", "status"])
+        for labels, count in self._requests.items():
+            requests.add_metric(labels, count)
+        yield requests
+        seconds = HistogramMetricFamily("qufur_request_seconds", "Time to answer", labels=["route"])
+        for route, times in self._times.items():
+            seconds.add_metric([route], times.up_to(), times.total)
+        yield seconds
 
 
-class _Standing:
+class _Times:
+    """How many took how long."""
+
+    def __init__(self) -> None:
+        self._counts, self.total = [0] * (len(BUCKETS) + 1), 0.0
+
+    def note(self, seconds: float) -> None:
+        """Count one."""
+        self._counts[bisect_left(BUCKETS, seconds)] += 1
+        self.total += seconds
+
+    def up_to(self) -> list[tuple[str, float]]:
+        """Return how many took at most as long as each bucket."""
+        bounds = [*map(str, BUCKETS), "+Inf"]
+        return list(zip(bounds, accumulate(self._counts), strict=True))
+
+
+class _Found:
     """What is known at the moment, as a registry has it."""
 
     def __init__(self, found: Iterable[Metric]) -> None:

@@ -37,17 +37,20 @@ def key_of(request: Request, scope: Scope, stream: str | None = None, *others: S
     Keys of `others` scopes may do it as well.
     """
     key = known_key(request)
-    key.check(next((one for one in others if one in key.scopes), scope), stream)
+    for other in others:
+        scope = other if other in key.scopes else scope
+    key.check(scope, stream)
     return key
 
 
 def known_key(request: Request) -> Key:
     """Return the key that a request came with."""
     header, keys = request.headers.get("authorization"), request.app.state.keys
-    if not keys.needed:
+    needed = keys.needed
+    if not needed:
         check_host(request)
     # A cookie may be left from another service on this machine.
-    cookie = request.cookies.get(KEY_COOKIE) if keys.needed else None
+    cookie = request.cookies.get(KEY_COOKIE) if needed else None
     key: Key = keys.find(cookie if header is None else _bearer(header))
     if header is None and is_forged(request):
         raise ForgedError("This comes from another site, or from a page that is too old: load it again.")

@@ -35,8 +35,8 @@ class Service:
         self.numbers = store.streams()
         self._streams: dict[str, Stream] = {}
         self._new: dict[int, str] = {}
-        # What was answered since the last commit, by stream and id.
-        self._answered: dict[tuple[int, str], tuple[bytes, Said]] = {}
+        # What was answered since the last commit, by the number of its stream.
+        self._answered: list[tuple[int, Rows, list[Said]]] = []
         self._cadence = Cadence()
 
     def stream(self, name: str) -> Stream:
@@ -92,10 +92,10 @@ class Service:
         stream = self.stream(name)
         with self._cadence.work(stream):
             known = stream.book.asked.known(rows.ids).tolist()
+            if not any(known) and len(set(rows.ids)) == len(rows):
+                return self._ask(stream, rows, actor)
             first = dict(zip(reversed(rows.ids), reversed(range(len(rows))), strict=True))
             fresh = [place for place, id in enumerate(rows.ids) if first[id] == place and not known[place]]
-            if len(fresh) == len(rows):
-                return self._ask(stream, rows, actor)
             again = [place for place in range(len(rows)) if known[place]]
             answers = self._repeated(stream, [rows.ids[place] for place in again])
             for place in again:
@@ -109,14 +109,20 @@ class Service:
 
     def _ask(self, stream: Stream, rows: Rows, actor: str) -> list[Said]:
         said = stream.ask(rows, actor)
-        self._answered.update(
-            ((stream.number, one.id), (part, one)) for part, one in zip(rows.parts, said, strict=True)
-        )
+        self._answered.append((stream.number, rows, said))
         return said
+
+    def _just_answered(self, stream: Stream) -> dict[str, tuple[bytes, Said]]:
+        """Return what was answered since the last commit, which is not in the store yet."""
+        here = [(rows, said) for number, rows, said in self._answered if number == stream.number]
+        return {
+            one.id: (part, one) for rows, said in here for part, one in zip(rows.parts, said, strict=True)
+        }
 
     def _repeated(self, stream: Stream, ids: Sequence[str]) -> dict[str, tuple[bytes, Said]]:
         """Return examples that came before, as they came, and what was answered."""
-        found = {id: self._answered[stream.number, id] for id in ids if (stream.number, id) in self._answered}
+        recent = self._just_answered(stream)
+        found = {id: recent[id] for id in ids if id in recent}
         rest = [id for id in ids if id not in found]
         places = self.store.find(stream.number, rest)
         for seq in sorted(set(places.values())):
@@ -209,8 +215,9 @@ class Service:
     def row(self, name: str, id: str) -> Any:
         """Return an example as it came: bytes of numbers, or a record."""
         stream = self.stream(name)
-        if (stream.number, id) in self._answered:
-            return decode(self._answered[stream.number, id][0])[1]
+        recent = self._just_answered(stream)
+        if id in recent:
+            return decode(recent[id][0])[1]
         seq = self.store.find(stream.number, [id]).get(id)
         if seq is None:
             raise NotFoundError(f"There is no example {ascii(id)[:80]}.")
@@ -229,7 +236,7 @@ class Service:
 
     def _was_asked(self, stream: Stream, id: str) -> bool:
         """Return whether an example came without its label."""
-        if (stream.number, id) in self._answered:
+        if id in self._just_answered(stream):
             return True
         seq = self.store.find(stream.number, [id]).get(id)
         return seq is not None and self.store.event(stream.number, seq).kind != Kind.learned.value
@@ -248,7 +255,7 @@ class Service:
             self.store.append([Write(s.number, s.unsaved, s.examples) for s in changed], self._new)
             for stream in changed:
                 stream.unsaved, stream.examples = [], []
-        self._new, self._answered = {}, {}
+        self._new, self._answered = {}, []
 
     def keep_snapshots(self, *, all_changed: bool = False) -> None:
         """Keep a snapshot of each stream for which it is time, or that changed at all."""
@@ -267,7 +274,7 @@ class Service:
         """Take back what was not written: streams are loaded again when they are needed."""
         self._streams = {}
         self.numbers = {name: number for name, number in self.numbers.items() if number not in self._new}
-        self._new, self._answered = {}, {}
+        self._new, self._answered = {}, []
 
 
 def _answers_in(stream: Stream, payload: Payload) -> dict[str, tuple[bytes, Said]]:
