@@ -57,7 +57,7 @@ def test_no_deduplication(tmp_path, monkeypatch):
         return insert(table).prefix_with("OR IGNORE") if table is tables.examples else insert(table)
 
     monkeypatch.setattr(Service, "ask", ask)
-    monkeypatch.setattr("qufur.service.store.insert", careless_insert)
+    monkeypatch.setattr("qufur.service.appending.insert", careless_insert)
     with pytest.raises(BrokenPromiseError, match=r"and then|another example was taken|must be new"):
         restart_again_and_again(tmp_path / "a.db")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 
-from sqlalchemy import Connection, insert, inspect, select, update
+from sqlalchemy import Connection, Engine, insert, inspect, select, update
 
 from qufur.service import tables
 from qufur.service.events import DamagedError
+from qufur.service.fence import FencedError
 from qufur.service.mark import Mark
 from qufur.service.seal import check_seal, is_unsealed, seal
 
@@ -28,6 +30,18 @@ def next_epoch(connection: Connection) -> int:
     connection.execute(update(tables.facts).where(tables.facts.c.name == EPOCH).values(value=str(epoch)))
     seal(connection)
     return epoch
+
+
+def query_of_epoch(engine: Engine) -> str:
+    """Return what is asked of the database before each write; nobody changes the answer until its end."""
+    lock = "" if engine.dialect.name == "sqlite" else " FOR UPDATE"
+    return f"SELECT value FROM facts WHERE name = '{EPOCH}'{lock}"
+
+
+def check_epoch(found: Sequence[str] | None, epoch: int) -> None:
+    """Refuse to write once another process may, by what the database answered."""
+    if found is None or found[0] != str(epoch):
+        raise FencedError("Another server has taken over this store.")
 
 
 def check_mark(connection: Connection, mark: Mark) -> None:

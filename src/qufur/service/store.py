@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, func, insert, select
+from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
-from sqlalchemy.sql.compiler import SQLCompiler
 
 from qufur.errors import invalid, missing_extra
 from qufur.service import tables
+from qufur.service.appending import Appender
 from qufur.service.events import DamagedError, Event
-from qufur.service.fence import FencedError, Hold, hold
+from qufur.service.fence import Hold, hold
 from qufur.service.mark import Mark
-from qufur.service.opening import EPOCH, check_mark, check_tables, next_epoch
+from qufur.service.opening import check_epoch, check_mark, check_tables, next_epoch, query_of_epoch
 from qufur.service.wal import check_wal
 
 AT_ONCE = 500
@@ -54,7 +54,7 @@ class Store:
     def __init__(self, url: str, *, writing: bool = True, takeover: bool = False, **options: Any) -> None:
         self.url = parsed(url)
         self._epoch: int | None = None
-        self._inserts: dict[str, SQLCompiler] = {}
+        self._appender: Appender | None = None
         self._hold: Hold | None = None
         file = file_of(self.url)
         self._mark = None if file is None or not writing else Mark(file)
@@ -80,6 +80,7 @@ class Store:
                     if self._mark is not None:
                         check_mark(connection, self._mark)
                     self._epoch = next_epoch(connection)
+            self._appender = Appender(self.engine, self._epoch)
         with _complaining(self.url), self.reading() as connection:
             version = _fact(connection, "version")
         if version != str(tables.VERSION):
@@ -92,6 +93,8 @@ class Store:
 
     def close(self) -> None:
         """Let go of the store."""
+        if self._appender is not None:
+            self._appender.close()
         self.engine.dispose()
         if self._mark is not None:
             self._mark.close()
@@ -107,17 +110,9 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """Open a transaction in which nobody else writes; it is fenced once there is an epoch."""
         with self.engine.connect().execution_options(writing=True) as connection, connection.begin():
-            self._check_epoch(connection)
+            if self._epoch is not None:
+                check_epoch(connection.exec_driver_sql(query_of_epoch(self.engine)).first(), self._epoch)
             yield connection
-
-    def _check_epoch(self, connection: Connection) -> None:
-        """Refuse to write once another process may; in the driver's words, as it is done for each commit."""
-        if self._epoch is None:
-            return
-        lock = "" if self.engine.dialect.name == "sqlite" else " FOR UPDATE"
-        query = f"SELECT value FROM facts WHERE name = '{EPOCH}'{lock}"
-        if connection.exec_driver_sql(query).scalar() != str(self._epoch):
-            raise FencedError("Another server has taken over this store.")
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -137,31 +132,17 @@ class Store:
         """Append to streams in one transaction; `names` are those of streams that are new."""
         events = [(write.stream, *one) for write in writes for one in write.events]
         examples = [(write.stream, *one) for write in writes for one in write.examples]
-        with self.writing() as connection:
-            for number, name in (names or {}).items():
-                connection.execute(insert(tables.streams), {"id": number, "name": name})
-            self._insert(connection, tables.events, events)
-            self._insert(connection, tables.examples, examples)
+        streams = list((names or {}).items())
+        if self._appender is None:
+            raise StoreError("The store was opened to be read.")
+        new = (tables.streams, streams), (tables.events, events), (tables.examples, examples)
+        try:
+            self._appender.append(new)
+        except self.engine.dialect.loaded_dbapi.Error as error:
+            raise StoreError(reason_of(error)) from error
         if self._mark is not None and events:
             stream, seq, *_, hash = events[-1]
             self._mark.note((stream, seq, hash))
-
-    def _insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows whose values are in the order of the table's columns, in the driver's own words.
-
-        They come by the thousand, and take SQLAlchemy longer than the database.
-        """
-        if not rows:
-            return
-        if table.name not in self._inserts:
-            compiled = insert(table).compile(dialect=self.engine.dialect)
-            self._inserts[table.name] = compiled
-        statement = self._inserts[table.name]
-        if statement.positional:
-            connection.exec_driver_sql(str(statement), list(rows))
-        else:
-            names = [column.name for column in table.columns]
-            connection.exec_driver_sql(str(statement), [dict(zip(names, row, strict=True)) for row in rows])
 
     def keep_snapshot(self, stream: int, last: tuple[int, bytes], body: bytes) -> None:
         """Keep a stream as it is after the event of this number and hash."""
