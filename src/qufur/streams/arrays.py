@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from qufur.arrays import Ints, as_count, as_inputs, as_labels
 from qufur.errors import invalid
 from qufur.streams.base import Chunk, Stream
+from qufur.tensors import is_tensor
 
 
 class Arrays(Stream):
@@ -20,7 +22,8 @@ class Arrays(Stream):
     Parameters
     ----------
     X, y
-        Inputs (T, d) and labels (T,), finite, T at least 1.
+        Inputs (T, d) and labels (T,), finite, T at least 1. Inputs may be a tensor of torch, which stays
+        where it is and is checked as it is played.
     truth
         f*(x_t) for each row, where it is known: regret is measured against it.
     domain
@@ -38,7 +41,7 @@ class Arrays(Stream):
     def __init__(
         self, X: ArrayLike, y: ArrayLike, *, truth: ArrayLike | None = None, domain: ArrayLike | None = None
     ) -> None:
-        self.X = as_inputs(X, None, "Arrays")
+        self.X: Any = X if is_tensor(X) and getattr(X, "ndim", 0) == 2 else as_inputs(X, None, "Arrays")
         self.horizon, self.dim = self.X.shape
         if 0 in self.X.shape:
             raise invalid("X", "Arrays", "of at least one row and one column", f"shape {self.X.shape}")

@@ -12,20 +12,24 @@ from qufur.arrays import Floats, Ints, check_shapes
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.innovations import Innovations
 from qufur.models.diagnostics.misfit import MisfitTests, usual_errors
+from qufur.models.gram.card import CardGram, CardView
 from qufur.models.gram.factor import FactorGram
 from qufur.models.gram.inverse import InverseGram, squares_of
 from qufur.models.gram.low_rank import LowRankGram
 from qufur.models.gram.posterior import View
 from qufur.models.gram.update import Absorbed, Update, cholesky_of_sum
+from qufur.tensors import beside, on_host
 
-Form = LowRankGram | InverseGram | FactorGram
+HostForm = LowRankGram | InverseGram | FactorGram
+Form = HostForm | CardGram
 
 
 class Gram:
     """M = λI + Σ x xᵀ of the rows absorbed, and θ̂ = M⁻¹ Σ x y.
 
     It is young while it has fewer than d/2 rows (`LowRankGram`), then kept through its inverse
-    (`InverseGram`), and from the moment that costs too many digits through a factor (`FactorGram`).
+    (`InverseGram`), and from the moment that costs too many digits through a factor (`FactorGram`). Where
+    blocks are decided on a GPU, the inverse is kept there (`CardGram`).
     Cost per step O(d²), or O(kd) with k < d/2 rows; memory O(d²).
 
     Rows that end in a large constant, for an intercept with a weak penalty, start through a factor if that
@@ -66,7 +70,7 @@ class Gram:
 
     def scores(self, X: Floats) -> Floats:
         """Return ⟨θ̂, x⟩ of each row."""
-        return np.asarray(X @ self.form.coef)
+        return np.asarray(on_host(X @ beside(self.form.coef, X)))
 
     def score_one(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩ of one row."""
@@ -83,11 +87,21 @@ class Gram:
 
     def covariance(self, rows: Update, X: Floats) -> Floats:
         """Return a M⁻¹ xᵀ of rows about to be absorbed with those of X."""
-        return np.asarray(rows.W @ X.T)
+        return np.asarray(on_host(beside(rows.W, X) @ X.T))
 
-    def view(self, X: Floats) -> LinearView:
+    def view(self, X: Floats) -> View:
         """Return a block of rows as M sees them now."""
-        return LinearView(self, X)
+        return CardView(self.form, X) if isinstance(self.form, CardGram) else LinearView(self, X)
+
+    def move_to(self, device: Any) -> None:
+        """Keep M on a device of torch from now on, or, if that is None, on the host.
+
+        A factor stays where it is: its rows enter one by one.
+        """
+        if device is None:
+            self.form = self.form.on_host() if isinstance(self.form, CardGram) else self.form
+        elif isinstance(self.form, LowRankGram | InverseGram):
+            self.form = CardGram.of(self.form, device)
 
     def prepare(self, X: Floats) -> None:
         """Change to the safe form if absorbing X would make the present one inaccurate."""
@@ -102,7 +116,7 @@ class Gram:
             else:
                 self.form = self.form.factored()
 
-    def _is_risky(self, form: LowRankGram | InverseGram, squares: float) -> bool:
+    def _is_risky(self, form: LowRankGram | InverseGram | CardGram, squares: float) -> bool:
         return form.risk(squares) > form.worst_condition
 
     def squares(self, X: Floats) -> float:
@@ -158,7 +172,7 @@ class Gram:
         known = form.R[-1, -1] ** 2 if isinstance(form, FactorGram) and form.constant > 1 else math.inf
         innovation, innovation_scale = form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if y is not None:
-            self.innovations.note(Absorbed(rows.X, y, innovation, innovation_scale))
+            self.innovations.note(Absorbed(on_host(rows.X), y, innovation, innovation_scale))
         if isinstance(form, FactorGram) and form.R[-1, -1] ** 2 > 4 * known:
             self._invert_if_safe(form)
         self._invert_if_full()
@@ -251,7 +265,7 @@ class LinearView(View):
     def __init__(self, gram: Gram, X: Floats) -> None:
         self._gram = gram
         self.X = X
-        self._covariances = gram.form.covariances(X)
+        self._covariances = cast(HostForm, gram.form).covariances(X)
         self.variance = self._covariances.variance
 
     def scores(self) -> Floats:
