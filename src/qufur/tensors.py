@@ -1,4 +1,4 @@
-"""Tensors of torch in the place of NumPy's arrays: told apart and brought to the host, without importing torch."""
+"""Tensors of torch in the place of arrays, told apart and brought to the host; torch is not imported."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Ridge(LeastSquares):
 
     def features(self, X: Floats) -> Floats:
         """Return the rows with the constant appended, if there is an intercept."""
-        return with_constant(X, self.constant) if self.intercept else X  # type: ignore[no-any-return]
+        return with_constant(X, self.constant) if self.intercept else X
 
     def feature_one(self, x: Floats) -> Floats:
         return np.append(x, self.constant) if self.intercept else x

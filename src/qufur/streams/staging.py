@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -41,11 +43,12 @@ class Staging:
     """Copies rows to a device: first to memory that it can read by itself, then on a stream of its own."""
 
     def __init__(self, device: Any, dim: int, copiers: ThreadPoolExecutor) -> None:
-        import torch
-
+        torch: Any = import_module("torch")  # parts of it have no types
         self._device, self._dim, self._copiers = device, dim, copiers
         self._room: Any = None
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        if self._stream is not None:  # tensors that somebody has yet to fill
+            self._stream.wait_stream(torch.cuda.default_stream(device))
 
     def next_of(self, chunks: Iterator[Chunk]) -> Chunk | None:
         """Return the next chunk, on the device; None is the end."""
@@ -57,23 +60,22 @@ class Staging:
 
         if X.ndim != 2 or X.shape[1] != self._dim:
             return as_inputs(X, self._dim, "the stream")  # which says what is wrong
-        if self._stream is None:
+        with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
             rows = self._moved(X)
-        else:
-            with torch.cuda.stream(self._stream):
-                rows = self._moved(X)
-                if rows is not X:
-                    rows.record_stream(torch.cuda.default_stream(self._device))
-        # Here the thread waits until the rows are there.
-        if not float(rows.flatten() @ rows.flatten()) <= LARGEST**2:
+            if self._stream is not None and rows is not X:
+                rows.record_stream(torch.cuda.default_stream(self._device))
+            squares = float(rows.flatten() @ rows.flatten())  # here the thread waits until the rows are there
+        if not squares <= LARGEST**2:
             as_inputs(X, self._dim, "the stream")
         return rows
 
     def _moved(self, X: Any) -> Any:
         import torch
 
-        if is_tensor(X) or self._stream is None:
-            return torch.as_tensor(X).to(self._device, torch.float64)
+        if is_tensor(X):
+            return X.detach().to(self._device, torch.float64)
+        if self._stream is None:
+            return torch.tensor(X, dtype=torch.float64, device=self._device)
         if X.dtype not in (np.float64, np.float32):
             X = np.asarray(X, dtype=np.float64)
         return self._pinned(X).to(self._device, non_blocking=True).to(torch.float64)

@@ -23,9 +23,9 @@ ENGINES: tuple[type[BlockEngine], ...] = (CompiledEngine, CovarianceEngine)
 def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
     """Return what decides these inputs, or as many of the first as can be taken together."""
     if state.device is not None and len(X) > 1:
-        engine = GpuEngine.on_device(state, X)
-        if engine is not None:
-            return engine
+        on_device = GpuEngine.on_device(state, X)
+        if on_device is not None:
+            return on_device
     X = on_host(X)
     posterior, rows = state.queried, state.model.features(X)
     squares = posterior.squares(rows)
@@ -37,7 +37,7 @@ def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
 
 
 def reach(posterior: Posterior, at_once: bool, dim_on_device: int | None) -> Reach:
-    """Return how far it pays to look ahead, from a posterior or for inputs of such a dimension on a device."""
+    """Return how far it pays to look ahead, from a posterior or, on a device, for such a dimension."""
     if dim_on_device is not None:
         return GpuEngine.reach(dim_on_device, at_once)
     return Reach(next(engine.first_block_size for engine in ENGINES if engine.fits(posterior)))

@@ -50,7 +50,7 @@ class GpuEngine(CovarianceEngine):
 
     @classmethod
     def on_device(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
-        """Move M and the inputs to the state's device, and look ahead; None where too many digits are lost."""
+        """Move M and the inputs to the state's device, and look ahead; None where that costs digits."""
         rows, queried = state.model.features(on_device(X, state.device)), state.queried
         if not cls.fits(queried):
             queried.prepare_for(queried.squares(on_host(rows)))

@@ -92,7 +92,7 @@ class CardGram:
 
     def risk(self, squares: float) -> float:
         """Return a bound, up to a factor d, on the condition number of M with rows of such a Σ‖x‖² in it."""
-        # As in `InverseGram`: an old trace of M⁻¹ bounds it, and only where that does not do is a new one taken.
+        # As in `InverseGram`: an old trace of M⁻¹ bounds it; a new one is taken where that does not do.
         squares += self._squares
         if squares * self._spread > self.worst_condition:
             last = self.constant**2 * float(self.inverse[-1, -1])
@@ -192,8 +192,8 @@ class CardGram:
 
     def copy(self) -> CardGram:
         """Return an independent copy."""
-        parts = (part.clone() for part in (self.gram, self.inverse, self._moment, self._coef))
-        card = CardGram(*parts, self.constant)
+        gram, inverse = self.gram.clone(), self.inverse.clone()
+        card = CardGram(gram, inverse, self._moment.clone(), self._coef.clone(), self.constant)
         card.since_refresh, card._squares = self.since_refresh, self._squares
         return card
 
@@ -256,7 +256,7 @@ class CardView(View):
         self._whole: Floats | None = None
 
     def scores(self) -> Floats:
-        return self._scores.copy()
+        return np.array(self._scores)
 
     def among(self, rows: Ints) -> Floats:
         """Return the covariances of some rows; those of the first that are asked for, or all from then on."""

@@ -247,7 +247,7 @@ class Gram:
         # Files of older versions do without these.
         early = usual_errors(*arrays["innovations.tests"][:2])
         arrays = {"late": np.empty((0, dim)), "innovations.early": early} | arrays
-        marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
+        marks: dict[str, type[HostForm]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
         check_shapes(arrays, kind.axes | Innovations.axes, d=dim)
         return cls._with(kind.restored(arrays, constant), Innovations.restored(arrays, constant))
