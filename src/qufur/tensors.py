@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,3 +47,8 @@ def with_constant(X: Any, constant: float) -> Any:
 def beside(array: Any, X: Any) -> Any:
     """Return an array as a tensor where X is one, on its device; otherwise as it is."""
     return sys.modules["torch"].as_tensor(array, dtype=X.dtype, device=X.device) if is_tensor(X) else array
+
+
+def concatenated(parts: Sequence[Any]) -> Any:
+    """Return arrays, or tensors, one after the other."""
+    return sys.modules["torch"].cat(list(parts)) if is_tensor(parts[0]) else np.concatenate(parts)

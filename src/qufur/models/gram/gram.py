@@ -98,9 +98,9 @@ class Gram:
 
         A factor stays where it is: its rows enter one by one.
         """
-        if device is None:
-            self.form = self.form.on_host() if isinstance(self.form, CardGram) else self.form
-        elif isinstance(self.form, LowRankGram | InverseGram):
+        if device is None and isinstance(self.form, CardGram):
+            self.form, self.innovations = self.form.on_host(), self.innovations.copy()
+        elif device is not None and isinstance(self.form, LowRankGram | InverseGram):
             self.form = CardGram.of(self.form, device)
 
     def prepare(self, X: Floats) -> None:
@@ -172,7 +172,7 @@ class Gram:
         known = form.R[-1, -1] ** 2 if isinstance(form, FactorGram) and form.constant > 1 else math.inf
         innovation, innovation_scale = form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if y is not None:
-            self.innovations.note(Absorbed(on_host(rows.X), y, innovation, innovation_scale))
+            self.innovations.note(Absorbed(rows.X, y, innovation, innovation_scale))
         if isinstance(form, FactorGram) and form.R[-1, -1] ** 2 > 4 * known:
             self._invert_if_safe(form)
         self._invert_if_full()
