@@ -40,10 +40,10 @@ def place(state: State, model: Model, device: Any) -> None:
 
 def _named(device: str, model: Model) -> Any:
     """Return the device of a name; None is the CPU."""
-    kind, _, number = device.partition(":")
+    kind, colon, number = device.partition(":")
     if device == "cpu":
         return None
-    if not (device == "auto" or (kind == "cuda" and (not number or number.isdecimal()))):
+    if not (device == "auto" or (kind == "cuda" and number.isdecimal() == bool(colon))):
         raise invalid("device", "Learner", _ALLOWED, repr(device))
     if device == "auto" and (model.dim or 0) < SMALLEST_DIM:
         return None

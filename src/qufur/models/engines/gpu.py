@@ -29,6 +29,8 @@ class GpuEngine(CovarianceEngine):
 
     first_block_size: ClassVar[int] = 512
     panel: ClassVar[int] = 64
+    tries: ClassVar[int] = 6
+    """So often a panel is settled as a whole; then its rows have their turns, which takes ten times as long."""
 
     _view: CardView
 
@@ -101,17 +103,32 @@ class GpuEngine(CovarianceEngine):
         return chosen, L[chosen, : len(chosen)]
 
     def _choose_panel(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
-        """Try whether all are queried, as most panels are; otherwise go one after the other."""
-        lowest, left, model = terms.lowest_threshold[places], terms.labels_left, self._state.model
-        L = np.tril(cholesky_of_sum(G.copy()))
-        variance = G.diagonal() - np.einsum("ij,ij->i", np.tril(L, -1), np.tril(L, -1))
-        uncertainty = model.uncertainty_of(np.maximum(variance, 0.0))
+        """Assume that all are queried: the first that is not, if so, is not; without it, assume it again."""
+        lowest, left = terms.lowest_threshold[places], terms.labels_left
         enough = left.min(where=left > 0, initial=np.inf) >= len(places)
-        if not (enough and (uncertainty > lowest).all()):
-            own, L = super()._choose(np.array(G), places, terms)
-            return own, np.tril(L)
-        terms.record_purchases(places, terms.thresholds[:, places] < uncertainty)
-        return np.arange(len(places)), L
+        own = np.arange(len(places))
+        for _ in range(self.tries if enough else 0):
+            L, uncertainty = self._as_if_queried(G[np.ix_(own, own)])
+            failed = (uncertainty <= lowest[own]).nonzero()[0]
+            if not len(failed):
+                terms.record_purchases(places[own], terms.thresholds[:, places[own]] < uncertainty)
+                return own, L
+            own = np.delete(own, failed[0])
+            if not len(own):
+                return own, np.empty((0, 0))
+        return self._choose_in_turn(G, places, terms)
+
+    def _as_if_queried(self, G: Floats) -> tuple[Floats, Floats]:
+        """Return L, and Δ of each row after all of those before it."""
+        variance = G.diagonal().copy()
+        L = np.tril(cholesky_of_sum(G))
+        below = np.tril(L, -1)
+        variance -= np.einsum("ij,ij->i", below, below)
+        return L, self._state.model.uncertainty_of(np.maximum(variance, 0.0))
+
+    def _choose_in_turn(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
+        own, L = super()._choose(np.array(G), places, terms)
+        return own, np.tril(L)
 
     def _settle(self, queried: Ints, L: Floats) -> None:
         if not self._at_once:
