@@ -8,7 +8,6 @@ from qufur.arrays import Floats
 from qufur.models.engines.base import BlockEngine
 from qufur.models.engines.compiled import CompiledEngine
 from qufur.models.engines.covariance import CovarianceEngine
-from qufur.models.engines.gpu import GpuEngine
 from qufur.models.gram.posterior import Posterior
 from qufur.models.lookahead import Lookahead, OneRow, Reach
 from qufur.tensors import on_host
@@ -23,6 +22,8 @@ ENGINES: tuple[type[BlockEngine], ...] = (CompiledEngine, CovarianceEngine)
 def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
     """Return what decides these inputs, or as many of the first as can be taken together."""
     if state.device is not None and len(X) > 1:
+        from qufur.models.engines.gpu import GpuEngine
+
         on_device = GpuEngine.on_device(state, X)
         if on_device is not None:
             return on_device
@@ -39,5 +40,7 @@ def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
 def reach(posterior: Posterior, at_once: bool, dim_on_device: int | None) -> Reach:
     """Return how far it pays to look ahead, from a posterior or, on a device, for such a dimension."""
     if dim_on_device is not None:
+        from qufur.models.engines.gpu import GpuEngine
+
         return GpuEngine.reach(dim_on_device, at_once)
     return Reach(next(engine.first_block_size for engine in ENGINES if engine.fits(posterior)))

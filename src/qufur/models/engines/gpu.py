@@ -30,7 +30,7 @@ class GpuEngine(CovarianceEngine):
     first_block_size: ClassVar[int] = 512
     panel: ClassVar[int] = 64
     tries: ClassVar[int] = 6
-    """So often a panel is settled as a whole; then its rows have their turns, which takes ten times as long."""
+    """So often a panel is settled as a whole before its rows have their turns, which takes longer."""
 
     _view: CardView
 

@@ -136,9 +136,13 @@ class CardGram:
         """Return ⟨θ̂, x⟩ of each row."""
         return X @ self._coef
 
+    def view(self, X: Tensor) -> CardView:
+        """Return a block of rows as M sees them now."""
+        return CardView(self, X)
+
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
-        return CardView(self, on_device(X, self.device)).variance
+        return self.view(on_device(X, self.device)).variance
 
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Union, cast
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from qufur.arrays import Floats, Ints, check_shapes
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.innovations import Innovations
 from qufur.models.diagnostics.misfit import MisfitTests, usual_errors
-from qufur.models.gram.card import CardGram, CardView
 from qufur.models.gram.factor import FactorGram
 from qufur.models.gram.inverse import InverseGram, squares_of
 from qufur.models.gram.low_rank import LowRankGram
@@ -20,8 +19,11 @@ from qufur.models.gram.posterior import View
 from qufur.models.gram.update import Absorbed, Update, cholesky_of_sum
 from qufur.tensors import beside, on_host
 
+if TYPE_CHECKING:
+    from qufur.models.gram.card import CardGram
+
 HostForm = LowRankGram | InverseGram | FactorGram
-Form = HostForm | CardGram
+Form = Union[HostForm, "CardGram"]
 
 
 class Gram:
@@ -91,16 +93,18 @@ class Gram:
 
     def view(self, X: Floats) -> View:
         """Return a block of rows as M sees them now."""
-        return CardView(self.form, X) if isinstance(self.form, CardGram) else LinearView(self, X)
+        return LinearView(self, X) if isinstance(self.form, HostForm) else self.form.view(X)
 
     def move_to(self, device: Any) -> None:
         """Keep M on a device of torch from now on, or, if that is None, on the host.
 
         A factor stays where it is: its rows enter one by one.
         """
-        if device is None and isinstance(self.form, CardGram):
+        if device is None and not isinstance(self.form, HostForm):
             self.form, self.innovations = self.form.on_host(), self.innovations.copy()
         elif device is not None and isinstance(self.form, LowRankGram | InverseGram):
+            from qufur.models.gram.card import CardGram
+
             self.form = CardGram.of(self.form, device)
 
     def prepare(self, X: Floats) -> None:
