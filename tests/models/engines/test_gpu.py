@@ -23,7 +23,7 @@ from qufur import (
 from qufur.errors import DeviceWarning
 from qufur.models import device as devices
 from qufur.models.engines.gpu import GpuEngine
-from qufur.models.gram.card import CardGram
+from qufur.models.gram.card import CardGram, CardView
 from qufur.models.gram.factor import FactorGram
 from qufur.streams import Arrays, HiddenDomains
 
@@ -250,6 +250,23 @@ def test_auto_takes_a_gpu_where_that_pays(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10**6, 10**12))
     with pytest.warns(DeviceWarning, match=r"cuda has 0\.0 GB free, and .* GB are needed"):
         assert learner(device="cuda").device is None
+
+
+def test_without_room_a_learner_goes_on_with_the_cpu(stream, monkeypatch):
+    made = []
+
+    def full(*arguments):
+        made.append(1)
+        if len(made) > 3:
+            raise torch.cuda.OutOfMemoryError
+        return CardView(*arguments)
+
+    monkeypatch.setattr(CardGram, "view", full)
+    on_device = learner()
+    with pytest.warns(DeviceWarning, match="no memory left: the learner goes on with the CPU"):
+        found = run(on_device, stream, block=100)
+    assert_alike(found, run(learner(device="cpu"), stream))
+    assert on_device.device is None
 
 
 @pytest.mark.parametrize("model", [Ridge(3, half_life=9), Softmax(3, 2)], ids=["forgetting", "softmax"])

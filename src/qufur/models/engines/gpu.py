@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from qufur.arrays import Floats, Ints
+from qufur.errors import DeviceWarning
 from qufur.models.engines.covariance import CovarianceEngine
 from qufur.models.gram.card import CardGram, CardView, on_device
 from qufur.models.gram.gram import Gram, pieces
@@ -52,7 +54,25 @@ class GpuEngine(CovarianceEngine):
 
     @classmethod
     def on_device(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
-        """Move M and the inputs to the state's device, and look ahead; None where that costs digits."""
+        """Look ahead on the state's device; None where that costs digits, or there is no room.
+
+        Without room the learner stays on the host from then on.
+        """
+        import torch
+
+        try:
+            return cls._moved(state, X)
+        except torch.cuda.OutOfMemoryError:
+            state.device = None
+            for posterior in state.posteriors:
+                cast(Gram, posterior).move_to(None)
+            reason = "The GPU has no memory left: the learner goes on with the CPU."
+            warnings.warn(reason, DeviceWarning, stacklevel=2)
+            return None
+
+    @classmethod
+    def _moved(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
+        """Move M and the inputs to the device, and look ahead."""
         rows, queried = state.model.features(on_device(X, state.device)), state.queried
         if not cls.fits(queried):
             queried.prepare_for(queried.squares(on_host(rows)))
