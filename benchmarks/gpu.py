@@ -107,7 +107,9 @@ def _cells(
 
 def _alpha(data: Data, share: float, device: Any) -> float:
     """Return the α at which about this share of the labels is bought, by trial; the trials warm it up."""
-    low, high, alpha = 0.0, math.inf, 10.0 * share
+    labels = share * data.rows
+    # After Q labels Δ is about d/(d + Q), and α Δ of the examples are bought.
+    low, high, alpha = 0.0, math.inf, share * (1 + labels / (2 * data.dim))
     for _ in range(TRIES):
         seconds, trace = _timed(lambda alpha=alpha: run(_learner(data.dim, alpha, device), data.card()))
         bought = trace.queries / data.rows
