@@ -37,6 +37,7 @@ class CardGram:
 
     worst_condition = InverseGram.worst_condition
     panels = 4
+    largest_scale = 30.0  # beyond it, a row leaves a difference of large numbers
 
     def __init__(
         self, gram: Tensor, inverse: Tensor, moment: Tensor, coef: Tensor, constant: float = 1.0
@@ -174,8 +175,11 @@ class CardGram:
         self.inverse.addmm_(Z.T, Z, alpha=-1.0)
         self.gram.addmm_(X.T, X)
         self._half = None
+        innovation_scale = on_host(rows.L).diagonal()
         self._count(len(X), float(found[-1]))
-        return found[:-1], on_host(rows.L).diagonal()
+        if innovation_scale.max() > self.largest_scale:
+            self.refresh()
+        return found[:-1], innovation_scale
 
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
