@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import command, drift, kernel, page, ratios, restart, service
+from benchmarks import command, drift, gpu, kernel, page, ratios, restart, service
 from benchmarks.text import Progress
 
 PARTS: dict[str, Any] = {
@@ -23,6 +23,7 @@ PARTS: dict[str, Any] = {
     "service": service,
     "restart": restart,
     "kernel": kernel,
+    "gpu": gpu,
     "drift": drift,
 }
 """Each has `measure`, which returns what JSON can hold, and `render` or `tables` for people."""

@@ -435,6 +435,28 @@ def test_short_work_is_repeated_until_a_sample_is_long_enough(monkeypatch):
     assert [found[name].median for name in variants] == pytest.approx([4.0, 500.0])
 
 
+def test_blocks_on_a_gpu_are_measured(tmp_path, capsys):
+    pytest.importorskip("torch", reason="torch is not installed: qufur[gpu]")
+    found = quick(tmp_path, "gpu")["gpu"]
+    sources = [cell["source"] for cell in found["cells"] if "failed" not in cell]
+    assert sources == ["card", "host", "npy", "parquet"]
+    for cell in found["cells"]:
+        assert cell["cpu"]["equal"]
+        assert cell["cpu"]["equal_late"]
+    assert "as the CPU's" in capsys.readouterr().out
+
+
+def test_a_cell_that_fails_does_not_end_the_others(monkeypatch):
+    pytest.importorskip("torch", reason="torch is not installed: qufur[gpu]")
+    from benchmarks import gpu
+    from benchmarks.text import Progress
+
+    monkeypatch.delattr(gpu.Data, "host")
+    found = gpu.measure(True, Progress(), sources=("host", "card"))
+    assert ["failed" in cell for cell in found["cells"]] == [True, False]
+    assert "AttributeError" in gpu.render(found)
+
+
 def test_the_choice_from_a_pool_is_measured(tmp_path, monkeypatch, capsys):
     from benchmarks import pool, ratios
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from qufur import DomainOracle
-from qufur.blocks import LARGEST, BlockSize, decide
-from qufur.models.lookahead import Effort, Lookahead
+from qufur.blocks import BlockSize, decide
+from qufur.models.lookahead import Effort, Lookahead, Reach
 
 DOMAIN = np.repeat([0, 1], 3)
 
@@ -53,7 +53,7 @@ def test_rows_decided_apart_are_those_of_their_domains_and_count_together():
     ],
 )
 def test_the_next_block_is_longer_while_that_pays(rows, candidates, queries, size):
-    block = BlockSize(64)
+    block = BlockSize(Reach(64))
     block.update(Effort(rows, candidates, queries))
     assert block.value == size
 
@@ -61,11 +61,11 @@ def test_the_next_block_is_longer_while_that_pays(rows, candidates, queries, siz
 def test_blocks_are_neither_too_short_nor_too_long_and_may_be_fixed():
     for first, fixed, effort, end in (
         (64, None, Effort(64, 64, 0), 16),
-        (64, None, Effort(64, 0, 0), LARGEST),
+        (64, None, Effort(64, 0, 0), Reach().largest),
         (64, 7, Effort(64, 64, 0), 7),
         (64, 7, Effort(64, 0, 0), 7),
     ):
-        block = BlockSize(first, fixed)
+        block = BlockSize(Reach(first), fixed)
         for _ in range(9):
             block.update(effort)
         assert block.value == end

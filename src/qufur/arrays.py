@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qufur.errors import invalid
+from qufur.tensors import on_host
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -33,6 +34,15 @@ def as_inputs(X: ArrayLike, dim: int | None, owner: str) -> Floats:
         raise invalid("X", owner, allowed, f"shape {X.shape}")
     _check_size(X, "X", owner)
     return X
+
+
+def as_tensor_inputs(X: Any, dim: int | None, owner: str) -> Any:
+    """Return the rows of a tensor, checked where they are, as float64."""
+    rows = (X[None, :] if X.ndim == 1 else X).detach().double()
+    fits = rows.ndim == 2 and dim in (None, rows.shape[1])
+    if not (fits and float((rows * rows).sum()) <= LARGEST**2):
+        return as_inputs(X, dim, owner)  # which says what is wrong, or that nothing is
+    return rows
 
 
 def as_input_one(x: ArrayLike, dim: int | None, owner: str) -> tuple[Floats, float]:
@@ -201,7 +211,7 @@ def _as_float(values: ArrayLike, parameter: str, owner: str, allowed: str) -> Fl
         remedy = "Fill them in, or leave them out."
         raise invalid(parameter, owner, "without masked values", "some", remedy)
     try:
-        array = np.asarray(values)
+        array = np.asarray(on_host(values))
         if array.dtype.kind not in "biuf":
             raise TypeError
         return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)

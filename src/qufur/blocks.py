@@ -10,10 +10,8 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
 from qufur.models.base import Id
-from qufur.models.lookahead import Effort, Lookahead
+from qufur.models.lookahead import Effort, Lookahead, Reach
 from qufur.rules.spending import BlockOffer, Charge, Spending
-
-LARGEST = 1024
 
 
 @dataclass(frozen=True)
@@ -99,19 +97,21 @@ class BlockSize:
     """How many examples to look ahead over: more while that pays, fewer when it does not.
 
     Only speed depends on it. What a block costs beyond its rows grows with the square and the cube of its
-    candidates, so it should have some 50 to 100 of them. After an abrupt shift Δ collapses within a few
-    queries: most candidates of a large block are then rejected after all, and their products wasted.
+    candidates, so it should have some 50 to 100 of them, and on a GPU ten times as many. After an abrupt
+    shift Δ collapses within a few queries: most candidates of a large block are then rejected after all, and
+    their products wasted.
     """
 
-    def __init__(self, first: int, fixed: int | None = None) -> None:
+    def __init__(self, reach: Reach, fixed: int | None = None) -> None:
+        self._few, self._many = reach.few, reach.many
         self.smallest, self.value, self.largest = (
-            (16, first, LARGEST) if fixed is None else (fixed, fixed, fixed)
+            (reach.smallest, reach.first, reach.largest) if fixed is None else (fixed, fixed, fixed)
         )
 
     def update(self, effort: Effort) -> None:
         """Take note of what a block took."""
         rejected = effort.candidates - effort.queries
-        if 4 * rejected > effort.rows or effort.candidates > 128:
+        if 4 * rejected > effort.rows or effort.candidates > self._many:
             self.value = max(self.smallest, self.value // 2)
-        elif 8 * rejected <= effort.rows and effort.candidates <= 48:
+        elif 8 * rejected <= effort.rows and effort.candidates <= self._few:
             self.value = min(self.largest, self.value * 2)

@@ -22,6 +22,7 @@ from qufur.arrays import (
     as_inputs,
     as_label_one,
     as_labels,
+    as_tensor_inputs,
     as_whole_numbers,
     is_whole,
 )
@@ -36,6 +37,7 @@ from qufur.models.diagnostics.outliers import KnownRange, Outlier, first_outlier
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, beyond_numbers
 from qufur.operation import Operation
 from qufur.rules.base import Rule
+from qufur.tensors import is_tensor, on_host
 
 if TYPE_CHECKING:
     from qufur.decisions import Decisions
@@ -57,6 +59,11 @@ class Learner:
         When a label is bought; a description as well.
     seed
         An int means `numpy.random.default_rng(seed)`; a Generator is used as it is.
+    device
+        Where blocks are decided: "cpu" is NumPy; "cuda", "cuda:1" and so on are GPUs, through torch; "auto"
+        takes a GPU if there is one, and where that pays. Decisions are the same, and predictions to rounding.
+        A `torch.device` is taken as it is. `Ridge` has a path on GPUs; what has none runs on the CPU, with
+        a `DeviceWarning`.
 
     Examples
     --------
@@ -70,7 +77,9 @@ class Learner:
     0.5
     """
 
-    def __init__(self, model: Model, rule: Rule, *, seed: int | np.random.Generator = 0) -> None:
+    def __init__(
+        self, model: Model, rule: Rule, *, seed: int | np.random.Generator = 0, device: Any = "cpu"
+    ) -> None:
         if not (isinstance(model, Model) and isinstance(rule, Rule)):
             received = f"{type(model).__name__} and {type(rule).__name__}"
             raise invalid("model and rule", "Learner", "a Model and a Rule, in this order", received)
@@ -86,6 +95,7 @@ class Learner:
         self.queries: dict[Id, Query] = {}
         self.ledger = Ledger(model, _typical_probability(rule))
         self._operation = Operation()
+        self._place(device)
 
     def __repr__(self) -> str:
         """Say what it is made of, and how it stands.
@@ -96,6 +106,17 @@ class Learner:
         """
         parts = f"{self.model!r}, {self.rule!r}"
         return f"Learner({parts}, spent={self.spent}, left={self.left}, outstanding={len(self.outstanding)})"
+
+    @property
+    def device(self) -> Any:
+        """The device of torch on which blocks are decided; None is the CPU, by NumPy."""
+        return self.state.device
+
+    def _place(self, device: Any) -> None:
+        if device != "cpu":
+            from qufur.models.device import place
+
+            place(self.state, self.model, device)
 
     def ask(self, x: ArrayLike, *, id: Id | None = None, domain: int | None = None) -> Answer:
         """Predict on one input and decide whether its label is wanted.
@@ -145,12 +166,18 @@ class Learner:
     ) -> Answers:
         """Answer a batch of inputs whose labels come later: the same as `ask` one by one, but in blocks."""
         with self._operation:
-            rows = as_inputs(X, self.dim, "Learner")
+            rows = self._inputs(X)
             names = as_ids(ids, len(rows), self.next_id, self.queries)
             domains = None if domain is None else as_whole_numbers(domain, len(rows), "domain", "Learner")
             if len(rows):
                 self.rule.check_domain(domains)
             return self._ask_many(rows, names, domains)
+
+    def _inputs(self, X: Any) -> Floats:
+        """Return inputs, checked; a tensor stays where it is, if blocks are decided on its device."""
+        if self.device is not None and is_tensor(X) and X.device.type == self.device.type:
+            return as_tensor_inputs(X, self.dim, "Learner")  # type: ignore[no-any-return]
+        return as_inputs(X, self.dim, "Learner")
 
     def _ask_many(self, rows: Floats, names: Sequence[Id], domains: Ints | None) -> Answers:
         sizes = self.model.sizes(rows)
@@ -158,6 +185,7 @@ class Learner:
             received = f"{sizes.max()} at row {sizes.argmax()}"
             raise invalid("‖x‖²", "Learner", "finite", received, "Scale the inputs.")
         if len(rows) == 1:
+            rows = on_host(rows)
             made = self._ask(rows[0], float(rows[0].dot(rows[0])), names[0], domains)
             return Answers.of_one(made, cast(Circumstances, made.circumstances))
         blocks, predictions = [], [np.empty(0)]
@@ -316,7 +344,9 @@ class Learner:
             if self.dim is None:
                 remedy = "Widen it after the first input, or give the model its dim."
                 raise invalid("dim", "Learner.widen", "known", "None", remedy)
+            device = self.device
             self.model, self.state = self.model.widened(self.state, values)
+            self.state.device = device
             self.dim += len(values)
 
     def fit_elsewhere(self) -> None:
@@ -491,8 +521,14 @@ class Learner:
         snapshot.save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, estimators: Mapping[str, Any] | None = None) -> Learner:
-        """Read a learner back; it goes on bit for bit as if it had not stopped.
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        estimators: Mapping[str, Any] | None = None,
+        device: Any = "cpu",
+    ) -> Learner:
+        """Read a learner back; on the same kind of device it goes on bit for bit as if it had not stopped.
 
         Files that `save` did not write, or that changed since, are refused with a `ValueError`.
 
@@ -503,12 +539,16 @@ class Learner:
         estimators
             By the names of their classes, estimators of `Experts` or `Refit` that are not scikit-learn's own:
             a file can name those and not bring them.
+        device
+            Where blocks are decided from now on; files do not say where they were.
         """
-        return snapshot.load(cls, path, estimators or {})
+        learner = snapshot.load(cls, path, estimators or {})
+        learner._place(device)
+        return learner
 
     def block_size(self, fixed: int | None = None) -> BlockSize:
         """Return how far to look ahead at most; how far that can go is the state's affair."""
-        return BlockSize(self.state.first_block_size, fixed)
+        return BlockSize(self.state.reach(at_once=self.spending.ahead is None), fixed)
 
     def play(
         self, X: Floats, domain: Ints | None, exchange: Callable[[Block], Arrivals]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from qufur.learner import Learner
 from qufur.models.base import Id
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals
 from qufur.streams.base import Chunk, Stream
+from qufur.tensors import is_tensor
 from qufur.threads import one_thread
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
 
@@ -73,15 +74,26 @@ def run(
     size = learner.block_size(None if block is None else as_count(block, "block", "run"))
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
     with one_thread(), recorder:
-        for chunk in stream.against(learner).chunks(max(rows_at_once(stream.dim), size.largest)):
+        for chunk in _chunks(learner, stream, size):
             _play(learner, _checked(chunk, stream.dim, learner), size, delayed, recorder)
         delayed.deliver_rest(learner)
     return recorder.trace()
 
 
+def _chunks(learner: Learner, stream: Stream, size: BlockSize) -> Iterator[Chunk]:
+    """Read the stream; where a device decides, ahead of it, unless the stream looks at the learner."""
+    met = stream.against(learner)
+    if learner.device is None or met is not stream:
+        return met.chunks(max(rows_at_once(stream.dim), size.largest))
+    from qufur.streams.staging import staged
+
+    return staged(stream.chunks(size.largest), learner.device, stream.dim)
+
+
 def _checked(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
     """Refuse what a stream should not have sent, before the learner meets any of it."""
-    X = as_inputs(chunk.X, dim, "the stream")
+    staged = learner.device is not None and is_tensor(chunk.X)  # then its inputs are checked
+    X = chunk.X if staged else as_inputs(chunk.X, dim, "the stream")
     y = as_labels(learner.model.encode_labels(chunk.y), len(X), "the stream")
     learner.model.check_labels(y)
     return replace(chunk, X=X, y=y)

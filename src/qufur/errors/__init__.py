@@ -22,6 +22,10 @@ def missing_extra(package: str, extra: str, purpose: str) -> ImportError:
     return ImportError(f"{purpose} needs {package}: install it with  {command_for(extra)}")
 
 
+class DeviceWarning(UserWarning):
+    """Blocks cannot be decided on the device that was asked for; the learner goes on with the CPU."""
+
+
 class FailedFitWarning(UserWarning):
     """An estimator could not be fitted; the learner goes on without it for a while."""
 

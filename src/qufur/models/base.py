@@ -19,7 +19,7 @@ from qufur.models.diagnostics.outliers import KnownRange
 if TYPE_CHECKING:
     from qufur.models.diagnostics.standing import Standing
     from qufur.models.experts.fitting import Fitted, Fitting
-    from qufur.models.lookahead import Lookahead
+    from qufur.models.lookahead import Lookahead, Reach
 
 Id = int | str
 
@@ -181,9 +181,12 @@ class State(ABC):
     ----------
     pending
         Inputs whose label was asked for and has not come, by id.
+    device
+        The device of torch on which blocks are decided; None is the host. It is no part of what is saved.
     """
 
     pending: dict[Id, Floats]
+    device: Any = None
 
     @abstractmethod
     def predict(self, X: Floats) -> Floats:
@@ -219,10 +222,16 @@ class State(ABC):
         """Return the range of labels as far as it was learned; None where none is."""
         return None
 
+    def reach(self, at_once: bool) -> Reach:
+        """Return how far it pays to look ahead, where a rule decides blocks at once or in many offers."""
+        from qufur.models.lookahead import Reach
+
+        return Reach()
+
     @property
-    def first_block_size(self) -> int:
-        """Over how many inputs it pays to look ahead at first."""
-        return 32
+    def takes_device(self) -> bool:
+        """Whether blocks can be decided on a device of torch."""
+        return False
 
     @abstractmethod
     def look_ahead(self, X: Floats) -> Lookahead:

@@ -45,6 +45,11 @@ class ForgettingState(LeastSquaresState):
         self.asked: dict[Id, int] = {}
 
     @property
+    def takes_device(self) -> bool:
+        """Fadings are done on the host."""
+        return False
+
+    @property
     def fadings(self) -> int:
         """How many there were."""
         return self.seen // self.step

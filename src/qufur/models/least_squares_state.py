@@ -11,10 +11,10 @@ from qufur.arrays import Floats, check_shapes
 from qufur.errors import invalid
 from qufur.models.base import Id, State
 from qufur.models.diagnostics.fit import Fit, judge
-from qufur.models.engines import engine_for, first_block_size
+from qufur.models.engines import engine_for, reach
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.posterior import Posterior
-from qufur.models.lookahead import Lookahead
+from qufur.models.lookahead import Lookahead, Reach
 
 if TYPE_CHECKING:
     from qufur.models.least_squares import LeastSquares
@@ -56,9 +56,18 @@ class LeastSquaresState(State):
         self._queried = posterior
 
     @property
-    def first_block_size(self) -> int:
-        """Over how many inputs it pays to look ahead at first, as the engine has it."""
-        return first_block_size(self.queried)
+    def takes_device(self) -> bool:
+        """Whether blocks can be decided on a device of torch: M is that of a linear model."""
+        return isinstance(self.labelled, Gram)
+
+    @property
+    def posteriors(self) -> list[Posterior]:
+        """All matrices that there are."""
+        return [self.queried] if self.queried is self.labelled else [self.queried, self.labelled]
+
+    def reach(self, at_once: bool) -> Reach:
+        """Return how far it pays to look ahead, as the engine has it."""
+        return reach(self.queried, at_once, None if self.device is None else self.model.dim)
 
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""

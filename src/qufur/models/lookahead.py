@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -81,6 +81,24 @@ class Effort:
         return Effort(
             self.rows + other.rows, self.candidates + other.candidates, self.queries + other.queries
         )
+
+
+class Reach(NamedTuple):
+    """How far it pays to look ahead.
+
+    Attributes
+    ----------
+    first, smallest, largest
+        Over how many inputs at first, and over how few and how many later.
+    few, many
+        So few candidates are worth a larger block, and more than so many a smaller one.
+    """
+
+    first: int = 32
+    smallest: int = 16
+    largest: int = 1024
+    few: int = 48
+    many: int = 128
 
 
 class Lookahead(ABC):

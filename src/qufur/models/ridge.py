@@ -18,6 +18,7 @@ from qufur.models.gram.gram import Gram
 from qufur.models.least_squares import LeastSquares
 from qufur.models.least_squares_state import LeastSquaresState
 from qufur.models.regression import as_flag
+from qufur.tensors import sums_of_squares, with_constant
 
 
 @dataclass(frozen=True)
@@ -110,14 +111,14 @@ class Ridge(LeastSquares):
 
     def features(self, X: Floats) -> Floats:
         """Return the rows with the constant appended, if there is an intercept."""
-        return np.column_stack([X, np.full(len(X), self.constant)]) if self.intercept else X
+        return with_constant(X, self.constant) if self.intercept else X
 
     def feature_one(self, x: Floats) -> Floats:
         return np.append(x, self.constant) if self.intercept else x
 
     def sizes(self, X: Floats) -> Floats:
         # The intercept counts as 1: by its prior, it would be all that an input has in common with others.
-        return np.asarray(np.einsum("ij,ij->i", X, X) + self.intercept)
+        return np.asarray(sums_of_squares(X) + self.intercept)
 
     def size_one(self, x: Floats, square: float) -> float:
         return square + self.intercept

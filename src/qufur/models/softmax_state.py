@@ -9,7 +9,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, under
 from qufur.models.base import Id, State
-from qufur.models.lookahead import Arrivals, Effort, Lookahead, Terms
+from qufur.models.lookahead import Arrivals, Effort, Lookahead, Reach, Terms
 
 if TYPE_CHECKING:
     from qufur.models.softmax import Softmax
@@ -30,10 +30,9 @@ class SoftmaxState(State):
         self.trainer = model.training.start(model.dim, model.classes)
         self.pending = self.inputs.pending
 
-    @property
-    def first_block_size(self) -> int:
-        """Over how many inputs it pays to look ahead at first, as the linear learner has it."""
-        return self.inputs.first_block_size
+    def reach(self, at_once: bool) -> Reach:
+        """Return how far it pays to look ahead, as the linear learner has it."""
+        return self.inputs.reach(at_once)
 
     def predict(self, X: Floats) -> Floats:
         """Return the most probable class of each row, from the labelled data alone."""

@@ -9,10 +9,11 @@ import numpy as np
 
 from qufur.arrays import Floats, under
 from qufur.models.base import Id, Purchases
-from qufur.models.engines.base import play
+from qufur.models.engines.base import BlockEngine, play
 from qufur.models.gram.posterior import Posterior
 from qufur.models.least_squares_state import LeastSquaresState
-from qufur.models.lookahead import Arrivals, Effort, Lookahead, OneRow, Terms
+from qufur.models.lookahead import Arrivals, Effort, Lookahead, Terms
+from qufur.tensors import on_host
 
 if TYPE_CHECKING:
     from qufur.models.ridge import Ridge
@@ -63,10 +64,15 @@ class WeightedState(LeastSquaresState):
         _, uncertainty = super().predict_next(x, square)
         return self.model.unscaled(self.weighted.score_one(self.model.feature_one(x))), uncertainty
 
+    @property
+    def posteriors(self) -> list[Posterior]:
+        """All matrices that there are."""
+        return [*super().posteriors, self.weighted]
+
     def look_ahead(self, X: Floats) -> Lookahead:
         """Look ahead as without weights, and predict with them."""
         found = super().look_ahead(X)
-        return found if isinstance(found, OneRow) else WeightedLookahead(self, found, X[: len(found)])
+        return WeightedLookahead(self, found) if isinstance(found, BlockEngine) else found
 
     def await_labels(self, ids: Sequence[Id], rows: Floats) -> None:
         """Take ids among the pending ones, with their weights."""
@@ -129,9 +135,8 @@ class WeightedState(LeastSquaresState):
 class WeightedLookahead(Lookahead):
     """A block that is decided without weights, and predicted with them."""
 
-    def __init__(self, state: WeightedState, plain: Lookahead, X: Floats) -> None:
+    def __init__(self, state: WeightedState, plain: BlockEngine) -> None:
         self._state, self._plain = state, plain
-        self._rows = state.model.features(X)
 
     def __len__(self) -> int:
         return len(self._plain)
@@ -144,6 +149,7 @@ class WeightedLookahead(Lookahead):
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
-        scores = self._state.play(self._rows, ids, self._rows[self.queried], arrivals)
+        rows = self._plain.X
+        scores = self._state.play(rows, ids, on_host(rows[self.queried]), arrivals)
         self._plain.finish(ids, arrivals)
         return self._state.model.unscaled(scores)

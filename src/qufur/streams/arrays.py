@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from qufur.arrays import Ints, as_count, as_inputs, as_labels
 from qufur.errors import invalid
 from qufur.streams.base import Chunk, Stream
+from qufur.tensors import is_tensor
 
 
 class Arrays(Stream):
@@ -20,7 +22,8 @@ class Arrays(Stream):
     Parameters
     ----------
     X, y
-        Inputs (T, d) and labels (T,), finite, T at least 1.
+        Inputs (T, d) and labels (T,), finite, T at least 1. Inputs that are elsewhere stay there, and are
+        checked as they are played: a tensor of torch on its device, a `numpy.memmap` in its file.
     truth
         f*(x_t) for each row, where it is known: regret is measured against it.
     domain
@@ -38,7 +41,8 @@ class Arrays(Stream):
     def __init__(
         self, X: ArrayLike, y: ArrayLike, *, truth: ArrayLike | None = None, domain: ArrayLike | None = None
     ) -> None:
-        self.X = as_inputs(X, None, "Arrays")
+        given: Any = X
+        self.X = given if _is_elsewhere(given) else as_inputs(X, None, "Arrays")
         self.horizon, self.dim = self.X.shape
         if 0 in self.X.shape:
             raise invalid("X", "Arrays", "of at least one row and one column", f"shape {self.X.shape}")
@@ -62,6 +66,11 @@ class Arrays(Stream):
             truth = None if self.truth is None else self.truth[rows]
             domain = None if self.domain is None else self.domain[rows]
             yield Chunk(self.X[rows], self.y[rows], truth, domain)
+
+
+def _is_elsewhere(X: Any) -> bool:
+    mapped = isinstance(X, np.memmap) and X.dtype.kind == "f"
+    return (mapped or is_tensor(X)) and X.ndim == 2
 
 
 def _as_domain(values: ArrayLike, count: int) -> Ints:

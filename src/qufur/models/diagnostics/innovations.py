@@ -9,6 +9,7 @@ import numpy as np
 from qufur.arrays import Axes, Floats
 from qufur.models.diagnostics.misfit import MisfitTests
 from qufur.models.gram.update import Absorbed
+from qufur.tensors import beside, concatenated, on_host
 
 
 class Innovations:
@@ -17,7 +18,7 @@ class Innovations:
     If y = ⟨θ, x⟩ + noise with θ ~ N(0, τ²I) and λ = σ²/τ², the errors are independent N(0, σ²). To rounding,
     they depend neither on the blocks in which labels came nor on the form of M. The tests take up to 512
     labels together, so that a label costs two products of length d, a copy of its row, and little else;
-    memory O(d).
+    memory O(d). Rows that come as tensors are kept and multiplied on their device.
 
     Attributes
     ----------
@@ -56,6 +57,8 @@ class Innovations:
     def note(self, labels: Absorbed) -> None:
         """Take note of labels and their errors."""
         X, y, innovation, innovation_scale = labels
+        self._rows, self._pull = beside(self._rows, X), beside(self._pull, X)
+        X = beside(X, self._rows)
         self.count += len(y)
         self.squares += float(y @ y)
         start = 0
@@ -69,7 +72,7 @@ class Innovations:
         self.count += 1.0
         self.squares += y * y
         self._labels[:3, self._filled] = innovation, innovation_scale, y
-        self._rows[self._filled % self.rows_at_once] = x
+        self._rows[self._filled % self.rows_at_once] = beside(x, self._rows)
         self._fill(1, self._rows)
 
     def fade(self, factor: float) -> None:
@@ -94,8 +97,8 @@ class Innovations:
         tests, early = np.split(self.tests.array(), [20])
         return {
             "innovations.labels": self._labels,
-            "innovations.rows": self._rows,
-            "innovations.pull": self._pull,
+            "innovations.rows": on_host(self._rows),
+            "innovations.pull": on_host(self._pull),
             "innovations.tests": tests,
             "innovations.early": early,
             "innovations.counters": np.array([self.count, self.squares, self._filled]),
@@ -147,12 +150,12 @@ class Innovations:
         A row's drift depends on earlier stretches alone, so rows that are yet to come do no harm.
         """
         X = _bounded(rows).reshape(-1, MisfitTests.stretch, len(self._pull))
-        pulls = _bounded(labels[0]).reshape(len(X), 1, -1) @ X
-        before = np.concatenate([self._pull[None], pulls[:-1, 0]])
+        pulls = beside(_bounded(labels[0]).reshape(len(X), 1, -1), X) @ X
+        before = concatenated([self._pull[None], pulls[:-1, 0]])
         if self._constant > 1:  # it counts as 1, or errors would hang together through it alone
             before[:, -1] /= self._constant**2
-        labels[3] = (X @ before[:, :, None]).ravel()
-        return np.asarray(pulls[-1, 0])
+        labels[3] = on_host((X @ before[:, :, None]).ravel())
+        return pulls[-1, 0]  # type: ignore[no-any-return]
 
 
 def _test(tests: MisfitTests, labels: Floats) -> None:
@@ -160,6 +163,6 @@ def _test(tests: MisfitTests, labels: Floats) -> None:
     tests.update(_bounded(innovation), innovation_scale, _bounded(y - innovation_scale * innovation), drift)
 
 
-def _bounded(values: Floats) -> Floats:
+def _bounded(values: Any) -> Any:
     """Return values whose powers in the tests, up to the sixth, are finite."""
-    return np.asarray(np.clip(values, -1e40, 1e40))
+    return values.clip(-1e40, 1e40)

@@ -14,6 +14,7 @@ from qufur.models.gram.gram import pieces
 from qufur.models.gram.posterior import Posterior
 from qufur.models.gram.update import Update, forward
 from qufur.models.lookahead import Arrivals, Lookahead
+from qufur.tensors import on_host
 
 if TYPE_CHECKING:
     from qufur.models.least_squares_state import LeastSquaresState
@@ -63,7 +64,7 @@ class BlockEngine(Lookahead):
         else:
             queries = self.update()
             state.split()
-            state.await_labels(ids, queries.X)
+            state.await_labels(ids, on_host(queries.X))
             rows, y = state.rows_and_labels(arrivals.ids, arrivals.labels)
             scores = play(state.labelled, self.X, rows, y, arrivals.before)
             state.queried.absorb(queries)

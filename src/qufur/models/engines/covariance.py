@@ -150,7 +150,7 @@ class SequentialCholesky:
     def factor(self) -> tuple[Ints, Floats]:
         """Return the rows queried, and L; only its lower triangle means anything."""
         chosen = np.array(self.chosen, dtype=np.int64)
-        columns = np.array(self._columns).reshape(len(chosen), -1)[:, chosen]
+        columns = np.array(self._columns).reshape(len(chosen), len(self._G))[:, chosen]
         spread = np.sqrt(1.0 + np.maximum(columns.diagonal(), 0.0))
         columns /= spread[:, None]
         columns.flat[:: len(chosen) + 1] = spread

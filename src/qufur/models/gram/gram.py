@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Union, cast
 
 import numpy as np
 
@@ -17,15 +17,21 @@ from qufur.models.gram.inverse import InverseGram, squares_of
 from qufur.models.gram.low_rank import LowRankGram
 from qufur.models.gram.posterior import View
 from qufur.models.gram.update import Absorbed, Update, cholesky_of_sum
+from qufur.tensors import beside, on_host
 
-Form = LowRankGram | InverseGram | FactorGram
+if TYPE_CHECKING:
+    from qufur.models.gram.card import CardGram
+
+HostForm = LowRankGram | InverseGram | FactorGram
+Form = Union[HostForm, "CardGram"]
 
 
 class Gram:
     """M = λI + Σ x xᵀ of the rows absorbed, and θ̂ = M⁻¹ Σ x y.
 
     It is young while it has fewer than d/2 rows (`LowRankGram`), then kept through its inverse
-    (`InverseGram`), and from the moment that costs too many digits through a factor (`FactorGram`).
+    (`InverseGram`), and from the moment that costs too many digits through a factor (`FactorGram`). Where
+    blocks are decided on a GPU, the inverse is kept there (`CardGram`).
     Cost per step O(d²), or O(kd) with k < d/2 rows; memory O(d²).
 
     Rows that end in a large constant, for an intercept with a weak penalty, start through a factor if that
@@ -66,7 +72,7 @@ class Gram:
 
     def scores(self, X: Floats) -> Floats:
         """Return ⟨θ̂, x⟩ of each row."""
-        return np.asarray(X @ self.form.coef)
+        return np.asarray(on_host(X @ beside(self.form.coef, X)))
 
     def score_one(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩ of one row."""
@@ -83,11 +89,23 @@ class Gram:
 
     def covariance(self, rows: Update, X: Floats) -> Floats:
         """Return a M⁻¹ xᵀ of rows about to be absorbed with those of X."""
-        return np.asarray(rows.W @ X.T)
+        return np.asarray(on_host(beside(rows.W, X) @ X.T))
 
-    def view(self, X: Floats) -> LinearView:
+    def view(self, X: Floats) -> View:
         """Return a block of rows as M sees them now."""
-        return LinearView(self, X)
+        return LinearView(self, X) if isinstance(self.form, HostForm) else self.form.view(X)
+
+    def move_to(self, device: Any) -> None:
+        """Keep M on a device of torch from now on, or, if that is None, on the host.
+
+        A factor stays where it is: its rows enter one by one.
+        """
+        if device is None and not isinstance(self.form, HostForm):
+            self.form, self.innovations = self.form.on_host(), self.innovations.copy()
+        elif device is not None and isinstance(self.form, LowRankGram | InverseGram):
+            from qufur.models.gram.card import CardGram
+
+            self.form = CardGram.of(self.form, device)
 
     def prepare(self, X: Floats) -> None:
         """Change to the safe form if absorbing X would make the present one inaccurate."""
@@ -102,7 +120,7 @@ class Gram:
             else:
                 self.form = self.form.factored()
 
-    def _is_risky(self, form: LowRankGram | InverseGram, squares: float) -> bool:
+    def _is_risky(self, form: LowRankGram | InverseGram | CardGram, squares: float) -> bool:
         return form.risk(squares) > form.worst_condition
 
     def squares(self, X: Floats) -> float:
@@ -233,7 +251,7 @@ class Gram:
         # Files of older versions do without these.
         early = usual_errors(*arrays["innovations.tests"][:2])
         arrays = {"late": np.empty((0, dim)), "innovations.early": early} | arrays
-        marks: dict[str, type[Form]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
+        marks: dict[str, type[HostForm]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
         check_shapes(arrays, kind.axes | Innovations.axes, d=dim)
         return cls._with(kind.restored(arrays, constant), Innovations.restored(arrays, constant))
@@ -251,7 +269,7 @@ class LinearView(View):
     def __init__(self, gram: Gram, X: Floats) -> None:
         self._gram = gram
         self.X = X
-        self._covariances = gram.form.covariances(X)
+        self._covariances = cast(HostForm, gram.form).covariances(X)
         self.variance = self._covariances.variance
 
     def scores(self) -> Floats:

@@ -1,0 +1,250 @@
+"""Blocks decided on a GPU: seconds, share of the speed of GEMM, and times as fast as two cores.
+
+`python -m benchmarks.gpu_alone` measures some of the cells, and needs little besides torch.
+"""
+
+from __future__ import annotations
+
+import copy
+import cProfile
+import itertools
+import math
+import pstats
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from benchmarks.gpu_data import Data
+from benchmarks.installed import importable
+from benchmarks.text import Progress, Table
+from qufur import Learner, QuFUR, Ridge, Trace, run, threads
+from qufur.streams import Arrays, Stream
+
+CORES = 2
+ROWS, DIMS, SHARES, SOURCES = (
+    (10**5, 10**6),
+    (768, 4096),
+    (0.01, 0.05, 0.1),
+    ("card", "host", "npy", "parquet"),
+)
+TRIES = 5
+"""Runs to find the α of a share of labels."""
+
+
+def measure(
+    quick: bool,
+    progress: Progress,
+    rows: Sequence[int] = ROWS,
+    dims: Sequence[int] = DIMS,
+    shares: Sequence[float] = SHARES,
+    sources: Sequence[str] = SOURCES,
+    device: str | None = None,
+    profile: bool = False,
+    folder: Path | None = None,
+) -> dict[str, Any]:
+    """Measure the cells; one that fails says so, and does not end the others."""
+    if not importable("torch"):
+        return {"skipped": "torch is not installed"}
+    import torch
+
+    if quick:
+        rows, dims, shares = (3000,), (40,), (0.05,)
+    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if where.type == "cpu" and not quick:
+        return {"skipped": "there is no GPU"}
+    found: dict[str, Any] = {
+        "device": _name(where),
+        "gemm": _gemm(where, 256 if quick else 8192),
+        "cells": [],
+    }
+    _say(f"{found['device']}: {found['gemm'] / 1e12:.1f} TFLOP/s in matrix products of float64")
+    with TemporaryDirectory(dir=folder) as name:
+        for count, dim in itertools.product(rows, dims):
+            try:
+                data = Data(count, dim, where)
+                for share in shares:
+                    found["cells"] += _cells(data, share, sources, where, found["gemm"], Path(name), profile)
+            except Exception:
+                _say(f"{count:,} × {dim} failed:\n{traceback.format_exc()}")
+            data = None  # type: ignore[assignment]  # its memory is needed
+            if where.type == "cuda":
+                torch.cuda.empty_cache()
+    return found
+
+
+def _cells(
+    data: Data, share: float, sources: Sequence[str], device: Any, gemm: float, folder: Path, profile: bool
+) -> Iterator[dict[str, Any]]:
+    """Measure a size and a share of labels, from all sources."""
+    alpha = _alpha(data, share, device)
+    cpu = _cpu(data, alpha, device)
+    for source in sources:
+        cell: dict[str, Any] = {"rows": data.rows, "dim": data.dim, "wanted": share, "source": source}
+        try:
+            start = time.perf_counter()
+            make = getattr(data, source)
+            stream = make() if source in ("card", "host") else make(folder)
+            opened = time.perf_counter() - start
+            learner = _learner(data.dim, alpha, device)
+            seconds, trace = _timed(lambda learner=learner, stream=stream: run(learner, stream))
+            flops = 2.0 * data.rows * data.dim**2
+            cell |= {"seconds": seconds, "opened": opened, "queries": trace.queries}
+            cell |= {"share_of_gemm": flops / seconds / gemm, "cpu": cpu}
+            cell["faster"] = data.rows / seconds / cpu["rows_per_second"]
+            if profile:
+                _profile(data, alpha, device, stream)
+        except Exception as error:
+            cell["failed"] = f"{type(error).__name__}: {error}"[:300]
+        _say(_line(cell))
+        yield cell
+
+
+def _alpha(data: Data, share: float, device: Any) -> float:
+    """Return the α at which about this share of the labels is bought, by trial; the trials warm it up."""
+    labels = share * data.rows
+    # After Q labels Δ is about d/(d + Q), and α Δ of the examples are bought.
+    low, high, alpha = 0.0, math.inf, share * (1 + labels / (2 * data.dim))
+    for _ in range(TRIES):
+        seconds, trace = _timed(lambda alpha=alpha: run(_learner(data.dim, alpha, device), data.card()))
+        bought = trace.queries / data.rows
+        _say(f"  α = {alpha:.4g} buys {bought:.2%} in {seconds:.2f} s")
+        if abs(bought / share - 1) < 0.1:
+            break
+        low, high = (alpha, high) if bought < share else (low, alpha)
+        guess = alpha * (share / max(bought, share / 50)) ** 1.3
+        alpha = guess if low < guess < high else (low + min(high, 2 * guess)) / 2
+    return alpha
+
+
+def _cpu(data: Data, alpha: float, device: Any) -> dict[str, Any]:
+    """Measure the CPU's engine on the first rows, and on the last from the state that the GPU is in by then.
+
+    Both decide them too, and agree or not.
+    """
+    first = min(data.rows // 2, max(256, 2**24 // data.dim))
+    last = min(data.rows // 2, max(256, 2**24 // data.dim))
+    ahead = data.rows - last
+    X, y = data.X[:first].cpu().numpy(), data.y[:first]
+    with _two_threads():
+        early, cpu = _timed(lambda: run(_learner(data.dim, alpha, "cpu"), Arrays(X, y)))
+    equal = _equal(cpu, run(_learner(data.dim, alpha, device), Arrays(X, y)))
+    learner = _learner(data.dim, alpha, device)
+    run(learner, Arrays(data.X[:ahead], data.y[:ahead]))
+    twin = _twin(learner, alpha)
+    X, y = data.X[ahead:].cpu().numpy(), data.y[ahead:]
+    with _two_threads():
+        late, cpu = _timed(lambda: run(twin, Arrays(X, y)))
+    equal_late = _equal(cpu, run(learner, Arrays(X, y)))
+    found = {"rows_per_second": last / late, "rows": last, "rows_per_second_at_first": first / early}
+    found |= {"equal": equal, "equal_late": equal_late}
+    _say(f"  the CPU, {CORES} threads, {last} rows: {last / late:.0f} rows/s, {first / early:.0f} at first")
+    _say(f"  decisions as the CPU's: {equal} of the first {first}, {equal_late} of the last {last}")
+    return found
+
+
+def _twin(learner: Learner, alpha: float) -> Learner:
+    """Return a learner on the CPU in the state of another."""
+    twin = _learner(learner.model.dim or 0, alpha, "cpu")
+    gram = learner.state.labelled.copy()  # type: ignore[attr-defined]
+    gram.move_to(None)
+    twin.state.labelled = twin.state.queried = gram  # type: ignore[attr-defined]
+    twin.rng, twin.spending = copy.deepcopy(learner.rng), copy.deepcopy(learner.spending)
+    twin.next_id = learner.next_id
+    return twin
+
+
+def _equal(one: Trace, other: Trace) -> bool:
+    same = np.array_equal(one.query, other.query)
+    near = all(
+        np.abs(getattr(one, name) - getattr(other, name)).max() < 1e-9
+        for name in ("prediction", "uncertainty")
+    )
+    return bool(same and near)
+
+
+def _learner(dim: int, alpha: float, device: Any) -> Learner:
+    return Learner(Ridge(dim, label_range=(-2, 2)), QuFUR(alpha), seed=1, device=device)
+
+
+@contextmanager
+def _two_threads() -> Iterator[None]:
+    """Let BLAS have as many threads as there are cores to compare with; `run` would hold it to one."""
+    threads._held.already = True
+    try:
+        yield
+    finally:
+        threads._held.already = False
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    done = work()
+    return time.perf_counter() - start, done
+
+
+def _gemm(device: Any, size: int) -> float:
+    """Return flops per second of a large product, the best of several."""
+    import torch
+
+    A = torch.randn((size, size), dtype=torch.float64, device=device)
+    best = math.inf
+    for _ in range(4):
+        seconds, _ = _timed(lambda: float((A @ A)[0, 0]))
+        best = min(best, seconds)
+    return 2.0 * size**3 / best
+
+
+def _profile(data: Data, alpha: float, device: Any, stream: Stream) -> None:
+    profiler = cProfile.Profile()
+    learner = _learner(data.dim, alpha, device)
+    profiler.runcall(run, learner, stream)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+
+
+def _name(device: Any) -> str:
+    import torch
+
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"torch's {device}"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+HEADER = ("rows × columns", "labels", "from", "seconds", "of GEMM", f"times {CORES} cores", "decisions")
+
+
+def _row(cell: dict[str, Any]) -> tuple[str, ...]:
+    what = f"{cell['rows']:,} × {cell['dim']}"
+    if "failed" in cell:
+        return what, f"{cell['wanted']:.0%}", cell["source"], cell["failed"], "", "", ""
+    equal = "as the CPU's" if cell["cpu"]["equal"] and cell["cpu"]["equal_late"] else "OTHERS"
+    share, faster = f"{cell['share_of_gemm']:.0%}", f"{cell['faster']:.0f}"
+    return (
+        what,
+        f"{cell['queries'] / cell['rows']:.1%}",
+        cell["source"],
+        f"{cell['seconds']:.2f}",
+        share,
+        faster,
+        equal,
+    )
+
+
+def _line(cell: dict[str, Any]) -> str:
+    return "  ".join(_row(cell)) + (f"  (opened in {cell['opened']:.1f} s)" if "opened" in cell else "")
+
+
+def render(found: dict[str, Any]) -> str:
+    """Return the table."""
+    if "skipped" in found:
+        return f"GPU: skipped, {found['skipped']}\n"
+    title = f"{found['device']}, {found['gemm'] / 1e12:.1f} TFLOP/s in matrix products of float64"
+    note = f"The CPU is measured on fewer rows, in rows per second with {CORES} threads, on the same machine."
+    return str(Table(title, HEADER, [_row(cell) for cell in found["cells"]], note))

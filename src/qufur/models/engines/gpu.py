@@ -1,0 +1,168 @@
+"""The exact block look-ahead on a GPU: the large products there, the candidates of a block on the host."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints
+from qufur.errors import DeviceWarning
+from qufur.models.engines.covariance import CovarianceEngine
+from qufur.models.gram.card import CardGram, CardView, on_device
+from qufur.models.gram.gram import Gram, pieces
+from qufur.models.gram.posterior import Posterior
+from qufur.models.gram.update import Update, cholesky_of_sum, forward
+from qufur.models.lookahead import Effort, Reach, Terms
+from qufur.tensors import beside, on_host
+
+if TYPE_CHECKING:
+    from qufur.models.least_squares_state import LeastSquaresState
+
+
+class GpuEngine(CovarianceEngine):
+    """As `CovarianceEngine`, where X and M⁻¹ are on a device of torch.
+
+    A rule that takes a block at once has its candidates settled by their own covariances, and V stays on the
+    device. One that changes within the block decides some rows at a time: then the covariances of all rows
+    come to the host, which waits for the device no more.
+    """
+
+    first_block_size: ClassVar[int] = 512
+    panel: ClassVar[int] = 64
+    tries: ClassVar[int] = 6
+    """So often a panel is settled as a whole before its rows have their turns, which takes longer."""
+
+    _view: CardView
+
+    def __init__(self, state: LeastSquaresState, X: Any) -> None:
+        super().__init__(state, X)
+        self._at_once = False
+        self._update: Update | None = None
+
+    @classmethod
+    def reach(cls, dim: int, at_once: bool) -> Reach:
+        """Return how far to look ahead: 128 MB of rows are enough to keep a large GPU busy.
+
+        The host takes a millisecond or two over 400 candidates, and eight times as long over twice as many.
+        """
+        largest = max(1024, min(8192, 2**24 // dim)) if at_once else 1024
+        return Reach(cls.first_block_size, 128, largest, 256, 768)
+
+    @classmethod
+    def fits(cls, posterior: Posterior) -> bool:
+        """Return whether M is on a device."""
+        return isinstance(posterior, Gram) and isinstance(posterior.form, CardGram)
+
+    @classmethod
+    def on_device(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
+        """Look ahead on the state's device; None where that costs digits, or there is no room.
+
+        Without room the learner stays on the host from then on.
+        """
+        import torch
+
+        try:
+            return cls._moved(state, X)
+        except torch.cuda.OutOfMemoryError:
+            state.device = None
+            for posterior in state.posteriors:
+                cast(Gram, posterior).move_to(None)
+            reason = "The GPU has no memory left: the learner goes on with the CPU."
+            warnings.warn(reason, DeviceWarning, stacklevel=2)
+            return None
+
+    @classmethod
+    def _moved(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
+        """Move M and the inputs to the device, and look ahead."""
+        rows, queried = state.model.features(on_device(X, state.device)), state.queried
+        if not cls.fits(queried):
+            queried.prepare_for(queried.squares(on_host(rows)))
+        for posterior in state.posteriors:
+            cast(Gram, posterior).move_to(state.device)
+        if not cls.fits(queried):
+            return None
+        engine = cls(state, rows)
+        queried.prepare_for(engine._view.squares)
+        return engine if cls.fits(queried) else None
+
+    def decide(self, terms: Terms) -> Effort:
+        """Decide the next rows; unless these are all, the host has to know the covariances of all."""
+        self._at_once = len(terms.lowest_threshold) == len(self)
+        if not self._at_once and not self._decided:
+            self._view.fetch_all()
+        return super().decide(terms)
+
+    def learn(self, y: Floats) -> Floats:
+        """Predict by M at the block's start, and add what each label changes for the rows after it."""
+        scores = self._view.scores()
+        if len(y):
+            innovation = self._state.labelled.absorb(self.update(), y)
+            scores += on_host(beside(innovation, self._V) @ self._V)
+        return scores
+
+    def update(self) -> Update:
+        """Return the queries, to be absorbed without labels, as tensors."""
+        if self._update is None and len(self.queried):
+            self._update = self._view.with_rows(self.queried, super().update().L)
+        return self._update or Update.bare(self.X[:0])
+
+    def _choose(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
+        """Go through the candidates panel by panel, so that no row of Python is run for most of them.
+
+        In L there is a column for each row that was queried, and of its lower part that of all candidates.
+        """
+        chosen, L = np.empty(0, dtype=np.int64), np.empty((len(places), len(places)))
+        for part in pieces(len(places), size=self.panel):
+            before, rest = L[:, : len(chosen)], slice(part.start, None)
+            left = G[rest, part] - before[rest] @ before[part].T
+            own, factor = self._choose_panel(left[: part.stop - part.start], places[part], terms)
+            here = slice(len(chosen), len(chosen) + len(own))
+            if len(own):
+                L[rest, here] = forward(factor, left[:, own].T).T
+                L[part.start + own, here] = factor
+            chosen = np.concatenate([chosen, part.start + own])
+        return chosen, L[chosen, : len(chosen)]
+
+    def _choose_panel(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
+        """Assume that all are queried: the first that is not, if so, is not; without it, assume it again."""
+        lowest, left = terms.lowest_threshold[places], terms.labels_left
+        enough = left.min(where=left > 0, initial=np.inf) >= len(places)
+        own = np.arange(len(places))
+        for _ in range(self.tries if enough else 0):
+            L, uncertainty = self._as_if_queried(G[np.ix_(own, own)])
+            failed = (uncertainty <= lowest[own]).nonzero()[0]
+            if not len(failed):
+                terms.record_purchases(places[own], terms.thresholds[:, places[own]] < uncertainty)
+                return own, L
+            own = np.delete(own, failed[0])
+            if not len(own):
+                return own, np.empty((0, 0))
+        return self._choose_in_turn(G, places, terms)
+
+    def _as_if_queried(self, G: Floats) -> tuple[Floats, Floats]:
+        """Return L, and Δ of each row after all of those before it."""
+        variance = G.diagonal().copy()
+        L = np.tril(cholesky_of_sum(G))
+        below = np.tril(L, -1)
+        variance -= np.einsum("ij,ij->i", below, below)
+        return L, self._state.model.uncertainty_of(np.maximum(variance, 0.0))
+
+    def _choose_in_turn(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
+        own, L = super()._choose(np.array(G), places, terms)
+        return own, np.tril(L)
+
+    def _settle(self, queried: Ints, L: Floats) -> None:
+        if not self._at_once:
+            super()._settle(queried, L)
+            return
+        import torch
+
+        self._update = update = self._view.with_rows(queried, L)
+        V = torch.linalg.solve_triangular(beside(L, self.X), update.W @ self.X.T, upper=False)
+        rows = torch.arange(len(self.X), device=V.device)
+        V *= beside(queried, self.X)[:, None] < rows  # the others come before a query
+        self._V, self.queried = V, queried
+        self._variance = np.maximum(self._variance - on_host((V * V).sum(0)), 0.0)
+        self.uncertainty = self._state.model.uncertainty_of(self._variance)

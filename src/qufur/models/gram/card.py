@@ -1,0 +1,315 @@
+"""The inverse of a regularised Gram matrix on a GPU, or any device of torch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints
+from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.low_rank import LowRankGram
+from qufur.models.gram.posterior import View
+from qufur.models.gram.update import Update
+from qufur.tensors import on_host
+
+Tensor = Any
+"""A tensor of torch, float64, on the device; torch is imported where one is there alone."""
+
+
+class CardGram:
+    """M = λI + Σ x xᵀ through M⁻¹, with the least-squares solution θ̂ = M⁻¹ Σ x y, all of it on a device.
+
+    As in `InverseGram`, M is kept beside its inverse, and every 16 d rows that is computed anew from it. Of
+    both, the upper triangles alone mean anything: so files are the same on every device, to the last bit.
+    With T the upper triangle of M⁻¹ and half its diagonal, M⁻¹ = T + Tᵀ, and variances are 2 xᵀTx: a product
+    of d²(1 + 1/panels) flops for each row in place of 2d².
+
+    Parameters
+    ----------
+    gram, inverse, moment, coef
+        M, M⁻¹, Σ x y and θ̂ as tensors, taken over.
+    constant
+        The last number of every row, or 1.
+    """
+
+    worst_condition = InverseGram.worst_condition
+    panels = 4
+    largest_scale = 30.0  # beyond it, a row leaves a difference of large numbers
+
+    def __init__(
+        self, gram: Tensor, inverse: Tensor, moment: Tensor, coef: Tensor, constant: float = 1.0
+    ) -> None:
+        self.gram, self.inverse, self._moment, self._coef = gram, inverse, moment, coef
+        self.constant = constant
+        self.since_refresh = 0
+        self._squares = self._trace(gram, 1 / constant)
+        self._spread = math.inf
+        self._half: Tensor | None = None
+
+    @classmethod
+    def of(cls, form: LowRankGram | InverseGram, device: Any) -> CardGram:
+        """Return the same matrix on a device."""
+        return cls._young(form, device) if isinstance(form, LowRankGram) else cls._inverted(form, device)
+
+    @classmethod
+    def _young(cls, form: LowRankGram, device: Any) -> CardGram:
+        import torch
+
+        rows, basis, moment, coef = (
+            on_device(a, device) for a in (form.rows, form.basis, form.moment, form.coef)
+        )
+        unit = torch.eye(len(coef), dtype=torch.float64, device=device)
+        penalty = form.regularization
+        gram, inverse = penalty * unit + rows.T @ rows, (unit - basis.T @ basis) / penalty
+        card = cls(gram, inverse, moment, coef, form.constant)
+        if form.constant > 1:  # where M⁻¹ was that large, what is left of it is a difference
+            card.refresh()
+        return card
+
+    @classmethod
+    def _inverted(cls, form: InverseGram, device: Any) -> CardGram:
+        arrays = form.arrays()
+        tensors = {name: on_device(array, device) for name, array in arrays.items()}
+        gram, inverse, recent, late = (tensors[name] for name in ("gram", "inverse", "recent", "late"))
+        gram += recent.T @ recent
+        inverse -= late.T @ late
+        card = cls(gram, inverse, tensors["moment"], tensors["coef"], form.constant)
+        since_refresh, card._squares = arrays["counters"].tolist()
+        card.since_refresh = int(since_refresh)
+        return card
+
+    @property
+    def coef(self) -> Floats:
+        """θ̂."""
+        return on_host(self._coef)  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> Any:
+        """Where it is."""
+        return self._coef.device
+
+    def risk(self, squares: float) -> float:
+        """Return a bound, up to a factor d, on the condition number of M with rows of such a Σ‖x‖² in it."""
+        # As in `InverseGram`: an old trace of M⁻¹ bounds it; a new one is taken where that does not do.
+        squares += self._squares
+        if squares * self._spread > self.worst_condition:
+            last = self.constant**2 * float(self.inverse[-1, -1])
+            self._spread = max(
+                self._trace(self.inverse, self.constant) / len(self._coef), last if self.constant > 1 else 0.0
+            )
+        if squares * self._spread > self.worst_condition:
+            import torch
+
+            units = torch.ones_like(self._coef)
+            units[-1] /= self.constant
+            upper = (torch.triu(self.gram) * units).abs() * units[:, None]
+            sums = float(upper.sum(0).max() + upper.sum(1).max())
+            return min(squares, sums + squares - self._squares) * self._spread
+        return squares * self._spread
+
+    def half(self) -> Tensor:
+        """Return T."""
+        import torch
+
+        if self._half is None:
+            self._half = torch.triu(self.inverse)
+            self._half.diagonal().mul_(0.5)
+        return self._half
+
+    def halved(self, X: Tensor) -> Tensor:
+        """Return XT, by panels of columns, each of which needs the columns of X up to its end alone."""
+        import torch
+
+        T, dim = self.half(), len(self._coef)
+        Y, width = X.new_empty(X.shape), max(256, -(-dim // self.panels))
+        for start in range(0, dim, width):
+            stop = min(start + width, dim)
+            torch.mm(X[:, :stop], T[:stop, start:stop], out=Y[:, start:stop])
+        return Y
+
+    def solved(self, X: Tensor) -> Tensor:
+        """Return X M⁻¹."""
+        T = self.half()
+        return X @ T + X @ T.T
+
+    def scored(self, X: Tensor) -> Tensor:
+        """Return ⟨θ̂, x⟩ of each row."""
+        return X @ self._coef
+
+    def view(self, X: Tensor) -> CardView:
+        """Return a block of rows as M sees them now."""
+        return CardView(self, X)
+
+    def variance(self, X: Floats) -> Floats:
+        """Return xᵀ M⁻¹ x of each row."""
+        return self.view(on_device(X, self.device)).variance
+
+    def solve(self, X: Floats) -> Floats:
+        """Return X M⁻¹."""
+        return on_host(self.solved(on_device(X, self.device)))  # type: ignore[no-any-return]
+
+    def score_one(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩."""
+        return float(self.coef.dot(x))
+
+    def posterior_one(self, x: Floats) -> tuple[float, Floats]:
+        """Return xᵀ M⁻¹ x, and M⁻¹x."""
+        solved = self.solve(x[None])[0]
+        return max(0.0, float(solved.dot(x))), solved
+
+    def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
+        """Add rows with labels y; return how far each was off, in its own scale, and that."""
+        import torch
+
+        X, W, L, labels = (on_device(part, self.device) for part in (rows.X, rows.W, rows.L, y))
+        residual = labels - X @ self._coef
+        Z = torch.linalg.solve_triangular(L, torch.cat([W, residual[:, None]], 1), upper=False)
+        innovation, Z = Z[:, -1], Z[:, :-1].contiguous()
+        found = on_host(torch.cat([innovation, squares(X, self.constant)[None]]))
+        # From here on the host does not wait for the device.
+        self._coef = self._coef + innovation @ Z
+        self._moment = self._moment + labels @ X
+        self.inverse.addmm_(Z.T, Z, alpha=-1.0)
+        self.gram.addmm_(X.T, X)
+        self._half = None
+        innovation_scale = on_host(rows.L).diagonal()
+        self._count(len(X), float(found[-1]))
+        if innovation_scale.max() > self.largest_scale:
+            self.refresh()
+        return found[:-1], innovation_scale
+
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
+        return self.on_host().spectrum()
+
+    def fade(self, factor: float, regularization: float) -> None:
+        """Refuse: what forgets is on the host."""
+        raise NotImplementedError
+
+    def factored(self) -> FactorGram:
+        """Return the same matrix as a factor on the host, safe where the inverse is not."""
+        return self.on_host().factored()
+
+    def on_host(self) -> InverseGram:
+        """Return the same matrix on the host."""
+        arrays = self.arrays()
+        return InverseGram.restored(
+            {name: np.array(a, order="K") for name, a in arrays.items()}, self.constant
+        )
+
+    def copy(self) -> CardGram:
+        """Return an independent copy."""
+        gram, inverse = self.gram.clone(), self.inverse.clone()
+        card = CardGram(gram, inverse, self._moment.clone(), self._coef.clone(), self.constant)
+        card.since_refresh, card._squares = self.since_refresh, self._squares
+        return card
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return everything the state consists of, as `InverseGram` does."""
+        none = np.empty((0, len(self._coef)))
+        return {
+            "gram": on_host(self.gram),
+            "inverse": on_host(self.inverse),
+            "moment": on_host(self._moment),
+            "coef": self.coef,
+            "recent": none,
+            "late": none,
+            "counters": np.array([self.since_refresh, self._squares]),
+        }
+
+    def refresh(self) -> None:
+        """Compute M⁻¹ and θ̂ anew from M."""
+        import torch
+
+        R, _ = torch.linalg.cholesky_ex(self.gram, upper=True)
+        self.inverse = torch.cholesky_inverse(R, upper=True)
+        self._half = None
+        T = self.half()
+        self._coef = T @ self._moment + T.T @ self._moment
+        self.since_refresh = 0
+
+    def _count(self, rows: int, squares: float) -> None:
+        self._squares += squares
+        self.since_refresh += rows
+        if self.since_refresh >= max(256, 16 * len(self._coef)):
+            self.refresh()
+
+    def _trace(self, matrix: Tensor, unit: float) -> float:
+        """Return a trace, where the last row and column are in such a unit."""
+        diagonal = on_host(matrix.diagonal())
+        return float(diagonal[:-1].sum() + unit**2 * diagonal[-1])
+
+
+class CardView(View):
+    """A block of rows, a tensor, as a Gram matrix on its device sees them.
+
+    Attributes
+    ----------
+    squares
+        Σ‖x‖², the constant counting as 1.
+    """
+
+    X: Any
+
+    def __init__(self, form: CardGram, X: Tensor) -> None:
+        import torch
+
+        self._form, self.X = form, X
+        self._Y = form.halved(X)
+        found = (2.0 * (self._Y * X).sum(1)).clamp_(min=0.0), form.scored(X), squares(X, form.constant)[None]
+        # One copy: each of them would wait for the device.
+        packed = on_host(torch.cat(found))
+        self.variance, self._scores, self.squares = packed[: len(X)], packed[len(X) : -1], float(packed[-1])
+        self._whole: Floats | None = None
+
+    def scores(self) -> Floats:
+        return np.array(self._scores)
+
+    def among(self, rows: Ints) -> Floats:
+        """Return the covariances of some rows; those of the first that are asked for, or all from then on."""
+        if self._whole is not None:
+            return np.ascontiguousarray(self._whole[np.ix_(rows, rows)])
+        places = on_device(rows, self.X.device)
+        half = self._Y[places] @ self.X[places].T
+        return on_host(half + half.T)  # type: ignore[no-any-return]
+
+    def fetch_all(self) -> None:
+        """Bring the covariances of all rows to the host, where many will be asked for a few at a time."""
+        half = self._Y @ self.X.T
+        self._whole = on_host(half + half.T)
+
+    def update(self, rows: Ints, L: Floats) -> Update:
+        """Return L alone; `with_rows` does the rest, once for all of a block's queries."""
+        nothing = np.empty((len(rows), 0))
+        return Update(nothing, nothing, L)
+
+    def with_rows(self, rows: Ints, L: Floats) -> Update:
+        """Return some rows, ready to be absorbed, as tensors."""
+        X = self.X[on_device(rows, self.X.device)]
+        return Update(X, self._form.solved(X), L)
+
+    def toward_later(self, queries: Update, rows: Ints) -> Floats:
+        """Return the covariances of rows with all others; `fetch_all` must have brought them."""
+        return cast(Floats, self._whole)[rows]
+
+
+def squares(X: Tensor, constant: float) -> Tensor:
+    """Return Σ‖x‖² of rows that end in a constant, which counts as 1."""
+    total = X.flatten() @ X.flatten()
+    if constant == 1:
+        return total
+    last = X[:, -1]
+    return total - (1 - constant**-2) * (last @ last)
+
+
+def on_device(values: Any, device: Any) -> Tensor:
+    """Return an array as a tensor on a device, a copy; a tensor is a copy only where it is elsewhere."""
+    import torch
+
+    if isinstance(values, torch.Tensor):
+        return values.to(device, torch.float64)
+    kind = torch.int64 if values.dtype.kind == "i" else torch.float64
+    return torch.tensor(values, dtype=kind, device=device)

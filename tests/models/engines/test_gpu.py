@@ -1,0 +1,295 @@
+"""Blocks on a device of torch are decided as on the CPU; torch's own CPU stands in for a GPU."""
+
+import sys
+
+import numpy as np
+import pytest
+from tests.same import same
+
+from qufur import (
+    FixedBudget,
+    Greedy,
+    KernelRidge,
+    Learner,
+    Paced,
+    QuFUR,
+    Ridge,
+    Softmax,
+    Steady,
+    Threshold,
+    Uniform,
+    run,
+)
+from qufur.errors import DeviceWarning
+from qufur.models import device as devices
+from qufur.models.engines.gpu import GpuEngine
+from qufur.models.gram.card import CardGram, CardView
+from qufur.models.gram.factor import FactorGram
+from qufur.streams import Arrays, HiddenDomains
+
+torch = pytest.importorskip("torch", reason="torch is not installed: qufur[gpu]")
+
+DIM, HORIZON = 24, 1200
+TORCH = torch.device("cpu")
+RULES = [
+    QuFUR(2.0),
+    QuFUR(3.0, budget=100),
+    FixedBudget(150, HORIZON),
+    Paced(150, HORIZON),
+    Steady(150, HORIZON),
+    Uniform(0.2),
+    Threshold(0.2, budget=120),
+    Greedy(70),
+]
+MODELS = [
+    Ridge(DIM, norm_bound=3.0),
+    Ridge(DIM, intercept=True, label_range=(1, 5)),
+    Ridge(DIM, regularization=0.1, importance=0.7),
+]
+
+
+@pytest.fixture(scope="module")
+def stream():
+    """Three domains, so that Δ collapses twice within a block."""
+    return Arrays.of(HiddenDomains([HORIZON // 3] * 3, [10, 14, 20], ambient=DIM, seed=3))
+
+
+def learner(model=MODELS[0], rule=RULES[0], device=TORCH):
+    return Learner(model, rule, seed=1, device=device)
+
+
+def assert_alike(one, other):
+    assert one.query.tolist() == other.query.tolist()
+    for name in ("prediction", "uncertainty", "probability"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-9)
+
+
+def is_on_device(learner):
+    return isinstance(learner.state.labelled.form, CardGram)
+
+
+CASES = [(rule, model, 0) for rule in RULES for model in MODELS]
+CASES += [(rule, model, 40) for rule in (RULES[1], RULES[3]) for model in MODELS]
+
+
+@pytest.mark.parametrize(("rule", "model", "delay"), CASES)
+def test_runs_decide_as_on_the_cpu(stream, rule, model, delay):
+    expected = run(learner(model, rule, "cpu"), stream, delay=delay)
+    assert 0 < expected.queries < HORIZON
+    for block in (None, 300):
+        on_device = learner(model, rule)
+        assert_alike(run(on_device, stream, delay=delay, block=block), expected)
+        # An intercept of which nothing is known yet may cost too many digits for a while.
+        assert is_on_device(on_device) or model.intercept
+
+
+def test_delays_may_differ_and_blocks_may_be_short(stream):
+    delays = np.random.default_rng(0).integers(0, 200, HORIZON)
+    short = Arrays(stream.X[:300], stream.y[:300])
+    for block in (1, 7):
+        expected = run(learner(device="cpu"), short, delay=delays)
+        assert_alike(run(learner(), short, delay=delays, block=block), expected)
+
+
+def test_candidates_are_settled_together_and_where_many_fail_in_turn(stream, monkeypatch):
+    calls = {"_choose_panel": 0, "_choose_in_turn": 0}
+
+    def counted(name):
+        original = getattr(GpuEngine, name)
+
+        def counting(*arguments):
+            calls[name] += 1
+            return original(*arguments)
+
+        return counting
+
+    for name in calls:
+        monkeypatch.setattr(GpuEngine, name, counted(name))
+    run(learner(), stream, block=64)
+    assert 0 < calls["_choose_in_turn"] < calls["_choose_panel"]
+
+
+def test_the_inverse_is_computed_anew_in_time(stream):
+    on_device = learner(rule=QuFUR(4.0))
+    trace = run(on_device, stream)
+    form = on_device.state.labelled.form
+    assert form.since_refresh < 16 * DIM < trace.queries
+    M = on_device.model.penalty * np.eye(DIM) + stream.X[trace.query].T @ stream.X[trace.query]
+    np.testing.assert_allclose(np.triu(form.inverse), np.triu(np.linalg.inv(M)), atol=1e-12)
+    np.testing.assert_allclose(np.triu(form.gram), np.triu(M), atol=1e-10)
+
+
+def test_a_report_is_that_of_the_cpu(stream):
+    learners = learner(), learner(device="cpu")
+    for each in learners:
+        run(each, stream)
+    one, other = (each.report() for each in learners)
+    assert one.interval == pytest.approx(other.interval, abs=1e-9)
+    assert one.fit.noise == pytest.approx(other.fit.noise, rel=1e-9)
+    assert (one.fit.misfit, one.fit.tested) == (other.fit.misfit, other.fit.tested)
+    tests = (each.state.labelled.tested().array() for each in learners)
+    np.testing.assert_allclose(*tests, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rule", [RULES[0], RULES[3]], ids=["QuFUR", "Paced"])
+def test_one_by_one_and_batches_mix(stream, rule):
+    answers = []
+    for each in (learner(MODELS[0], rule), learner(MODELS[0], rule, "cpu")):
+        X = torch.tensor(stream.X) if each.device else stream.X
+        found = [each.ask_many(X[:500])]
+        asked = found[0].id[found[0].query.nonzero()[0][0]]
+        each.retract(asked)
+        each.tell_many(
+            [id for id in each.outstanding if id % 2], np.ones(sum(id % 2 for id in each.outstanding))
+        )
+        each.learn(stream.X[500:520], stream.y[500:520])
+        found += [each.ask(x) for x in stream.X[520:540]]
+        each.tell(each.outstanding[-1], 0.5)
+        found.append(each.ask_many(X[540:]))
+        answers.append(
+            [
+                np.hstack([getattr(part, name) for part in found])
+                for name in ("query", "prediction", "uncertainty")
+            ]
+        )
+        answers[-1] += [each.predict(stream.X[:9]), each.uncertainty(stream.X[:9])]
+    for one, other in zip(*answers, strict=True):
+        np.testing.assert_allclose(one.astype(float), other.astype(float), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("before", [TORCH, "cpu"], ids=["torch", "cpu"])
+@pytest.mark.parametrize("after", [TORCH, "cpu"], ids=["torch", "cpu"])
+@pytest.mark.parametrize("delay", [0, 10**6])
+def test_a_learner_is_loaded_on_any_device(stream, tmp_path, before, after, delay):
+    first, rest = Arrays(stream.X[:600], stream.y[:600]), Arrays(stream.X[600:], stream.y[600:])
+    saved = learner(MODELS[2], device=before)
+    for part in range(0, 600, 200):
+        answers = saved.ask_many(first.X[part : part + 200])
+        if not delay:
+            saved.tell_many(saved.outstanding, np.ones(len(saved.outstanding)))
+    saved.save(tmp_path / "state")
+    loaded = Learner.load(tmp_path / "state", device=after)
+    assert len(answers) == 200
+    assert loaded.device == (None if after == "cpu" else TORCH)
+    assert same(saved, loaded)
+    assert_alike(run(loaded, rest), run(saved, rest))
+    if before == after:
+        assert same(saved, loaded)
+
+
+def test_a_widened_learner_stays_on_its_device(stream):
+    widened = [learner(), learner(device="cpu")]
+    for each in widened:
+        run(each, Arrays(stream.X[:500], stream.y[:500]))
+        each.widen([0.0])
+    X = np.column_stack([stream.X, stream.X[:, 0]])[500:]
+    traces = [run(each, Arrays(X, stream.y[500:])) for each in widened]
+    assert_alike(*traces)
+    assert is_on_device(widened[0])
+
+
+def test_inputs_beyond_the_digits_of_an_inverse_go_on_with_the_cpu():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((300, 5)) * 10.0 ** rng.uniform(-4, 4, (300, 1))
+    stream, model = Arrays(X, rng.uniform(-1, 1, 300)), Ridge(5)
+    on_device = learner(model)
+    assert_alike(run(on_device, stream), run(learner(model, device="cpu"), stream))
+    assert isinstance(on_device.state.labelled.form, FactorGram)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_inputs_may_be_tensors_or_in_a_file(stream, tmp_path, kind):
+    X = stream.X.astype(kind)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    expected = run(learner(device="cpu"), Arrays(X.astype(float), stream.y))
+    for inputs in (X, mapped, torch.tensor(X)):
+        for device in (TORCH, "cpu"):
+            assert_alike(run(learner(device=device), Arrays(inputs, stream.y)), expected)
+
+
+def test_bad_inputs_are_refused_wherever_they_are(stream, tmp_path):
+    X = stream.X[:200].copy()
+    X[150, 3] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    for inputs in (torch.tensor(X), np.load(tmp_path / "X.npy", mmap_mode="r")):
+        for device in (TORCH, "cpu"):
+            with pytest.raises(
+                ValueError, match=r"X of the stream must be finite, got nan at row 150, column 3"
+            ):
+                run(learner(device=device), Arrays(inputs, stream.y[:200]))
+    on_device = learner()
+    with pytest.raises(ValueError, match=r"X of Learner must be finite, got nan at row 150"):
+        on_device.ask_many(torch.tensor(X))
+    with pytest.raises(ValueError, match=r"of 24 columns, got shape \(200, 3\)"):
+        on_device.ask_many(torch.tensor(X[:, :3]))
+    assert on_device.spent == 0
+
+
+# Which device
+
+
+def test_without_a_gpu_the_learner_says_so_and_runs_on_the_cpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.warns(DeviceWarning, match="torch finds no GPU with CUDA: the learner runs on the CPU"):
+        assert learner(device="cuda").device is None
+    assert learner(Ridge(1000), device="auto").device is None
+
+
+def test_auto_takes_a_gpu_where_that_pays(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10**12, 10**12))
+    found = [
+        learner(Ridge(dim), device="auto").device for dim in (devices.SMALLEST_DIM - 1, devices.SMALLEST_DIM)
+    ]
+    assert found == [None, torch.device("cuda")]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert learner(device="cuda:1").device == torch.device("cuda:1")
+    with pytest.raises(ValueError, match="one of 2 GPUs, got 'cuda:2'"):
+        learner(device="cuda:2")
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10**6, 10**12))
+    with pytest.warns(DeviceWarning, match=r"cuda has 0\.0 GB free, and .* GB are needed"):
+        assert learner(device="cuda").device is None
+
+
+def test_without_room_a_learner_goes_on_with_the_cpu(stream, monkeypatch):
+    made = []
+
+    def full(*arguments):
+        made.append(1)
+        if len(made) > 3:
+            raise torch.cuda.OutOfMemoryError
+        return CardView(*arguments)
+
+    monkeypatch.setattr(CardGram, "view", full)
+    on_device = learner()
+    with pytest.warns(DeviceWarning, match="no memory left: the learner goes on with the CPU"):
+        found = run(on_device, stream, block=100)
+    assert_alike(found, run(learner(device="cpu"), stream))
+    assert on_device.device is None
+
+
+@pytest.mark.parametrize("model", [Ridge(3, half_life=9), Softmax(3, 2)], ids=["forgetting", "softmax"])
+def test_what_has_no_path_says_so(model):
+    with pytest.warns(DeviceWarning, match=f"{type(model).__name__}.* has no path on a GPU"):
+        assert learner(model).device is None
+
+
+def test_kernels_have_no_path():
+    from sklearn.gaussian_process.kernels import RBF
+
+    with pytest.warns(DeviceWarning, match="KernelRidge"):
+        assert learner(KernelRidge(RBF())).device is None
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:", 0, None, torch.device("meta")])
+def test_other_devices_are_refused(device):
+    with pytest.raises(ValueError, match="device of Learner must be"):
+        learner(device=device)
+
+
+def test_a_missing_torch_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r"device='cuda' needs torch.*\[gpu\]"):
+        learner(device="cuda")
+    assert learner(Ridge(1000), device="auto").device is None
