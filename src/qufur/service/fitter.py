@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("qufur.service")
 MOST_LOST = 3
-"""Processes in a row that may end during a fit."""
+"""Processes in a row that may be lost; with 0 there is none."""
 Process: TypeAlias = "subprocess.Popen[bytes]"
 # Modules are found as here; the folder that somebody happens to be in does not count.
 START = "import sys; sys.path[:] = sys.argv[1:]; from qufur.service.fitter_process import main; main()"
@@ -56,8 +56,9 @@ class Fitter:
 
     def start(self) -> None:
         """Start the process, unless there is one: what it imports takes a second or two."""
-        with contextlib.suppress(OSError, StoppedError):  # the first fit will say what is wrong
-            self._running()
+        if self._lost < MOST_LOST:
+            with contextlib.suppress(OSError, StoppedError):  # the first fit will say what is wrong
+                self._running()
 
     def stop(self) -> None:
         """End the process, whatever it does."""
