@@ -54,6 +54,7 @@ def start_server():
 @contextmanager
 def servers():
     command = [sys.executable, "-c", FORKING]
+    env = os.environ | {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # where Arrow comes with pandas
     pids = []
 
     def start(store, port):
@@ -63,7 +64,8 @@ def servers():
         await_ready(port, pids[-1])
         return pids[-1]
 
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, env=env) as parent:
         try:
             yield start
         finally:
