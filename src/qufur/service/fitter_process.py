@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from qufur.models.experts.fitting import Fitting
     from qufur.models.experts.panel import Panel
 
-NICE = 10
+NICE = 5
 """How far it steps back behind requests, where a system knows that."""
 
 
