@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -183,6 +184,8 @@ def test_after_a_start_quick_experts_speak_until_slow_ones_are_fitted_as_they_we
         new = [{"x": row["x"]} for row in rows(1, 5)]
         said = found.http.post("/v1/streams/s/predict", json=new).json()
     assert events.count("refitted") >= 2
+    with sqlite3.connect(tmp_path / "labels.db") as store:
+        store.execute("DELETE FROM snapshots")  # so that events say what was fitted
     may_fit, run = threading.Event(), Fitter.run
     monkeypatch.setattr(Fitter, "run", lambda self, fitting: may_fit.wait(60) and run(self, fitting))
     with running(opened(tmp_path)) as found:
@@ -204,7 +207,7 @@ def test_after_a_start_quick_experts_speak_until_slow_ones_are_fitted_as_they_we
 @needs_proc
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 0)])
 def test_no_process_is_left_by_a_server_that_ends_during_a_fit(tmp_path, how, code):
-    X = np.random.default_rng(0).normal(size=(3000, 3)).tolist()
+    X = np.random.default_rng(0).normal(size=(10_000, 3)).tolist()  # which takes many seconds to fit
     learned = [{"id": str(place), "x": x, "label": x[0]} for place, x in enumerate(X)]
     with server(tmp_path) as (process, http):
         http.post("/v1/streams", json=STREAM)
@@ -212,7 +215,7 @@ def test_no_process_is_left_by_a_server_that_ends_during_a_fit(tmp_path, how, co
         assert http.post("/v1/streams/s/learn", json=learned).status_code == 200
         wait_until(lambda: "refitted" in kinds(http))  # the quick ones are there, and the slow ones under way
         assert end(process, how) == (code, True)
-        wait_until(lambda: not Path(f"/proc/{pid}").exists(), 5)
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), 2)
 
 
 SERVING = """
