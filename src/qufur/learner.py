@@ -352,11 +352,12 @@ class Learner:
     def fit_elsewhere(self) -> None:
         """Let no call wait for a fit of experts, from now on: `due_fit` says what is to be fitted.
 
-        It is for whoever has another thread for that, in a process where BLAS keeps to one thread:
-        otherwise bits may depend on what runs at the same time. Until a fit is installed experts go on as
-        they were, also where labels were replaced or taken back. Files do not say that fits are elsewhere.
-        Two fits are still waited for, by the next prediction: of a learner that was loaded, whose experts
-        are fitted to as many labels as they were, as these are now; and of quick experts after `widen`.
+        It is for whoever has another thread or process for that, where BLAS keeps to one thread: otherwise
+        bits may depend on what runs at the same time. Until a fit is installed experts go on as they were,
+        also where labels were replaced or taken back. Files do not say that fits are elsewhere.
+        Of a learner that was loaded, or went through `refit`, slow experts are due as they were fitted, to
+        as many labels, as these are now; quick ones speak for them until then. Quick experts are still waited
+        for by the next prediction: of such a learner, and after `widen`.
 
         Examples
         --------
@@ -400,7 +401,8 @@ class Learner:
         """Go on with experts fitted as those were that another learner installed at this point.
 
         For one with fits elsewhere that goes through the same calls once more. It fits at the next prediction
-        what is needed then; on the same machine that is the same to the last bit.
+        what is needed then, unless `fit_elsewhere` comes before; on the same machine that is the same to the
+        last bit.
 
         Parameters
         ----------

@@ -16,13 +16,14 @@ import os, signal, sys
 sys.modules["pyarrow"] = None  # pandas would import it, and it starts a thread
 import sqlalchemy.dialects.sqlite, filelock, uvicorn.protocols.http.httptools_impl, uvicorn.loops.uvloop
 import numpy as np
-import qufur.models.experts.experts, qufur.service.server, qufur.service.snapshots
+import qufur.models.experts.experts, qufur.service.fitter, qufur.service.server, qufur.service.snapshots
 from qufur.cli.serve import serve
 from qufur.service.description import Description
 
 for model in ("ridge", "experts"):
     Description("warm", dim=1, model=model, label_range=(0, 1)).workbook().ask_rows(np.ones((1, 1)), ["a"])
 qufur.models.experts.experts.TREES = 3
+qufur.service.fitter.MOST_LOST, qufur.service.server.warm_up = 0, id
 qufur.service.snapshots.SECONDS, qufur.service.snapshots.SHARE = 0.02, 0.5
 
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -40,7 +41,7 @@ for line in sys.stdin:
 """
 """Everything is imported once, numba and scikit-learn too: what is left of a start is the server's own.
 
-Snapshots are kept all the time, so that some are cut off; and few trees are grown.
+Snapshots are kept all the time, so that some are cut off; few trees are grown, and that in a thread.
 """
 
 
@@ -54,6 +55,7 @@ def start_server():
 @contextmanager
 def servers():
     command = [sys.executable, "-c", FORKING]
+    env = os.environ | {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # where Arrow comes with pandas
     pids = []
 
     def start(store, port):
@@ -63,7 +65,8 @@ def servers():
         await_ready(port, pids[-1])
         return pids[-1]
 
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, env=env) as parent:
         try:
             yield start
         finally:

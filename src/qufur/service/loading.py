@@ -19,6 +19,7 @@ def load(store: Store, number: int) -> Stream:
     """Return a stream as it stands after its last event; a damaged snapshot is left aside, a log refused."""
     stream = from_snapshot(store, number) or from_start(store, number)
     catch_up(stream, store)
+    stream.book.learner.fit_elsewhere()  # also what events said was fitted: nobody shall wait for it
     return stream
 
 

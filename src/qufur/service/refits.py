@@ -6,8 +6,10 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from qufur.service.fitter import FitError, Fitter, StoppedError
 from qufur.service.service import Service
 
 if TYPE_CHECKING:
@@ -18,18 +20,25 @@ ACTOR = "server"
 
 
 class Refits:
-    """Fits that are under way, one for each stream, made by one thread.
+    """Fits that are under way, one for each stream, which one thread waits for.
 
     Parameters
     ----------
     submit
         Lets the writer do something, later.
+
+    Attributes
+    ----------
+    fitter
+        What makes them; it is there from the first stream with experts on.
     """
 
     def __init__(self, submit: Callable[[Callable[[Service], None]], None]) -> None:
         self._submit = submit
-        self._due: queue.SimpleQueue[tuple[str, Fitting] | None] = queue.SimpleQueue()
+        self.fitter = Fitter()
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._under_way: set[str] = set()
+        self._expected = False
         # For how many labels a fit failed, by stream: with as many it would fail again.
         self._failed: dict[str, int] = {}
         threading.Thread(target=self._run, name="qufur-refits", daemon=True).start()
@@ -39,25 +48,35 @@ class Refits:
         for name, stream in service.loaded.items():
             if name in self._under_way:
                 continue
-            fitting = stream.book.learner.due_fit()
+            learner = stream.book.learner
+            if not self._expected and learner.model.weighs_purchases:  # as all do that have experts
+                self._expected = True
+                self._work.put(self.fitter.start)
+            fitting = learner.due_fit()
             if fitting is not None and fitting.labels != self._failed.get(name):
                 self._under_way.add(name)
-                self._due.put((name, fitting))
+                self._work.put(partial(self._make, name, fitting))
 
     def stop(self) -> None:
-        """Begin no other fit."""
-        self._due.put(None)
+        """Begin no other fit, and leave one that is under way."""
+        self._work.put(None)
+        self.fitter.stop()
 
     def _run(self) -> None:
-        while (due := self._due.get()) is not None:
-            name, fitting = due
-            try:
-                fitted = fitting.run()
-            except Exception as error:  # whatever an estimator does not like
-                LOG.warning("Experts of stream %s could not be fitted: %s", name, type(error).__name__)
-                self._submit(self._given_up(name, fitting))
-            else:
-                self._submit(self._installed(name, fitted))
+        try:
+            while (work := self._work.get()) is not None:
+                work()
+        except StoppedError:
+            return
+
+    def _make(self, name: str, fitting: Fitting) -> None:
+        try:
+            fitted = self.fitter.run(fitting)
+        except FitError as error:
+            LOG.warning("Experts of stream %s could not be fitted: %s", name, error)
+            self._submit(self._given_up(name, fitting))
+        else:
+            self._submit(self._installed(name, fitted))
 
     def _installed(self, name: str, fitted: Fitted) -> Callable[[Service], None]:
         def do(service: Service) -> None:

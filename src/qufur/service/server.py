@@ -19,6 +19,7 @@ from qufur.service.limits import Limits
 from qufur.service.logs import log_to
 from qufur.service.pages.security import is_loopback
 from qufur.service.store import Store, StoreError
+from qufur.service.warming import warm_up
 from qufur.threads import one_thread
 
 WAIT = 1
@@ -62,6 +63,8 @@ def listening(host: str, port: int) -> Iterator[Door]:
 
 def serve(store: Store, door: Door, limits: Limits, *, demo: bool = False) -> None:
     """Serve until somebody ends it; whoever can be reached from elsewhere has a key made, and says it."""
+    # Read where OpenMP is loaded, which comes with the first experts; it keeps a number for each thread.
+    os.environ["OMP_NUM_THREADS"] = "1"
     app = create_app(store, limits, log_to())
     key = None if door.is_own else first_key(app.state.keys)
     if demo:
@@ -103,6 +106,7 @@ class _Server(uvicorn.Server):
             host, port, *_ = (sockets or self.servers[0].sockets)[0].getsockname()
             shown = f"[{host}]" if ":" in host else host
             print(f"qufur serves at http://{shown}:{port}", flush=True)
+            warm_up(self.config.app.state.writer)  # type: ignore[union-attr]
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

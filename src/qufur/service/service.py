@@ -48,7 +48,7 @@ class Service:
         return self._streams[name]
 
     def load_all(self) -> None:
-        """Load every stream, and let its experts be fitted as they were: no request shall wait for that."""
+        """Load every stream, and let its quick experts be fitted as they were: no request waits for that."""
         for name in self.numbers:
             learner = self.stream(name).book.learner
             if learner.dim is not None:

@@ -165,7 +165,7 @@ class Stream:
 
     def install(self, fitted: Fitted, actor: str) -> None:
         """Go on with experts that were fitted beside, unless they have been overtaken."""
-        if self.book.learner.install_fit(fitted):
+        if self.book.learner.install_fit(fitted) and not fitted.fitting.again:
             self._log(Kind.refitted, actor, fitted.fitting.values)
 
     # The same, from events

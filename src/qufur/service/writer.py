@@ -101,6 +101,8 @@ class Writer:
 
     def _run(self) -> None:
         self._load()
+        if self.fault is None:
+            self._refits.start_due(self._service)
         going = True
         while going:
             group = self._next_group()

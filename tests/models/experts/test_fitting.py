@@ -365,6 +365,80 @@ def test_what_was_fitted_before_the_first_prediction_is_not_fitted_again(tmp_pat
     np.testing.assert_array_equal(again.predict(X), learner.predict(X))
 
 
+def loaded(learner, folder):
+    """Return a learner that goes on from a file, with fits elsewhere."""
+    learner.save(folder / "learner")
+    again = Learner.load(folder / "learner")
+    again.fit_elsewhere()
+    return again
+
+
+def caught_up(model):
+    learner, X = waiting(model)
+    catch_up(learner)
+    return learner, X
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_of_a_loaded_learner_slow_experts_are_due_where_quick_ones_can_speak(model, tmp_path, monkeypatch):
+    learner, X = caught_up(model)
+    again, made, run_of = loaded(learner, tmp_path), [], Fitting.run
+    monkeypatch.setattr(Fitting, "run", lambda self: made.append(self.speed) or run_of(self))
+    said = again.state.outputs(X)
+    if isinstance(model, Refit):
+        assert (made, again.due_fit()) == (["quick", "slow"], None)
+    else:
+        assert made == ["quick"]
+        assert np.abs(said - learner.state.outputs(X)).max() > 0
+        fitting = again.due_fit()
+        assert (fitting.again, fitting.speed, fitting.labels) == (True, "slow", 50)
+        assert again.install_fit(fitting.run())
+        assert not again.install_fit(fitting.run())
+    assert again.due_fit() is None
+    assert_same(again, learner)
+
+
+@pytest.mark.parametrize("change", [relearn, forget, widen], ids=["relearn", "forget", "widen"])
+def test_slow_experts_are_fitted_as_they_were_also_if_things_change_meanwhile(change, tmp_path):
+    learner, X = caught_up(Experts())
+    again = loaded(learner, tmp_path)
+    fitted = again.due_fit().run()
+    again.predict(X)
+    for one in (learner, again):
+        change(one)
+    assert again.install_fit(fitted)
+    X = np.hstack([X, np.full((len(X), 1), WIDENED)])[:, : learner.dim]
+    np.testing.assert_array_equal(again.predict(X), learner.predict(X))
+    assert same(again, learner)
+    for one in (learner, again):
+        catch_up(one)
+    np.testing.assert_array_equal(again.predict(X), learner.predict(X))
+
+
+def test_a_new_fit_overtakes_one_that_is_made_again(tmp_path):
+    learner, X = caught_up(Experts())
+    again, y = loaded(learner, tmp_path), table()[1]
+    overtaken = again.due_fit().run()
+    for one in (learner, again):
+        one.learn(X[:20], y[:20])
+        catch_up(one)
+    assert not again.install_fit(overtaken)
+    assert_same(again, learner)
+
+
+def test_what_a_log_said_was_fitted_is_due_if_it_is_to_be_fitted_elsewhere():
+    learner, X = waiting(Experts())
+    again, _ = waiting(Experts())
+    while fitting := learner.due_fit():
+        learner.install_fit(fitting.run())
+        again.refit(fitting.values)
+    again.fit_elsewhere()
+    assert np.abs(again.predict(X) - learner.predict(X)).max() > 0
+    assert again.due_fit().again
+    catch_up(again)
+    assert_same(again, learner)
+
+
 @pytest.mark.parametrize("model", [Experts(), Experts(classes=[0, 1, 2])], ids=["numbers", "classes"])
 def test_blocks_are_the_same_where_fits_are_overdue(model):
     X, y = table()

@@ -6,6 +6,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -74,16 +75,19 @@ class Board:
 
     def ask(self, X: Floats) -> Floats:
         """Return what each expert says about each row, within no bounds: (rows, experts, outputs)."""
-        for speed, fitting in self._to_fit.items():
-            self._panel.take_over(speed, fitting.run().panel)
-        self._to_fit.clear()
+        for speed in [speed for speed, fitting in self._to_fit.items() if not fitting.again]:
+            self._panel.take_over(speed, self._to_fit.pop(speed).run().panel)
         said = self._panel.predict(X, self._units.transform(X))
-        if self._elsewhere and self._panel.quick and self.fitted["quick"] and not self.fitted["slow"]:
+        if self._elsewhere and self._quick_speak and ("slow" in self._to_fit or not self.fitted["slow"]):
             self._speak_for_slow(said)
         return said
 
+    @property
+    def _quick_speak(self) -> bool:
+        return bool(self._panel.quick and self.fitted["quick"])
+
     def _speak_for_slow(self, said: Floats) -> None:
-        """Let slow experts that are still being fitted for the first time say what the quick ones do."""
+        """Let slow experts that are still being fitted, once they are needed, say what the quick ones do."""
         quick = sum(len(member.names) for member in self._panel.quick)
         weights = self.aggregation.weights[:quick]
         said[:, quick:] = np.average(said[:, :quick], axis=1, weights=weights if weights.any() else None)[
@@ -95,8 +99,14 @@ class Board:
         return sys.maxsize if self._elsewhere else min(self._due(speed) for speed in self.fitted)
 
     def fit_elsewhere(self, units: Units) -> None:
-        """Only take note, from now on, of which experts are to be fitted."""
+        """Only take note, from now on, of which experts are to be fitted.
+
+        Slow ones that would be fitted when they are asked are due then, where quick ones can speak for them.
+        """
         self._elsewhere = True
+        slow = self._to_fit.get("slow")
+        if slow is not None and slow.labels and self._quick_speak:
+            self._to_fit["slow"] = replace(slow, again=True)
         self.fit_what_is_due(units)
 
     def fit_what_is_due(self, units: Units) -> None:
@@ -131,16 +141,22 @@ class Board:
         return Fitting(self._model, self._fresh, speed, sample, units, self._labelling)
 
     def due_fit(self, units: Units) -> Fitting | None:
-        """Return the fit that is due, the quick one first."""
+        """Return the fit that is due: the quick one first, last what was fitted before."""
         speed = min(self._wanted, default=None)  # in the order of the alphabet
-        return None if speed is None else self.fit_to(speed, len(self._labelled), units)
+        if speed is not None:
+            return self.fit_to(speed, len(self._labelled), units)
+        return next((fitting for fitting in self._to_fit.values() if fitting.again), None)
 
     def install(self, fitted: Fitted) -> bool:
         """Go on with fitted experts, and return True, unless they have been overtaken."""
         fitting = fitted.fitting
-        if fitting.labelling is not self._labelling or fitting.labels < self.fitted[fitting.speed]:
+        if fitting.again:
+            if self._to_fit.get(fitting.speed) is not fitting:
+                return False
+        elif fitting.labelling is not self._labelling or fitting.labels < self.fitted[fitting.speed]:
             return False
-        self._count_as_fitted(fitting)
+        else:
+            self._count_as_fitted(fitting)
         self._to_fit.pop(fitting.speed, None)
         self._panel.take_over(fitting.speed, fitted.panel)
         return True

@@ -1,8 +1,8 @@
-"""A fit of experts that can be made anywhere: in place, in another thread, or once more from a log."""
+"""A fit of experts that can be made anywhere: in place, in another process, or once more from a log."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qufur.models.experts.labelled import Sample
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Fitting:
     """The quick or the slow experts of a model, to be fitted to the first labelled rows.
 
-    Nothing that it holds is ever changed by its learner, which may go on in another thread meanwhile.
+    Nothing that it holds is ever changed by its learner, which may go on meanwhile.
 
     Attributes
     ----------
@@ -33,6 +33,8 @@ class Fitting:
         In which quick experts are given them.
     labelling
         A token of the labels that the rows have: once they have others, it is another one.
+    again
+        Whether it was installed before, by the learner that this one goes on from: no log has to say so.
     """
 
     model: Committee
@@ -41,6 +43,7 @@ class Fitting:
     sample: Sample
     units: Units
     labelling: object
+    again: bool = False
 
     @property
     def labels(self) -> int:
@@ -52,6 +55,10 @@ class Fitting:
         """What `Learner.refit` needs to make the same fit from the same labels, as JSON values."""
         units = [self.units.mean.tolist(), self.units.deviation.tolist()]
         return {"speed": self.speed, "labels": self.labels, "units": units}
+
+    def alone(self) -> Fitting:
+        """Return the same with nothing that a fit does without, for another process."""
+        return replace(self, panel=self.panel.only(self.speed), labelling=None)
 
     def run(self) -> Fitted:
         """Fit them; any thread may do so, any number of times, and gets the same."""

@@ -45,6 +45,12 @@ class Panel:
         else:
             self.slow, self._given = panel.slow, panel._given
 
+    def only(self, speed: str) -> Panel:
+        """Return the quick or the slow experts alone."""
+        panel = copy.copy(self)
+        panel.quick, panel.slow = (self.quick, ()) if speed == "quick" else ((), self.slow)
+        return panel
+
     @property
     def names(self) -> list[str]:
         """Of the experts, in the order of what they say."""

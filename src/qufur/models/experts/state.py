@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from qufur.models.experts.committee import Committee
 
 
+AT_ONCE = 256
+"""Rows at first, where no fit can come in between."""
+
+
 class Said(NamedTuple):
     """What every expert and all together said of an input whose label was asked for.
 
@@ -90,6 +94,11 @@ class CommitteeState(State):
             if self.fits_elsewhere:
                 self._board.fit_elsewhere(self.scaling.units)
         return self._board
+
+    @property
+    def first_block_size(self) -> int:
+        """How far to look ahead at first: asking experts costs much, however few the rows are."""
+        return AT_ONCE if self.fits_elsewhere else super().first_block_size
 
     # What it says
 

@@ -28,10 +28,10 @@ def wider_committee(state: CommitteeState, model: Committee, constants: Floats) 
     moved = model.start()
     further = {"further": state.further + len(constants)}
     moved.restore(values | further, {name: _wider(name, array, constants) for name, array in known.items()})
-    if "board.units" in known:
-        moved.board.take_over_slow(state.board)
     if state.fits_elsewhere:
         moved.fit_elsewhere()
+    if "board.units" in known:
+        moved.board.take_over_slow(state.board)
     return moved
 
 
