@@ -12,13 +12,12 @@ from qufur.workbook import Workbook
 
 
 def pack(stream: Stream) -> bytes:
-    """Return everything as a snapshot has it."""
+    """Return everything as a snapshot has it: all but the rows that are read from the log."""
     body = encode(
         {
-            "book": container.pack(stream.book.content()),
+            "book": container.pack(stream.book.content(whole=False)),
             "reopened": list(stream.reopened),
             "asked_at": stream.asked_at,
-            "digest": stream.digest(),
         }
     )
     return hashlib.blake2b(body, digest_size=SIZE).digest() + body
@@ -29,11 +28,11 @@ def unpack(number: int, description: Description, last: tuple[int, bytes], packe
     if hashlib.blake2b(packed[SIZE:], digest_size=SIZE).digest() != packed[:SIZE]:
         raise DamagedError("A snapshot is damaged.")
     values = decode(packed[SIZE:])
-    stream = Stream(number, description, unpack_book(values["book"]), last)
+    stream = Stream(number, description, unpack_book(values["book"], whole=False), last)
     stream.reopened, stream.asked_at = dict.fromkeys(values["reopened"]), values["asked_at"]
     return stream
 
 
-def unpack_book(content: bytes) -> Workbook:
-    """Return the workbook that a state file of these bytes has."""
-    return Workbook.from_content(container.unpack(content, "the stored state"))
+def unpack_book(content: bytes, *, whole: bool = True) -> Workbook:
+    """Return the workbook that a state file of these bytes has; unless whole, rows may be in the log."""
+    return Workbook.from_content(container.unpack(content, "the stored state"), whole=whole)
