@@ -76,6 +76,18 @@ def test_rows_that_are_held_are_let_go():
     assert beside.read == 6
 
 
+def test_rows_after_a_gap_are_not_held():
+    rows, beside = RNG.normal(size=(8, 3)), Beside()
+    beside.rows = dict(enumerate(rows))
+    labels = Labels()
+    labels.keep_elsewhere(beside, 5 * 3 * 8)
+    for place in range(7):
+        labels.add([place], np.zeros((1, 4)), rows[place : place + 1])
+    labels.remove([0, 1, 2])
+    labels.add([7], np.zeros((1, 4)), rows[7:])
+    assert labels.rows.tolist() == rows[3:].tolist()
+
+
 def test_a_label_takes_little_memory_where_rows_are_elsewhere():
     labels, rows = Labels(), np.zeros((1, 88))
     labels.keep_elsewhere(Beside(), 88 * 8 * 10)

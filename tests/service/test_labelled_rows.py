@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from tests.service.conftest import opened
 
+from qufur.errors import InvalidError
 from qufur.service import labelled_rows
-from qufur.service.description import Description
+from qufur.service.description import Description, described
 from qufur.service.erasure import erase
 from qufur.service.examples import Example, numbered, read_examples
 from qufur.service.loading import catch_up, from_start
 from qufur.service.service import Service
 from qufur.service.snapshots import pack
-from qufur.service.state_files import export
+from qufur.service.state_files import export, read
 from qufur.service.store import StoreError
 from qufur.workbook import Workbook
 
@@ -98,6 +99,7 @@ def test_a_restart_goes_on(done, kind, room):
     replayed = from_start(service.store, 1)
     catch_up(replayed, service.store)
     assert replayed.digest() == digest
+    assert len(replayed.book.told.held) < 5
     service.keep_snapshots(all_changed=True)
     again = Service(service.store)
     assert again.stream("s").digest() == digest
@@ -112,6 +114,8 @@ def test_snapshots_do_not_have_the_rows(done, monkeypatch):
     service, _ = done(RIDGE, 0, "one.db")
     service.commit()
     without, labels = len(pack(service.stream("s"))), len(service.stream("s").book.told)
+    with pytest.raises(InvalidError, match="as many as labels"):
+        Workbook.from_content(service.stream("s").book.content(whole=False))
     monkeypatch.setattr(labelled_rows, "ROOM", 10**6)
     service.forget()
     assert len(pack(service.stream("s"))) - without >= labels * 4 * 8
@@ -130,3 +134,20 @@ def test_a_row_that_is_not_there_is_complained_about(done):
     service.stream("s").book.told.add(["r99"], np.zeros((1, 4)), np.zeros((1, 4)))
     with pytest.raises(StoreError, match="no longer in the log"):
         service.stream("s").digest()
+
+
+@KINDS
+def test_rows_that_came_with_a_state_file_stay_in_memory(done, kind, tmp_path):
+    service, _ = done(kind, 0, "one.db")
+    service.commit()
+    export(service.store, "s", tmp_path / "s.qufur")
+    book = read(tmp_path / "s.qufur")
+    service.take_in(described("t", book), book, {}, "me")
+    labels = dict.fromkeys(list(book.told)[:2], 2.5)
+    service.tell("t", labels, "me", replace=True, accept_outliers=True)
+    service.commit()
+    digest = service.stream("t").digest()
+    for last in (False, True):
+        service.keep_snapshots(all_changed=last)
+        service.forget()
+        assert service.stream("t").digest() == digest
