@@ -21,7 +21,8 @@ START = bytes(SIZE)
 ERASED = 1
 """The code of what stands in the place of a part that was erased: its digest."""
 
-encode = msgspec.msgpack.Encoder(order="sorted").encode
+_ENCODER = msgspec.msgpack.Encoder(order="sorted")
+encode, encode_into = _ENCODER.encode, _ENCODER.encode_into
 """Values as canonical bytes: the same values, the same bytes."""
 decode = msgspec.msgpack.Decoder().decode
 

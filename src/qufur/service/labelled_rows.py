@@ -11,7 +11,7 @@ from qufur.service.events import Event, Kind, decode
 from qufur.service.store import Store, StoreError
 from qufur.service.stream import Stream
 
-ROOM = 2**22
+ROOM = 2**20
 """Bytes of rows that a stream holds in memory; those of later labels are read from the log when needed."""
 
 
