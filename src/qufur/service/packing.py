@@ -22,7 +22,7 @@ def pack(stream: Stream) -> bytearray:
     asked = tensors.pop(ASKED).astype("<u8", copy=False)
     values = {
         "book": container.pack((header, tensors)),
-        "asked": asked.data.cast("B"),
+        "asked": asked.view(np.uint8).data,
         "reopened": list(stream.reopened),
         "asked_at": stream.asked_at,
     }
