@@ -163,7 +163,7 @@ class Store:
             names = [column.name for column in table.columns]
             connection.exec_driver_sql(str(statement), [dict(zip(names, row, strict=True)) for row in rows])
 
-    def keep_snapshot(self, stream: int, last: tuple[int, bytes], body: bytes | bytearray) -> None:
+    def keep_snapshot(self, stream: int, last: tuple[int, bytes], body: bytes) -> None:
         """Keep a stream as it is after the event of this number and hash."""
         with self.writing() as connection:
             connection.execute(delete(tables.snapshots).where(tables.snapshots.c.stream == stream))
