@@ -139,7 +139,7 @@ def test_a_snapshot_of_before_is_read(done):
 
 def test_nothing_is_packed_as_well():
     stream = Stream.create(1, Description(name="s", **RIDGE), "me")
-    again = unpack(1, stream.description, (1, stream.hash), bytes(pack(stream)))
+    again = unpack(1, stream.description, (1, stream.hash), pack(stream))
     assert again.digest() == stream.digest()
 
 

@@ -21,8 +21,7 @@ START = bytes(SIZE)
 ERASED = 1
 """The code of what stands in the place of a part that was erased: its digest."""
 
-_ENCODER = msgspec.msgpack.Encoder(order="sorted")
-encode, encode_into = _ENCODER.encode, _ENCODER.encode_into
+encode = msgspec.msgpack.Encoder(order="sorted").encode
 """Values as canonical bytes: the same values, the same bytes."""
 decode = msgspec.msgpack.Decoder().decode
 

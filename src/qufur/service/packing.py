@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from qufur.service.description import Description
-from qufur.service.events import SIZE, DamagedError, decode, encode_into
+from qufur.service.events import SIZE, DamagedError, decode, encode
 from qufur.service.stream import Stream
 from qufur.storage import container
 from qufur.workbook import Workbook
@@ -15,21 +15,20 @@ from qufur.workbook import Workbook
 ASKED, STATE = "workbook.asked", "the stored state"
 
 
-def pack(stream: Stream) -> bytearray:
+def pack(stream: Stream) -> bytes:
     """Return everything as a snapshot has it: all but the rows that are read from the log."""
     header, tensors = stream.book.content(whole=False)
     # The ids are most of it in the end, 8 bytes each: a container would copy them several times.
     asked = tensors.pop(ASKED).astype("<u8", copy=False)
-    values = {
-        "book": container.pack((header, tensors)),
-        "asked": asked.view(np.uint8).data,
-        "reopened": list(stream.reopened),
-        "asked_at": stream.asked_at,
-    }
-    packed = bytearray(SIZE)
-    encode_into(values, packed, SIZE)
-    packed[:SIZE] = hashlib.blake2b(memoryview(packed)[SIZE:], digest_size=SIZE).digest()
-    return packed
+    body = encode(
+        {
+            "book": container.pack((header, tensors)),
+            "asked": asked.view(np.uint8).data,
+            "reopened": list(stream.reopened),
+            "asked_at": stream.asked_at,
+        }
+    )
+    return hashlib.blake2b(body, digest_size=SIZE).digest() + body
 
 
 def unpack(number: int, description: Description, last: tuple[int, bytes], packed: bytes) -> Stream:

@@ -48,7 +48,7 @@ class Cadence:
         done = self._efforts.get(stream.number, _Effort())
         return done.work > max(SECONDS, done.snapshot / SHARE)
 
-    def taken(self, stream: Stream) -> bytearray:
+    def taken(self, stream: Stream) -> bytes:
         """Return the snapshot of a stream that is kept now."""
         start = time.perf_counter()
         packed = pack(stream)
