@@ -15,7 +15,7 @@ LEVELS = """
     arrays figures operation registry storage
     hypotheses rules tables trace
     data models theory
-    answer blocks estimates ids streams
+    answer blocks estimates ids labels streams
     decisions snapshot
     learner
     online_to_batch run workbook

@@ -16,6 +16,7 @@ from qufur.arrays import Bools, Floats, Ints, as_labels, under
 from qufur.errors import OutlierWarning, invalid
 from qufur.estimates.watch import Watch
 from qufur.ids import KnownIds
+from qufur.labels import Labels
 from qufur.learner import Learner
 from qufur.models.base import Id
 from qufur.rules.per_period import PerPeriod
@@ -46,25 +47,6 @@ class Told:
     new: int
     known: int
     replaced: int
-
-
-class Record(NamedTuple):
-    """A label that came, and what is needed to replace it.
-
-    Attributes
-    ----------
-    label, prediction, probability, largest_loss
-        In the user's units, classes by their numbers; the others are those of the decision, or NaN if the
-        label was free.
-    row
-        The input as the model takes it.
-    """
-
-    label: float
-    prediction: float
-    probability: float
-    largest_loss: float
-    row: Floats
 
 
 class Stage(NamedTuple):
@@ -121,7 +103,7 @@ class Workbook:
     encoding: Encoding
     id: str | None
     target: str
-    told: dict[Id, Record] = field(default_factory=dict)
+    told: Labels = field(default_factory=Labels)
     rows: int = 0
     tables: list[str] = field(default_factory=list)
     asked: KnownIds = field(default_factory=KnownIds)
@@ -142,16 +124,12 @@ class Workbook:
         """Let inputs have further columns at the end, by an encoding that goes on from the present one."""
         new = encoding.columns[len(self.encoding.columns) :]
         constants = [value for entry in new for value in entry.before]
-        # What a model itself adds to a row, such as an intercept, stays last.
-        places = [self.encoding.dim] * len(constants)
-        self.encoding = encoding
+        end, self.encoding = self.encoding.dim, encoding
         if constants:
             self.learner.widen(constants)
             self.watch.inputs.widen(np.array(constants))
-            self.told = {
-                name: record._replace(row=np.insert(record.row, places, constants))
-                for name, record in self.told.items()
-            }
+            # What a model itself adds to a row, such as an intercept, stays last.
+            self.told.widen(end, constants)
             self.growth.append(Stage(len(self.tables), self.rows, len(encoding.columns)))
 
     def encoding_at(self, row: int) -> Encoding:
@@ -242,12 +220,13 @@ class Workbook:
         return [name for name, label in zip(names, labels, strict=True) if self._is_untold(name, label)]
 
     def _is_untold(self, name: Id, label: str | None) -> bool:
-        if name not in self.told or label is None:
+        known = self.told.label(name)
+        if known is None or label is None:
             return name in self.learner.queries
         if self.classes is not None:
-            return class_name(label) != self.classes[int(self.told[name].label)]
+            return class_name(label) != self.classes[int(known)]
         number = label_numbers([label])
-        return number is None or number.item() != self.told[name].label
+        return number is None or number.item() != known
 
     def known(self, names: Sequence[Id]) -> list[Id]:
         """Return ids by the names that they have here: what is written alike is the same, and 12.0 is 12."""
@@ -291,14 +270,13 @@ class Workbook:
             twice = next(name for place, name in enumerate(names) if name in names[:place])
             raise invalid("id", file, "there once", f"{twice!r} more than once")
         new = [name for name in wanted if name not in self.told]
-        other = [name for name in wanted if name in self.told and wanted[name] != self.told[name].label]
+        other = [name for name in wanted if self.told.label(name) not in (None, wanted[name])]
         for name in new:
             if name not in self.learner.queries:
                 remedy = "Labels are taken for rows that were asked for."
                 raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
         if other and not replace:
-            new_one, old_one = map(self.shown, (wanted[other[0]], self.told[other[0]].label))
-            received = f"{new_one} for {other[0]!r}, which has {old_one}"
+            received = self.both_shown(other[0], wanted[other[0]])
             raise invalid("label", file, "the one that came before", received, "--replace takes the new one.")
         if not accept_outliers:
             self.refuse_outliers({name: wanted[name] for name in (*new, *other)}, file)
@@ -311,6 +289,10 @@ class Workbook:
         """Return a label as people write it."""
         return f"{label:g}" if self.classes is None else repr(self.classes[int(label)])
 
+    def both_shown(self, name: Id, label: float) -> str:
+        """Return a label beside the one that came before."""
+        return f"{self.shown(label)} for {name!r}, which has {self.shown(self.told[name].label)}"
+
     def refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
         """Complain about the first label that is far out of the range known so far."""
         odd = self.learner.outlier(list(labels), np.array(list(labels.values())))
@@ -318,34 +300,34 @@ class Workbook:
             raise invalid("label", file, odd.allowed, odd.received, "--accept-outliers takes it as it is.")
 
     def _learn(self, labels: dict[Id, float]) -> None:
-        queries, rows = self.learner.queries, self.learner.state.pending
-        records = {name: Record(label, *queries[name][:3], rows[name]) for name, label in labels.items()}
+        if not labels:
+            return
+        queries, pending = self.learner.queries, self.learner.state.pending
+        numbers = np.array([(label, *queries[name][:3]) for name, label in labels.items()])
+        rows = np.array([pending[name] for name in labels])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutlierWarning)  # whoever is here has accepted them
             decoded = self.learner.model.decode_predictions(np.array(list(labels.values())))
             self.learner.tell_many(list(labels), decoded)
-        self.told |= records
+        self.told.add(list(labels), numbers, rows)
 
     def _replace(self, labels: dict[Id, float]) -> None:
         """Learn all labels anew: what a wrong one left behind may be larger than the right ones."""
-        records = list(self.told.values())
-        told = {
-            name: record._replace(label=labels.get(name, record.label)) for name, record in self.told.items()
-        }
-        new = np.array([record.label for record in told.values()])
-        self.learner.state.relearn(np.array([record.row for record in records]), new)
-        numbers = np.array([record[:4] for record in records])
+        numbers = self.told.numbers
+        new = numbers[:, 0].copy()
+        new[self.told.places(list(labels))] = list(labels.values())
+        self.learner.state.relearn(self.told.rows, new)
         bought = ~np.isnan(numbers[:, 1])
         old, prediction, probability, largest_loss = numbers[bought].T
         self.learner.ledger.correct(prediction, probability, largest_loss, old, new[bought])
-        self.told = told
+        self.told.replace(new)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in place of what was there, or not at all."""
         container.write(path, self.content(), self.from_content)
 
-    def content(self) -> Content:
-        """Return everything as values for JSON and named arrays."""
+    def content(self, *, whole: bool = True) -> Content:
+        """Return everything as values for JSON and named arrays; unless whole, only rows that are held."""
         header, tensors = snapshot.encode(self.learner)
         headers, lines = self.waiting.save(self.learner.outstanding)
         watched, watch_arrays = self.watch.save()
@@ -365,11 +347,9 @@ class Workbook:
             "unit": self.unit,
             "watch": watched,
         } | ({"unfinished": self.unfinished} if self.unfinished else {})
-        records = self.told.values()
-        columns = [record[:4] for record in records]
         tensors |= {
-            "workbook.numbers": np.array(columns, dtype=np.float64).reshape(-1, 4),
-            "workbook.rows": np.array([record.row for record in records], dtype=np.float64),
+            "workbook.numbers": self.told.numbers,
+            "workbook.rows": self.told.rows if whole else self.told.held,
             "workbook.asked": self.asked.digests(),
             "workbook.waiting": lines,
             **{f"workbook.watch.{name}": array for name, array in watch_arrays.items()},
@@ -387,8 +367,8 @@ class Workbook:
             raise invalid("path", "Workbook.load", "a file of `qufur ask`", received) from None
 
     @classmethod
-    def from_content(cls, content: Content) -> Workbook:
-        """Return the workbook that has this content."""
+    def from_content(cls, content: Content, *, whole: bool = True) -> Workbook:
+        """Return the workbook that has this content; unless whole, rows may be elsewhere."""
         header, tensors = content
         own = header["workbook"]
         columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
@@ -398,13 +378,9 @@ class Workbook:
         learner = snapshot.decode(Learner, (header["learner"], tensors))
         if columns.shape[1:] == (3,):  # files of before leave out the largest losses
             columns = np.column_stack([columns, learner.model.largest_loss(columns[:, 1])])
-        records = [
-            Record(label, prediction, probability, largest_loss, row)
-            for (label, prediction, probability, largest_loss), row in zip(
-                columns.tolist(), rows, strict=True
-            )
-        ]
-        told = dict(zip(own["told"], records, strict=True))
+        told = Labels(own["told"], columns, rows)
+        if whole and len(told.held) < len(told):
+            raise invalid("rows", "the file", "as many as labels", len(rows))
         encoding = Encoding.from_state(own["encoding"])
         # Files without it are of before; what has a label or waits for one is known all the same.
         known = KnownIds([*told, *learner.outstanding]) if asked is None else KnownIds.of_digests(asked)

@@ -6,6 +6,7 @@ import pytest
 from qufur import Learner, Ridge, Steady
 from qufur.bookkeeping.corrections import forget_labels, retract
 from qufur.bookkeeping.digest import state_digest
+from qufur.bookkeeping.free_labels import Labelled, learn
 from qufur.decisions import decisions_of
 from qufur.rules.per_period import PerPeriod
 from qufur.tables import Batch, Encoding
@@ -28,6 +29,14 @@ def test_a_file_keeps_it(tmp_path):
     book, _ = asked()
     book.save(tmp_path / "book.qufur")
     assert state_digest(Workbook.load(tmp_path / "book.qufur")) == state_digest(book)
+
+
+def test_it_is_the_same_in_every_release():
+    book = Workbook(Learner(Ridge(3), Steady(0.4), seed=0), ENCODING, "id", "y")
+    empty = state_digest(book)
+    rows = {"a": np.array([1.0, 0.0, 2.0]), "b": np.ones(3)}
+    learn(book, Labelled("a table", {"a": 0.5, "b": -0.25}, rows, 0))
+    assert (empty[:16], state_digest(book)[:16]) == ("fd679896242cf834", "10547a3defac16c3")
 
 
 def test_looking_does_not_change_it():

@@ -56,14 +56,9 @@ def forget_labels(book: Workbook, names: Sequence[Id]) -> list[Id]:
 
 def forget(book: Workbook, found: Sequence[Id]) -> None:
     """Take back labels of rows that have one, by what these are called here."""
-    records = list(book.told.values())
-    places = [place for place, name in enumerate(book.told) if name in set(found)]
-    rows = np.array([record.row for record in records])
-    numbers = np.array([record[:4] for record in records])
-    kept = np.delete(np.arange(len(records)), places)
-    book.learner.state.forget(places, rows[kept], numbers[kept, 0])
+    places, numbers = book.told.places(found), book.told.numbers
+    gone = np.isin(np.arange(len(numbers)), places)
+    book.learner.state.forget(np.flatnonzero(gone).tolist(), book.told.rows[~gone], numbers[~gone, 0])
     bought = ~np.isnan(numbers[:, 1])
-    gone = np.isin(np.arange(len(records)), places)
     book.learner.ledger.forget(numbers[bought & gone], numbers[bought & ~gone])
-    for name in found:
-        del book.told[name]
+    book.told.remove(found)

@@ -40,9 +40,8 @@ def state_digest(book: Workbook) -> str:
 
 def _of_book(book: Workbook) -> Iterator[bytes]:
     yield _text([book.encoding.state(), book.id, book.target, book.rows, list(book.told)])
-    records = book.told.values()
-    yield _bits(np.array([record[:4] for record in records], dtype=np.float64))
-    yield from (_bits(record.row) for record in records)
+    yield _bits(book.told.numbers if book.told else np.empty(0))
+    yield from (_bits(row) for rows in book.told.blocks() for row in rows)
     yield _bits(book.asked.digests())
 
 

@@ -15,7 +15,7 @@ from qufur.errors import OutlierWarning, invalid
 from qufur.models.base import Id
 from qufur.tables import Batch, ids
 from qufur.tables.written import column_called
-from qufur.workbook import Record, Workbook
+from qufur.workbook import Workbook
 
 ReadLabels = Callable[[Batch, str], tuple[Ints, Floats]]
 
@@ -66,9 +66,8 @@ def learn(book: Workbook, found: Labelled, *, accept_outliers: bool = False) -> 
     """
     known = [name for name in found.label if name in book.told]
     for name in known:
-        if book.told[name].label != found.label[name]:
-            new, old = map(book.shown, (found.label[name], book.told[name].label))
-            received = f"{new} for {name!r}, which has {old}"
+        if book.told.label(name) != found.label[name]:
+            received = book.both_shown(name, found.label[name])
             remedy = "`qufur tell --replace` takes the new one."
             raise invalid("label", found.file, "the one that came before", received, remedy)
     awaited = [name for name in found.label if name in book.learner.queries]
@@ -87,11 +86,8 @@ def _learn_free(book: Workbook, names: list[Id], found: Labelled) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutlierWarning)  # whoever is here has accepted them
         book.learner.learn(X, book.learner.model.decode_predictions(y))
-    rows, unknown = book.learner.state.as_pending(X), math.nan
-    book.told |= {
-        name: Record(label, unknown, unknown, unknown, row)
-        for name, label, row in zip(names, y.tolist(), rows, strict=True)
-    }
+    numbers = np.column_stack([y, np.full((len(y), 3), math.nan)])
+    book.told.add(names, numbers, book.learner.state.as_pending(X))
     new = [name for name, seen in zip(names, book.asked.known(names).tolist(), strict=True) if not seen]
     book.rows += len(new)
     if book.id:

@@ -41,7 +41,8 @@ def verify(store: StoreArgument, json: Json = False) -> None:
     for one in checked:
         remarks = "".join(f"; {remark}" for remark in one.remarks)
         print(f"{one.stream}: {one.events} events, digest {one.digest[:16]}…{remarks}")
-    print(f"{len(checked)} streams are what was written.")
+    streams = "1 stream is" if len(checked) == 1 else f"{len(checked)} streams are"
+    print(f"{streams} what was written.")
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import logging
 import msgspec
 
 from qufur.service.description import Description
-from qufur.service.events import START, DamagedError, Kind
+from qufur.service.events import START, DamagedError, Event, Kind, Payload
+from qufur.service.labelled_rows import keep_in_log
 from qufur.service.packing import unpack, unpack_book
 from qufur.service.store import Store
 from qufur.service.stream import Stream
@@ -25,15 +26,19 @@ def load(store: Store, number: int) -> Stream:
 
 def from_start(store: Store, number: int) -> Stream:
     """Return a stream as it was after its first event."""
-    first = store.event(number, 1)
-    payload = first.check((0, START))
-    description = msgspec.convert(payload.values, Description)
+    first, payload, description = _first(store, number)
     last = first.seq, first.hash
     if first.kind == Kind.created.value:
-        return Stream(number, description, description.workbook(), last)
+        return keep_in_log(Stream(number, description, description.workbook(), last), store)
     if first.kind == Kind.imported.value:
         return Stream(number, description, unpack_book(next(payload.rows())), last)
     raise DamagedError("The log is damaged: it does not begin with the creation of a stream.")
+
+
+def _first(store: Store, number: int) -> tuple[Event, Payload, Description]:
+    first = store.event(number, 1)
+    payload = first.check((0, START))
+    return first, payload, msgspec.convert(payload.values, Description)
 
 
 def from_snapshot(store: Store, number: int) -> Stream | None:
@@ -45,7 +50,9 @@ def from_snapshot(store: Store, number: int) -> Stream | None:
     try:
         if store.event(number, seq).hash != hash:
             raise DamagedError("A snapshot does not belong to the log.")
-        return unpack(number, from_start(store, number).description, (seq, hash), body)
+        first, _, description = _first(store, number)
+        stream = unpack(number, description, (seq, hash), body)
+        return keep_in_log(stream, store) if first.kind == Kind.created.value else stream
     except Exception as error:  # bytes that are damaged can be wrong in any way, and the log has it all
         LOG.warning("A snapshot of stream %d is left aside: %s", number, error)
         return None

@@ -12,6 +12,7 @@ from qufur.service.decided import Decided, Said
 from qufur.service.description import Description, check_name
 from qufur.service.events import Kind, Payload, decode
 from qufur.service.examples import Rows, shown_label
+from qufur.service.labelled_rows import keep_in_log
 from qufur.service.loading import load
 from qufur.service.logs import log_event
 from qufur.service.refusals import ConflictError, GoneError, NotFoundError
@@ -68,7 +69,8 @@ class Service:
             if stream.description != description:
                 raise ConflictError(f"There is a stream {description.name!r} already, and it is another one.")
             return stream, False
-        return self._added(Stream.create(self._next_number, description, actor)), True
+        stream = Stream.create(self._next_number, description, actor)
+        return self._added(keep_in_log(stream, self.store)), True
 
     def take_in(self, description: Description, book: Workbook, rows: dict[str, Any], actor: str) -> Stream:
         """Return a stream that goes on with a workbook from elsewhere, and has the rows that wait there."""
@@ -144,11 +146,11 @@ class Service:
             book = stream.book
             new: dict[str, float] = {}
             for id, label in labels.items():
-                before = book.told.get(id)
-                if before is not None and before.label == label:
+                before = book.told.label(id)
+                if before == label:
                     continue
                 if before is not None and not replace:
-                    old = shown_label(stream.description, before.label)
+                    old = shown_label(stream.description, before)
                     remedy = "?replace=true takes the new one."
                     raise ConflictError(f"Example {id!r} has the label {old!r}. {remedy}")
                 if before is None and id not in book.learner.queries and id not in stream.reopened:
@@ -191,8 +193,7 @@ class Service:
             known = stream.book.asked.known(rows.ids).tolist()
             new = [place for place in range(len(rows)) if not known[place]]
             for place, id in enumerate(rows.ids):
-                told = stream.book.told.get(id)
-                if known[place] and (told is None or told.label != labels[place]):
+                if known[place] and stream.book.told.label(id) != labels[place]:
                     raise ConflictError(f"Example {id!r} is known already. Send its label to …/labels.")
             if len({rows.ids[place] for place in new}) < len(new):
                 raise ConflictError("An id is there more than once.")

@@ -20,8 +20,8 @@ from qufur.service.mark import Mark
 from qufur.service.opening import check_epoch, check_mark, check_tables, next_epoch, query_of_epoch
 from qufur.service.wal import check_wal
 
-AT_ONCE = 500
-"""Events that are read at once."""
+AT_ONCE, FEW = 500, 25
+"""Events that are read at once, in order and here and there."""
 
 
 class StoreError(RuntimeError):
@@ -180,6 +180,16 @@ class Store:
         if found is None or found.seq != seq:
             raise DamagedError(f"The log is damaged: event {seq} is missing. Restore a backup.")
         return found
+
+    def events_at(self, stream: int, seqs: Sequence[int]) -> Iterator[Event]:
+        """Yield the events of some numbers, few of them in memory at a time."""
+        table = tables.events
+        columns = [table.c[name] for name in Event._fields]
+        for start in range(0, len(seqs), FEW):
+            some = table.c.seq.in_(seqs[start : start + FEW])
+            with self.reading() as connection:
+                rows = connection.execute(select(*columns).where(table.c.stream == stream, some)).all()
+            yield from map(_event, rows)
 
     def last(self, stream: int) -> int:
         """Return the number of the last event, 0 if there is none."""

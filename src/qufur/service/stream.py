@@ -246,9 +246,9 @@ class Stream:
         there = [row for _, row in filter(None, parts)]
         # No example can be called so, as ids have no such letter.
         ids = [f"\0{place}" if part is None else part[0] for place, part in enumerate(parts)]
-        return ids, self._inputs(there), present
+        return ids, self.inputs(there), present
 
-    def _inputs(self, rows: Sequence[Any]) -> Floats:
+    def inputs(self, rows: Sequence[Any]) -> Floats:
         """Return rows, as they are in events, as inputs."""
         if self.description.dim is None:
             return self.book.encoding.encode(batch_of(self.description, rows))
@@ -261,7 +261,7 @@ class Stream:
         awaited = {id: label for id, label in labels.items() if id not in rows}
         if rows:
             again = [id for id in labels if id in rows]
-            X = self._inputs([rows[id] for id in again])
+            X = self.inputs([rows[id] for id in again])
             self._learn(again, X, np.array([labels[id] for id in again]))
         if awaited:
             values = np.array(list(awaited.values()))

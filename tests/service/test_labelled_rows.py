@@ -1,0 +1,175 @@
+"""Rows of labels are read from the log, and everything is as if they were in memory."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from tests.service.conftest import opened
+
+from qufur.errors import InvalidError
+from qufur.service import labelled_rows
+from qufur.service.description import Description, described
+from qufur.service.erasure import erase
+from qufur.service.events import SIZE, encode
+from qufur.service.examples import Example, numbered, read_examples
+from qufur.service.labelled_rows import keep_in_log
+from qufur.service.loading import catch_up, from_start
+from qufur.service.packing import pack, unpack
+from qufur.service.service import Service
+from qufur.service.state_files import export, read
+from qufur.service.store import StoreError
+from qufur.service.stream import Stream
+from qufur.storage import container
+from qufur.workbook import Workbook
+
+X = np.random.default_rng(4).normal(size=(60, 3))
+RIDGE = {"dim": 3, "model": "ridge", "label_range": (-9.0, 9.0), "budget": "60%"}
+EXPERTS = {"columns": {"a": "number", "sky": "category"}, "budget": "60%", "label_range": (-9.0, 9.0)}
+KINDS = pytest.mark.parametrize("kind", [RIDGE, EXPERTS], ids=["numbers", "records"])
+
+
+def rows_of(description, places, letter="r"):
+    """Return examples; of records, categories and missing cells are new now and then."""
+    ids = [f"{letter}{place}" for place in places]
+    if description.dim is not None:
+        return numbered(ids, X[places])
+    records = [
+        {"a": None if place % 13 == 12 else float(X[place, 0]), "sky": f"c{place // 9}"} for place in places
+    ]
+    return read_examples(description, [Example(id, record=one) for id, one in zip(ids, records, strict=True)])
+
+
+def tell(service, ids, shift=0.0, *, replace=False):
+    labels = {id: float(X[int(id[1:]), 0]) + shift for id in ids}
+    service.tell("s", labels, "me", replace=replace, accept_outliers=True)
+
+
+def work(service, description):
+    """Do everything that needs the rows of labels, also of rows that are not in the store yet."""
+    service.create(description, "me")
+    said, digests = [], []
+    for start in range(0, 60, 10):
+        answers = service.ask("s", rows_of(description, range(start, start + 10)), "me")
+        said += answers
+        wanted = [one.id for one in answers if one.query]
+        tell(service, wanted)
+        tell(service, wanted[1:3], 0.5, replace=True)
+        if start == 20:
+            service.untell("s", wanted[0], "me")
+            service.untell("s", said[0].id, "me")
+            tell(service, [wanted[0]])
+        digests.append(service.stream("s").digest())
+        service.commit()
+        digests.append(service.stream("s").digest())
+    service.learn("s", rows_of(description, [0], "free"), [1.0], "me")
+    return said, digests
+
+
+@pytest.fixture
+def done(tmp_path, monkeypatch):
+    """What does the work in a folder of its own, with so much room for rows."""
+    stores = []
+
+    def do(kind, room, name):
+        monkeypatch.setattr(labelled_rows, "ROOM", room)
+        stores.append(opened(tmp_path, name))
+        service = Service(stores[-1])
+        return service, work(service, Description(name="s", **kind))
+
+    yield do
+    for store in stores:
+        store.close()
+
+
+@KINDS
+def test_answers_and_digests_are_those_of_rows_in_memory(done, kind, tmp_path):
+    (here, expected), (there, found) = done(kind, 10**6, "here.db"), done(kind, 100, "there.db")
+    told = [service.stream("s").book.told for service in (here, there)]
+    assert len(told[0].held) == len(told[0]) > 20
+    assert len(told[1].held) < 5
+    assert found == expected
+    for service in (here, there):
+        service.commit()
+        export(service.store, "s", tmp_path / "s.qufur")
+        rows = Workbook.load(tmp_path / "s.qufur").told.rows
+        assert (rows == told[0].rows).all()
+
+
+@KINDS
+@pytest.mark.parametrize("room", [0, 100])
+def test_a_restart_goes_on(done, kind, room):
+    service, (_, digests) = done(kind, room, "one.db")
+    service.commit()
+    digest = service.stream("s").digest()
+    assert digest not in digests[:-1]
+    replayed = from_start(service.store, 1)
+    catch_up(replayed, service.store)
+    assert replayed.digest() == digest
+    assert len(replayed.book.told.held) < 5
+    service.keep_snapshots(all_changed=True)
+    again = Service(service.store)
+    assert again.stream("s").digest() == digest
+    assert len(again.stream("s").book.told.held) < 5
+    wanted = list(again.stream("s").book.told)[3]
+    for one in (service, again):
+        one.stream("s").untell(wanted, "me")
+    assert service.stream("s").digest() == again.stream("s").digest() != digest
+
+
+def test_snapshots_do_not_have_the_rows(done, monkeypatch):
+    service, _ = done(RIDGE, 0, "one.db")
+    service.commit()
+    without, labels = len(pack(service.stream("s"))), len(service.stream("s").book.told)
+    with pytest.raises(InvalidError, match="as many as labels"):
+        Workbook.from_content(service.stream("s").book.content(whole=False))
+    monkeypatch.setattr(labelled_rows, "ROOM", 10**6)
+    service.forget()
+    assert len(pack(service.stream("s"))) - without >= labels * 4 * 8
+
+
+def test_a_snapshot_of_before_is_read(done):
+    service, _ = done(RIDGE, 0, "one.db")
+    stream = service.stream("s")
+    body = encode({"book": container.pack(stream.book.content()), "reopened": [], "asked_at": {}})
+    packed = hashlib.blake2b(body, digest_size=SIZE).digest() + body
+    again = unpack(1, stream.description, (stream.seq, stream.hash), packed)
+    assert again.digest() == stream.digest()
+    assert keep_in_log(again, service.store).book.told.held.size == 0
+
+
+def test_nothing_is_packed_as_well():
+    stream = Stream.create(1, Description(name="s", **RIDGE), "me")
+    again = unpack(1, stream.description, (1, stream.hash), pack(stream))
+    assert again.digest() == stream.digest()
+
+
+def test_erased_rows_are_not_read(done):
+    service, _ = done(RIDGE, 0, "one.db")
+    first = next(iter(service.stream("s").book.told))
+    erase(service, "s", [first], "me")
+    assert first not in service.stream("s").book.told
+    assert len(service.stream("s").book.told.rows) == len(service.stream("s").book.told)
+
+
+def test_a_row_that_is_not_there_is_complained_about(done):
+    service, _ = done(RIDGE, 0, "one.db")
+    service.stream("s").book.told.add(["r99"], np.zeros((1, 4)), np.zeros((1, 4)))
+    with pytest.raises(StoreError, match="no longer in the log"):
+        service.stream("s").digest()
+
+
+@KINDS
+def test_rows_that_came_with_a_state_file_stay_in_memory(done, kind, tmp_path):
+    service, _ = done(kind, 0, "one.db")
+    service.commit()
+    export(service.store, "s", tmp_path / "s.qufur")
+    book = read(tmp_path / "s.qufur")
+    service.take_in(described("t", book), book, {}, "me")
+    labels = dict.fromkeys(list(book.told)[:2], 2.5)
+    service.tell("t", labels, "me", replace=True, accept_outliers=True)
+    service.commit()
+    digest = service.stream("t").digest()
+    for last in (False, True):
+        service.keep_snapshots(all_changed=last)
+        service.forget()
+        assert service.stream("t").digest() == digest
