@@ -452,6 +452,15 @@ def test_blocks_are_the_same_where_fits_are_overdue(model):
             apart.tell(answer.id, y[t])
 
 
+def test_where_fits_are_elsewhere_experts_are_asked_about_a_batch_at_once(monkeypatch):
+    learner, X = caught_up(Experts())
+    asked, ask = [], Board.ask
+    monkeypatch.setattr(Board, "ask", lambda self, rows: asked.append(len(rows)) or ask(self, rows))
+    learner.state.scaling.next_position = 10_000  # the scaling is not set anew
+    learner.ask_many(np.tile(X[:50], (4, 1)))
+    assert asked == [200]
+
+
 def test_models_without_experts_have_nothing_to_fit():
     learner = Learner(Ridge(4), Steady(0.5))
     learner.fit_elsewhere()

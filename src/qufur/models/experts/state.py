@@ -20,7 +20,7 @@ from qufur.models.experts.labelled import FREE, Labelled, Terms
 from qufur.models.experts.lookahead import DoubtLookahead, NoveltyLookahead, doubt
 from qufur.models.experts.novelty import Novelty
 from qufur.models.experts.scaling import Scaling
-from qufur.models.lookahead import Lookahead
+from qufur.models.lookahead import Lookahead, Reach
 
 if TYPE_CHECKING:
     from qufur.models.experts.committee import Committee
@@ -95,10 +95,9 @@ class CommitteeState(State):
                 self._board.fit_elsewhere(self.scaling.units)
         return self._board
 
-    @property
-    def first_block_size(self) -> int:
-        """How far to look ahead at first: asking experts costs much, however few the rows are."""
-        return AT_ONCE if self.fits_elsewhere else super().first_block_size
+    def reach(self, at_once: bool) -> Reach:
+        """Return how far to look ahead: asking experts costs much, however few the rows are."""
+        return Reach(AT_ONCE) if self.fits_elsewhere else super().reach(at_once)
 
     # What it says
 
