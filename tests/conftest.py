@@ -1,5 +1,6 @@
 """What tests of several rooms share."""
 
+import gc
 import os
 
 import pytest
@@ -7,6 +8,11 @@ from tests.pictures import without_pictures
 
 # Before NumPy and scikit-learn are loaded: threads that wait for one another take the cores of other workers.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_finish():
+    """Let what was imported and collected be no garbage to look for: it stays."""
+    gc.freeze()
 
 
 @pytest.fixture

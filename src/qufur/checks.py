@@ -26,6 +26,8 @@ from qufur.streams import Arrays
 
 HORIZON = 90
 DIM = 4
+BLOCKS = (2, 7, 64, HORIZON, None)
+"""Sizes of blocks that are compared with one by one; None is the learner's own choice."""
 Check = Callable[[Model, Rule], None]
 
 
@@ -71,7 +73,7 @@ def check_blocks(model: Model, rule: Rule) -> None:
     random_delays = np.random.default_rng(3).integers(0, 40, HORIZON)
     for delay in (0, 7, random_delays):
         one_by_one = _played(model, rule, stream, block=1, delay=delay)
-        for block in (2, 7, 64, HORIZON, None):
+        for block in BLOCKS:
             _assert_same_run(one_by_one, _played(model, rule, stream, block=block, delay=delay))
     single, batch = Learner(model, rule), Learner(model, rule)
     answers = [_ask(single, stream, t) for t in range(HORIZON)]

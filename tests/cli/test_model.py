@@ -6,13 +6,15 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 from tests.cli.test_cli import qufur
 from tests.cli.test_loop import DELAY, LINEAR, SKY, START, WIND, filled, write
 
-from qufur import Experts, KernelRidge, Learner, Ridge, Steady, Uniform
+from qufur import Experts, KernelRidge, Learner, Refit, Ridge, Steady, Uniform
+from qufur.cli.model import boosting
 from qufur.tables import read
 from qufur.workbook import Workbook
 
@@ -286,3 +288,11 @@ def test_intervals_without_labels_have_no_ends(work, tmp_path):
     assert (code, "Cells of low and high are empty: too few labels" in text) == (0, True)
     with predicted.open(newline="") as file:
         assert {(row["low"], row["high"]) for row in csv.DictReader(file)} == {("", "")}
+
+
+@pytest.mark.parametrize(
+    ("classes", "kind"), [(None, HistGradientBoostingRegressor), ((0, 1), HistGradientBoostingClassifier)]
+)
+def test_runs_are_compared_with_boosting(classes, kind):
+    found = boosting(3, classes)
+    assert found == Refit(kind(), dim=3, classes=classes)

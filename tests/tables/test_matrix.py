@@ -6,11 +6,13 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyRegressor
 from tests.cli.test_cli import qufur
 from tests.letters import let_letters_be_counted
 from tests.soak import spread
 from tests.tables.test_tables import contents, packed, save, save_parts
 
+from qufur import Refit
 from qufur.tables import read
 from qufur.workbook import Workbook
 
@@ -80,6 +82,8 @@ def command(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("qufur.cli.comparison.Comparison.write", lambda *_: [])
     monkeypatch.setattr("qufur.cli.comparison.budget_grid", lambda *_: ({}, {}))
     monkeypatch.setattr("qufur.cli.decision.Decision.of", lambda *_: None)
+    # So does boosting, which is compared with elsewhere.
+    monkeypatch.setattr("qufur.cli.run.boosting", lambda dim, _: Refit(DummyRegressor(), dim=dim))
     places = {"run": ["--out", tmp_path / "out"], "plan": ["--out", tmp_path / "out", "--seeds", 1]}
     monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
 

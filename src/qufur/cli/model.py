@@ -16,7 +16,6 @@ from qufur.models.base import Model
 if TYPE_CHECKING:
     from qufur.models import Experts, KernelRidge, Refit
 
-BOOSTING = "hist-gradient-boosting"
 KERNEL_PENALTY = 0.1
 """λ of the kernel model by default: noise of about a sixth of the range of labels."""
 
@@ -101,8 +100,11 @@ def model_of(
 
 def boosting(dim: int, classes: tuple[Any, ...] | None) -> Refit:
     """Return histogram boosting alone, to compare with."""
-    (estimator,) = estimators_named([BOOSTING], "qufur run", classifies=classes is not None)
-    return models.Refit(estimator, dim=dim, classes=classes)
+    # Not by its name: to know all names, all of scikit-learn is imported.
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingRegressor if classes is None else HistGradientBoostingClassifier
+    return models.Refit(kind(), dim=dim, classes=classes)
 
 
 def _kernel(dim: int, label_range: tuple[float, float], penalty: float) -> KernelRidge:

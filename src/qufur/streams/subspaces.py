@@ -12,6 +12,9 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
 
+ROWS_AT_ONCE = 32
+"""So few that their sums stay in the cache while axes are added."""
+
 
 def unit_vectors(coordinates: Bools, rng: np.random.Generator) -> Floats:
     """Draw a uniform unit vector for each row, in the coordinates marked there, zero in the others.
@@ -83,8 +86,13 @@ class Spans(Subspaces):
     def embed(self, Z: Floats, domain: Ints) -> Floats:
         """Add up the axes of each row's subspace, z_k times axis k."""
         X = np.zeros((len(Z), self.dim))
-        for k, axis in enumerate(self._axes):
-            X += Z[:, k, None] * axis[domain]
+        for u, d_u in enumerate(self.coordinates.sum(axis=1)):
+            mine = np.flatnonzero(domain == u)
+            for rows in np.split(mine, range(ROWS_AT_ONCE, len(mine), ROWS_AT_ONCE)):
+                part = np.zeros((len(rows), self.dim))
+                for z, axis in zip(Z[rows, :d_u].T, self._axes[:, u], strict=False):
+                    part += z[:, None] * axis
+                X[rows] = part
         return X
 
     def coefficients(self, theta: Floats) -> Floats:

@@ -154,6 +154,8 @@ def test_class_ridge_on_the_uniform_sample_sees_nothing_else():
 FORESTS = [
     ExtraTreesRegressor(7, random_state=1),
     ExtraTreesRegressor(7, random_state=1, max_depth=3),
+    ExtraTreesRegressor(7, random_state=1, max_features="sqrt"),
+    ExtraTreesRegressor(7, random_state=1, max_features=2),
     ExtraTreesClassifier(7, random_state=1),
     RandomForestRegressor(7, random_state=1),
 ]
@@ -171,6 +173,30 @@ def test_a_forest_says_what_scikit_learn_does(estimator, count):
         said = [getattr(fitted, what)(new) for fitted in (mine, theirs)]
         np.testing.assert_allclose(*said, rtol=1e-12)
         np.testing.assert_array_equal(*(getattr(fitted, "classes_", None) for fitted in (mine, theirs)))
+
+
+@pytest.mark.parametrize("estimator", FORESTS, ids=repr)
+def test_trees_are_those_of_scikit_learn_to_the_bit(estimator):
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(90, 9)), rng.integers(0, 3, 90) * 2, rng.uniform(size=90)
+    mine = forest.fit(clone(estimator), X, y, sample_weight=weights)
+    theirs = clone(estimator).fit(X, y, sample_weight=weights).estimators_
+    for tree, other in zip(mine._trees, theirs, strict=True):
+        for name in ("feature", "threshold", "value", "children_left", "children_right"):
+            np.testing.assert_array_equal(getattr(tree, name), getattr(other.tree_, name))
+
+
+@pytest.mark.parametrize("error", [ImportError, TypeError])
+def test_a_scikit_learn_of_other_parts_grows_its_trees_itself(monkeypatch, error):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    expected = forest.fit(ExtraTreesRegressor(5, random_state=0), X, X[:, 0]).predict(X + 0.1)
+
+    def other(*_):
+        raise error
+
+    monkeypatch.setattr("sklearn.tree._tree.DepthFirstTreeBuilder", other)
+    found = forest.fit(ExtraTreesRegressor(5, random_state=0), X, X[:, 0]).predict(X + 0.1)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_residual_trees_go_on_beyond_the_rows_they_saw():
