@@ -104,7 +104,7 @@ def _in_process(model: str, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], ba
 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """Start `qufur serve` on a free port, and end it."""
+    """Start `qufur serve` on a free port, wait until it is warm, and end it."""
     command = [
         sys.executable,
         "-m",
@@ -115,9 +115,16 @@ def serving(folder: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
         "--port",
         "0",
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    log = folder / "log"
+    with (
+        log.open("wb") as lines,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=lines, text=True) as process,
+    ):
         try:
-            yield _port(process), process
+            port = _port(process)
+            while b'"event":"warm"' not in log.read_bytes():
+                time.sleep(0.1)
+            yield port, process
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(10)
