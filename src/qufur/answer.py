@@ -83,13 +83,13 @@ def reasons(model: Model, cases: Iterable[Case]) -> Iterator[str]:
     """Yield decisions in one line each."""
     outside, capped = model.outside, model.capped
     for query, uncertainty, probability, size, spent, left in cases:
-        line = _decision(query, uncertainty, probability)
+        new, more = "", "" if left is None else f", {left} left"
         if size is not None:
             share = outside(size, uncertainty)
             least = "at least " if share < 1 and capped(uncertainty) else ""
-            line = f"{line}, {least}{100 * share:.0f} % of the input is new"
+            new = f", {least}{100 * share:.0f} % of the input is new"
         bought = "1 label" if spent == 1 else f"{spent} labels"
-        yield f"{line}; {bought} bought" if left is None else f"{line}; {bought} bought, {left} left"
+        yield f"{_decision(query, uncertainty, probability)}{new}; {bought} bought{more}"
 
 
 def _decision(query: bool, uncertainty: float, probability: float) -> str:

@@ -19,7 +19,7 @@ LEVEL = 0.9
 """The share of labels that are to lie in the intervals of answers."""
 
 
-class Said(msgspec.Struct):
+class Said(msgspec.Struct, gc=False):
     """What is answered about one example."""
 
     id: str

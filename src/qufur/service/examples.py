@@ -21,7 +21,7 @@ LONGEST = 10_000
 """Characters of a cell."""
 
 
-class Example(msgspec.Struct):
+class Example(msgspec.Struct, gc=False):
     """One example: its id, and its numbers or its record."""
 
     id: str | int
@@ -29,21 +29,21 @@ class Example(msgspec.Struct):
     record: dict[str, Cell] | None = None
 
 
-class Question(msgspec.Struct):
+class Question(msgspec.Struct, gc=False):
     """What is only predicted: an example without an id."""
 
     x: list[float] | None = None
     record: dict[str, Cell] | None = None
 
 
-class Label(msgspec.Struct):
+class Label(msgspec.Struct, gc=False):
     """The label of an example: a number, or the name of a class."""
 
     id: str | int
     label: float | str
 
 
-class Lesson(msgspec.Struct):
+class Lesson(msgspec.Struct, gc=False):
     """An example with a label that was free."""
 
     id: str | int

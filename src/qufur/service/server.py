@@ -27,6 +27,8 @@ WAIT = 1
 IDLE = 75
 """Seconds that a connection stays open without requests."""
 FIRST_KEY = "first"
+GARBAGE = 100_000
+"""Objects between two looks for garbage that holds itself."""
 
 
 class Door(NamedTuple):
@@ -83,9 +85,11 @@ def serve(store: Store, door: Door, limits: Limits, *, demo: bool = False) -> No
     if key is not None:
         print(f"The first key, which is for everything and is shown this once: {key}", flush=True)
     # One writer decides, a few rows at a time: more threads would wait for each other.
-    # What is there by now stays: looking for garbage among it takes longer than most requests.
+    # What is there by now stays: looking for garbage among it takes longer than most requests. Nor are there
+    # circles in what a batch of examples is made of, by the thousand.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
     with one_thread():
         server.run(sockets=[door.listener])
     if not server.started:
