@@ -22,6 +22,7 @@ from qufur import (
 )
 from qufur.errors import DeviceWarning
 from qufur.models import device as devices
+from qufur.models.engines.covariance import CovarianceEngine
 from qufur.models.engines.gpu import GpuEngine
 from qufur.models.gram.card import CardGram, CardView
 from qufur.models.gram.factor import FactorGram
@@ -91,22 +92,26 @@ def test_delays_may_differ_and_blocks_may_be_short(stream):
         assert_alike(run(learner(), short, delay=delays, block=block), expected)
 
 
-def test_candidates_are_settled_together_and_where_many_fail_in_turn(stream, monkeypatch):
-    calls = {"_choose_panel": 0, "_choose_in_turn": 0}
+@pytest.mark.parametrize("tries", [2, GpuEngine.tries])
+def test_candidates_are_settled_together_or_in_turn(stream, monkeypatch, tries):
+    calls = {"panel": 0, "turns": 0}
 
-    def counted(name):
-        original = getattr(GpuEngine, name)
-
+    def counted(name, original):
         def counting(*arguments):
             calls[name] += 1
             return original(*arguments)
 
         return counting
 
-    for name in calls:
-        monkeypatch.setattr(GpuEngine, name, counted(name))
-    run(learner(), stream, block=64)
-    assert 0 < calls["_choose_in_turn"] < calls["_choose_panel"]
+    monkeypatch.setattr(GpuEngine, "_choose_panel", counted("panel", GpuEngine._choose_panel))
+    monkeypatch.setattr(CovarianceEngine, "_choose", counted("turns", CovarianceEngine._choose))
+    monkeypatch.setattr(GpuEngine, "tries", tries)
+    monkeypatch.setattr(GpuEngine, "panel", 16)
+    found = run(learner(), stream, block=200)
+    assert 10 < calls["panel"]
+    assert (0 < calls["turns"] < calls["panel"]) if tries == 2 else calls["turns"] == 0
+    monkeypatch.undo()
+    assert_alike(found, run(learner(device="cpu"), stream))
 
 
 def test_the_inverse_is_computed_anew_in_time(stream):

@@ -30,8 +30,8 @@ class GpuEngine(CovarianceEngine):
     """
 
     first_block_size: ClassVar[int] = 512
-    panel: ClassVar[int] = 64
-    tries: ClassVar[int] = 6
+    panel: ClassVar[int] = 256
+    tries: ClassVar[int] = 8
     """So often a panel is settled as a whole before its rows have their turns, which takes longer."""
 
     _view: CardView
@@ -111,47 +111,52 @@ class GpuEngine(CovarianceEngine):
     def _choose(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
         """Go through the candidates panel by panel, so that no row of Python is run for most of them.
 
-        In L there is a column for each row that was queried, and of its lower part that of all candidates.
+        In L there is a row for each candidate, and a column for each row that was queried.
         """
-        chosen, L = np.empty(0, dtype=np.int64), np.empty((len(places), len(places)))
+        chosen, L = np.empty(0, dtype=np.int64), np.zeros((len(places), len(places)))
         for part in pieces(len(places), size=self.panel):
-            before, rest = L[:, : len(chosen)], slice(part.start, None)
-            left = G[rest, part] - before[rest] @ before[part].T
-            own, factor = self._choose_panel(left[: part.stop - part.start], places[part], terms)
-            here = slice(len(chosen), len(chosen) + len(own))
-            if len(own):
-                L[rest, here] = forward(factor, left[:, own].T).T
-                L[part.start + own, here] = factor
-            chosen = np.concatenate([chosen, part.start + own])
+            before, later = L[:, : len(chosen)], slice(part.stop, None)
+            left = G[part, part] - before[part] @ before[part].T
+            own, factor = self._choose_panel(left, places[part], terms)
+            rows, here = part.start + own, slice(len(chosen), len(chosen) + len(own))
+            if part.stop < len(places):
+                L[later, here] = forward(factor, G[rows, later] - before[rows] @ before[later].T).T
+            L[rows, here] = factor
+            chosen = np.concatenate([chosen, rows])
         return chosen, L[chosen, : len(chosen)]
 
     def _choose_panel(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
-        """Assume that all are queried: the first that is not, if so, is not; without it, assume it again."""
+        """Assume that all are queried, then those that were nevertheless wanted, until none changes.
+
+        Each row only has a lower Δ the more rows before it are queried. So who is wanted after too many is
+        queried, who is not wanted after too few is not, and by turns the two close in: mostly, at once.
+        """
         lowest, left = terms.lowest_threshold[places], terms.labels_left
         enough = left.min(where=left > 0, initial=np.inf) >= len(places)
-        own = np.arange(len(places))
+        own, assumed = np.arange(len(places)), np.ones(len(places), dtype=bool)
         for _ in range(self.tries if enough else 0):
-            L, uncertainty = self._as_if_queried(G[np.ix_(own, own)])
-            failed = (uncertainty <= lowest[own]).nonzero()[0]
-            if not len(failed):
-                terms.record_purchases(places[own], terms.thresholds[:, places[own]] < uncertainty)
+            L, uncertainty = self._as_if_queried(G, own)
+            wanted = uncertainty > lowest
+            if np.array_equal(wanted, assumed):
+                terms.record_purchases(places[own], terms.thresholds[:, places[own]] < uncertainty[own])
                 return own, L
-            own = np.delete(own, failed[0])
-            if not len(own):
-                return own, np.empty((0, 0))
-        return self._choose_in_turn(G, places, terms)
+            own, assumed = wanted.nonzero()[0], wanted
+        return super()._choose(G, places, terms)
 
-    def _as_if_queried(self, G: Floats) -> tuple[Floats, Floats]:
-        """Return L, and Δ of each row after all of those before it."""
-        variance = G.diagonal().copy()
-        L = np.tril(cholesky_of_sum(G))
-        below = np.tril(L, -1)
-        variance -= np.einsum("ij,ij->i", below, below)
-        return L, self._state.model.uncertainty_of(np.maximum(variance, 0.0))
-
-    def _choose_in_turn(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
-        own, L = super()._choose(np.array(G), places, terms)
-        return own, np.tril(L)
+    def _as_if_queried(self, G: Floats, queried: Ints) -> tuple[Floats, Floats]:
+        """Return L of some rows, and Δ of each row after all of those before it."""
+        everyone = len(queried) == len(G)
+        L = cholesky_of_sum(G.copy() if everyone else G[np.ix_(queried, queried)])
+        spread, taken = L.diagonal().copy(), np.empty(len(G))
+        np.fill_diagonal(L, 0.0)
+        taken[queried] = np.einsum("ij,ij->i", L, L)
+        np.fill_diagonal(L, spread)
+        if not everyone:
+            others = np.delete(np.arange(len(G)), queried)
+            V = forward(L, G[queried[:, None], others])
+            V[queried[:, None] > others] = 0.0  # a query comes after these
+            taken[others] = np.einsum("ij,ij->j", V, V)
+        return L, self._state.model.uncertainty_of(np.maximum(G.diagonal() - taken, 0.0))
 
     def _settle(self, queried: Ints, L: Floats) -> None:
         if not self._at_once:
