@@ -108,7 +108,7 @@ def test_candidates_are_settled_together_or_in_turn(stream, monkeypatch, tries):
     monkeypatch.setattr(GpuEngine, "tries", tries)
     monkeypatch.setattr(GpuEngine, "panel", 16)
     found = run(learner(), stream, block=200)
-    assert 10 < calls["panel"]
+    assert calls["panel"] > 10
     assert (0 < calls["turns"] < calls["panel"]) if tries == 2 else calls["turns"] == 0
     monkeypatch.undo()
     assert_alike(found, run(learner(device="cpu"), stream))

@@ -10,7 +10,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints
 from qufur.errors import DeviceWarning
 from qufur.models.engines.covariance import CovarianceEngine
-from qufur.models.gram.card import CardGram, CardView, on_device
+from qufur.models.gram.card import CardGram, CardUpdate, CardView, on_device
 from qufur.models.gram.gram import Gram, pieces
 from qufur.models.gram.posterior import Posterior
 from qufur.models.gram.update import Update, cholesky_of_sum, forward
@@ -39,7 +39,7 @@ class GpuEngine(CovarianceEngine):
     def __init__(self, state: LeastSquaresState, X: Any) -> None:
         super().__init__(state, X)
         self._at_once = False
-        self._update: Update | None = None
+        self._update: CardUpdate | None = None
 
     @classmethod
     def reach(cls, dim: int, at_once: bool) -> Reach:
@@ -98,15 +98,20 @@ class GpuEngine(CovarianceEngine):
         """Predict by M at the block's start, and add what each label changes for the rows after it."""
         scores = self._view.scores()
         if len(y):
-            innovation = self._state.labelled.absorb(self.update(), y)
-            scores += on_host(beside(innovation, self._V) @ self._V)
+            update = self._whitened()
+            # Before the labels are absorbed: the host would wait for that.
+            scores += on_host(beside(update.off(y), self._V) @ self._V)
+            self._state.labelled.absorb(update, y)
         return scores
 
     def update(self) -> Update:
         """Return the queries, to be absorbed without labels, as tensors."""
-        if self._update is None and len(self.queried):
+        return self._whitened() if len(self.queried) else Update.bare(self.X[:0])
+
+    def _whitened(self) -> CardUpdate:
+        if self._update is None:
             self._update = self._view.with_rows(self.queried, super().update().L)
-        return self._update or Update.bare(self.X[:0])
+        return self._update
 
     def _choose(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
         """Go through the candidates panel by panel, so that no row of Python is run for most of them.
@@ -164,8 +169,8 @@ class GpuEngine(CovarianceEngine):
             return
         import torch
 
-        self._update = update = self._view.with_rows(queried, L)
-        V = torch.linalg.solve_triangular(beside(L, self.X), update.W @ self.X.T, upper=False)
+        self._update = self._view.with_rows(queried, L)
+        V = self._update.Z @ self.X.T
         rows = torch.arange(len(self.X), device=V.device)
         V *= beside(queried, self.X)[:, None] < rows  # the others come before a query
         self._V, self.queried = V, queried
