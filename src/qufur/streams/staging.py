@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
@@ -19,8 +19,12 @@ COPIERS = 4
 """Threads that copy rows to where a device can read them: one alone is slower than the way to the device."""
 
 
-def staged(chunks: Iterator[Chunk], device: Any, dim: int) -> Iterator[Chunk]:
-    """Yield chunks with their inputs as float64 tensors on a device, checked, one ahead of what is asked for.
+Coming = Future[Chunk | None]
+"""A chunk that is on its way; None is the end."""
+
+
+def staged(chunks: Iterator[Chunk], device: Any, dim: int) -> Iterator[tuple[Chunk, Coming]]:
+    """Yield chunks with their inputs as float64 tensors on a device, checked, each with the one after it.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ def staged(chunks: Iterator[Chunk], device: Any, dim: int) -> Iterator[Chunk]:
         coming = reader.submit(staging.next_of, chunks)
         while (chunk := coming.result()) is not None:
             coming = reader.submit(staging.next_of, chunks)
-            yield chunk
+            yield chunk, coming
 
 
 class Staging:
@@ -51,7 +55,7 @@ class Staging:
             self._stream.wait_stream(torch.cuda.default_stream(device))
 
     def next_of(self, chunks: Iterator[Chunk]) -> Chunk | None:
-        """Return the next chunk, on the device; None is the end."""
+        """Return the next chunk, on the device."""
         chunk = next(chunks, None)
         return None if chunk is None else replace(chunk, X=self._checked(chunk.X))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -56,6 +57,17 @@ class GpuEngine(CovarianceEngine):
         return isinstance(posterior, Gram) and isinstance(posterior.form, CardGram)
 
     @classmethod
+    def expect(cls, state: LeastSquaresState, X: Any) -> None:
+        """Let the device begin with a tensor that is likely to come next, if M is there."""
+        import torch
+
+        if cls.fits(state.queried):
+            with suppress(torch.cuda.OutOfMemoryError):  # which is met again when its turn has come
+                rows = state.model.features(X)
+                cast(CardGram, cast(Gram, state.queried).form).expect(rows)
+                state.expected = X, rows
+
+    @classmethod
     def on_device(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
         """Look ahead on the state's device; None where that costs digits, or there is no room.
 
@@ -76,7 +88,9 @@ class GpuEngine(CovarianceEngine):
     @classmethod
     def _moved(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
         """Move M and the inputs to the device, and look ahead."""
-        rows, queried = state.model.features(on_device(X, state.device)), state.queried
+        (expected, rows), state.expected, queried = state.expected or (None, None), None, state.queried
+        if X is not expected:
+            rows = state.model.features(on_device(X, state.device))
         if not cls.fits(queried):
             queried.prepare_for(queried.squares(on_host(rows)))
         for posterior in state.posteriors:

@@ -49,6 +49,7 @@ class CardGram:
         self._squares = self._trace(gram, 1 / constant)
         self._spread = math.inf
         self._half: Tensor | None = None
+        self._expected: CardView | None = None
 
     @classmethod
     def of(cls, form: LowRankGram | InverseGram, device: Any) -> CardGram:
@@ -140,9 +141,17 @@ class CardGram:
         """Return ⟨θ̂, x⟩ of each row."""
         return X @ self._coef
 
+    def expect(self, X: Tensor) -> None:
+        """Let the device begin with rows of which a view is likely to be wanted; the host does not wait."""
+        self._expected = CardView(self, X)
+
     def view(self, X: Tensor) -> CardView:
         """Return a block of rows as M sees them now."""
-        return CardView(self, X)
+        view, self._expected = self._expected, None
+        if view is None or view.X is not X:
+            view = CardView(self, X)
+        view.fetch()
+        return view
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
@@ -173,7 +182,7 @@ class CardGram:
         self._moment = self._moment + labels @ update.X
         self.inverse.addmm_(update.Z.T, update.Z, alpha=-1.0)
         self.gram.addmm_(update.X.T, update.X)
-        self._half = None
+        self._half = self._expected = None
         self._count(len(y), update.squares)
         if innovation_scale.max() > self.largest_scale:
             self.refresh()
@@ -233,7 +242,7 @@ class CardGram:
 
         R, _ = torch.linalg.cholesky_ex(self.gram, upper=True)
         self.inverse = torch.cholesky_inverse(R, upper=True)
-        self._half = None
+        self._half = self._expected = None
         T = self.half()
         self._coef = T @ self._moment + T.T @ self._moment
         self.since_refresh = 0
@@ -268,11 +277,12 @@ class CardView(View):
 
     Attributes
     ----------
-    squares
-        Σ‖x‖², the constant counting as 1.
+    variance, squares
+        As in `View`, and Σ‖x‖², the constant counting as 1; there after `fetch`.
     """
 
     X: Any
+    squares: float
 
     def __init__(self, form: CardGram, X: Tensor) -> None:
         import torch
@@ -280,11 +290,13 @@ class CardView(View):
         self._T, self.X = form.half(), X
         self._Y = form.halved(X)
         variance = (2.0 * (self._Y * X).sum(1)).clamp_(min=0.0)
-        found = torch.stack([variance, form.scored(X), squares_of(X, form.constant)])
-        # One copy: each of them would wait for the device.
-        self.variance, self._scores, self._squares = on_host(found)
-        self.squares = float(self._squares.sum())
+        self._found = torch.stack([variance, form.scored(X), squares_of(X, form.constant)])
         self._whole: Floats | None = None
+
+    def fetch(self) -> None:
+        """Wait for what was computed of each row, in one copy."""
+        self.variance, self._scores, self._squares = on_host(self._found)
+        self.squares = float(self._squares.sum())
 
     def scores(self) -> Floats:
         return np.array(self._scores)
