@@ -42,6 +42,9 @@ class GpuEngine(CovarianceEngine):
         self._at_once = False
         self._update: CardUpdate | None = None
 
+    def __len__(self) -> int:
+        return len(self._variance)  # a tensor takes longer to say
+
     @classmethod
     def reach(cls, dim: int, at_once: bool) -> Reach:
         """Return how far to look ahead: 128 MB of rows are enough to keep a large GPU busy.
@@ -132,6 +135,8 @@ class GpuEngine(CovarianceEngine):
 
         In L there is a row for each candidate, and a column for each row that was queried.
         """
+        if len(places) <= self.panel:
+            return self._choose_panel(G, places, terms)
         chosen, L = np.empty(0, dtype=np.int64), np.zeros((len(places), len(places)))
         for part in pieces(len(places), size=self.panel):
             before, later = L[:, : len(chosen)], slice(part.stop, None)
@@ -142,7 +147,7 @@ class GpuEngine(CovarianceEngine):
                 L[later, here] = forward(factor, G[rows, later] - before[rows] @ before[later].T).T
             L[rows, here] = factor
             chosen = np.concatenate([chosen, rows])
-        return chosen, L[chosen, : len(chosen)]
+        return chosen, np.asfortranarray(L[chosen, : len(chosen)])
 
     def _choose_panel(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
         """Assume that all are queried, then those that were nevertheless wanted, until none changes.

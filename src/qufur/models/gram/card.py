@@ -261,7 +261,7 @@ class CardGram:
 
 @dataclass(frozen=True)
 class CardUpdate(Update):
-    """Rows X, X M⁻¹ and L⁻¹X M⁻¹ = Z as tensors; on the host L, what is predicted of them, and Σ‖x‖²."""
+    """Rows X, X M⁻¹ and Z = L⁻¹X M⁻¹ as tensors; on the host L, what is predicted of them, and Σ‖x‖²."""
 
     Z: Tensor
     scores: Floats
@@ -326,7 +326,8 @@ class CardView(View):
         places = on_device(rows, self.X.device)
         X = self.X[places]
         W = self._Y[places] + X @ self._T.T
-        Z = torch.linalg.solve_triangular(on_device(L, X.device), W, upper=False)
+        # L is in Fortran's order, in which a copy would take long.
+        Z = torch.linalg.solve_triangular(on_device(L.T, X.device).T, W, upper=False)
         return CardUpdate(X, W, L, Z, self._scores[rows], float(self._squares[rows].sum()))
 
     def toward_later(self, queries: Update, rows: Ints) -> Floats:
