@@ -323,11 +323,11 @@ class CardView(View):
         """Return some rows, ready to be absorbed, as tensors."""
         import torch
 
-        places = on_device(rows, self.X.device)
+        # L comes first, while the device has nothing to do: the copy of a large array waits for it.
+        factor, places = on_device(L.T, self.X.device).T, on_device(rows, self.X.device)
         X = self.X[places]
         W = self._Y[places] + X @ self._T.T
-        # L is in Fortran's order, in which a copy would take long.
-        Z = torch.linalg.solve_triangular(on_device(L.T, X.device).T, W, upper=False)
+        Z = torch.linalg.solve_triangular(factor, W, upper=False)
         return CardUpdate(X, W, L, Z, self._scores[rows], float(self._squares[rows].sum()))
 
     def toward_later(self, queries: Update, rows: Ints) -> Floats:
@@ -342,10 +342,13 @@ def squares_of(X: Tensor, constant: float) -> Tensor:
 
 
 def on_device(values: Any, device: Any) -> Tensor:
-    """Return an array as a tensor on a device, a copy; a tensor is a copy only where it is elsewhere."""
+    """Return an array as a tensor on a device, a copy; a tensor is a copy only where it is elsewhere.
+
+    A copy of an array that is not large does not wait for the device.
+    """
     import torch
 
     if isinstance(values, torch.Tensor):
         return values.to(device, torch.float64)
     kind = torch.int64 if values.dtype.kind == "i" else torch.float64
-    return torch.tensor(values, dtype=kind, device=device)
+    return torch.tensor(values, dtype=kind).to(device, non_blocking=True)
