@@ -31,7 +31,7 @@ class GpuEngine(CovarianceEngine):
     """
 
     first_block_size: ClassVar[int] = 512
-    panel: ClassVar[int] = 256
+    panel: ClassVar[int] = 128
     tries: ClassVar[int] = 8
     """So often a panel is settled as a whole before its rows have their turns, which takes longer."""
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from qufur.arrays import Floats, Ints
+from qufur.models.gram import blas
 from qufur.models.gram.factor import FactorGram
 from qufur.models.gram.inverse import InverseGram
 from qufur.models.gram.low_rank import LowRankGram
@@ -269,7 +270,7 @@ class CardUpdate(Update):
 
     def off(self, y: Floats) -> Floats:
         """Return how far each of the labels y is off, in its own scale."""
-        return self.innovation(y - self.scores)
+        return np.asarray(blas.dtrsv(self.L, y - self.scores, lower=1))
 
 
 class CardView(View):
