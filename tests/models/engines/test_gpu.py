@@ -116,6 +116,19 @@ def test_candidates_are_settled_together_or_in_turn(stream, monkeypatch, tries):
     assert_alike(found, run(learner(device="cpu"), stream))
 
 
+def test_a_panel_may_have_no_queries(monkeypatch):
+    monkeypatch.setattr(GpuEngine, "panel", 16)
+    X = np.tile(np.eye(DIM)[0], (200, 1))
+    X[150] = np.eye(DIM)[1]
+    traces = [
+        run(learner(rule=Threshold(0.2), device=device), Arrays(X, X[:, 0]), block=200)
+        for device in (TORCH, "cpu")
+    ]
+    assert_alike(*traces)
+    assert traces[0].query[150]
+    assert not traces[0].query[16:150].any()
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("block", [100, None])
 def test_the_device_begins_with_a_block_before_the_last_is_booked(stream, monkeypatch, intercept, block):

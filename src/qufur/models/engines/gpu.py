@@ -49,7 +49,7 @@ class GpuEngine(CovarianceEngine):
     def reach(cls, dim: int, at_once: bool) -> Reach:
         """Return how far to look ahead: 128 MB of rows are enough to keep a large GPU busy.
 
-        The host takes a millisecond or two over 400 candidates, and eight times as long over twice as many.
+        The host takes a millisecond or two over 250 candidates, and three times as long over twice as many.
         """
         largest = max(1024, min(8192, 2**24 // dim)) if at_once else 1024
         return Reach(cls.first_block_size, 128, largest, 256, 768)
@@ -133,27 +133,26 @@ class GpuEngine(CovarianceEngine):
     def _choose(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
         """Go through the candidates panel by panel, so that no row of Python is run for most of them.
 
-        In L there is a row for each candidate, and a column for each row that was queried.
+        V has a row for each query and a column for each candidate; those of the queries are Lᵀ.
         """
         if len(places) <= self.panel:
             return self._choose_panel(G, places, terms)
-        chosen, L = np.empty(0, dtype=np.int64), np.zeros((len(places), len(places)))
+        chosen, V = np.empty(0, dtype=np.int64), np.zeros((len(places), len(places)))
         for part in pieces(len(places), size=self.panel):
-            before, later = L[:, : len(chosen)], slice(part.stop, None)
-            left = G[part, part] - before[part] @ before[part].T
+            before, later = V[: len(chosen)], slice(part.stop, None)
+            left = G[part, part] - before[:, part].T @ before[:, part]
             own, factor = self._choose_panel(left, places[part], terms)
             rows, here = part.start + own, slice(len(chosen), len(chosen) + len(own))
-            if part.stop < len(places):
-                L[later, here] = forward(factor, G[rows, later] - before[rows] @ before[later].T).T
-            L[rows, here] = factor
+            V[here, later] = forward(factor, G[rows, later] - before[:, rows].T @ before[:, later])
+            V[here, rows] = factor.T
             chosen = np.concatenate([chosen, rows])
-        return chosen, np.asfortranarray(L[chosen, : len(chosen)])
+        return chosen, V[: len(chosen), chosen].T
 
     def _choose_panel(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
-        """Assume that all are queried, then those that were nevertheless wanted, until none changes.
+        """Assume that all are queried, then those that are wanted nevertheless, until nothing changes.
 
-        Each row only has a lower Δ the more rows before it are queried. So who is wanted after too many is
-        queried, who is not wanted after too few is not, and by turns the two close in: mostly, at once.
+        The more rows are queried before a row, the lower its Δ. So a row that is wanted after too many is
+        queried, one that is not wanted after too few is not, and by turns the two meet, mostly at once.
         """
         lowest, left = terms.lowest_threshold[places], terms.labels_left
         enough = left.min(where=left > 0, initial=np.inf) >= len(places)
