@@ -23,7 +23,8 @@ import numpy as np
 from benchmarks.gpu_data import Data
 from benchmarks.installed import importable
 from benchmarks.text import Progress, Table
-from qufur import Learner, QuFUR, Ridge, Trace, run, threads
+from qufur import Learner, Paced, QuFUR, Ridge, Steady, Trace, run, threads
+from qufur.rules import Rule
 from qufur.streams import Arrays, Stream
 
 CORES = 2
@@ -33,6 +34,7 @@ ROWS, DIMS, SHARES, SOURCES = (
     (0.01, 0.05, 0.1),
     ("card", "host", "npy", "parquet"),
 )
+RULES = "qufur", "paced", "steady"
 TRIES = 5
 """Runs to find the α of a share of labels."""
 
@@ -44,6 +46,7 @@ def measure(
     dims: Sequence[int] = DIMS,
     shares: Sequence[float] = SHARES,
     sources: Sequence[str] = SOURCES,
+    rules: Sequence[str] = RULES[:1],
     device: str | None = None,
     profile: bool = False,
     folder: Path | None = None,
@@ -68,8 +71,9 @@ def measure(
         for count, dim in itertools.product(rows, dims):
             try:
                 data = Data(count, dim, where)
-                for share in shares:
-                    found["cells"] += _cells(data, share, sources, where, found["gemm"], Path(name), profile)
+                for share, rule in itertools.product(shares, rules):
+                    cells = _cells(data, share, rule, sources, where, found["gemm"], Path(name), profile)
+                    found["cells"] += cells
             except Exception:
                 _say(f"{count:,} × {dim} failed:\n{traceback.format_exc()}")
             data = None  # type: ignore[assignment]  # its memory is needed
@@ -79,30 +83,45 @@ def measure(
 
 
 def _cells(
-    data: Data, share: float, sources: Sequence[str], device: Any, gemm: float, folder: Path, profile: bool
+    data: Data,
+    share: float,
+    name: str,
+    sources: Sequence[str],
+    device: Any,
+    gemm: float,
+    folder: Path,
+    profile: bool,
 ) -> Iterator[dict[str, Any]]:
-    """Measure a size and a share of labels, from all sources."""
-    alpha = _alpha(data, share, device)
-    cpu = _cpu(data, alpha, device)
+    """Measure a size, a share of labels and a rule, from all sources."""
+    rule = _rule(name, data, share, device)
+    cpu = _cpu(data, rule, device)
     for source in sources:
-        cell: dict[str, Any] = {"rows": data.rows, "dim": data.dim, "wanted": share, "source": source}
+        cell: dict[str, Any] = {"rows": data.rows, "dim": data.dim, "wanted": share, "rule": name}
+        cell["source"] = source
         try:
             start = time.perf_counter()
             make = getattr(data, source)
             stream = make() if source in ("card", "host") else make(folder)
             opened = time.perf_counter() - start
-            learner = _learner(data.dim, alpha, device)
+            learner = _learner(data.dim, rule, device)
             seconds, trace = _timed(lambda learner=learner, stream=stream: run(learner, stream))
             flops = 2.0 * data.rows * data.dim**2
             cell |= {"seconds": seconds, "opened": opened, "queries": trace.queries}
             cell |= {"share_of_gemm": flops / seconds / gemm, "cpu": cpu}
             cell["faster"] = data.rows / seconds / cpu["rows_per_second"]
             if profile:
-                _profile(data, alpha, device, stream)
+                _profile(data, rule, device, stream)
         except Exception as error:
             cell["failed"] = f"{type(error).__name__}: {error}"[:300]
         _say(_line(cell))
         yield cell
+
+
+def _rule(name: str, data: Data, share: float, device: Any) -> Rule:
+    """Return the rule of a name; one with a budget has that share of the examples."""
+    if name == "qufur":
+        return QuFUR(_alpha(data, share, device))
+    return (Paced if name == "paced" else Steady)(round(share * data.rows), data.rows)
 
 
 def _alpha(data: Data, share: float, device: Any) -> float:
@@ -111,7 +130,8 @@ def _alpha(data: Data, share: float, device: Any) -> float:
     # After Q labels Δ is about d/(d + Q), and α Δ of the examples are bought.
     low, high, alpha = 0.0, math.inf, share * (1 + labels / (2 * data.dim))
     for _ in range(TRIES):
-        seconds, trace = _timed(lambda alpha=alpha: run(_learner(data.dim, alpha, device), data.card()))
+        learner = _learner(data.dim, QuFUR(alpha), device)
+        seconds, trace = _timed(lambda learner=learner: run(learner, data.card()))
         bought = trace.queries / data.rows
         _say(f"  α = {alpha:.4g} buys {bought:.2%} in {seconds:.2f} s")
         if abs(bought / share - 1) < 0.1:
@@ -122,7 +142,7 @@ def _alpha(data: Data, share: float, device: Any) -> float:
     return alpha
 
 
-def _cpu(data: Data, alpha: float, device: Any) -> dict[str, Any]:
+def _cpu(data: Data, rule: Rule, device: Any) -> dict[str, Any]:
     """Measure the CPU's engine on the first rows, and on the last from the state that the GPU is in by then.
 
     Both decide them too, and agree or not.
@@ -132,11 +152,11 @@ def _cpu(data: Data, alpha: float, device: Any) -> dict[str, Any]:
     ahead = data.rows - last
     X, y = data.X[:first].cpu().numpy(), data.y[:first]
     with _two_threads():
-        early, cpu = _timed(lambda: run(_learner(data.dim, alpha, "cpu"), Arrays(X, y)))
-    equal = _equal(cpu, run(_learner(data.dim, alpha, device), Arrays(X, y)))
-    learner = _learner(data.dim, alpha, device)
+        early, cpu = _timed(lambda: run(_learner(data.dim, rule, "cpu"), Arrays(X, y)))
+    equal = _equal(cpu, run(_learner(data.dim, rule, device), Arrays(X, y)))
+    learner = _learner(data.dim, rule, device)
     run(learner, Arrays(data.X[:ahead], data.y[:ahead]))
-    twin = _twin(learner, alpha)
+    twin = _twin(learner)
     X, y = data.X[ahead:].cpu().numpy(), data.y[ahead:]
     with _two_threads():
         late, cpu = _timed(lambda: run(twin, Arrays(X, y)))
@@ -148,9 +168,9 @@ def _cpu(data: Data, alpha: float, device: Any) -> dict[str, Any]:
     return found
 
 
-def _twin(learner: Learner, alpha: float) -> Learner:
+def _twin(learner: Learner) -> Learner:
     """Return a learner on the CPU in the state of another."""
-    twin = _learner(learner.model.dim or 0, alpha, "cpu")
+    twin = _learner(learner.model.dim or 0, learner.rule, "cpu")
     gram = learner.state.labelled.copy()  # type: ignore[attr-defined]
     gram.move_to(None)
     twin.state.labelled = twin.state.queried = gram  # type: ignore[attr-defined]
@@ -168,8 +188,8 @@ def _equal(one: Trace, other: Trace) -> bool:
     return bool(same and near)
 
 
-def _learner(dim: int, alpha: float, device: Any) -> Learner:
-    return Learner(Ridge(dim, label_range=(-2, 2)), QuFUR(alpha), seed=1, device=device)
+def _learner(dim: int, rule: Rule, device: Any) -> Learner:
+    return Learner(Ridge(dim, label_range=(-2, 2)), rule, seed=1, device=device)
 
 
 @contextmanager
@@ -200,9 +220,9 @@ def _gemm(device: Any, size: int) -> float:
     return 2.0 * size**3 / best
 
 
-def _profile(data: Data, alpha: float, device: Any, stream: Stream) -> None:
+def _profile(data: Data, rule: Rule, device: Any, stream: Stream) -> None:
     profiler = cProfile.Profile()
-    learner = _learner(data.dim, alpha, device)
+    learner = _learner(data.dim, rule, device)
     profiler.runcall(run, learner, stream)
     pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
 
@@ -217,17 +237,18 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-HEADER = ("rows × columns", "labels", "from", "seconds", "of GEMM", f"times {CORES} cores", "decisions")
+HEADER = "rows × columns", "rule", "labels", "from", "seconds", "of GEMM", f"times {CORES} cores", "decisions"
 
 
 def _row(cell: dict[str, Any]) -> tuple[str, ...]:
     what = f"{cell['rows']:,} × {cell['dim']}"
     if "failed" in cell:
-        return what, f"{cell['wanted']:.0%}", cell["source"], cell["failed"], "", "", ""
+        return what, cell["rule"], f"{cell['wanted']:.0%}", cell["source"], cell["failed"], "", "", ""
     equal = "as the CPU's" if cell["cpu"]["equal"] and cell["cpu"]["equal_late"] else "OTHERS"
     share, faster = f"{cell['share_of_gemm']:.0%}", f"{cell['faster']:.0f}"
     return (
         what,
+        cell["rule"],
         f"{cell['queries'] / cell['rows']:.1%}",
         cell["source"],
         f"{cell['seconds']:.2f}",
@@ -246,5 +267,6 @@ def render(found: dict[str, Any]) -> str:
     if "skipped" in found:
         return f"GPU: skipped, {found['skipped']}\n"
     title = f"{found['device']}, {found['gemm'] / 1e12:.1f} TFLOP/s in matrix products of float64"
-    note = f"The CPU is measured on fewer rows, in rows per second with {CORES} threads, on the same machine."
+    note = "The share of GEMM counts 2d² flops for each row. The CPU is measured on fewer rows, in rows per "
+    note += f"second with {CORES} threads, on the same machine."
     return str(Table(title, HEADER, [_row(cell) for cell in found["cells"]], note))

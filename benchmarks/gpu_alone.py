@@ -25,7 +25,7 @@ def main() -> None:
     from benchmarks import gpu
     from benchmarks.text import Progress
 
-    options = vars(_parser(gpu.ROWS, gpu.DIMS, gpu.SHARES, gpu.SOURCES).parse_args())
+    options = vars(_parser(gpu.ROWS, gpu.DIMS, gpu.SHARES, gpu.SOURCES, gpu.RULES).parse_args())
     file = options.pop("json")
     results = gpu.measure(options.pop("quick"), Progress(), **options)
     print(gpu.render(results), flush=True)
@@ -34,13 +34,18 @@ def main() -> None:
 
 
 def _parser(
-    rows: tuple[int, ...], dims: tuple[int, ...], shares: tuple[float, ...], sources: tuple[str, ...]
+    rows: tuple[int, ...],
+    dims: tuple[int, ...],
+    shares: tuple[float, ...],
+    sources: tuple[str, ...],
+    rules: tuple[str, ...],
 ) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.gpu_alone", description=__doc__)
     parser.add_argument("--rows", nargs="+", type=lambda text: int(float(text)), default=rows)
     parser.add_argument("--dims", nargs="+", type=int, default=dims)
     parser.add_argument("--shares", nargs="+", type=float, default=shares)
     parser.add_argument("--sources", nargs="+", choices=sources, default=sources)
+    parser.add_argument("--rules", nargs="+", choices=rules, default=rules[:1])
     parser.add_argument("--device", help="cuda, cuda:1 or cpu")
     parser.add_argument("--folder", type=Path, help="where files are written for a while")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the results")

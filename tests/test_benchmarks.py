@@ -452,8 +452,10 @@ def test_a_cell_that_fails_does_not_end_the_others(monkeypatch):
     from benchmarks.text import Progress
 
     monkeypatch.delattr(gpu.Data, "host")
-    found = gpu.measure(True, Progress(), sources=("host", "card"))
-    assert ["failed" in cell for cell in found["cells"]] == [True, False]
+    found = gpu.measure(True, Progress(), sources=("host", "card"), rules=("paced", "steady"))
+    assert ["failed" in cell for cell in found["cells"]] == [True, False] * 2
+    assert [cell["rule"] for cell in found["cells"]] == ["paced"] * 2 + ["steady"] * 2
+    assert [cell["queries"] for cell in found["cells"] if "queries" in cell] == [150, 150]
     assert "AttributeError" in gpu.render(found)
 
 

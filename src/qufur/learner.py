@@ -553,7 +553,11 @@ class Learner:
         return BlockSize(self.state.reach(at_once=self.spending.ahead is None), fixed)
 
     def play(
-        self, X: Floats, domain: Ints | None, exchange: Callable[[Block], Arrivals]
+        self,
+        X: Floats,
+        domain: Ints | None,
+        exchange: Callable[[Block], Arrivals],
+        ahead: Callable[[Block], Any] | None = None,
     ) -> tuple[Block, Floats]:
         """Answer the next inputs, or as many of them as can be taken together, with labels that arrive.
 
@@ -567,6 +571,9 @@ class Learner:
             Their domains, for rules that are told them.
         exchange
             Takes the block once its queries are decided, and returns the labels that arrive by its end.
+        ahead
+            Takes it then, and returns the tensor that is likely to be played next, or None. A device begins
+            with that while the host keeps its books.
 
         Returns
         -------
@@ -584,7 +591,7 @@ class Learner:
             self.rule.check_domain(domain)
             look = self.state.look_ahead(X)
             block = self._decide(look, X.shape[1], range(self.next_id, self.next_id + len(look)), domain)
-            played = block, self._finish(block, noted(block))
+            played = block, self._finish(block, noted(block), ahead)
         # Not in the middle of a block: where warnings are errors, the learner is to be found after it.
         self._warn_of(odd[0])
         return played
@@ -595,10 +602,15 @@ class Learner:
         self.next_id = beyond(names[: len(block)], self.next_id)
         return block
 
-    def _finish(self, block: Block, arrivals: Arrivals) -> Floats:
+    def _finish(
+        self, block: Block, arrivals: Arrivals, ahead: Callable[[Block], Any] | None = None
+    ) -> Floats:
         if self.model.weighs_purchases:
             self.note_purchases(block.queried, block.probability, block.query, block.at_random)
         prediction = block.look.finish(block.queried, arrivals)
+        coming = None if ahead is None else ahead(block)
+        if coming is not None:
+            self.state.expect(coming)
         largest_loss = block.look.largest_loss
         if largest_loss is None:
             largest_loss = self.model.largest_loss(prediction)

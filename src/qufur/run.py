@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from qufur.streams.base import Chunk, Stream
 from qufur.tensors import is_tensor
 from qufur.threads import one_thread
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
+
+if TYPE_CHECKING:
+    from qufur.streams.staging import Coming
 
 NEVER = 2**62
 """A delay that no stream is long enough for, and that can be added to."""
@@ -74,17 +78,18 @@ def run(
     size = learner.block_size(None if block is None else as_count(block, "block", "run"))
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
     with one_thread(), recorder:
-        for chunk in _chunks(learner, stream, size):
-            _play(learner, _checked(chunk, stream.dim, learner), size, delayed, recorder)
+        loop = _Loop(learner, size, delayed, recorder)
+        for chunk, coming in _chunks(learner, stream, size):
+            loop.play(_checked(chunk, stream.dim, learner), coming)
         delayed.deliver_rest(learner)
     return recorder.trace()
 
 
-def _chunks(learner: Learner, stream: Stream, size: BlockSize) -> Iterator[Chunk]:
+def _chunks(learner: Learner, stream: Stream, size: BlockSize) -> Iterator[tuple[Chunk, Coming | None]]:
     """Read the stream; where a device decides, ahead of it, unless the stream looks at the learner."""
     met = stream.against(learner)
     if learner.device is None or met is not stream:
-        return met.chunks(max(rows_at_once(stream.dim), size.largest))
+        return ((chunk, None) for chunk in met.chunks(max(rows_at_once(stream.dim), size.largest)))
     from qufur.streams.staging import staged
 
     return staged(stream.chunks(size.largest), learner.device, stream.dim)
@@ -99,24 +104,49 @@ def _checked(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
     return replace(chunk, X=X, y=y)
 
 
-def _play(
-    learner: Learner,
-    chunk: Chunk,
-    size: BlockSize,
-    delayed: _DelayedLabels,
-    recorder: MemoryRecorder | FileRecorder,
-) -> None:
-    start = 0
-    while start < len(chunk):
-        part = slice(start, start + size.value)
-        domain = None if chunk.domain is None else chunk.domain[part]
-        block, prediction = learner.play(
-            chunk.X[part], domain, partial(delayed.exchange, labels=chunk.y[part])
-        )
-        part = slice(start, start + len(block))
-        recorder.write(_records(learner, block, prediction, chunk, part))
-        size.update(block.effort)
-        start = part.stop
+class _Loop:
+    """Plays one chunk after the other, block by block."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        size: BlockSize,
+        delayed: _DelayedLabels,
+        recorder: MemoryRecorder | FileRecorder,
+    ) -> None:
+        self._learner, self._size, self._delayed, self._recorder = learner, size, delayed, recorder
+        self._next: Any = None  # inputs that the learner was told to expect
+
+    def play(self, chunk: Chunk, coming: Coming | None) -> None:
+        """Play a chunk; another one may be on its way."""
+        start = 0
+        while start < len(chunk):
+            X = chunk.X[start : start + self._size.value] if self._next is None else self._next
+            part = slice(start, start + len(X))
+            block, prediction = self._learner.play(
+                X,
+                None if chunk.domain is None else chunk.domain[part],
+                partial(self._delayed.exchange, labels=chunk.y[part]),
+                partial(self._ahead, chunk, start, coming),
+            )
+            part = slice(start, start + len(block))
+            self._recorder.write(_records(self._learner, block, prediction, chunk, part))
+            start = part.stop
+
+    def _ahead(self, chunk: Chunk, start: int, coming: Coming | None, block: Block) -> Any:
+        """Return the inputs that are next on the device, as far as they are there."""
+        self._size.update(block.effort)
+        stop = start + len(block)
+        rest = chunk.X[stop:] if stop < len(chunk) else _arrived(coming)
+        self._next = rest[: self._size.value] if is_tensor(rest) and len(rest) else None
+        return self._next
+
+
+def _arrived(coming: Coming | None) -> Any:
+    """Return the inputs of a chunk that is on its way, if that is at its end; this never waits."""
+    there = coming is not None and coming.done() and coming.exception() is None
+    chunk = coming.result() if coming is not None and there else None
+    return None if chunk is None else chunk.X
 
 
 def _records(learner: Learner, block: Block, prediction: Floats, chunk: Chunk, part: slice) -> Records:

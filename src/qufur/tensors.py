@@ -46,7 +46,9 @@ def with_constant(X: Any, constant: float) -> Any:
 
 def beside(array: Any, X: Any) -> Any:
     """Return an array as a tensor where X is one, on its device; otherwise as it is."""
-    return sys.modules["torch"].as_tensor(array, dtype=X.dtype, device=X.device) if is_tensor(X) else array
+    if not is_tensor(X):
+        return array
+    return sys.modules["torch"].as_tensor(array, dtype=X.dtype).to(X.device, non_blocking=True)
 
 
 def concatenated(parts: Sequence[Any]) -> Any:

@@ -241,6 +241,9 @@ class State(ABC):
         """Look ahead over rows during which no label comes; for most models that makes no difference."""
         return self.look_ahead(X)
 
+    def expect(self, X: Any) -> None:  # noqa: B027
+        """Note that a look-ahead over X, this very tensor, is likely to come next: a device may begin."""
+
     def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:  # noqa: B027
         """Note on what terms labels are bought that `query`, or a look-ahead as it finishes, is told of next.
 

@@ -72,13 +72,13 @@ def _given(device: Any) -> Any:
 
 
 def _too_little_memory(device: Any, model: Model) -> str | None:
-    """Say so, if the matrices and two blocks of rows do not fit into what is free."""
+    """Say so, if the matrices and the blocks on their way do not fit into what is free."""
     if device.type == "cpu":
         return None
     import torch
 
     dim = (model.dim or 0) + 1
-    needed = 8 * (8 * dim**2 + 6 * dim * GpuEngine.reach(dim, at_once=True).largest)
+    needed = 8 * (8 * dim**2 + 8 * dim * GpuEngine.reach(dim, at_once=True).largest)
     free = torch.cuda.mem_get_info(device)[0]
     if free >= needed:
         return None

@@ -11,7 +11,7 @@ from qufur.arrays import Floats, check_shapes
 from qufur.errors import invalid
 from qufur.models.base import Id, State
 from qufur.models.diagnostics.fit import Fit, judge
-from qufur.models.engines import engine_for, reach
+from qufur.models.engines import engine_for, expect, reach
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.posterior import Posterior
 from qufur.models.lookahead import Lookahead, Reach
@@ -32,6 +32,11 @@ class LeastSquaresState(State):
     What was computed when its input came is kept for that (`_last_solve`), as long as M stays as it was.
     After a retraction M is rebuilt from the labelled rows and the queries that remain, at the next input:
     however many were retracted until then.
+
+    Attributes
+    ----------
+    expected
+        A tensor with which a device has begun, and its rows as M takes them.
     """
 
     model: LeastSquares
@@ -43,6 +48,7 @@ class LeastSquaresState(State):
         self.pending: dict[Id, Floats] = {}
         self.unabsorbed: list[Id] = []
         self._last_solve: Solve | None = None
+        self.expected: tuple[Any, Any] | None = None
 
     @property
     def queried(self) -> Posterior:
@@ -103,6 +109,11 @@ class LeastSquaresState(State):
         self._last_solve = None
         self._absorb_pending()
         return engine_for(self, X)
+
+    def expect(self, X: Any) -> None:
+        """Let the device, if there is one, begin with a tensor that is likely to come next."""
+        if self.device is not None:
+            expect(self, X)
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
         """Note that the labels of these rows were asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
@@ -17,10 +17,16 @@ from qufur.tensors import is_tensor
 
 COPIERS = 4
 """Threads that copy rows to where a device can read them: one alone is slower than the way to the device."""
+PARTS = 16
+"""A chunk goes in so many parts: one is on its way while the next is copied."""
 
 
-def staged(chunks: Iterator[Chunk], device: Any, dim: int) -> Iterator[Chunk]:
-    """Yield chunks with their inputs as float64 tensors on a device, checked, one ahead of what is asked for.
+Coming = Future[Chunk | None]
+"""A chunk that is on its way; None is the end."""
+
+
+def staged(chunks: Iterator[Chunk], device: Any, dim: int) -> Iterator[tuple[Chunk, Coming]]:
+    """Yield chunks with their inputs as float64 tensors on a device, checked, each with the one after it.
 
     Parameters
     ----------
@@ -36,7 +42,7 @@ def staged(chunks: Iterator[Chunk], device: Any, dim: int) -> Iterator[Chunk]:
         coming = reader.submit(staging.next_of, chunks)
         while (chunk := coming.result()) is not None:
             coming = reader.submit(staging.next_of, chunks)
-            yield chunk
+            yield chunk, coming
 
 
 class Staging:
@@ -51,7 +57,7 @@ class Staging:
             self._stream.wait_stream(torch.cuda.default_stream(device))
 
     def next_of(self, chunks: Iterator[Chunk]) -> Chunk | None:
-        """Return the next chunk, on the device; None is the end."""
+        """Return the next chunk, on the device."""
         chunk = next(chunks, None)
         return None if chunk is None else replace(chunk, X=self._checked(chunk.X))
 
@@ -78,17 +84,19 @@ class Staging:
             return torch.tensor(X, dtype=torch.float64, device=self._device)
         if X.dtype not in (np.float64, np.float32):
             X = np.asarray(X, dtype=np.float64)
-        return self._pinned(X).to(self._device, non_blocking=True).to(torch.float64)
+        return self._copied(X).to(torch.float64)
 
-    def _pinned(self, X: Any) -> Any:
-        """Return a copy in pinned memory; the next copy may write over it, once this one has arrived."""
+    def _copied(self, X: Any) -> Any:
+        """Copy rows by way of pinned memory, which the next may write over once these have arrived."""
         import torch
 
         kind = torch.float32 if X.dtype == np.float32 else torch.float64
         if self._room is None or len(self._room) < len(X) or self._room.dtype != kind:
             self._room = torch.empty((len(X), self._dim), dtype=kind, pin_memory=True)
-        room = self._room.numpy()
-        step = -(-len(X) // COPIERS)
+        rows, room = torch.empty(X.shape, dtype=kind, device=self._device), self._room.numpy()
+        step = max(1, -(-len(X) // PARTS))
         parts = [slice(start, min(start + step, len(X))) for start in range(0, len(X), step)]
-        list(self._copiers.map(lambda part: np.copyto(room[part], X[part]), parts))
-        return self._room[: len(X)]
+        copies = self._copiers.map(lambda part: np.copyto(room[part], X[part]), parts)
+        for part, _ in zip(parts, copies, strict=True):
+            rows[part].copy_(self._room[part], non_blocking=True)
+        return rows

@@ -21,10 +21,13 @@ from qufur import (
     run,
 )
 from qufur.errors import DeviceWarning
+from qufur.estimates.ledger import Ledger
 from qufur.models import device as devices
+from qufur.models.engines.covariance import CovarianceEngine
 from qufur.models.engines.gpu import GpuEngine
 from qufur.models.gram.card import CardGram, CardView
 from qufur.models.gram.factor import FactorGram
+from qufur.models.lookahead import NO_ARRIVALS
 from qufur.streams import Arrays, HiddenDomains
 
 torch = pytest.importorskip("torch", reason="torch is not installed: qufur[gpu]")
@@ -91,22 +94,68 @@ def test_delays_may_differ_and_blocks_may_be_short(stream):
         assert_alike(run(learner(), short, delay=delays, block=block), expected)
 
 
-def test_candidates_are_settled_together_and_where_many_fail_in_turn(stream, monkeypatch):
-    calls = {"_choose_panel": 0, "_choose_in_turn": 0}
+@pytest.mark.parametrize("tries", [2, GpuEngine.tries])
+def test_candidates_are_settled_together_or_in_turn(stream, monkeypatch, tries):
+    calls = {"panel": 0, "turns": 0}
 
-    def counted(name):
-        original = getattr(GpuEngine, name)
-
+    def counted(name, original):
         def counting(*arguments):
             calls[name] += 1
             return original(*arguments)
 
         return counting
 
-    for name in calls:
-        monkeypatch.setattr(GpuEngine, name, counted(name))
-    run(learner(), stream, block=64)
-    assert 0 < calls["_choose_in_turn"] < calls["_choose_panel"]
+    monkeypatch.setattr(GpuEngine, "_choose_panel", counted("panel", GpuEngine._choose_panel))
+    monkeypatch.setattr(CovarianceEngine, "_choose", counted("turns", CovarianceEngine._choose))
+    monkeypatch.setattr(GpuEngine, "tries", tries)
+    monkeypatch.setattr(GpuEngine, "panel", 16)
+    found = run(learner(), stream, block=200)
+    assert calls["panel"] > 10
+    assert (0 < calls["turns"] < calls["panel"]) if tries == 2 else calls["turns"] == 0
+    monkeypatch.undo()
+    assert_alike(found, run(learner(device="cpu"), stream))
+
+
+def test_a_panel_may_have_no_queries(monkeypatch):
+    monkeypatch.setattr(GpuEngine, "panel", 16)
+    X = np.tile(np.eye(DIM)[0], (200, 1))
+    X[150] = np.eye(DIM)[1]
+    traces = [
+        run(learner(rule=Threshold(0.2), device=device), Arrays(X, X[:, 0]), block=200)
+        for device in (TORCH, "cpu")
+    ]
+    assert_alike(*traces)
+    assert traces[0].query[150]
+    assert not traces[0].query[16:150].any()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("block", [100, None])
+def test_the_device_begins_with_a_block_before_the_last_is_booked(stream, monkeypatch, intercept, block):
+    views, used, known = [], [], []
+    begin, fetch, record = CardView.__init__, CardView.fetch, Ledger.record
+    arrived = run.__globals__["_arrived"]
+    monkeypatch.setattr(CardView, "__init__", lambda self, *a: (views.append(self), begin(self, *a))[1])
+    monkeypatch.setattr(CardView, "fetch", lambda self: (used.append(self), fetch(self))[1])
+    monkeypatch.setattr(Ledger, "record", lambda *a: (known.append(len(views)), record(*a))[1])
+    monkeypatch.setitem(run.__globals__, "_arrived", lambda coming: coming.result() and arrived(coming))
+    run(learner(Ridge(DIM, intercept=intercept, intercept_penalty=1.0)), stream, block=block)
+    assert used == views  # none was made in vain
+    assert known == [*range(2, len(views) + 1), len(views)]
+
+
+@pytest.mark.parametrize("learned", [0, 100])
+def test_what_else_comes_first_is_not_missed(stream, learned):
+    found = []
+    for each, X in ((learner(), torch.tensor(stream.X)), (learner(device="cpu"), stream.X)):
+        run(each, Arrays(stream.X[:300], stream.y[:300]))
+        expected, others = X[300:500], X[500:700]
+        each.state.expect(expected)
+        if learned:
+            each.learn(stream.X[-learned:], stream.y[-learned:])
+        block, _ = each.play(expected if learned else others, None, lambda block: NO_ARRIVALS)
+        found.append(block.uncertainty)
+    np.testing.assert_allclose(*found, rtol=0, atol=1e-9)
 
 
 def test_the_inverse_is_computed_anew_in_time(stream):
@@ -253,13 +302,13 @@ def test_auto_takes_a_gpu_where_that_pays(monkeypatch):
 
 
 def test_without_room_a_learner_goes_on_with_the_cpu(stream, monkeypatch):
-    made = []
+    made, view = [], CardGram.view
 
     def full(*arguments):
         made.append(1)
         if len(made) > 3:
             raise torch.cuda.OutOfMemoryError
-        return CardView(*arguments)
+        return view(*arguments)
 
     monkeypatch.setattr(CardGram, "view", full)
     on_device = learner()
@@ -267,6 +316,16 @@ def test_without_room_a_learner_goes_on_with_the_cpu(stream, monkeypatch):
         found = run(on_device, stream, block=100)
     assert_alike(found, run(learner(device="cpu"), stream))
     assert on_device.device is None
+
+
+def test_no_room_to_begin_early_is_no_harm(stream, monkeypatch):
+    def full(*arguments):
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr(CardGram, "expect", full)
+    on_device = learner()
+    assert_alike(run(on_device, stream), run(learner(device="cpu"), stream))
+    assert on_device.device is TORCH
 
 
 @pytest.mark.parametrize("model", [Ridge(3, half_life=9), Softmax(3, 2)], ids=["forgetting", "softmax"])

@@ -51,6 +51,7 @@ class Innovations:
         self._labels = np.zeros((4, self.collected_at_once))  # e, √(1 + q), y, drift
         self._rows = np.zeros((self.rows_at_once, dim))
         self._pull = np.zeros(dim)  # Σ e x over the stretch before these rows
+        self._late: list[Any] = []  # drift that is yet to be written beside its labels, the latest
         self._filled = 0
         self._constant = constant
 
@@ -82,9 +83,11 @@ class Innovations:
 
     def tested(self) -> MisfitTests:
         """Return the tests with all labels in them, without changing anything."""
+        self._write_drift()
         tests, labels = self.tests.copy(), self._labels.copy()
         first = self._filled - self._filled % self.rows_at_once
-        self._drift(labels[:, first : first + self.rows_at_once], self._rows)
+        here = slice(first, first + self.rows_at_once)
+        labels[3, here] = on_host(self._drift(labels[0, here], self._rows)[0])
         _test(tests, labels[:, : self._filled])
         return tests
 
@@ -94,6 +97,7 @@ class Innovations:
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return everything remembered."""
+        self._write_drift()
         tests, early = np.split(self.tests.array(), [20])
         return {
             "innovations.labels": self._labels,
@@ -112,7 +116,7 @@ class Innovations:
         innovations._labels, innovations._rows = arrays["innovations.labels"], arrays["innovations.rows"]
         innovations._pull = arrays["innovations.pull"]
         innovations.count, innovations.squares, filled = arrays["innovations.counters"].tolist()
-        innovations._filled = int(filled)
+        innovations._filled, innovations._late = int(filled), []
         tests = arrays["innovations.tests"], arrays["innovations.early"]
         innovations.tests = MisfitTests.restored(np.concatenate(tests))
         return innovations
@@ -139,23 +143,32 @@ class Innovations:
         """Move on by labels that were written; where there is no more room, find their drift, and test."""
         stop = self._filled + count
         if stop % self.rows_at_once == 0:
-            self._pull = self._drift(self._labels[:, stop - len(rows) : stop], rows)
+            drift, self._pull = self._drift(self._labels[0, stop - len(rows) : stop], rows)
+            self._late.append(drift)
         if stop == self.collected_at_once:
+            self._filled = stop
+            self._write_drift()
             _test(self.tests, self._labels)
         self._filled = stop % self.collected_at_once
 
-    def _drift(self, labels: Floats, rows: Floats) -> Floats:
-        """Write the drift of rows beside their labels; return Σ e x over their last stretch.
+    def _write_drift(self) -> None:
+        """Write drift beside its labels: as rarely as can be, for a device is waited for."""
+        if self._late:
+            drift, self._late = on_host(concatenated(self._late)), []
+            stop = self._filled - self._filled % self.rows_at_once
+            self._labels[3, stop - len(drift) : stop] = drift
+
+    def _drift(self, innovation: Floats, rows: Floats) -> tuple[Any, Any]:
+        """Return the drift of rows, and Σ e x over their last stretch.
 
         A row's drift depends on earlier stretches alone, so rows that are yet to come do no harm.
         """
         X = _bounded(rows).reshape(-1, MisfitTests.stretch, len(self._pull))
-        pulls = beside(_bounded(labels[0]).reshape(len(X), 1, -1), X) @ X
+        pulls = beside(_bounded(innovation).reshape(len(X), 1, -1), X) @ X
         before = concatenated([self._pull[None], pulls[:-1, 0]])
         if self._constant > 1:  # it counts as 1, or errors would hang together through it alone
             before[:, -1] /= self._constant**2
-        labels[3] = on_host((X @ before[:, :, None]).ravel())
-        return pulls[-1, 0]  # type: ignore[no-any-return]
+        return (X @ before[:, :, None]).ravel(), pulls[-1, 0]
 
 
 def _test(tests: MisfitTests, labels: Floats) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qufur.arrays import Floats
 from qufur.models.engines.base import BlockEngine
@@ -35,6 +35,13 @@ def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
         return OneRow(state, X)
     engine = next(engine for engine in ENGINES if engine.suits(posterior, rows, squares))
     return engine(state, rows)
+
+
+def expect(state: LeastSquaresState, X: Any) -> None:
+    """Let the state's device begin with a tensor that is likely to come next."""
+    from qufur.models.engines.gpu import GpuEngine
+
+    GpuEngine.expect(state, X)
 
 
 def reach(posterior: Posterior, at_once: bool, dim_on_device: int | None) -> Reach:

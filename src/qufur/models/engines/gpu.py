@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints
 from qufur.errors import DeviceWarning
 from qufur.models.engines.covariance import CovarianceEngine
-from qufur.models.gram.card import CardGram, CardView, on_device
+from qufur.models.gram.card import CardGram, CardUpdate, CardView, on_device
 from qufur.models.gram.gram import Gram, pieces
 from qufur.models.gram.posterior import Posterior
 from qufur.models.gram.update import Update, cholesky_of_sum, forward
@@ -30,8 +31,8 @@ class GpuEngine(CovarianceEngine):
     """
 
     first_block_size: ClassVar[int] = 512
-    panel: ClassVar[int] = 64
-    tries: ClassVar[int] = 6
+    panel: ClassVar[int] = 128
+    tries: ClassVar[int] = 8
     """So often a panel is settled as a whole before its rows have their turns, which takes longer."""
 
     _view: CardView
@@ -39,13 +40,16 @@ class GpuEngine(CovarianceEngine):
     def __init__(self, state: LeastSquaresState, X: Any) -> None:
         super().__init__(state, X)
         self._at_once = False
-        self._update: Update | None = None
+        self._update: CardUpdate | None = None
+
+    def __len__(self) -> int:
+        return len(self._variance)  # a tensor takes longer to say
 
     @classmethod
     def reach(cls, dim: int, at_once: bool) -> Reach:
         """Return how far to look ahead: 128 MB of rows are enough to keep a large GPU busy.
 
-        The host takes a millisecond or two over 400 candidates, and eight times as long over twice as many.
+        The host takes a millisecond or two over 250 candidates, and three times as long over twice as many.
         """
         largest = max(1024, min(8192, 2**24 // dim)) if at_once else 1024
         return Reach(cls.first_block_size, 128, largest, 256, 768)
@@ -54,6 +58,17 @@ class GpuEngine(CovarianceEngine):
     def fits(cls, posterior: Posterior) -> bool:
         """Return whether M is on a device."""
         return isinstance(posterior, Gram) and isinstance(posterior.form, CardGram)
+
+    @classmethod
+    def expect(cls, state: LeastSquaresState, X: Any) -> None:
+        """Let the device begin with a tensor that is likely to come next, if M is there."""
+        import torch
+
+        if cls.fits(state.queried):
+            with suppress(torch.cuda.OutOfMemoryError):  # which is met again when its turn has come
+                rows = state.model.features(X)
+                cast(CardGram, cast(Gram, state.queried).form).expect(rows)
+                state.expected = X, rows
 
     @classmethod
     def on_device(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
@@ -76,7 +91,9 @@ class GpuEngine(CovarianceEngine):
     @classmethod
     def _moved(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
         """Move M and the inputs to the device, and look ahead."""
-        rows, queried = state.model.features(on_device(X, state.device)), state.queried
+        (expected, rows), state.expected, queried = state.expected or (None, None), None, state.queried
+        if X is not expected:
+            rows = state.model.features(on_device(X, state.device))
         if not cls.fits(queried):
             queried.prepare_for(queried.squares(on_host(rows)))
         for posterior in state.posteriors:
@@ -98,60 +115,71 @@ class GpuEngine(CovarianceEngine):
         """Predict by M at the block's start, and add what each label changes for the rows after it."""
         scores = self._view.scores()
         if len(y):
-            innovation = self._state.labelled.absorb(self.update(), y)
-            scores += on_host(beside(innovation, self._V) @ self._V)
+            update = self._whitened()
+            # Before the labels are absorbed: the host would wait for that.
+            scores += on_host(beside(update.off(y), self._V) @ self._V)
+            self._state.labelled.absorb(update, y)
         return scores
 
     def update(self) -> Update:
         """Return the queries, to be absorbed without labels, as tensors."""
-        if self._update is None and len(self.queried):
+        return self._whitened() if len(self.queried) else Update.bare(self.X[:0])
+
+    def _whitened(self) -> CardUpdate:
+        if self._update is None:
             self._update = self._view.with_rows(self.queried, super().update().L)
-        return self._update or Update.bare(self.X[:0])
+        return self._update
 
     def _choose(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
         """Go through the candidates panel by panel, so that no row of Python is run for most of them.
 
-        In L there is a column for each row that was queried, and of its lower part that of all candidates.
+        V has a row for each query and a column for each candidate; those of the queries are Lᵀ.
         """
-        chosen, L = np.empty(0, dtype=np.int64), np.empty((len(places), len(places)))
+        if len(places) <= self.panel:
+            return self._choose_panel(G, places, terms)
+        chosen, V = np.empty(0, dtype=np.int64), np.zeros((len(places), len(places)))
         for part in pieces(len(places), size=self.panel):
-            before, rest = L[:, : len(chosen)], slice(part.start, None)
-            left = G[rest, part] - before[rest] @ before[part].T
-            own, factor = self._choose_panel(left[: part.stop - part.start], places[part], terms)
-            here = slice(len(chosen), len(chosen) + len(own))
-            if len(own):
-                L[rest, here] = forward(factor, left[:, own].T).T
-                L[part.start + own, here] = factor
-            chosen = np.concatenate([chosen, part.start + own])
-        return chosen, L[chosen, : len(chosen)]
+            before, later = V[: len(chosen)], slice(part.stop, None)
+            left = G[part, part] - before[:, part].T @ before[:, part]
+            own, factor = self._choose_panel(left, places[part], terms)
+            rows, here = part.start + own, slice(len(chosen), len(chosen) + len(own))
+            V[here, later] = forward(factor, G[rows, later] - before[:, rows].T @ before[:, later])
+            V[here, rows] = factor.T
+            chosen = np.concatenate([chosen, rows])
+        return chosen, V[: len(chosen), chosen].T
 
     def _choose_panel(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
-        """Assume that all are queried: the first that is not, if so, is not; without it, assume it again."""
+        """Assume that all are queried, then those that are wanted nevertheless, until nothing changes.
+
+        The more rows are queried before a row, the lower its Δ. So a row that is wanted after too many is
+        queried, one that is not wanted after too few is not, and by turns the two meet, mostly at once.
+        """
         lowest, left = terms.lowest_threshold[places], terms.labels_left
         enough = left.min(where=left > 0, initial=np.inf) >= len(places)
-        own = np.arange(len(places))
+        own, assumed = np.arange(len(places)), np.ones(len(places), dtype=bool)
         for _ in range(self.tries if enough else 0):
-            L, uncertainty = self._as_if_queried(G[np.ix_(own, own)])
-            failed = (uncertainty <= lowest[own]).nonzero()[0]
-            if not len(failed):
-                terms.record_purchases(places[own], terms.thresholds[:, places[own]] < uncertainty)
+            L, uncertainty = self._as_if_queried(G, own)
+            wanted = uncertainty > lowest
+            if np.array_equal(wanted, assumed):
+                terms.record_purchases(places[own], terms.thresholds[:, places[own]] < uncertainty[own])
                 return own, L
-            own = np.delete(own, failed[0])
-            if not len(own):
-                return own, np.empty((0, 0))
-        return self._choose_in_turn(G, places, terms)
+            own, assumed = wanted.nonzero()[0], wanted
+        return super()._choose(G, places, terms)
 
-    def _as_if_queried(self, G: Floats) -> tuple[Floats, Floats]:
-        """Return L, and Δ of each row after all of those before it."""
-        variance = G.diagonal().copy()
-        L = np.tril(cholesky_of_sum(G))
-        below = np.tril(L, -1)
-        variance -= np.einsum("ij,ij->i", below, below)
-        return L, self._state.model.uncertainty_of(np.maximum(variance, 0.0))
-
-    def _choose_in_turn(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
-        own, L = super()._choose(np.array(G), places, terms)
-        return own, np.tril(L)
+    def _as_if_queried(self, G: Floats, queried: Ints) -> tuple[Floats, Floats]:
+        """Return L of some rows, and Δ of each row after all of those before it."""
+        everyone = len(queried) == len(G)
+        L = cholesky_of_sum(G.copy() if everyone else G[np.ix_(queried, queried)])
+        spread, taken = L.diagonal().copy(), np.empty(len(G))
+        np.fill_diagonal(L, 0.0)
+        taken[queried] = np.einsum("ij,ij->i", L, L)
+        np.fill_diagonal(L, spread)
+        if not everyone:
+            others = np.delete(np.arange(len(G)), queried)
+            V = forward(L, G[queried[:, None], others])
+            V[queried[:, None] > others] = 0.0  # a query comes after these
+            taken[others] = np.einsum("ij,ij->j", V, V)
+        return L, self._state.model.uncertainty_of(np.maximum(G.diagonal() - taken, 0.0))
 
     def _settle(self, queried: Ints, L: Floats) -> None:
         if not self._at_once:
@@ -159,8 +187,8 @@ class GpuEngine(CovarianceEngine):
             return
         import torch
 
-        self._update = update = self._view.with_rows(queried, L)
-        V = torch.linalg.solve_triangular(beside(L, self.X), update.W @ self.X.T, upper=False)
+        self._update = self._view.with_rows(queried, L)
+        V = self._update.Z @ self.X.T
         rows = torch.arange(len(self.X), device=V.device)
         V *= beside(queried, self.X)[:, None] < rows  # the others come before a query
         self._V, self.queried = V, queried

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from qufur.arrays import Floats, Ints
+from qufur.models.gram import blas
 from qufur.models.gram.factor import FactorGram
 from qufur.models.gram.inverse import InverseGram
 from qufur.models.gram.low_rank import LowRankGram
@@ -48,6 +50,7 @@ class CardGram:
         self._squares = self._trace(gram, 1 / constant)
         self._spread = math.inf
         self._half: Tensor | None = None
+        self._expected: CardView | None = None
 
     @classmethod
     def of(cls, form: LowRankGram | InverseGram, device: Any) -> CardGram:
@@ -139,9 +142,17 @@ class CardGram:
         """Return ⟨θ̂, x⟩ of each row."""
         return X @ self._coef
 
+    def expect(self, X: Tensor) -> None:
+        """Let the device begin with rows of which a view is likely to be wanted; the host does not wait."""
+        self._expected = CardView(self, X)
+
     def view(self, X: Tensor) -> CardView:
         """Return a block of rows as M sees them now."""
-        return CardView(self, X)
+        view, self._expected = self._expected, None
+        if view is None or view.X is not X:
+            view = CardView(self, X)
+        view.fetch()
+        return view
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
@@ -161,25 +172,31 @@ class CardGram:
         return max(0.0, float(solved.dot(x))), solved
 
     def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
-        """Add rows with labels y; return how far each was off, in its own scale, and that."""
-        import torch
+        """Add rows with labels y; return how far each was off, in its own scale, and that.
 
-        X, W, L, labels = (on_device(part, self.device) for part in (rows.X, rows.W, rows.L, y))
-        residual = labels - X @ self._coef
-        Z = torch.linalg.solve_triangular(L, torch.cat([W, residual[:, None]], 1), upper=False)
-        innovation, Z = Z[:, -1], Z[:, :-1].contiguous()
-        found = on_host(torch.cat([innovation, squares(X, self.constant)[None]]))
-        # From here on the host does not wait for the device.
-        self._coef = self._coef + innovation @ Z
-        self._moment = self._moment + labels @ X
-        self.inverse.addmm_(Z.T, Z, alpha=-1.0)
-        self.gram.addmm_(X.T, X)
-        self._half = None
-        innovation_scale = on_host(rows.L).diagonal()
-        self._count(len(X), float(found[-1]))
+        The host does not wait for the device, if the rows were looked ahead to.
+        """
+        update = rows if isinstance(rows, CardUpdate) else self._whitened(rows)
+        innovation, innovation_scale = update.off(y), update.L.diagonal()
+        off, labels = on_device(np.stack([innovation, y]), self.device)
+        self._coef = self._coef + off @ update.Z
+        self._moment = self._moment + labels @ update.X
+        self.inverse.addmm_(update.Z.T, update.Z, alpha=-1.0)
+        self.gram.addmm_(update.X.T, update.X)
+        self._half = self._expected = None
+        self._count(len(y), update.squares)
         if innovation_scale.max() > self.largest_scale:
             self.refresh()
-        return found[:-1], innovation_scale
+        return innovation, innovation_scale
+
+    def _whitened(self, rows: Update) -> CardUpdate:
+        """Return rows that nobody looked ahead to, ready to be absorbed."""
+        import torch
+
+        X, W, L = (on_device(part, self.device) for part in (rows.X, rows.W, rows.L))
+        Z = torch.linalg.solve_triangular(L, W, upper=False)
+        scores, squares = on_host(self.scored(X)), squares_of(X, self.constant)
+        return CardUpdate(X, W, on_host(rows.L), Z, scores, float(squares.sum()))
 
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
@@ -226,7 +243,7 @@ class CardGram:
 
         R, _ = torch.linalg.cholesky_ex(self.gram, upper=True)
         self.inverse = torch.cholesky_inverse(R, upper=True)
-        self._half = None
+        self._half = self._expected = None
         T = self.half()
         self._coef = T @ self._moment + T.T @ self._moment
         self.since_refresh = 0
@@ -243,27 +260,44 @@ class CardGram:
         return float(diagonal[:-1].sum() + unit**2 * diagonal[-1])
 
 
+@dataclass(frozen=True)
+class CardUpdate(Update):
+    """Rows X, X M⁻¹ and Z = L⁻¹X M⁻¹ as tensors; on the host L, what is predicted of them, and Σ‖x‖²."""
+
+    Z: Tensor
+    scores: Floats
+    squares: float
+
+    def off(self, y: Floats) -> Floats:
+        """Return how far each of the labels y is off, in its own scale."""
+        return np.asarray(blas.dtrsv(self.L, y - self.scores, lower=1))
+
+
 class CardView(View):
     """A block of rows, a tensor, as a Gram matrix on its device sees them.
 
     Attributes
     ----------
-    squares
-        Σ‖x‖², the constant counting as 1.
+    variance, squares
+        As in `View`, and Σ‖x‖², the constant counting as 1; there after `fetch`.
     """
 
     X: Any
+    squares: float
 
     def __init__(self, form: CardGram, X: Tensor) -> None:
         import torch
 
-        self._form, self.X = form, X
+        self._T, self.X = form.half(), X
         self._Y = form.halved(X)
-        found = (2.0 * (self._Y * X).sum(1)).clamp_(min=0.0), form.scored(X), squares(X, form.constant)[None]
-        # One copy: each of them would wait for the device.
-        packed = on_host(torch.cat(found))
-        self.variance, self._scores, self.squares = packed[: len(X)], packed[len(X) : -1], float(packed[-1])
+        variance = (2.0 * (self._Y * X).sum(1)).clamp_(min=0.0)
+        self._found = torch.stack([variance, form.scored(X), squares_of(X, form.constant)])
         self._whole: Floats | None = None
+
+    def fetch(self) -> None:
+        """Wait for what was computed of each row, in one copy."""
+        self.variance, self._scores, self._squares = on_host(self._found)
+        self.squares = float(self._squares.sum())
 
     def scores(self) -> Floats:
         return np.array(self._scores)
@@ -286,30 +320,36 @@ class CardView(View):
         nothing = np.empty((len(rows), 0))
         return Update(nothing, nothing, L)
 
-    def with_rows(self, rows: Ints, L: Floats) -> Update:
+    def with_rows(self, rows: Ints, L: Floats) -> CardUpdate:
         """Return some rows, ready to be absorbed, as tensors."""
-        X = self.X[on_device(rows, self.X.device)]
-        return Update(X, self._form.solved(X), L)
+        import torch
+
+        # L comes first, while the device has nothing to do: the copy of a large array waits for it.
+        factor, places = on_device(L.T, self.X.device).T, on_device(rows, self.X.device)
+        X = self.X[places]
+        W = self._Y[places] + X @ self._T.T
+        Z = torch.linalg.solve_triangular(factor, W, upper=False)
+        return CardUpdate(X, W, L, Z, self._scores[rows], float(self._squares[rows].sum()))
 
     def toward_later(self, queries: Update, rows: Ints) -> Floats:
         """Return the covariances of rows with all others; `fetch_all` must have brought them."""
         return cast(Floats, self._whole)[rows]
 
 
-def squares(X: Tensor, constant: float) -> Tensor:
-    """Return Σ‖x‖² of rows that end in a constant, which counts as 1."""
-    total = X.flatten() @ X.flatten()
-    if constant == 1:
-        return total
-    last = X[:, -1]
-    return total - (1 - constant**-2) * (last @ last)
+def squares_of(X: Tensor, constant: float) -> Tensor:
+    """Return ‖x‖² of each of some rows that end in a constant, which counts as 1."""
+    squares = X.norm(dim=1) ** 2
+    return squares if constant == 1 else squares - (1 - constant**-2) * X[:, -1] ** 2
 
 
 def on_device(values: Any, device: Any) -> Tensor:
-    """Return an array as a tensor on a device, a copy; a tensor is a copy only where it is elsewhere."""
+    """Return an array as a tensor on a device, a copy; a tensor is a copy only where it is elsewhere.
+
+    A copy of an array that is not large does not wait for the device.
+    """
     import torch
 
     if isinstance(values, torch.Tensor):
         return values.to(device, torch.float64)
     kind = torch.int64 if values.dtype.kind == "i" else torch.float64
-    return torch.tensor(values, dtype=kind, device=device)
+    return torch.tensor(values, dtype=kind).to(device, non_blocking=True)
