@@ -11,6 +11,7 @@ import typer
 
 from qufur.bookkeeping import corrections
 from qufur.bookkeeping.first_rule import choose_rule
+from qufur.bookkeeping.wanted import header_of, rows_to_label
 from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
@@ -19,7 +20,7 @@ from qufur.cli.expiry import since
 from qufur.cli.first_table import SPENDING, check_first, rule_of, started
 from qufur.cli.growth import grow
 from qufur.cli.imports import few_imports, without_pandas
-from qufur.cli.loop import Rows, State, digest_of, files_of, keep_dialect, locked, tables_at
+from qufur.cli.loop import Rows, State, digest_of, files_of, keep_dialect, tables_at
 from qufur.cli.model import name_of
 from qufur.cli.options import (
     BUDGET,
@@ -49,13 +50,12 @@ from qufur.cli.options import (
 )
 from qufur.cli.outputs import check_answered, check_filled_in, check_table
 from qufur.cli.periods import FirstPeriods, LaterPeriods, first_periods, promised, standing
-from qufur.cli.predictions import shown_prediction
 from qufur.cli.target import check_target
 from qufur.labelling.exchange import Tool
 from qufur.rules import Rule
+from qufur.storage.lock import locked
 from qufur.tables import Batch
 from qufur.tables.source import Source
-from qufur.tables.written import free, heading
 from qufur.workbook import Workbook
 
 
@@ -249,24 +249,16 @@ def _write(book: Workbook, rows: Rows, out: Path, format: Tool | None) -> int:
 
 def shown_columns(book: Workbook, rows: Rows) -> tuple[list[str], list[str]]:
     """Return the header of rows to label, and what those of its columns are called that the table has."""
-    id, target = heading(book.id_column), heading(book.target)
-    prediction = free("prediction", {id, target})
-    shown: dict[str, str] = {}
-    for name, column in rows.columns.items():
-        if heading(name) not in (id, target, prediction) and not _is_embedding(column):
-            shown.setdefault(heading(name), name)
-    return [id, *shown, prediction, target], list(shown.values())
+    return header_of(book, [name for name, column in rows.columns.items() if not _is_embedding(column)])
 
 
 def wanted_rows(book: Workbook, batch: Batch, shown: Sequence[str]) -> list[list[Any]]:
     """Answer the rows of a batch; return those to label, with these columns."""
     answers = book.ask(batch)
-    columns = [batch.columns[name] for name in shown]
-    return [
-        [answers.id[place], *(column[place] for column in columns), said, ""]
-        for place in answers.query.nonzero()[0].tolist()
-        for said in [shown_prediction(answers.prediction[place])]
-    ]
+    places = answers.query.nonzero()[0].tolist()
+    return rows_to_label(
+        answers, places, [[batch.columns[name][place] for place in places] for name in shown]
+    )
 
 
 def _is_embedding(column: Any) -> bool:

@@ -71,11 +71,12 @@ class TokenMeans:
 
         longest = self.model.config.max_position_embeddings
         tokens = self.tokenizer(parts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+        tokens = tokens.to(self.model.device)
         with torch.inference_mode():
             states = self.model(**tokens).last_hidden_state
         # Pieces are padded to the same length; what was added must not count.
         counts = tokens["attention_mask"].unsqueeze(-1)
-        means: Floats = ((states * counts).sum(dim=1) / counts.sum(dim=1)).double().numpy()
+        means: Floats = ((states * counts).sum(dim=1) / counts.sum(dim=1)).double().cpu().numpy()
         return means
 
 

@@ -33,6 +33,10 @@ class Vectors:
             self._kept[key] = vector
         return vector
 
+    def move(self, device: str) -> None:
+        """Let vectors be made on a device of torch from now on."""
+        self._embedder.model.to(device)
+
 
 LOADED: dict[str, Vectors] = {}
 """The model that was used last: loading takes seconds."""
