@@ -1,5 +1,6 @@
 """`qufur.cluster.ask` on a local Ray: the same as `qufur ask`, whoever is killed on the way."""
 
+import json
 import logging
 import os
 import random
@@ -13,7 +14,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
-from tests.cluster.work import Work, assert_same  # noqa: E402
+from tests.cluster.work import Work, assert_same, run  # noqa: E402
 from tests.refusals import refusal  # noqa: E402
 from tests.soak import SOAK  # noqa: E402
 
@@ -215,6 +216,21 @@ def test_ray_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"tables on a cluster"):
         cluster.ask("rows", "state", "out")
+
+
+def test_the_command_writes_the_same_file(tmp_path, capsys):
+    work = Work(tmp_path, categories=True)
+    rows, state, out = work.cut(tmp_path, [5000]), work.fresh(tmp_path), tmp_path / "found.csv"
+    command = ["ask", rows, "--state", state, "-o", out, "--cluster", "local", "--json"]
+    capsys.readouterr()
+    run(*command)
+    said = json.loads(capsys.readouterr().out)
+    assert_same(Workbook.load(state), work.expected)
+    assert out.read_text() == (tmp_path / "expected.csv").read_text()
+    assert (said["rows"], said["left"]) == (len(work.later), work.expected.learner.left)
+    assert "New in column 'sky', and counted from now on: hail." in said["notes"]
+    assert "one that was not asked about before" in refusal(lambda: run(*command))
+    assert refusal(lambda: run(*command, "--sep", ";")).startswith("--sep of qufur ask must be left out with")
 
 
 def test_few_blocks_are_made_ahead_of_the_actor(work, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
 from qufur.cli.exchange import TasksFormat, rows_out
 from qufur.cli.expiry import since
-from qufur.cli.first_table import SPENDING, check_first, rule_of, started
+from qufur.cli.first_table import SPENDING, Start, check_first, check_left_out, rule_of, started
 from qufur.cli.growth import grow
 from qufur.cli.imports import few_imports, without_pandas
 from qufur.cli.loop import Rows, State, digest_of, files_of, keep_dialect, tables_at
@@ -60,7 +60,7 @@ from qufur.workbook import Workbook
 
 
 def ask(
-    data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows to predict.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help=f"{TABLE} of rows to predict.")],
     state: State,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help=f"{WRITTEN} of the rows to label.")
@@ -134,6 +134,20 @@ def ask(
     sep: Separator = None,
     decimal: Decimal = None,
     seed: FirstSeed = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Encode rows on a Ray cluster, such as ray://head:10001, or on one here: local. "
+            "DATA are Parquet files then, or their URL.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="With --cluster: tasks that encode rows.")
+    ] = None,
+    gpus: Annotated[
+        float, typer.Option(min=0, metavar="N", help="With --cluster: GPUs of such a task, for text.")
+    ] = 0.0,
     force: Force = False,
     format: TasksFormat = None,
     json: Json = False,
@@ -166,19 +180,23 @@ def ask(
     }
     columns = Columns(skip, categorical, embedding, text, text_model, impute, add_column)
     oldest = since(expire, "qufur ask")
-    source, files = Source(data, sep, decimal), tables_at(data)
+    if cluster is not None:
+        from qufur.cli.ask_cluster import Cluster, ask_on_cluster
+
+        others = {"--expire": expire, "--sep": sep, "--decimal": decimal}
+        check_left_out("qufur ask", others, "--cluster", *others)
+        where, said = Cluster(cluster, workers, gpus), (first, columns)
+        asked = ask_on_cluster(where, data, state, out, *said, format, force=force)
+        _print(asked.book, asked.rows, asked.wanted, out, asked.notes, format, json)
+        return
+    path = Path(data)
+    source, files = Source(path, sep, decimal), tables_at(path)
     check_table(out, files_of(state) | files)
     with locked(state):
         digests = [(digest_of(file), file.name) for file in files.values()]
-        if state.exists():
-            book, rule, periods = _continued(state, first, columns)
-            source = replace(source, usual=book.dialect)
-            total, notes = grow(book, source, columns, quiet=json, look=periods.add)
-            if rule is not None:
-                choose_rule(book, rule(total))
-            notes += periods.settle(book)
-        else:
-            book, total, notes = started("qufur ask", source, first, columns, quiet=json)
+        known = _loaded(state) if state.exists() else None
+        book, total, notes = prepared(known, source, first, columns, quiet=json)
+        source = replace(source, usual=book.dialect)
         for digest, name in digests:
             book.note_table(digest, name)
         if oldest is not None:
@@ -194,10 +212,8 @@ def ask(
         with few_imports(book.learner.model):
             wanted = _write(book, rows, out, format)
         # Last: until then the same call makes the same file again.
-        commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
-    said = promised(book)
-    notes = [*([said] if said else []), *rows.file.notes, *notes]
-    _print(book, rows.count, wanted, out, notes, format, json)
+        commit(book, state, f"ask {path.name}", f"{wanted} labels wanted")
+    _print(book, rows.count, wanted, out, [*rows.file.notes, *notes], format, json)
 
 
 class Continued(NamedTuple):
@@ -208,9 +224,26 @@ class Continued(NamedTuple):
     periods: FirstPeriods | LaterPeriods
 
 
-def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Continued:
+def _loaded(state: Path) -> Workbook:
     with without_pandas():
-        book = Workbook.load(state)
+        return Workbook.load(state)
+
+
+def prepared(
+    book: Workbook | None, source: Source, first: dict[str, Any], columns: Columns, *, quiet: bool
+) -> Start:
+    """Let the work begin with a table, or go on with it, so that its rows can be asked about."""
+    if book is None:
+        return started("qufur ask", source, first, columns, quiet=quiet)
+    book, rule, periods = _continued(book, first, columns)
+    source = replace(source, usual=book.dialect)
+    total, notes = grow(book, source, columns, quiet=quiet, look=periods.add)
+    if rule is not None:
+        choose_rule(book, rule(total))
+    return Start(book, total, notes + periods.settle(book))
+
+
+def _continued(book: Workbook, first: dict[str, Any], columns: Columns) -> Continued:
     open_yet = () if book.has_rule else SPENDING
     check_first(
         {name: said for name, said in first.items() if name not in open_yet} | columns.fixed, "qufur ask"
@@ -268,7 +301,8 @@ def _is_embedding(column: Any) -> bool:
 def _print(
     book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], format: Tool | None, json: bool
 ) -> None:
-    learner = book.learner
+    learner, said = book.learner, promised(book)
+    notes = [*([said] if said else []), *notes]
     if json:
         counts = {"left": learner.left, "outstanding": len(learner.outstanding)}
         show.print_json({"rows": rows, "wanted": wanted, **counts, **standing(book), "notes": notes})

@@ -12,7 +12,7 @@ from typing import Any
 from qufur.arrays import as_count
 from qufur.bookkeeping.wanted import header_of
 from qufur.cluster.blocks import with_inputs
-from qufur.cluster.decider import Decider
+from qufur.cluster.decider import Decider, needed
 from qufur.cluster.driver import TRIES, Driver, blocks_of
 from qufur.cluster.growing import grow
 from qufur.cluster.installed import ray_with_data
@@ -94,7 +94,7 @@ def decide(
 ) -> None:
     """Decide all rows of a table that are not decided yet."""
     header, shown = header_of(book, [name for name in table.columns if name not in table.lists])
-    kept = list(dict.fromkeys([*shown, *filter(None, [book.id])]))
+    kept = list(dict.fromkeys([*shown, *needed(book)]))
     then = partial(with_inputs, encoding=book.encoding, columns=table.columns, kept=kept, gpu=gpus > 0)
     options = {"num_gpus": gpus} if gpus else {}
     size = None if workers is None else as_count(workers, "workers", "cluster.ask")

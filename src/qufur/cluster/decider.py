@@ -98,9 +98,8 @@ class Decider:
     def _decide(self, table: pa.Table) -> pa.Table:
         book, X = self._book, inputs_in(table)
         batch = Batch({INPUTS: X}, self._done + 1, "the dataset")
-        if book.id is not None:
-            ids = batch_of(table.select([book.id])).columns
-            batch = replace(batch, columns={**batch.columns, **ids})
+        if named := needed(book):
+            batch = replace(batch, columns={**batch.columns, **batch_of(table.select(named)).columns})
         answers = book.ask(batch, X)
         places = np.flatnonzero(answers.query)
         if len(places):
@@ -111,6 +110,12 @@ class Decider:
             book.waiting.add(self._header, rows)
         book.unfinished[self._table] += len(X)
         return _as_table(answers, _id_type(table, book.id))
+
+
+def needed(book: Workbook) -> list[str]:
+    """Return the columns that are needed beside inputs: of ids, and of times for a budget per period."""
+    names = book.id, None if book.periods is None else book.periods.column
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _id_type(table: pa.Table, id: str | None) -> pa.DataType:

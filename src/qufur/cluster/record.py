@@ -91,6 +91,13 @@ class Record:
         found = self._out.glob(f"{self.table}-*.parquet")
         return sorted(path for path in found if _first(path) < self.done)
 
+    def wanted(self) -> set[str]:
+        """Return the ids of all rows whose labels are wanted, as text."""
+        import pyarrow.parquet as pq
+
+        tables = (pq.read_table(path, columns=["id", "query"]) for path in self.parts())
+        return {str(id) for table in tables for id in table.filter(table["query"])["id"].to_pylist()}
+
     def _part(self, first: int) -> Path:
         return self._out / f"{self.table}-{first:015d}.parquet"
 

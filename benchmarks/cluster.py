@@ -1,0 +1,150 @@
+"""`qufur.cluster.ask` on a local Ray of two workers, beside `qufur.run` over the same Parquet files."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from benchmarks.installed import importable
+from benchmarks.large import Drawn
+from benchmarks.text import Progress, Table
+from qufur import run, streams
+from qufur.cluster.decider import Decider
+from qufur.workbook import Workbook
+
+ROWS, DIM, FILES, BUDGET = 10**6, 88, 10, 5000
+WORKERS = 2
+WANTED = 0.5
+"""Of the rows that `run` decides in a second: two cores have to read, encode, carry and decide."""
+FIRST = 4096
+"""Rows of the first table, from which the encoding is made."""
+MEMORY = "QUFUR_BENCHMARK_MEMORY"
+
+
+class Watched(Decider):
+    """One that writes down how many rows it has decided, and its own memory in MB."""
+
+    def take(self, first: int, block: Any) -> Any:
+        answers = super().take(first, block)
+        status = Path("/proc/self/status").read_text().split("RssAnon:")[1]
+        with open(os.environ[MEMORY], "a") as file:
+            file.write(f"{self._done} {int(status.split()[0]) / 1e3}\n")
+        return answers
+
+
+def measure(rows: int, progress: Progress) -> dict[str, Any]:
+    """Decide the same rows in both ways."""
+    if not all(map(importable, ("ray", "pyarrow", "polars", "typer"))):
+        return {}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        progress.say("cluster: writing rows")
+        _write(folder, rows)
+        _start(folder, rows)
+        progress.say("cluster: run")
+        begin = time.perf_counter()
+        expected = _run(folder)
+        alone = time.perf_counter() - begin
+        progress.say("cluster: ask")
+        together, found, memory = _ask(folder)
+    marks = [next(mb for done, mb in memory if done >= share * rows) for share in (0.1, 0.5)]
+    return {
+        "rows": rows,
+        "run": rows / alone,
+        "cluster": rows / together,
+        "same": bool(np.array_equal(expected, found)),
+        "queries": int(found.sum()),
+        "memory": [*marks, memory[-1][1]],
+    }
+
+
+def _write(folder: Path, rows: int) -> None:
+    import polars as pl
+
+    (folder / "rows").mkdir()
+    chunks, size = Drawn(rows, DIM).chunks(2**13), -(-rows // FILES)
+    X = np.empty((0, DIM))
+    for file in range(FILES):
+        while len(X) < min(size, rows - file * size):
+            X = np.concatenate([X, next(chunks).X])
+        part, X = X[:size], X[size:]
+        columns = {f"x{j}": part[:, j] for j in range(DIM)}
+        pl.DataFrame(columns).write_parquet(folder / "rows" / f"part{file}.parquet", row_group_size=2**16)
+
+
+def _start(folder: Path, rows: int) -> None:
+    """Make the state file, from rows that are like the others."""
+    import polars as pl
+
+    from qufur.cli import execute
+
+    pl.DataFrame(
+        {f"x{j}": x for j, x in enumerate(np.random.default_rng(0).normal(size=(DIM, FIRST)) / 7)}
+    ).write_parquet(folder / "first.parquet")
+    first = [
+        str(folder / "first.parquet"),
+        "--state",
+        str(folder / "state.qufur"),
+        "-o",
+        str(folder / "a.csv"),
+    ]
+    how = ["--model", "ridge", "--label-range", "-1", "1", "--budget", str(BUDGET), "--horizon", str(rows)]
+    execute(["ask", *first, *how, "--json"])
+
+
+def _run(folder: Path) -> Any:
+    book = Workbook.load(folder / "state.qufur")
+    return run(book.learner, streams.Table(folder / "rows", None, encoding=book.encoding)).query
+
+
+def _ask(folder: Path) -> tuple[float, Any, list[tuple[int, float]]]:
+    """Return the seconds, which rows were wanted, and the memory of the actor as it goes."""
+    import ray
+    import ray.data
+
+    from qufur.cluster import asking
+
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    log = folder / "memory"
+    env = {"env_vars": {MEMORY: str(log), "OMP_NUM_THREADS": "1"}}
+    quiet = {"include_dashboard": False, "logging_level": "ERROR", "log_to_driver": False}
+    ray.init(num_cpus=WORKERS + 1, object_store_memory=2**30, runtime_env=env, **quiet)
+    asking.Decider = Watched
+    try:
+        # A cluster is there before the work is: its processes have started, and have imported what they need.
+        warm = shutil.copy(folder / "state.qufur", folder / "warm.qufur")
+        asking.ask(folder / "rows" / "part0.parquet", warm, folder / "warm", workers=WORKERS)
+        log.unlink()
+        begin = time.perf_counter()
+        results = asking.ask(folder / "rows", folder / "state.qufur", folder / "out", workers=WORKERS)
+        seconds = time.perf_counter() - begin
+        query = np.concatenate([batch["query"] for batch in results.iter_batches()])
+    finally:
+        asking.Decider = Decider
+        ray.shutdown()
+    lines = [line.split() for line in log.read_text().splitlines()]
+    return seconds, query, [(int(done), float(mb)) for done, mb in lines]
+
+
+def render(found: dict[str, Any]) -> str:
+    """Return a table."""
+    if not found:
+        return ""
+    row = [
+        f"{found['rows']:,}",
+        f"{found['run']:,.0f}",
+        f"{found['cluster']:,.0f}",
+        f"{found['cluster'] / found['run']:.2f}",
+        " → ".join(f"{mb:.0f}" for mb in found["memory"]),
+        f"{found['queries']:,}, {'the same' if found['same'] else 'NOT the same'}",
+    ]
+    header = ["rows", "run rows/s", "cluster rows/s", "ratio", "actor MB at 10, 50, 100 %", "queries"]
+    title = f"Parquet files, d = {DIM}, on a local Ray with {WORKERS} workers; ratio {WANTED:g} wanted"
+    return str(Table(title, header, [row]))
