@@ -29,13 +29,13 @@ MEMORY = "QUFUR_BENCHMARK_MEMORY"
 
 
 class Watched(Decider):
-    """One that writes down how many rows it has decided, and its own memory in MB."""
+    """One that writes down how many rows it has decided, its own memory in MB, and its seconds of CPU."""
 
     def take(self, first: int, block: Any) -> Any:
         answers = super().take(first, block)
         status = Path("/proc/self/status").read_text().split("RssAnon:")[1]
         with open(os.environ[MEMORY], "a") as file:
-            file.write(f"{self._done} {int(status.split()[0]) / 1e3}\n")
+            file.write(f"{self._done} {int(status.split()[0]) / 1e3} {time.process_time()}\n")
         return answers
 
 
@@ -49,19 +49,22 @@ def measure(rows: int, progress: Progress) -> dict[str, Any]:
         _write(folder, rows)
         _start(folder, rows)
         progress.say("cluster: run")
-        begin = time.perf_counter()
+        begin, busy = time.perf_counter(), time.process_time()
         expected = _run(folder)
-        alone = time.perf_counter() - begin
+        alone, busy = time.perf_counter() - begin, time.process_time() - busy
         progress.say("cluster: ask")
-        together, found, memory = _ask(folder)
-    marks = [next(mb for done, mb in memory if done >= share * rows) for share in (0.1, 0.5)]
+        together, found, course = _ask(folder)
+    marks = [next(mb for done, mb, _ in course if done >= share * rows) for share in (0.1, 0.5)]
+    (first, _, begun), (last, _, ended) = course[0], course[-1]
     return {
         "rows": rows,
         "run": rows / alone,
         "cluster": rows / together,
+        "run_cpu": 1e6 * busy / rows,
+        "actor_cpu": 1e6 * (ended - begun) / (last - first),
         "same": bool(np.array_equal(expected, found)),
         "queries": int(found.sum()),
-        "memory": [*marks, memory[-1][1]],
+        "memory": [*marks, course[-1][1]],
     }
 
 
@@ -104,8 +107,8 @@ def _run(folder: Path) -> Any:
     return run(book.learner, streams.Table(folder / "rows", None, encoding=book.encoding)).query
 
 
-def _ask(folder: Path) -> tuple[float, Any, list[tuple[int, float]]]:
-    """Return the seconds, which rows were wanted, and the memory of the actor as it goes."""
+def _ask(folder: Path) -> tuple[float, Any, list[tuple[int, float, float]]]:
+    """Return the seconds, which rows were wanted, and what the actor wrote down as it went."""
     import ray
     import ray.data
 
@@ -115,7 +118,7 @@ def _ask(folder: Path) -> tuple[float, Any, list[tuple[int, float]]]:
     log = folder / "memory"
     env = {"env_vars": {MEMORY: str(log), "OMP_NUM_THREADS": "1"}}
     quiet = {"include_dashboard": False, "logging_level": "ERROR", "log_to_driver": False}
-    ray.init(num_cpus=WORKERS + 1, object_store_memory=2**30, runtime_env=env, **quiet)
+    ray.init("local", num_cpus=WORKERS + 1, object_store_memory=2**30, runtime_env=env, **quiet)
     asking.Decider = Watched
     try:
         # A cluster is there before the work is: its processes have started, and have imported what they need.
@@ -130,7 +133,7 @@ def _ask(folder: Path) -> tuple[float, Any, list[tuple[int, float]]]:
         asking.Decider = Decider
         ray.shutdown()
     lines = [line.split() for line in log.read_text().splitlines()]
-    return seconds, query, [(int(done), float(mb)) for done, mb in lines]
+    return seconds, query, [(int(done), float(mb), float(cpu)) for done, mb, cpu in lines]
 
 
 def render(found: dict[str, Any]) -> str:
@@ -142,9 +145,18 @@ def render(found: dict[str, Any]) -> str:
         f"{found['run']:,.0f}",
         f"{found['cluster']:,.0f}",
         f"{found['cluster'] / found['run']:.2f}",
+        f"{found['run_cpu']:.1f}, {found['actor_cpu']:.1f}",
         " → ".join(f"{mb:.0f}" for mb in found["memory"]),
         f"{found['queries']:,}, {'the same' if found['same'] else 'NOT the same'}",
     ]
-    header = ["rows", "run rows/s", "cluster rows/s", "ratio", "actor MB at 10, 50, 100 %", "queries"]
+    header = [
+        "rows",
+        "run rows/s",
+        "cluster rows/s",
+        "ratio",
+        "CPU µs a row: run, actor",
+        "actor MB at 10, 50, 100 %",
+        "queries",
+    ]
     title = f"Parquet files, d = {DIM}, on a local Ray with {WORKERS} workers; ratio {WANTED:g} wanted"
     return str(Table(title, header, [row]))

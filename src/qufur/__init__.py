@@ -13,7 +13,7 @@ from qufur.run import run
 from qufur.trace import Trace
 
 if TYPE_CHECKING:
-    from qufur import hypotheses, labelling, planning, streams, theory
+    from qufur import cluster, hypotheses, labelling, planning, streams, theory
     from qufur.models import (
         ConfidenceSet,
         Converged,
@@ -45,7 +45,8 @@ else:
             ),
             "plan": "qufur.planning",
             **{
-                name: f"qufur.{name}" for name in ("hypotheses", "labelling", "planning", "streams", "theory")
+                name: f"qufur.{name}"
+                for name in ("cluster", "hypotheses", "labelling", "planning", "streams", "theory")
             },
         },
     )
@@ -75,6 +76,7 @@ __all__ = [
     "Threshold",
     "Trace",
     "Uniform",
+    "cluster",
     "hypotheses",
     "labelling",
     "online_to_batch",

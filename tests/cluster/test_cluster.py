@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # those of Ray are its own
 def local_ray():
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     options = {"include_dashboard": False, "logging_level": "ERROR", "log_to_driver": False}
-    ray.init(num_cpus=5, object_store_memory=100 * 2**20, **options)
+    ray.init("local", num_cpus=5, object_store_memory=100 * 2**20, **options)
     yield
     ray.shutdown()
 

@@ -28,6 +28,7 @@ from qufur.tables.waiting import by_column
 from qufur.workbook import Workbook
 
 HERE = "local"
+"""What Ray calls a cluster of this machine alone, which it starts and ends with the command."""
 
 
 class Cluster(NamedTuple):
@@ -84,7 +85,7 @@ def ask_on_cluster(
 def _connected(ray: Any, address: str) -> Iterator[None]:
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
-    where = {"include_dashboard": False} if address == HERE else {"address": address}
+    where = {"address": address} | ({"include_dashboard": False} if address == HERE else {})
     already = ray.is_initialized()
     try:
         if not already:
