@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from qufur.planning import plan
 else:
+    _ROOMS = "cluster", "hypotheses", "labelling", "planning", "streams", "theory"
     # The others come when they are named: `import qufur` loads what a learner needs.
     __getattr__ = lazily(
         __name__,

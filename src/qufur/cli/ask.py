@@ -51,6 +51,7 @@ from qufur.cli.options import (
 from qufur.cli.outputs import check_answered, check_filled_in, check_table
 from qufur.cli.periods import FirstPeriods, LaterPeriods, first_periods, promised, standing
 from qufur.cli.target import check_target
+from qufur.errors import invalid
 from qufur.labelling.exchange import Tool
 from qufur.rules import Rule
 from qufur.storage.lock import locked
@@ -189,6 +190,8 @@ def ask(
         asked = ask_on_cluster(where, data, state, out, *said, format, force=force)
         _print(asked.book, asked.rows, asked.wanted, out, asked.notes, format, json)
         return
+    if workers is not None or gpus:
+        raise invalid("--workers or --gpus", "qufur ask", "left out without --cluster", "one of them")
     path = Path(data)
     source, files = Source(path, sep, decimal), tables_at(path)
     check_table(out, files_of(state) | files)
