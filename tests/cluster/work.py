@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -50,7 +51,7 @@ class Work:
 
     def fresh(self, folder):
         """Return a copy of the state before the later table."""
-        return shutil.copy(self.first_state, folder / "state.qufur")
+        return Path(shutil.copy(self.first_state, folder / "state.qufur"))
 
     def cut(self, folder, lengths):
         """Write the later table as files of these lengths, which are repeated; return the folder."""
