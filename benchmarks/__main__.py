@@ -22,7 +22,6 @@ PARTS: dict[str, Any] = {
     "command": command,
     "service": service,
     "restart": restart,
-    "cluster": cluster,
     "kernel": kernel,
     "drift": drift,
 }

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import cluster_rows
+from benchmarks.cluster_rows import FIRST, ask_first
 from benchmarks.installed import importable
 from benchmarks.large import Drawn
 from benchmarks.text import Progress, Table
@@ -23,8 +25,6 @@ ROWS, DIM, FILES, BUDGET = 10**6, 88, 10, 5000
 WORKERS = 2
 WANTED = 0.5
 """Of the rows that `run` decides in a second: two cores have to read, encode, carry and decide."""
-FIRST = 4096
-"""Rows of the first table, from which the encoding is made."""
 MEMORY = "QUFUR_BENCHMARK_MEMORY"
 
 
@@ -54,6 +54,8 @@ def measure(rows: int, progress: Progress) -> dict[str, Any]:
         alone, busy = time.perf_counter() - begin, time.process_time() - busy
         progress.say("cluster: ask")
         together, found, course = _ask(folder)
+        progress.say("cluster: what rows take")
+        sizes = cluster_rows.measure(folder, min(rows, cluster_rows.ROWS))
     marks = [next(mb for done, mb, _ in course if done >= share * rows) for share in (0.1, 0.5)]
     (first, _, begun), (last, _, ended) = course[0], course[-1]
     return {
@@ -65,6 +67,7 @@ def measure(rows: int, progress: Progress) -> dict[str, Any]:
         "same": bool(np.array_equal(expected, found)),
         "queries": int(found.sum()),
         "memory": [*marks, course[-1][1]],
+        "sizes": sizes,
     }
 
 
@@ -86,20 +89,9 @@ def _start(folder: Path, rows: int) -> None:
     """Make the state file, from rows that are like the others."""
     import polars as pl
 
-    from qufur.cli import execute
-
-    pl.DataFrame(
-        {f"x{j}": x for j, x in enumerate(np.random.default_rng(0).normal(size=(DIM, FIRST)) / 7)}
-    ).write_parquet(folder / "first.parquet")
-    first = [
-        str(folder / "first.parquet"),
-        "--state",
-        str(folder / "state.qufur"),
-        "-o",
-        str(folder / "a.csv"),
-    ]
-    how = ["--model", "ridge", "--label-range", "-1", "1", "--budget", str(BUDGET), "--horizon", str(rows)]
-    execute(["ask", *first, *how, "--json"])
+    X = np.random.default_rng(0).normal(size=(FIRST, DIM)) / np.sqrt(DIM)
+    pl.DataFrame({f"x{j}": X[:, j] for j in range(DIM)}).write_parquet(folder / "first.parquet")
+    ask_first(folder, BUDGET, rows)
 
 
 def _run(folder: Path) -> Any:
@@ -136,10 +128,10 @@ def _ask(folder: Path) -> tuple[float, Any, list[tuple[int, float, float]]]:
     return seconds, query, [(int(done), float(mb), float(cpu)) for done, mb, cpu in lines]
 
 
-def render(found: dict[str, Any]) -> str:
-    """Return a table."""
+def tables(found: dict[str, Any]) -> list[Table]:
+    """Return how fast both are, and what rows take."""
     if not found:
-        return ""
+        return []
     row = [
         f"{found['rows']:,}",
         f"{found['run']:,.0f}",
@@ -149,14 +141,8 @@ def render(found: dict[str, Any]) -> str:
         " → ".join(f"{mb:.0f}" for mb in found["memory"]),
         f"{found['queries']:,}, {'the same' if found['same'] else 'NOT the same'}",
     ]
-    header = [
-        "rows",
-        "run rows/s",
-        "cluster rows/s",
-        "ratio",
-        "CPU µs a row: run, actor",
-        "actor MB at 10, 50, 100 %",
-        "queries",
-    ]
-    title = f"Parquet files, d = {DIM}, on a local Ray with {WORKERS} workers; ratio {WANTED:g} wanted"
-    return str(Table(title, header, [row]))
+    header = ["rows", "`run`, rows/s", "cluster, rows/s", "ratio", "CPU µs a row: run, actor"]
+    header += ["actor MB at 10, 50, 100 %", "queries"]
+    title = f"Parquet files of {DIM} numbers a row, on a local Ray with {WORKERS} workers"
+    speed = Table(title, header, [row], f"A ratio of {WANTED:g} is wanted, on two cores for all of it.")
+    return [speed, cluster_rows.table(found["sizes"])]
