@@ -245,6 +245,10 @@ def test_the_command_writes_the_same_file(mixed, tmp_path, capsys):
     assert (said["rows"], said["left"]) == (len(work.later), work.expected.learner.left)
     assert "New in column 'sky', and counted from now on: hail." in said["notes"]
     assert "one that was not asked about before" in refusal(lambda: run(*command))
+    alone = ["ask", rows, "--state", state, "-o", out, "--workers", 2]
+    assert refusal(lambda: run(*alone)).startswith(
+        "--workers or --gpus of qufur ask must be left out without"
+    )
     assert refusal(lambda: run(*command, "--sep", ";")).startswith("--sep of qufur ask must be left out with")
 
 

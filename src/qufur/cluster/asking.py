@@ -42,8 +42,9 @@ def ask(
     Parameters
     ----------
     dataset
-        A Ray Dataset; or the path or URL of a Parquet file or a folder of them, such as s3://bucket/rows, of
-        which a second call need not read again what was decided.
+        The path or URL of a Parquet file or a folder of them, such as s3://bucket/rows; or a Ray Dataset that
+        comes in the same order when it is run again. After a failure that is done from its start, while of
+        files nothing is read again that was decided.
     workbook
         The state file of the work, made by `qufur learn` or by `qufur ask` about a first table.
     out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,8 @@ class DatasetTable:
     Parameters
     ----------
     dataset
-        It is read from its start, whatever of it was decided: only its order is known.
+        It is run from its start, whatever of it was decided: all that is known of it is its order, which must
+        be the same each time.
     """
 
     name = "a dataset"
@@ -86,7 +88,9 @@ def in_order(dataset: Any) -> Iterator[Any]:
         context.execution_options.preserve_order = True
         for name, value in ours.items():
             setattr(context, name, value)
-        yield dataset
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="ray")  # such as that there are few blocks
+            yield dataset
     finally:
         context.execution_options.preserve_order = kept_order
         for name, value in before.items():
