@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import command, drift, gpu, kernel, page, ratios, restart, service
+from benchmarks import cluster, command, drift, gpu, kernel, page, ratios, restart, service
 from benchmarks.text import Progress
 
 PARTS: dict[str, Any] = {
@@ -57,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _measure(part: str, options: argparse.Namespace, progress: Progress) -> Any:
     if part == "drift":
         return drift.measure(options.updates or (2_000 if options.quick else 10**6), progress)
+    if part == "cluster":
+        return cluster.measure(options.rows or (20_000 if options.quick else cluster.ROWS), progress)
     return PARTS[part].measure(options.quick, progress)
 
 
@@ -77,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="some seconds: proves the code, not the speed")
     parser.add_argument("--updates", type=_count, help="updates per stream of `drift`, 10^6 by default")
+    parser.add_argument("--rows", type=_count, help="rows of `cluster`, 10^6 by default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the results")
     parser.add_argument("--docs", action="store_true", help="also put them into the manual")
     return parser

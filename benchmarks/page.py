@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    cluster,
     experts,
     growth,
     limits,
@@ -42,6 +43,7 @@ TABLES = {
     "scale": scale,
     "sweep": sweep,
     "pool": pool,
+    "cluster": cluster,
 }
 RUNS = 3
 """How many runs the page remembers the ratios of."""

@@ -21,7 +21,7 @@ LEVELS = """
     online_to_batch run workbook
     bookkeeping checks planning
     adapters
-    faces labelling service sweep
+    cluster faces labelling service sweep
     experiments
     cli
     __init__ __main__

@@ -25,6 +25,7 @@ WHY = {
     "made or opened in a loop of one's own": {"Answer", "Answers", "Trace"},
     "caught or silenced": {"OutlierWarning"},
     "packages whose contents users construct or call": {
+        "cluster",
         "hypotheses",
         "labelling",
         "planning",

@@ -13,7 +13,7 @@ from qufur.run import run
 from qufur.trace import Trace
 
 if TYPE_CHECKING:
-    from qufur import hypotheses, labelling, planning, streams, theory
+    from qufur import cluster, hypotheses, labelling, planning, streams, theory
     from qufur.models import (
         ConfidenceSet,
         Converged,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from qufur.planning import plan
 else:
+    _ROOMS = "cluster", "hypotheses", "labelling", "planning", "streams", "theory"
     # The others come when they are named: `import qufur` loads what a learner needs.
     __getattr__ = lazily(
         __name__,
@@ -45,7 +46,8 @@ else:
             ),
             "plan": "qufur.planning",
             **{
-                name: f"qufur.{name}" for name in ("hypotheses", "labelling", "planning", "streams", "theory")
+                name: f"qufur.{name}"
+                for name in ("cluster", "hypotheses", "labelling", "planning", "streams", "theory")
             },
         },
     )
@@ -75,6 +77,7 @@ __all__ = [
     "Threshold",
     "Trace",
     "Uniform",
+    "cluster",
     "hypotheses",
     "labelling",
     "online_to_batch",

@@ -144,8 +144,8 @@ class Workbook:
             raise invalid("table", file, "one that was not asked about before", "the same again", remedy)
         self.tables.append(digest)
 
-    def ask(self, batch: Batch) -> Answers:
-        """Answer the rows of a table; their labels come later."""
+    def ask(self, batch: Batch, X: Floats | None = None) -> Answers:
+        """Answer the rows of a table, whose inputs may be made already; their labels come later."""
         names = self.names(batch)
         again = self.asked.first_known(names) if self.id else None
         if again is not None:
@@ -153,7 +153,7 @@ class Workbook:
             remedy = "Drop the row; `qufur predict` predicts on it again."
             raise invalid("id", batch.file, "of a row that is new", received, remedy)
         check_once(names, [batch.row(place) for place in range(len(names))], batch.file)
-        return self.ask_rows(self.encoding.encode(batch), names, self._periods_of(batch))
+        return self.ask_rows(self.encoding.encode(batch) if X is None else X, names, self._periods_of(batch))
 
     def ask_rows(self, X: Floats, names: Sequence[Id], periods: Ints | None = None) -> Answers:
         """Answer inputs whose names are new; periods are for rules that go by them."""

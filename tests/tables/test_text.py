@@ -9,7 +9,8 @@ from tests.letters import let_letters_be_counted
 from tests.refusals import refusal
 
 from qufur.tables import Batch, Encoding, text_vectors
-from qufur.tables.text_vectors import LOADED
+from qufur.tables.embeddings import TokenMeans
+from qufur.tables.text_vectors import LOADED, Vectors
 
 TEXTS = ["a cab", "bad", "abba", "a cab", "dada"]
 FIRST = Batch({"note": TEXTS, "wind": [1, 2, 3, 4, 5], "sky": ["x", "y", "x", "y", "y"]})
@@ -62,6 +63,38 @@ def test_a_model_is_loaded_once_and_a_text_embedded_once(letters, monkeypatch):
     X = of().encode(FIRST)
     assert letters[1].calls > 4
     np.testing.assert_array_equal(X[0], of().encode(FIRST)[0])
+
+
+class Model:
+    """Where it is."""
+
+    device = "cpu"
+
+    def to(self, device):
+        self.device = device
+
+
+class Lengths(TokenMeans):
+    """How long pieces are, and how many of them are looked at together."""
+
+    def __init__(self):
+        self.model, self.batch, self.together = Model(), 3, []
+
+    def _means(self, parts):
+        self.together.append(len(parts))
+        return np.array([[float(len(part)), part.count("a")] for part in parts])
+
+
+def test_texts_are_embedded_together_on_another_device():
+    texts = ["a cab", "", "ab " * 800, "dada"]
+    vectors = Vectors(Lengths())
+    one_by_one = vectors.of(texts)
+    moved = Vectors(Lengths())
+    moved.move("cuda")
+    np.testing.assert_array_equal(moved.of(texts), one_by_one)
+    assert moved._embedder.together == [3, 3, 2]  # of 8 pieces
+    assert moved._embedder.model.device == "cuda"
+    assert len(moved.of([])) == 0
 
 
 def test_missing_texts(letters):

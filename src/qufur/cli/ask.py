@@ -11,15 +11,16 @@ import typer
 
 from qufur.bookkeeping import corrections
 from qufur.bookkeeping.first_rule import choose_rule
+from qufur.bookkeeping.wanted import header_of, rows_to_label
 from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.columns import Columns
 from qufur.cli.exchange import TasksFormat, rows_out
 from qufur.cli.expiry import since
-from qufur.cli.first_table import SPENDING, check_first, rule_of, started
+from qufur.cli.first_table import SPENDING, Start, check_first, check_left_out, rule_of, started
 from qufur.cli.growth import grow
 from qufur.cli.imports import few_imports, without_pandas
-from qufur.cli.loop import Rows, State, digest_of, files_of, keep_dialect, locked, tables_at
+from qufur.cli.loop import Rows, State, digest_of, files_of, keep_dialect, tables_at
 from qufur.cli.model import name_of
 from qufur.cli.options import (
     BUDGET,
@@ -49,18 +50,18 @@ from qufur.cli.options import (
 )
 from qufur.cli.outputs import check_answered, check_filled_in, check_table
 from qufur.cli.periods import FirstPeriods, LaterPeriods, first_periods, promised, standing
-from qufur.cli.predictions import shown_prediction
 from qufur.cli.target import check_target
+from qufur.errors import invalid
 from qufur.labelling.exchange import Tool
 from qufur.rules import Rule
+from qufur.storage.lock import locked
 from qufur.tables import Batch
 from qufur.tables.source import Source
-from qufur.tables.written import free, heading
 from qufur.workbook import Workbook
 
 
 def ask(
-    data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows to predict.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help=f"{TABLE} of rows to predict.")],
     state: State,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help=f"{WRITTEN} of the rows to label.")
@@ -134,6 +135,20 @@ def ask(
     sep: Separator = None,
     decimal: Decimal = None,
     seed: FirstSeed = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Encode rows on a Ray cluster, such as ray://head:10001, or on one here: local. "
+            "DATA are Parquet files then, or their URL.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="With --cluster: tasks that encode rows.")
+    ] = None,
+    gpus: Annotated[
+        float, typer.Option(min=0, metavar="N", help="With --cluster: GPUs of such a task, for text.")
+    ] = 0.0,
     force: Force = False,
     format: TasksFormat = None,
     json: Json = False,
@@ -166,19 +181,25 @@ def ask(
     }
     columns = Columns(skip, categorical, embedding, text, text_model, impute, add_column)
     oldest = since(expire, "qufur ask")
-    source, files = Source(data, sep, decimal), tables_at(data)
+    if cluster is not None:
+        from qufur.cli.ask_cluster import Cluster, ask_on_cluster
+
+        others = {"--expire": expire, "--sep": sep, "--decimal": decimal}
+        check_left_out("qufur ask", others, "--cluster", *others)
+        where, said = Cluster(cluster, workers, gpus), (first, columns)
+        asked = ask_on_cluster(where, data, state, out, *said, format, force=force)
+        _print(asked.book, asked.rows, asked.wanted, out, asked.notes, format, json)
+        return
+    if workers is not None or gpus:
+        raise invalid("--workers or --gpus", "qufur ask", "left out without --cluster", "one of them")
+    path = Path(data)
+    source, files = Source(path, sep, decimal), tables_at(path)
     check_table(out, files_of(state) | files)
     with locked(state):
         digests = [(digest_of(file), file.name) for file in files.values()]
-        if state.exists():
-            book, rule, periods = _continued(state, first, columns)
-            source = replace(source, usual=book.dialect)
-            total, notes = grow(book, source, columns, quiet=json, look=periods.add)
-            if rule is not None:
-                choose_rule(book, rule(total))
-            notes += periods.settle(book)
-        else:
-            book, total, notes = started("qufur ask", source, first, columns, quiet=json)
+        known = _loaded(state) if state.exists() else None
+        book, total, notes = prepared(known, source, first, columns, quiet=json)
+        source = replace(source, usual=book.dialect)
         for digest, name in digests:
             book.note_table(digest, name)
         if oldest is not None:
@@ -194,10 +215,8 @@ def ask(
         with few_imports(book.learner.model):
             wanted = _write(book, rows, out, format)
         # Last: until then the same call makes the same file again.
-        commit(book, state, f"ask {data.name}", f"{wanted} labels wanted")
-    said = promised(book)
-    notes = [*([said] if said else []), *rows.file.notes, *notes]
-    _print(book, rows.count, wanted, out, notes, format, json)
+        commit(book, state, f"ask {path.name}", f"{wanted} labels wanted")
+    _print(book, rows.count, wanted, out, [*rows.file.notes, *notes], format, json)
 
 
 class Continued(NamedTuple):
@@ -208,9 +227,26 @@ class Continued(NamedTuple):
     periods: FirstPeriods | LaterPeriods
 
 
-def _continued(state: Path, first: dict[str, Any], columns: Columns) -> Continued:
+def _loaded(state: Path) -> Workbook:
     with without_pandas():
-        book = Workbook.load(state)
+        return Workbook.load(state)
+
+
+def prepared(
+    book: Workbook | None, source: Source, first: dict[str, Any], columns: Columns, *, quiet: bool
+) -> Start:
+    """Let the work begin with a table, or go on with it, so that its rows can be asked about."""
+    if book is None:
+        return started("qufur ask", source, first, columns, quiet=quiet)
+    book, rule, periods = _continued(book, first, columns)
+    source = replace(source, usual=book.dialect)
+    total, notes = grow(book, source, columns, quiet=quiet, look=periods.add)
+    if rule is not None:
+        choose_rule(book, rule(total))
+    return Start(book, total, notes + periods.settle(book))
+
+
+def _continued(book: Workbook, first: dict[str, Any], columns: Columns) -> Continued:
     open_yet = () if book.has_rule else SPENDING
     check_first(
         {name: said for name, said in first.items() if name not in open_yet} | columns.fixed, "qufur ask"
@@ -249,24 +285,16 @@ def _write(book: Workbook, rows: Rows, out: Path, format: Tool | None) -> int:
 
 def shown_columns(book: Workbook, rows: Rows) -> tuple[list[str], list[str]]:
     """Return the header of rows to label, and what those of its columns are called that the table has."""
-    id, target = heading(book.id_column), heading(book.target)
-    prediction = free("prediction", {id, target})
-    shown: dict[str, str] = {}
-    for name, column in rows.columns.items():
-        if heading(name) not in (id, target, prediction) and not _is_embedding(column):
-            shown.setdefault(heading(name), name)
-    return [id, *shown, prediction, target], list(shown.values())
+    return header_of(book, [name for name, column in rows.columns.items() if not _is_embedding(column)])
 
 
 def wanted_rows(book: Workbook, batch: Batch, shown: Sequence[str]) -> list[list[Any]]:
     """Answer the rows of a batch; return those to label, with these columns."""
     answers = book.ask(batch)
-    columns = [batch.columns[name] for name in shown]
-    return [
-        [answers.id[place], *(column[place] for column in columns), said, ""]
-        for place in answers.query.nonzero()[0].tolist()
-        for said in [shown_prediction(answers.prediction[place])]
-    ]
+    places = answers.query.nonzero()[0].tolist()
+    return rows_to_label(
+        answers, places, [[batch.columns[name][place] for place in places] for name in shown]
+    )
 
 
 def _is_embedding(column: Any) -> bool:
@@ -276,7 +304,8 @@ def _is_embedding(column: Any) -> bool:
 def _print(
     book: Workbook, rows: int, wanted: int, out: Path, notes: list[str], format: Tool | None, json: bool
 ) -> None:
-    learner = book.learner
+    learner, said = book.learner, promised(book)
+    notes = [*([said] if said else []), *notes]
     if json:
         counts = {"left": learner.left, "outstanding": len(learner.outstanding)}
         show.print_json({"rows": rows, "wanted": wanted, **counts, **standing(book), "notes": notes})

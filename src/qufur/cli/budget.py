@@ -8,11 +8,12 @@ import typer
 
 from qufur.cli import show
 from qufur.cli.changes import commit
-from qufur.cli.loop import State, locked, opened
+from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
 from qufur.cli.periods import as_per, change_rate, promised, standing
 from qufur.errors import invalid
 from qufur.rules.from_budget import promise
+from qufur.storage.lock import locked
 from qufur.workbook import Workbook
 
 

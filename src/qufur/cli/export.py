@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.loop import locked
 from qufur.cli.options import Json
 from qufur.cli.stores import DEFAULT, StoreOption, StreamArgument, opened
 from qufur.errors import invalid
+from qufur.storage.lock import locked
 
 
 def export(

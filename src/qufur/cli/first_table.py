@@ -100,7 +100,7 @@ def rule_of(command: str, said: dict[str, Any]) -> Callable[[int], Rule]:
     Uniform(rate=0.05, budget=None)
     """
     check_for_ridge(said["--model"], command, {name: said[name] for name in ("--alpha", "--fixed-budget")})
-    left_out = partial(_check_left_out, command, said)
+    left_out = partial(check_left_out, command, said)
     horizon, alpha, budget = said["--horizon"], said["--alpha"], _amount(command, said, "--budget")
     fixed = _amount(command, said, "--fixed-budget")
     if said["--at-random"]:
@@ -139,7 +139,8 @@ def _amount(command: str, said: dict[str, Any], name: str) -> int | float | None
     return None if said[name] is None else as_amount(said[name], command, name)
 
 
-def _check_left_out(command: str, said: dict[str, Any], beside: str, *others: str) -> None:
+def check_left_out(command: str, said: dict[str, Any], beside: str, *others: str) -> None:
+    """Refuse options that do not go with another."""
     for name in others:
         if said[name] is not None:
             raise invalid(name, command, f"left out with {beside}", said[name])

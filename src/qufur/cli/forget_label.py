@@ -9,8 +9,9 @@ import typer
 from qufur.bookkeeping.corrections import forget_labels
 from qufur.cli import show
 from qufur.cli.changes import commit
-from qufur.cli.loop import State, locked, opened
+from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
+from qufur.storage.lock import locked
 
 
 def forget_label(

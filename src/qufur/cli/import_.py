@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from qufur.cli import show
-from qufur.cli.loop import locked
 from qufur.cli.options import Json
 from qufur.cli.stores import DEFAULT, StoreOption, opened
+from qufur.storage.lock import locked
 
 
 def import_(

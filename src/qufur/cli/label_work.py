@@ -17,7 +17,7 @@ from qufur.cli.ask import shown_columns, wanted_rows
 from qufur.cli.changes import commit
 from qufur.cli.label_progress import Bar
 from qufur.cli.label_start import Work, begun
-from qufur.cli.loop import Rows, keep_dialect, locked
+from qufur.cli.loop import Rows, keep_dialect
 from qufur.cli.periods import promised
 from qufur.errors import invalid
 from qufur.labelling.calls import CallError, Calls
@@ -27,6 +27,7 @@ from qufur.labelling.feed import Feed, item_of
 from qufur.labelling.journal import Journal, Request, journal_of
 from qufur.labelling.votes import agreement
 from qufur.models.base import Id
+from qufur.storage.lock import locked
 from qufur.tables import Batch
 from qufur.tables.batch import shown
 from qufur.tables.classes import listing

@@ -18,7 +18,7 @@ from qufur.cli.classes import as_classes, read_labels
 from qufur.cli.columns import Columns
 from qufur.cli.first_table import check_first, started
 from qufur.cli.growth import grow
-from qufur.cli.loop import Rows, State, digest_of, keep_dialect, locked, opened, tables_at
+from qufur.cli.loop import Rows, State, digest_of, keep_dialect, opened, tables_at
 from qufur.cli.options import (
     CLASSES,
     TABLE,
@@ -43,6 +43,7 @@ from qufur.cli.options import (
 )
 from qufur.cli.target import on_telling_columns
 from qufur.errors import invalid
+from qufur.storage.lock import locked
 from qufur.tables.label_forms import LabelForms
 from qufur.tables.source import Source
 from qufur.workbook import Workbook

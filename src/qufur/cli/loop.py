@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from filelock import FileLock, Timeout
 
 from qufur.cli.imports import without_pandas
 from qufur.errors import invalid
 from qufur.labelling.journal import journal_of
 from qufur.progress import track_rows
+from qufur.storage.lock import lock_of
 from qufur.tables import Batch, open_table, writers
 from qufur.tables.formats.base import TableFile
 from qufur.tables.places import files_at
@@ -28,29 +26,6 @@ table = writers.table
 State = Annotated[Path, typer.Option(metavar="FILE", help="The state file of the work.")]
 ROWS, ROWS_OF_TEXT = 2048, 32
 """Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
-
-
-@contextmanager
-def locked(state: Path) -> Iterator[None]:
-    """Keep other processes from the state file, by whatever link, or complain that one has it."""
-    lock = lock_of(state)
-    if not lock.parent.is_dir():
-        raise invalid("--state", "qufur", "a file in a folder that exists", repr(str(state)))
-    if state.exists() and not state.is_file():
-        raise invalid("--state", "qufur", "a regular file, or a new one", repr(str(state)))
-    try:
-        with FileLock(lock, timeout=0):
-            yield
-    except Timeout:
-        remedy = "Wait until it is done."
-        raise invalid(
-            "--state", "qufur", "free", f"{str(state)!r}, which another process uses", remedy
-        ) from None
-
-
-def lock_of(state: Path) -> Path:
-    """Return the file whose lock stands for a state file: it lies beside the one that links lead to."""
-    return Path(f"{os.path.realpath(state)}.lock")
 
 
 def files_of(state: Path) -> dict[str, Path]:

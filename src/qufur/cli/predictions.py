@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from qufur.arrays import Floats
+from qufur.bookkeeping.wanted import shown_prediction
 from qufur.cli.classes import probability_headings
 from qufur.errors import invalid
 from qufur.workbook import Workbook
@@ -60,12 +61,3 @@ class Predictions:
     def notes(self) -> list[str]:
         """Say what cannot be seen from the columns."""
         return [NO_ENDS] if self.unbounded else []
-
-
-def shown_prediction(prediction: Any) -> str:
-    """Return a prediction as text: a number to six digits, or a class.
-
-    >>> shown_prediction(0.123456789), shown_prediction("yes")
-    ('0.123457', 'yes')
-    """
-    return str(prediction) if isinstance(prediction, str) else f"{prediction:.6g}"

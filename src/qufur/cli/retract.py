@@ -10,10 +10,11 @@ from qufur.bookkeeping import corrections
 from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.expiry import since
-from qufur.cli.loop import State, locked, opened
+from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
 from qufur.cli.periods import on_refund
 from qufur.errors import invalid
+from qufur.storage.lock import locked
 
 
 def retract(

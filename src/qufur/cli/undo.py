@@ -6,10 +6,11 @@ from pathlib import Path
 
 from qufur.cli import show
 from qufur.cli.changes import when
-from qufur.cli.loop import State, locked, opened
+from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
 from qufur.errors import invalid
 from qufur.storage import versions
+from qufur.storage.lock import locked
 from qufur.storage.versions import History
 from qufur.workbook import Workbook
 

@@ -70,8 +70,8 @@ class Staging:
             rows = self._moved(X)
             if self._stream is not None and rows is not X:
                 rows.record_stream(torch.cuda.default_stream(self._device))
-            squares = float(rows.flatten() @ rows.flatten())  # here the thread waits until the rows are there
-        if not squares <= LARGEST**2:
+            size = float(torch.linalg.vector_norm(rows))  # here the thread waits until the rows are there
+        if not size <= LARGEST:
             as_inputs(X, self._dim, "the stream")
         return rows
 

@@ -48,6 +48,11 @@ class ColumnGrowth:
         self._look(batch, batch.cells(self.name, self._impute))
 
     @property
+    def needs_no_look(self) -> bool:
+        """Whether cells that the encoding takes, whatever they are, add nothing."""
+        return not self._impute
+
+    @property
     def first_missing(self) -> bool:
         """Whether cells are missing that no indicator tells of."""
         told = any(entry.tells_missing for entry in self._entries)
@@ -88,8 +93,7 @@ class NumberGrowth(ColumnGrowth):
 
     @property
     def needs_no_look(self) -> bool:
-        """Whether numbers, whatever they are, add nothing."""
-        return not (self._impute or _was_constant(self._first))
+        return super().needs_no_look and not _was_constant(self._first)
 
     def add_numbers(self, values: Floats) -> None:
         """Take in the numbers of a batch, (n, 1), that has nothing else in this column."""
@@ -119,6 +123,10 @@ class AmountGrowth(ColumnGrowth):
         self._moments = Moments()
 
     @property
+    def needs_no_look(self) -> bool:
+        return super().needs_no_look and not _was_constant(self._first)
+
+    @property
     def finer(self) -> list[Numeric]:
         return _finer(self._first, self._others, self._moments)
 
@@ -139,6 +147,10 @@ class ListGrowth(ColumnGrowth):
         constant = np.flatnonzero(np.array(self._first.deviation) == 0) if self._first.scaled else ()
         self._places = [int(place) for place in constant if place not in alive]
         self._moments = Moments()
+
+    @property
+    def needs_no_look(self) -> bool:
+        return super().needs_no_look and not self._places
 
     @property
     def finer(self) -> list[Numeric]:
@@ -178,6 +190,10 @@ class CategoryGrowth(ColumnGrowth):
         self._known = {name for entry in own for name in entry.categories}
         self.categories: set[str] = set()
         self.too_many = False
+
+    @property
+    def needs_no_look(self) -> bool:
+        return False
 
     @property
     def new(self) -> list[Kind]:

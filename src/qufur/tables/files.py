@@ -37,6 +37,8 @@ FORMATS = {f"{ending}{packed}": _TEXT[ending] for ending in _TEXT for packed in 
 def open_table(path: str | PathLike[str]) -> TableFile:
     """Return a table's file, of which the columns are known; which formats there are says `read`."""
     source = Source.of(path)
+    if source.opened is not None:
+        return source.opened
     files = files_at(source)
     opened = [_opened(file, source) for file in files]
     return opened[0] if len(opened) == 1 else SeveralFiles(source.path, opened)

@@ -100,6 +100,11 @@ class Growth:
         self._surveys: list[Survey] | None = None
         self.offered: list[str] = []
 
+    @property
+    def needs_no_look(self) -> bool:
+        """Whether nothing that a table may have in its columns adds anything."""
+        return not self.added and all(column.needs_no_look for column in self.columns)
+
     def add(self, batch: Batch) -> None:
         """Look at a batch of the table."""
         if self._surveys is None:

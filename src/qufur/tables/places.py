@@ -48,12 +48,12 @@ def files_at(path: str | os.PathLike[str]) -> list[Path]:
             raise invalid("path", "qufur", allowed, repr(str(path)), "Check its folder and spelling.")
     else:
         return [path]
-    return sorted(found, key=_natural)
+    return sorted(found, key=natural)
 
 
-def _natural(path: Path) -> list[tuple[str, int]]:
+def natural(path: str | os.PathLike[str]) -> list[tuple[str, int]]:
     """Return what to sort by so that 9 comes before 10."""
-    parts = re.split(r"([0-9]+)", str(path))
+    parts = re.split(r"([0-9]+)", os.fspath(path))
     return [(word, int(number or 0)) for word, number in zip(parts[::2], [*parts[1::2], "0"], strict=True)]
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from qufur.errors import invalid
 from qufur.tables.formats.dialect import Dialect
+
+if TYPE_CHECKING:
+    from qufur.tables.formats.base import TableFile
 
 _TAB = {"tab": "\t", "\\t": "\t"}
 
@@ -26,6 +30,8 @@ class Source(os.PathLike[str]):
         The point or the comma in its numbers.
     usual
         How the tables before were written, which holds where nothing else is said or plain to see.
+    opened
+        The table itself, if it is in no file of this machine.
 
     Examples
     --------
@@ -37,6 +43,7 @@ class Source(os.PathLike[str]):
     separator: str | None = None
     decimal: str | None = None
     usual: Dialect | None = None
+    opened: TableFile | None = None
 
     def __post_init__(self) -> None:
         separator = _TAB.get(self.separator or "", self.separator)

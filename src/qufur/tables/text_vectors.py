@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,6 +24,7 @@ class Vectors:
     def __init__(self, embedder: TokenMeans) -> None:
         self._embedder = embedder
         self._kept: dict[bytes, Floats] = {}
+        self._together = False
 
     def __getitem__(self, text: str) -> Floats:
         key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -32,6 +34,16 @@ class Vectors:
         if len(self._kept) * len(vector) < MOST_KEPT:
             self._kept[key] = vector
         return vector
+
+    def move(self, device: str) -> None:
+        """Let vectors be made on a device of torch from now on, and those of several texts together."""
+        self._embedder.model.to(device)
+        self._together = True
+
+    def of(self, texts: Sequence[str]) -> Sequence[Floats]:
+        """Return the vectors of some texts."""
+        together = self._together and len(texts) > 0
+        return self._embedder.embed_together(texts) if together else [self[text] for text in texts]
 
 
 LOADED: dict[str, Vectors] = {}
@@ -77,12 +89,12 @@ def text_vectors(
         return None
     vectors = vectors_of(model, fetch=fetch)
     texts = [category(cell) if isinstance(cell, int | float) else cell for cell in listed(column)]
-    made = [vectors[text] for text in texts if text is not None]
+    made = vectors.of([text for text in texts if text is not None])
     found = len(made[0]) if made else length or 1
     if length and found != length:
         received = f"{model!r}, which makes {found}"
         remedy = "It is not the one that the first table was embedded with."
         raise invalid("text_model", "Encoding", f"one that makes {length} numbers", received, remedy)
     rows = np.full((len(texts), found), np.nan)
-    rows[~is_missing(column)] = made or 0.0
+    rows[~is_missing(column)] = made if len(made) else 0.0
     return rows

@@ -31,7 +31,7 @@ class GpuEngine(CovarianceEngine):
     """
 
     first_block_size: ClassVar[int] = 512
-    panel: ClassVar[int] = 128
+    panel: ClassVar[int] = 64
     tries: ClassVar[int] = 8
     """So often a panel is settled as a whole before its rows have their turns, which takes longer."""
 
@@ -47,11 +47,11 @@ class GpuEngine(CovarianceEngine):
 
     @classmethod
     def reach(cls, dim: int, at_once: bool) -> Reach:
-        """Return how far to look ahead: 128 MB of rows are enough to keep a large GPU busy.
+        """Return how far to look ahead: 256 MB of rows are enough to keep a large GPU busy.
 
         The host takes a millisecond or two over 250 candidates, and three times as long over twice as many.
         """
-        largest = max(1024, min(8192, 2**24 // dim)) if at_once else 1024
+        largest = max(1024, min(8192, 2**25 // dim)) if at_once else 1024
         return Reach(cls.first_block_size, 128, largest, 256, 768)
 
     @classmethod

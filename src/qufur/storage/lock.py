@@ -1,0 +1,35 @@
+"""One process at a time has a state file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from qufur.errors import invalid, missing_extra
+
+
+@contextmanager
+def locked(state: Path, parameter: str = "--state", owner: str = "qufur") -> Iterator[None]:
+    """Keep other processes from the state file, by whatever link, or complain that one has it."""
+    try:
+        from filelock import FileLock, Timeout
+    except ImportError:
+        raise missing_extra("filelock", "cli", "state files") from None
+    lock = lock_of(state)
+    if not lock.parent.is_dir():
+        raise invalid(parameter, owner, "a file in a folder that exists", repr(str(state)))
+    if state.exists() and not state.is_file():
+        raise invalid(parameter, owner, "a regular file, or a new one", repr(str(state)))
+    try:
+        with FileLock(lock, timeout=0):
+            yield
+    except Timeout:
+        received, remedy = f"{str(state)!r}, which another process uses", "Wait until it is done."
+        raise invalid(parameter, owner, "free", received, remedy) from None
+
+
+def lock_of(state: Path) -> Path:
+    """Return the file whose lock stands for a state file: it lies beside the one that links lead to."""
+    return Path(f"{os.path.realpath(state)}.lock")
