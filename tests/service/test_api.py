@@ -206,6 +206,7 @@ EXAMPLES = {
     "NaN": Bad(N, b'{"id": "n", "x": [NaN, 1]}'),
     "Infinity": Bad(N, b'{"id": "n", "x": [Infinity, 1]}'),
     "1e60": Bad(N, {"id": "n", "x": [1e60, 1.0]}, words="finite numbers"),
+    "1.7e308": Bad(N, {"id": "n", "x": [-1.7e308, 1.0]}, words="finite numbers"),
     "1e400": Bad(N, b'{"id": "n", "x": [1e400, 1]}'),
     "an integer of 400 digits": Bad(N, f'{{"id": "n", "x": [{"9" * 400}, 1]}}'.encode()),
     "too few numbers": Bad(N, {"id": "n", "x": [1.0]}, words="a list of 2 numbers, got 1"),

@@ -125,8 +125,9 @@ def read_numbers(
 def check_numbers(X: Floats, ids: Sequence[str] = ()) -> Floats:
     """Refuse numbers that nothing can be computed with."""
     entries = X.ravel()
-    if entries.dot(entries) < LARGEST:  # so that none of them is larger
-        return X
+    with np.errstate(over="ignore"):
+        if entries.dot(entries) < LARGEST:  # so that none of them is larger
+            return X
     sound = (np.abs(X) < LARGEST).all(axis=1)
     if not sound.all():
         place = int(sound.argmin())
