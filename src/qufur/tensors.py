@@ -1,4 +1,4 @@
-"""Tensors of torch in the place of arrays, told apart and brought to the host; torch is not imported."""
+"""Tensors of torch in the place of arrays; torch is imported for those alone who name a device."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+Tensor = Any
+"""A tensor of torch, float64, on a device."""
 
 
 def is_tensor(values: object) -> bool:
@@ -54,3 +57,16 @@ def beside(array: Any, X: Any) -> Any:
 def concatenated(parts: Sequence[Any]) -> Any:
     """Return arrays, or tensors, one after the other."""
     return sys.modules["torch"].cat(list(parts)) if is_tensor(parts[0]) else np.concatenate(parts)
+
+
+def on_device(values: Any, device: Any) -> Tensor:
+    """Return an array as a tensor on a device, a copy; a tensor is a copy only where it is elsewhere.
+
+    A copy of an array that is not large does not wait for the device.
+    """
+    import torch
+
+    if isinstance(values, torch.Tensor):
+        return values.to(device, torch.float64)
+    kind = torch.int64 if values.dtype.kind == "i" else torch.float64
+    return torch.tensor(values, dtype=kind).to(device, non_blocking=True)

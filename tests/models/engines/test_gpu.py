@@ -25,7 +25,8 @@ from qufur.estimates.ledger import Ledger
 from qufur.models import device as devices
 from qufur.models.engines.covariance import CovarianceEngine
 from qufur.models.engines.gpu import GpuEngine
-from qufur.models.gram.card import CardGram, CardView
+from qufur.models.gram.card import CardGram
+from qufur.models.gram.card_view import CardView
 from qufur.models.gram.factor import FactorGram
 from qufur.models.lookahead import NO_ARRIVALS
 from qufur.streams import Arrays, HiddenDomains

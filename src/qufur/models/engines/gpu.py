@@ -11,12 +11,13 @@ import numpy as np
 from qufur.arrays import Floats, Ints
 from qufur.errors import DeviceWarning
 from qufur.models.engines.covariance import CovarianceEngine
-from qufur.models.gram.card import CardGram, CardUpdate, CardView, on_device
+from qufur.models.gram.card import CardGram
+from qufur.models.gram.card_view import CardUpdate, CardView
 from qufur.models.gram.gram import Gram, pieces
 from qufur.models.gram.posterior import Posterior
 from qufur.models.gram.update import Update, cholesky_of_sum, forward
 from qufur.models.lookahead import Effort, Reach, Terms
-from qufur.tensors import beside, on_host
+from qufur.tensors import beside, on_device, on_host
 
 if TYPE_CHECKING:
     from qufur.models.least_squares_state import LeastSquaresState

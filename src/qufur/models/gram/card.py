@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints
-from qufur.models.gram import blas
+from qufur.arrays import Floats
+from qufur.models.gram.card_view import CardUpdate, CardView, squares_of
 from qufur.models.gram.factor import FactorGram
 from qufur.models.gram.inverse import InverseGram
 from qufur.models.gram.low_rank import LowRankGram
-from qufur.models.gram.posterior import View
 from qufur.models.gram.update import Update
-from qufur.tensors import on_host
-
-Tensor = Any
-"""A tensor of torch, float64, on the device; torch is imported where one is there alone."""
+from qufur.tensors import Tensor, on_device, on_host
 
 
 class CardGram:
@@ -258,98 +253,3 @@ class CardGram:
         """Return a trace, where the last row and column are in such a unit."""
         diagonal = on_host(matrix.diagonal())
         return float(diagonal[:-1].sum() + unit**2 * diagonal[-1])
-
-
-@dataclass(frozen=True)
-class CardUpdate(Update):
-    """Rows X, X M⁻¹ and Z = L⁻¹X M⁻¹ as tensors; on the host L, what is predicted of them, and Σ‖x‖²."""
-
-    Z: Tensor
-    scores: Floats
-    squares: float
-
-    def off(self, y: Floats) -> Floats:
-        """Return how far each of the labels y is off, in its own scale."""
-        return np.asarray(blas.dtrsv(self.L, y - self.scores, lower=1))
-
-
-class CardView(View):
-    """A block of rows, a tensor, as a Gram matrix on its device sees them.
-
-    Attributes
-    ----------
-    variance, squares
-        As in `View`, and Σ‖x‖², the constant counting as 1; there after `fetch`.
-    """
-
-    X: Any
-    squares: float
-
-    def __init__(self, form: CardGram, X: Tensor) -> None:
-        import torch
-
-        self._T, self.X = form.half(), X
-        self._Y = form.halved(X)
-        variance = (2.0 * (self._Y * X).sum(1)).clamp_(min=0.0)
-        self._found = torch.stack([variance, form.scored(X), squares_of(X, form.constant)])
-        self._whole: Floats | None = None
-
-    def fetch(self) -> None:
-        """Wait for what was computed of each row, in one copy."""
-        self.variance, self._scores, self._squares = on_host(self._found)
-        self.squares = float(self._squares.sum())
-
-    def scores(self) -> Floats:
-        return np.array(self._scores)
-
-    def among(self, rows: Ints) -> Floats:
-        """Return the covariances of some rows; those of the first that are asked for, or all from then on."""
-        if self._whole is not None:
-            return np.ascontiguousarray(self._whole[np.ix_(rows, rows)])
-        places = on_device(rows, self.X.device)
-        half = self._Y[places] @ self.X[places].T
-        return on_host(half + half.T)  # type: ignore[no-any-return]
-
-    def fetch_all(self) -> None:
-        """Bring the covariances of all rows to the host, where many will be asked for a few at a time."""
-        half = self._Y @ self.X.T
-        self._whole = on_host(half + half.T)
-
-    def update(self, rows: Ints, L: Floats) -> Update:
-        """Return L alone; `with_rows` does the rest, once for all of a block's queries."""
-        nothing = np.empty((len(rows), 0))
-        return Update(nothing, nothing, L)
-
-    def with_rows(self, rows: Ints, L: Floats) -> CardUpdate:
-        """Return some rows, ready to be absorbed, as tensors."""
-        import torch
-
-        # L comes first, while the device has nothing to do: the copy of a large array waits for it.
-        factor, places = on_device(L.T, self.X.device).T, on_device(rows, self.X.device)
-        X = self.X[places]
-        W = self._Y[places] + X @ self._T.T
-        Z = torch.linalg.solve_triangular(factor, W, upper=False)
-        return CardUpdate(X, W, L, Z, self._scores[rows], float(self._squares[rows].sum()))
-
-    def toward_later(self, queries: Update, rows: Ints) -> Floats:
-        """Return the covariances of rows with all others; `fetch_all` must have brought them."""
-        return cast(Floats, self._whole)[rows]
-
-
-def squares_of(X: Tensor, constant: float) -> Tensor:
-    """Return ‖x‖² of each of some rows that end in a constant, which counts as 1."""
-    squares = X.norm(dim=1) ** 2
-    return squares if constant == 1 else squares - (1 - constant**-2) * X[:, -1] ** 2
-
-
-def on_device(values: Any, device: Any) -> Tensor:
-    """Return an array as a tensor on a device, a copy; a tensor is a copy only where it is elsewhere.
-
-    A copy of an array that is not large does not wait for the device.
-    """
-    import torch
-
-    if isinstance(values, torch.Tensor):
-        return values.to(device, torch.float64)
-    kind = torch.int64 if values.dtype.kind == "i" else torch.float64
-    return torch.tensor(values, dtype=kind).to(device, non_blocking=True)
