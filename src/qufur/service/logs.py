@@ -6,6 +6,7 @@ not what it says, as that may have a value in it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import time
@@ -28,17 +29,34 @@ class Writable(Protocol):
 
 
 class Lines(logging.Handler):
-    """Writes lines of JSON: what Python's loggers say, and by `write` whatever is to be quick."""
+    """Writes lines of JSON: what Python's loggers say, and by `write_soon` every request."""
 
     def __init__(self, file: Writable) -> None:
         super().__init__()
         self._file = file
         self._second, self._shown = -1, ""
+        self._waiting: list[bytes] = []
 
     def write(self, **fields: Any) -> None:
         """Write one line, with the time; where that fails the service goes on without."""
         with contextlib.suppress(OSError):
-            self._file.write(_encode({"at": self._now(), **fields}) + b"\n")
+            self._file.write(self._line(fields))
+
+    def write_soon(self, **fields: Any) -> None:
+        """Write one line with all others of this turn of the event loop: each write takes a while."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._waiting.append(self._line(fields))
+
+    def flush(self) -> None:
+        """Write the lines that wait."""
+        lines, self._waiting = self._waiting, []
+        if lines:
+            with contextlib.suppress(OSError):
+                self._file.write(b"".join(lines))
+
+    def _line(self, fields: dict[str, Any]) -> bytes:
+        return _encode({"at": self._now(), **fields}) + b"\n"
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write what a logger says."""

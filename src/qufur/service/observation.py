@@ -69,7 +69,7 @@ class Observed:
         self._metrics.note(scope["method"], template, status, seconds)
         if self._lines is not None:
             stream = _STREAM.match(scope["path"])
-            self._lines.write(
+            self._lines.write_soon(
                 level="info",
                 event="request",
                 method=scope["method"],
