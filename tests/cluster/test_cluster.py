@@ -252,6 +252,7 @@ def test_the_command_writes_the_same_file(mixed, tmp_path, capsys):
     assert refusal(lambda: run(*command, "--sep", ";")).startswith("--sep of qufur ask must be left out with")
 
 
+@pytest.mark.skipif(not SOAK, reason="takes eight seconds, of Ray's own")
 def test_few_blocks_are_made_ahead_of_the_actor(work, tmp_path, monkeypatch):
     made = tmp_path / "made"
     made.mkdir()

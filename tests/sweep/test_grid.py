@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from joblib import register_parallel_backend
 from joblib.parallel import BACKENDS, ThreadingBackend
+from tests.soak import SOAK
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from qufur import ConfidenceSet, DomainOracle, QuFUR, Ridge, Threshold, Uniform, streams
@@ -299,6 +300,7 @@ def test_the_backend_of_an_extra_that_is_missing(monkeypatch):
         sweep(stream, model, GRID, seeds=[0], backend="ray")
 
 
+@pytest.mark.skipif(not SOAK, reason="takes eight seconds, most of them Ray's own")
 @pytest.mark.filterwarnings("ignore")  # what Ray warns of is not ours
 def test_ray_does_not_change_numbers(tmp_path):
     ray = pytest.importorskip("ray", reason="needs the extra ray")
