@@ -82,7 +82,7 @@ class CardGram:
     @property
     def coef(self) -> Floats:
         """θ̂."""
-        return on_host(self._coef)  # type: ignore[no-any-return]
+        return np.asarray(on_host(self._coef))
 
     @property
     def device(self) -> Any:
@@ -155,7 +155,7 @@ class CardGram:
 
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""
-        return on_host(self.solved(on_device(X, self.device)))  # type: ignore[no-any-return]
+        return np.asarray(on_host(self.solved(on_device(X, self.device))))
 
     def score_one(self, x: Floats) -> float:
         """Return ⟨θ̂, x⟩."""

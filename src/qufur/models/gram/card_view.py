@@ -65,7 +65,7 @@ class CardView(View):
             return np.ascontiguousarray(self._whole[np.ix_(rows, rows)])
         places = on_device(rows, self.X.device)
         half = self._Y[places] @ self.X[places].T
-        return on_host(half + half.T)  # type: ignore[no-any-return]
+        return np.asarray(on_host(half + half.T))
 
     def fetch_all(self) -> None:
         """Bring the covariances of all rows to the host, where many will be asked for a few at a time."""
