@@ -4,12 +4,11 @@ import random
 
 import msgspec
 import pytest
-from sqlalchemy import insert
 from tests.service.cuts import cut_power
 from tests.service.doors import Direct
 from tests.service.witness import NUMBERS, BrokenPromiseError, Witness
 
-from qufur.service import tables
+from qufur.service.appending import EXAMPLES
 from qufur.service.description import Description
 from qufur.service.service import Service
 from qufur.service.store import Store
@@ -53,11 +52,9 @@ def test_no_deduplication(tmp_path, monkeypatch):
     def ask(self, name, rows, actor):
         return self._ask(self.stream(name), rows, actor)
 
-    def careless_insert(table):
-        return insert(table).prefix_with("OR IGNORE") if table is tables.examples else insert(table)
-
     monkeypatch.setattr(Service, "ask", ask)
-    monkeypatch.setattr("qufur.service.appending.insert", careless_insert)
+    careless = EXAMPLES["sqlite"].replace("INSERT", "INSERT OR IGNORE")
+    monkeypatch.setitem(EXAMPLES, "sqlite", careless)
     with pytest.raises(BrokenPromiseError, match=r"and then|another example was taken|must be new"):
         restart_again_and_again(tmp_path / "a.db")
 

@@ -29,11 +29,11 @@ class StoreError(RuntimeError):
 
 
 class Write(NamedTuple):
-    """What is appended to one stream: events, and in which of them examples came."""
+    """What is appended to one stream: events, and by the numbers of some the ids of their examples."""
 
     stream: int
     events: Sequence[Event]
-    examples: Sequence[tuple[str, int]] = ()
+    examples: Sequence[tuple[int, Sequence[str]]] = ()
 
 
 class Store:
@@ -135,9 +135,8 @@ class Store:
         streams = list((names or {}).items())
         if self._appender is None:
             raise StoreError("The store was opened to be read.")
-        new = (tables.streams, streams), (tables.events, events), (tables.examples, examples)
         try:
-            self._appender.append(new)
+            self._appender.append(streams, events, examples)
         except self.engine.dialect.loaded_dbapi.Error as error:
             raise StoreError(reason_of(error)) from error
         if self._mark is not None and events:

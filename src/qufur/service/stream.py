@@ -53,7 +53,7 @@ class Stream:
     Attributes
     ----------
     unsaved, examples
-        Events that are not in the store yet, and the examples that came with them.
+        Events that are not in the store yet, and by the numbers of some the ids of their examples.
     reopened
         Rows whose label was taken back, and is wanted again.
     asked_at
@@ -67,7 +67,7 @@ class Stream:
         self.seq, self.hash = last
         book.learner.fit_elsewhere()
         self.unsaved: list[Event] = []
-        self.examples: list[tuple[str, int]] = []
+        self.examples: list[tuple[int, Sequence[str]]] = []
         self.reopened: dict[str, None] = {}
         self.asked_at: dict[str, int] = {}
         self._error: tuple[int, float] = -1, 0.0
@@ -313,6 +313,7 @@ class Stream:
         at = time.time_ns() // 1000
         event = Event.after((self.seq, self.hash), kind, at, actor, Payload(encode(header), parts))
         self.unsaved.append(event)
-        self.examples.extend((id, event.seq) for id in examples)
+        if examples:
+            self.examples.append((event.seq, examples))
         self.seq, self.hash = event.seq, event.hash
         return at

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Hashable, Sequence
-from time import perf_counter
 from typing import Any, cast
 
 from sqlalchemy.exc import DBAPIError
@@ -22,6 +22,8 @@ from qufur.service.store import StoreError, reason_of
 LOG = logging.getLogger("qufur.service")
 AT_ONCE = 256
 """Commands that share a transaction."""
+LINGER = 0.0003
+"""Seconds in which others may come, as long as they do: taking turns at the interpreter costs more."""
 MOST_WAITING = 20_000
 """Commands that may wait."""
 TRY_AGAIN = "The store cannot be written now. Nothing of this request was kept; send it again."
@@ -48,7 +50,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="qufur-writer", daemon=True)
         self._refits = Refits(lambda do: self._commands.put(Call(do)))
         self.fault: str | None = None
-        self._loaded = False
+        self._loaded = self._is_busy = False
         self.groups = self.commits = self.failures = 0
         self.commit_seconds = 0.0
 
@@ -116,12 +118,21 @@ class Writer:
     def _next_group(self) -> list[Command | None]:
         """Wait for a command; take those that came meanwhile with it, up to the one that ends it all."""
         group = [self._commands.get()]
+        self._await_others()
         while group[-1] is not None and len(group) < AT_ONCE:
             try:
                 group.append(self._commands.get_nowait())
             except queue.Empty:
                 break
+        self._is_busy = len(group) > 1
         return group
+
+    def _await_others(self) -> None:
+        """Let the other thread read what has been sent, if there was more than one the last time."""
+        waiting = -1
+        while self._is_busy and waiting < self._commands.qsize() < AT_ONCE:
+            waiting = self._commands.qsize()
+            time.sleep(LINGER)
 
     def _results(self, commands: Sequence[Command]) -> list[Result]:
         """Do commands, first those that ask, then those that tell; nobody knows which of them came first."""
@@ -167,7 +178,7 @@ class Writer:
             return error
 
     def _commit(self) -> UnavailableError | None:
-        start = perf_counter()
+        start = time.perf_counter()
         try:
             self._service.commit()
         except FencedError as error:
@@ -179,7 +190,7 @@ class Writer:
             LOG.exception("The store could not be written")
         else:
             self.commits += 1
-            self.commit_seconds += perf_counter() - start
+            self.commit_seconds += time.perf_counter() - start
             return None
         self.failures += 1
         return self._undo()
