@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -71,30 +72,53 @@ class Answer(_Fields):
         if self.circumstances is None:
             return _decision(query, uncertainty, probability)
         model, size, spent, left, *_ = self.circumstances
-        (line,) = reasons(model, [(query, uncertainty, probability, size, spent, left)])
+        sizes, lefts = (None if value is None else np.array([value]) for value in (size, left))
+        decided = np.array([query]), np.array([uncertainty]), np.array([probability])
+        (line,) = reasons(model, Cases(*decided, sizes, np.array([spent]), lefts))
         return line
 
 
-Case = tuple[bool, float, float, float | None, int, int | None]
-"""Query, Δ and probability, and what they were made from: size, and labels bought and left."""
+class Cases(NamedTuple):
+    """Decisions as columns, and what they were made from: sizes, and labels bought and left."""
+
+    query: Bools
+    uncertainty: Floats
+    probability: Floats
+    size: Floats | None
+    spent: Ints
+    left: Ints | None
 
 
-def reasons(model: Model, cases: Iterable[Case]) -> Iterator[str]:
-    """Yield decisions in one line each."""
-    outside, capped = model.outside, model.capped
-    for query, uncertainty, probability, size, spent, left in cases:
-        new, more = "", "" if left is None else f", {left} left"
-        if size is not None:
-            share = outside(size, uncertainty)
-            least = "at least " if share < 1 and capped(uncertainty) else ""
-            new = f", {least}{100 * share:.0f} % of the input is new"
-        bought = "1 label" if spent == 1 else f"{spent} labels"
-        yield f"{_decision(query, uncertainty, probability)}{new}; {bought} bought{more}"
+def reasons(model: Model, cases: Cases) -> Iterator[str]:
+    """Return decisions in one line each."""
+    query, uncertainty, probability, size, spent, left = cases
+    decisions = map(_decision, query.tolist(), uncertainty.tolist(), probability.tolist())
+    return map("".join, zip(decisions, _new(model, uncertainty, size), _bought(spent, left), strict=False))
 
 
 def _decision(query: bool, uncertainty: float, probability: float) -> str:
     decision = "asked" if query else "not asked"
     return f"{decision}: uncertainty {uncertainty:.3g}, probability {probability:.3g}"
+
+
+def _new(model: Model, uncertainty: Floats, size: Floats | None) -> Iterator[str]:
+    if size is None:
+        return repeat("")
+    share = model.outside(size, uncertainty)
+    least = (model.capped(uncertainty) & (share < 1)).tolist()
+    found = zip(least, (100 * share).tolist(), strict=True)
+    return (f", {'at least ' if most else ''}{new:.0f} % of the input is new" for most, new in found)
+
+
+def _bought(spent: Ints, left: Ints | None) -> Iterator[str]:
+    both = list(zip(spent.tolist(), repeat(None) if left is None else left.tolist(), strict=False))
+    # The same for most of those in a row.
+    lines = {
+        (bought, more): f"; {'1 label' if bought == 1 else f'{bought} labels'} bought"
+        + ("" if more is None else f", {more} left")
+        for bought, more in set(both)
+    }
+    return map(lines.__getitem__, both)
 
 
 def answer(fields: Sequence[Id | float | bool], circumstances: Sequence[Model | float | None]) -> Answer:

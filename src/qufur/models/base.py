@@ -104,13 +104,13 @@ class Model(ABC):
         sizes = self.sizes(x[None])
         return None if sizes is None else sizes.item()
 
-    def outside(self, size: float, uncertainty: float) -> float:
-        """Return how much of an input lies outside what has been asked; at least so much if Δ is capped."""
-        return 1.0
+    def outside(self, size: Floats, uncertainty: Floats) -> Floats:
+        """Return how much of inputs lies outside what has been asked; at least so much if Δ is capped."""
+        return np.ones_like(uncertainty)
 
-    def capped(self, uncertainty: float) -> bool:
-        """Return whether Δ would be larger if it were not capped."""
-        return False
+    def capped(self, uncertainty: Floats) -> Bools:
+        """Return which Δ would be larger if they were not capped."""
+        return np.zeros(len(uncertainty), dtype=bool)
 
     @property
     def order_free(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import LARGEST, Floats, Numbers, as_noise, as_number, has_square, lesser, set_fields
+from qufur.arrays import LARGEST, Bools, Floats, Numbers, as_noise, as_number, has_square, lesser, set_fields
 from qufur.errors import invalid
 from qufur.models.gram.posterior import Posterior
 from qufur.models.regression import Regression, as_flag
@@ -74,12 +74,14 @@ class LeastSquares(Regression):
         """η̃²."""
         return max(1.0, self.noise) ** 2
 
-    def outside(self, size: float, uncertainty: float) -> float:
+    def outside(self, size: Floats, uncertainty: Floats) -> Floats:
         """Return λ‖x‖² in M⁻¹ over ‖x‖²: 1 if no query has anything in common with x, near 0 if many do."""
-        return min(1.0, self.penalty * uncertainty / (self.noise_scale * size)) if size > 0 else 0.0
+        with np.errstate(all="ignore"):
+            share = self.penalty * uncertainty / (self.noise_scale * size)
+        return np.where(size > 0, np.fmin(1.0, share), 0.0)
 
-    def capped(self, uncertainty: float) -> bool:
-        return self.cap and uncertainty >= self.noise_scale
+    def capped(self, uncertainty: Floats) -> Bools:
+        return np.asarray(self.cap & (uncertainty >= self.noise_scale))
 
 
 def set_uncertainty(model: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, is_whole, set_fields
+from qufur.arrays import Bools, Floats, as_count, is_whole, set_fields
 from qufur.errors import invalid
 from qufur.models.base import Model, State
 from qufur.models.fisher_state import FisherState
@@ -108,10 +108,10 @@ class Softmax(Model):
     def sizes(self, X: Floats) -> Floats | None:
         return self.raw.sizes(X)
 
-    def outside(self, size: float, uncertainty: float) -> float:
+    def outside(self, size: Floats, uncertainty: Floats) -> Floats:
         return self.raw.outside(size, uncertainty)
 
-    def capped(self, uncertainty: float) -> bool:
+    def capped(self, uncertainty: Floats) -> Bools:
         return self.raw.capped(uncertainty)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from qufur.answer import Answers, reasons
+from qufur.answer import Answers, Cases, reasons
 from qufur.arrays import Floats
 from qufur.decisions import Decisions, decisions_of
 from qufur.estimates import intervals
@@ -74,12 +74,10 @@ class Decided(NamedTuple):
         model, found = learner.model, self.decisions
         predictions = model.decode_predictions(found.prediction)
         none = [None] * len(ids)
-        size, left = (none if column is None else column.tolist() for column in (self.size, self.left))
-        columns = found.query, found.uncertainty, found.probability, self.spent
-        query, uncertainty, probability, spent = (column.tolist() for column in columns)
-        why = reasons(model, zip(query, uncertainty, probability, size, spent, left, strict=True))
-        told = predictions.tolist(), self._intervals(learner) or none, uncertainty, probability, query, why
-        return list(map(Said, ids, *told))
+        query, uncertainty, probability = found.query, found.uncertainty, found.probability
+        why = reasons(model, Cases(query, uncertainty, probability, self.size, self.spent, self.left))
+        columns = (column.tolist() for column in (uncertainty, probability, query))
+        return list(map(Said, ids, predictions.tolist(), self._intervals(learner) or none, *columns, why))
 
     def _intervals(self, learner: Learner) -> list[tuple[float, float]] | None:
         if learner.model.classifies or (math.isinf(self.error) and learner.model.given_range is None):

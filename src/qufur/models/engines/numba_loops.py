@@ -16,7 +16,7 @@ ROWS_AT_ONCE = 64
 QUERIES_AT_ONCE = 24
 
 # Sums may be taken in any order, as BLAS does; NaN and ∞ keep their meaning.
-_compiled = njit(cache=True, fastmath={"reassoc", "contract", "arcp"}, error_model="numpy")
+_compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "arcp"}, error_model="numpy")
 
 
 @_compiled
