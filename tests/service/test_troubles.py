@@ -1,4 +1,4 @@
-"""Two servers, a clock that jumps, a disk that is full or may not be written."""
+"""Odd ids, two servers, a clock that jumps, a disk that is full or may not be written."""
 
 import itertools
 import os
@@ -10,13 +10,17 @@ import time
 from contextlib import closing, contextmanager
 
 import apsw
+import numpy as np
 import pytest
 from tests.service.cuts import new_disk, powered
 from tests.service.doors import Direct, Http, RefusedError
 from tests.service.process import free_port, kill
 from tests.service.witness import NUMBERS, Witness, example
 
+from qufur.service.description import Description
+from qufur.service.examples import numbered
 from qufur.service.fence import FencedError
+from qufur.service.service import Service
 from qufur.service.store import Store, StoreError
 
 DAY = 86_400 * 10**9
@@ -27,6 +31,16 @@ def url(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'a.db'}"
     return request.getfixturevalue("postgres").database()
+
+
+def test_ids_are_kept_as_they_are(url):
+    odd = ["1", "1.0", "true", "null", '"', "\\", "a'b", "[1]", "{}", "é", "🙂", "\u2028", "%s", "?"]
+    with closing(Store(url)) as store:
+        service = Service(store)
+        service.create(Description(name="numbers", dim=2), "test")
+        service.ask("numbers", numbered(odd, np.ones((len(odd), 2))), "test")
+        service.commit()
+        assert set(store.find(service.numbers["numbers"], odd)) == set(odd)
 
 
 def test_two_servers(url, start_server):

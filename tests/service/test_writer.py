@@ -13,7 +13,7 @@ from qufur.service.loading import catch_up, from_start
 from qufur.service.refusals import UnavailableError
 from qufur.service.service import Service
 from qufur.service.stream import Stream
-from qufur.service.writer import Writer
+from qufur.service.writer import AT_ONCE, Writer
 
 
 @pytest.fixture
@@ -79,3 +79,34 @@ def test_what_failed_together_is_not_tried_again_on_what_it_left(writer, monkeyp
     results = as_a_group(writer, [ask("a"), ask("b")])
     assert [type(result) for result in results] == [RuntimeError, RuntimeError]
     assert assert_as_in_the_log(writer, ["a", "b"]) == set()
+
+
+@pytest.mark.parametrize(("busy", "coming", "taken", "waits"), [(False, 3, 1, 0), (True, 3, 4, 4)])
+def test_others_are_awaited_as_long_as_they_come(tmp_path, monkeypatch, busy, coming, taken, waits):
+    """A command that comes alone is not kept waiting; those that come with others are taken together."""
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) <= coming:
+            writer._commands.put(Call(len))
+
+    slept, store = [], opened(tmp_path)
+    writer = Writer(Service(store))
+    monkeypatch.setattr("qufur.service.writer.time.sleep", sleep)
+    writer._commands.put(Call(len))
+    writer._is_busy = busy
+    assert len(writer._next_group()) == taken
+    assert len(slept) == waits
+    store.close()
+
+
+def test_others_are_not_awaited_for_ever(tmp_path, monkeypatch):
+    store = opened(tmp_path)
+    writer = Writer(Service(store))
+    monkeypatch.setattr("qufur.service.writer.time.sleep", lambda seconds: writer._commands.put(Call(len)))
+    for longest in (0.0, 1000.0):
+        writer._is_busy = True
+        monkeypatch.setattr("qufur.service.writer.LONGEST", longest)
+        writer._commands.put(Call(len))
+        assert len(writer._next_group()) == (AT_ONCE if longest else 1)
+    store.close()

@@ -22,8 +22,8 @@ from qufur.service.store import StoreError, reason_of
 LOG = logging.getLogger("qufur.service")
 AT_ONCE = 256
 """Commands that share a transaction."""
-LINGER = 0.0003
-"""Seconds in which others may come, as long as they do: taking turns at the interpreter costs more."""
+LINGER, LONGEST = 0.0003, 0.01
+"""Seconds to wait for others as long as they come, and in all: taking turns at the interpreter costs more."""
 MOST_WAITING = 20_000
 """Commands that may wait."""
 TRY_AGAIN = "The store cannot be written now. Nothing of this request was kept; send it again."
@@ -129,8 +129,8 @@ class Writer:
 
     def _await_others(self) -> None:
         """Let the other thread read what has been sent, if there was more than one the last time."""
-        waiting = -1
-        while self._is_busy and waiting < self._commands.qsize() < AT_ONCE:
+        waiting, end = -1, time.perf_counter() + LONGEST
+        while self._is_busy and waiting < self._commands.qsize() < AT_ONCE and time.perf_counter() < end:
             waiting = self._commands.qsize()
             time.sleep(LINGER)
 
