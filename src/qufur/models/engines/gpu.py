@@ -1,4 +1,4 @@
-"""The exact block look-ahead on a GPU: the large products there, the candidates of a block on the host."""
+"""The exact block look-ahead on a GPU: products and factors there, decisions on the host."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 class GpuEngine(CovarianceEngine):
     """As `CovarianceEngine`, where X and M⁻¹ are on a device of torch.
 
-    A rule that takes a block at once has its candidates settled by their own covariances, and V stays on the
-    device. One that changes within the block decides some rows at a time: then the covariances of all rows
-    come to the host, which waits for the device no more.
+    A rule that takes a block at once has its candidates settled by their own covariances, and these, L and V
+    stay on the device. One that changes within the block decides some rows at a time: then the covariances of
+    all rows come to the host, which waits for the device no more.
     """
 
     first_block_size: ClassVar[int] = 512
     most_candidates: ClassVar[int] = 2048
+    """So many are settled together: a block that begins with a new domain may have far more at first."""
     tries: ClassVar[int] = 16
     """So often candidates are settled together before they have their turns, which takes longer."""
 
