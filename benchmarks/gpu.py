@@ -31,7 +31,7 @@ CORES = 2
 ROWS, DIMS, SHARES, SOURCES = (
     (10**5, 10**6),
     (768, 4096),
-    (0.01, 0.05, 0.1),
+    (0.01, 0.045, 0.1),
     ("card", "host", "npy", "parquet"),
 )
 RULES = "qufur", "paced", "steady"

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.installed import importable
 from qufur.streams import Arrays, Stream
 
-LARGEST_PARQUET = 10**8
+LARGEST_PARQUET = 10**9
 """Numbers in a file of columns: more take minutes to write."""
 NOISE = 0.1
 PIECE = 2**16

@@ -97,7 +97,7 @@ class BlockSize:
     """How many examples to look ahead over: more while that pays, fewer when it does not.
 
     Only speed depends on it. What a block costs beyond its rows grows with the square and the cube of its
-    candidates, so it should have some 50 to 100 of them, and on a GPU ten times as many. After an abrupt
+    candidates, so it should have some 50 to 100 of them, and on a GPU a thousand. After an abrupt
     shift Δ collapses within a few queries: most candidates of a large block are then rejected after all, and
     their products wasted.
     """

@@ -12,6 +12,9 @@ from qufur.tables.cells import numbers, truths
 from qufur.tables.ids_and_labels import bad_number
 from qufur.tables.text_cells import TextColumns
 
+_AT_ONCE = 64
+"""Columns that are made into rows together: of more, the cells of a row are too far apart for a cache."""
+
 
 def plain_numbers(batch: Batch, names: Sequence[str]) -> Floats:
     """Return columns of numbers as they are, (n, d), with true as 1 and false as 0; no cell may be missing.
@@ -22,12 +25,16 @@ def plain_numbers(batch: Batch, names: Sequence[str]) -> Floats:
     values = numbers_in_text(batch, names)
     if values is not None:
         return values
-    values = np.empty((len(batch), len(names)), order="F")  # column by column, as they are written
-    for j, name in enumerate(names):
-        values[:, j] = _numbers(batch.column(name))
-    odd = ~(np.abs(values) < LARGEST)
-    if odd.any():
-        raise bad_number(batch, names[int(odd.any(axis=0).argmax())])
+    values = np.empty((len(batch), len(names)))
+    for start in range(0, len(names), _AT_ONCE):
+        some = names[start : start + _AT_ONCE]
+        columns = np.empty((len(some), len(batch)))
+        for place, name in enumerate(some):
+            columns[place] = _numbers(batch.column(name))
+        odd = ~(np.abs(columns) < LARGEST).all(axis=1)
+        if odd.any():
+            raise bad_number(batch, some[int(odd.argmax())])
+        values[:, start : start + len(some)] = columns.T
     return values
 
 

@@ -96,8 +96,9 @@ def test_delays_may_differ_and_blocks_may_be_short(stream):
 
 
 @pytest.mark.parametrize("tries", [2, GpuEngine.tries])
-def test_candidates_are_settled_together_or_in_turn(stream, monkeypatch, tries):
-    calls = {"panel": 0, "turns": 0}
+@pytest.mark.parametrize("most", [16, GpuEngine.most_candidates])
+def test_candidates_are_settled_together_or_in_turn(stream, monkeypatch, tries, most):
+    calls = {"together": 0, "turns": 0}
 
     def counted(name, original):
         def counting(*arguments):
@@ -106,19 +107,19 @@ def test_candidates_are_settled_together_or_in_turn(stream, monkeypatch, tries):
 
         return counting
 
-    monkeypatch.setattr(GpuEngine, "_choose_panel", counted("panel", GpuEngine._choose_panel))
+    monkeypatch.setattr(GpuEngine, "_choose", counted("together", GpuEngine._choose))
     monkeypatch.setattr(CovarianceEngine, "_choose", counted("turns", CovarianceEngine._choose))
     monkeypatch.setattr(GpuEngine, "tries", tries)
-    monkeypatch.setattr(GpuEngine, "panel", 16)
+    monkeypatch.setattr(GpuEngine, "most_candidates", most)
     found = run(learner(), stream, block=200)
-    assert calls["panel"] > 10
-    assert (0 < calls["turns"] < calls["panel"]) if tries == 2 else calls["turns"] == 0
+    assert calls["together"] > 10 or most > 16
+    assert (0 < calls["turns"] < calls["together"]) if tries == 2 else calls["turns"] == 0
     monkeypatch.undo()
     assert_alike(found, run(learner(device="cpu"), stream))
 
 
-def test_a_panel_may_have_no_queries(monkeypatch):
-    monkeypatch.setattr(GpuEngine, "panel", 16)
+def test_candidates_are_few_once_the_first_have_had_their_turn(monkeypatch):
+    monkeypatch.setattr(GpuEngine, "most_candidates", 16)
     X = np.tile(np.eye(DIM)[0], (200, 1))
     X[150] = np.eye(DIM)[1]
     traces = [

@@ -58,16 +58,19 @@ class CovarianceEngine(BlockEngine):
         lowest, start = terms.lowest_threshold, self._decided
         self._decided += len(lowest)
         places = (self.uncertainty[start : self._decided] > lowest).nonzero()[0]
-        chosen = places[:0]
-        if len(places):
-            rows = start + places
-            G, taken = self._view.among(rows), self._V[:, rows]
-            if len(taken):
-                G -= taken.T @ taken
-            chosen, L = self._choose(G, places, terms)
-            if len(chosen):
-                self._settle(rows[chosen], L)
-        return Effort(len(lowest), len(places), len(chosen))
+        queries = self._go_through(start, places, terms) if len(places) else 0
+        return Effort(len(lowest), len(places), queries)
+
+    def _go_through(self, start: int, places: Ints, terms: Terms) -> int:
+        """Decide candidates at these places of the terms, which begin at such a row; return the queries."""
+        rows = start + places
+        G, taken = self._view.among(rows), self._V[:, rows]
+        if len(taken):
+            G -= taken.T @ taken
+        chosen, L = self._choose(G, places, terms)
+        if len(chosen):
+            self._settle(rows[chosen], L)
+        return len(chosen)
 
     def _choose(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
         """Let rows of covariances G, at these places of the terms, be queried or not, one after the other.

@@ -1,4 +1,4 @@
-"""The exact block look-ahead on a GPU: the large products there, the candidates of a block on the host."""
+"""The exact block look-ahead on a GPU: products and factors there, decisions on the host."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints
+from qufur.arrays import Bools, Floats, Ints
 from qufur.errors import DeviceWarning
 from qufur.models.engines.covariance import CovarianceEngine
 from qufur.models.gram.card import CardGram
 from qufur.models.gram.card_view import CardUpdate, CardView
-from qufur.models.gram.gram import Gram, pieces
+from qufur.models.gram.gram import Gram
 from qufur.models.gram.posterior import Posterior
-from qufur.models.gram.update import Update, cholesky_of_sum, forward
+from qufur.models.gram.update import Update
 from qufur.models.lookahead import Effort, Reach, Terms
-from qufur.tensors import beside, on_device, on_host
+from qufur.tensors import Tensor, beside, on_device, on_host
 
 if TYPE_CHECKING:
     from qufur.models.least_squares_state import LeastSquaresState
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 class GpuEngine(CovarianceEngine):
     """As `CovarianceEngine`, where X and M⁻¹ are on a device of torch.
 
-    A rule that takes a block at once has its candidates settled by their own covariances, and V stays on the
-    device. One that changes within the block decides some rows at a time: then the covariances of all rows
-    come to the host, which waits for the device no more.
+    A rule that takes a block at once has its candidates settled by their own covariances, and these, L and V
+    stay on the device. One that changes within the block decides some rows at a time: then the covariances of
+    all rows come to the host, which waits for the device no more.
     """
 
     first_block_size: ClassVar[int] = 512
-    panel: ClassVar[int] = 64
-    tries: ClassVar[int] = 8
-    """So often a panel is settled as a whole before its rows have their turns, which takes longer."""
+    most_candidates: ClassVar[int] = 2048
+    """So many are settled together: a block that begins with a new domain may have far more at first."""
+    tries: ClassVar[int] = 16
+    """So often candidates are settled together before they have their turns, which takes longer."""
 
     _view: CardView
 
@@ -48,12 +49,9 @@ class GpuEngine(CovarianceEngine):
 
     @classmethod
     def reach(cls, dim: int, at_once: bool) -> Reach:
-        """Return how far to look ahead: 256 MB of rows are enough to keep a large GPU busy.
-
-        The host takes a millisecond or two over 250 candidates, and three times as long over twice as many.
-        """
-        largest = max(1024, min(8192, 2**25 // dim)) if at_once else 1024
-        return Reach(cls.first_block_size, 128, largest, 256, 768)
+        """Return how far to look ahead: 512 MB of rows are enough to keep a large GPU busy."""
+        largest = max(1024, min(16384, 2**26 // dim)) if at_once else 1024
+        return Reach(cls.first_block_size, 128, largest, cls.most_candidates // 2, cls.most_candidates)
 
     @classmethod
     def fits(cls, posterior: Posterior) -> bool:
@@ -106,11 +104,22 @@ class GpuEngine(CovarianceEngine):
         return engine if cls.fits(queried) else None
 
     def decide(self, terms: Terms) -> Effort:
-        """Decide the next rows; unless these are all, the host has to know the covariances of all."""
+        """Decide the next rows; unless these are all, the host has to know the covariances of all.
+
+        Where there are too many candidates, the first of them have their turn, and the others are those whose
+        Δ is still large enough.
+        """
         self._at_once = len(terms.lowest_threshold) == len(self)
-        if not self._at_once and not self._decided:
-            self._view.fetch_all()
-        return super().decide(terms)
+        if not self._at_once:
+            if not self._decided:
+                self._view.fetch_all()
+            return super().decide(terms)
+        effort, start = Effort(len(self), 0, 0), 0
+        while len(ahead := (self.uncertainty[start:] > terms.lowest_threshold[start:]).nonzero()[0]):
+            places = start + ahead[: self.most_candidates]
+            effort += Effort(0, len(places), self._go_through(0, places, terms))
+            start = int(places[-1]) + 1
+        return effort
 
     def learn(self, y: Floats) -> Floats:
         """Predict by M at the block's start, and add what each label changes for the rows after it."""
@@ -118,7 +127,8 @@ class GpuEngine(CovarianceEngine):
         if len(y):
             update = self._whitened()
             # Before the labels are absorbed: the host would wait for that.
-            scores += on_host(beside(update.off(y), self._V) @ self._V)
+            off = update.off(y)
+            scores += on_host(off @ self._V) if self._at_once else on_host(off) @ self._V
             self._state.labelled.absorb(update, y)
         return scores
 
@@ -131,25 +141,7 @@ class GpuEngine(CovarianceEngine):
             self._update = self._view.with_rows(self.queried, super().update().L)
         return self._update
 
-    def _choose(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
-        """Go through the candidates panel by panel, so that no row of Python is run for most of them.
-
-        V has a row for each query and a column for each candidate; those of the queries are Lᵀ.
-        """
-        if len(places) <= self.panel:
-            return self._choose_panel(G, places, terms)
-        chosen, V = np.empty(0, dtype=np.int64), np.zeros((len(places), len(places)))
-        for part in pieces(len(places), size=self.panel):
-            before, later = V[: len(chosen)], slice(part.stop, None)
-            left = G[part, part] - before[:, part].T @ before[:, part]
-            own, factor = self._choose_panel(left, places[part], terms)
-            rows, here = part.start + own, slice(len(chosen), len(chosen) + len(own))
-            V[here, later] = forward(factor, G[rows, later] - before[:, rows].T @ before[:, later])
-            V[here, rows] = factor.T
-            chosen = np.concatenate([chosen, rows])
-        return chosen, V[: len(chosen), chosen].T
-
-    def _choose_panel(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
+    def _choose(self, G: Any, places: Ints, terms: Terms) -> tuple[Ints, Any]:
         """Assume that all are queried, then those that are wanted nevertheless, until nothing changes.
 
         The more rows are queried before a row, the lower its Δ. So a row that is wanted after too many is
@@ -157,41 +149,48 @@ class GpuEngine(CovarianceEngine):
         """
         lowest, left = terms.lowest_threshold[places], terms.labels_left
         enough = left.min(where=left > 0, initial=np.inf) >= len(places)
-        own, assumed = np.arange(len(places)), np.ones(len(places), dtype=bool)
-        for _ in range(self.tries if enough else 0):
-            L, uncertainty = self._as_if_queried(G, own)
+        assumed = np.ones(len(places), dtype=bool)
+        for _ in range(self.tries if self._at_once and enough else 0):
+            L, uncertainty = self._as_if_queried(G, assumed)
             wanted = uncertainty > lowest
             if np.array_equal(wanted, assumed):
+                own = wanted.nonzero()[0]
                 terms.record_purchases(places[own], terms.thresholds[:, places[own]] < uncertainty[own])
-                return own, L
-            own, assumed = wanted.nonzero()[0], wanted
-        return super()._choose(G, places, terms)
+                kept = on_device(own, L.device)
+                return own, L[kept[:, None], kept]
+            assumed = wanted
+        return super()._choose(on_host(G), places, terms)
 
-    def _as_if_queried(self, G: Floats, queried: Ints) -> tuple[Floats, Floats]:
-        """Return L of some rows, and Δ of each row after all of those before it."""
-        everyone = len(queried) == len(G)
-        L = cholesky_of_sum(G.copy() if everyone else G[np.ix_(queried, queried)])
-        spread, taken = L.diagonal().copy(), np.empty(len(G))
-        np.fill_diagonal(L, 0.0)
-        taken[queried] = np.einsum("ij,ij->i", L, L)
-        np.fill_diagonal(L, spread)
-        if not everyone:
-            others = np.delete(np.arange(len(G)), queried)
-            V = forward(L, G[queried[:, None], others])
-            V[queried[:, None] > others] = 0.0  # a query comes after these
-            taken[others] = np.einsum("ij,ij->j", V, V)
-        return L, self._state.model.uncertainty_of(np.maximum(G.diagonal() - taken, 0.0))
+    def _as_if_queried(self, G: Tensor, queried: Bools) -> tuple[Tensor, Floats]:
+        """Return L, with rows of the unit matrix for those not queried; and Δ of each row at its turn."""
+        import torch
 
-    def _settle(self, queried: Ints, L: Floats) -> None:
+        weight = beside(queried, G)
+        K = weight[:, None] * G
+        L, _ = torch.linalg.cholesky_ex(K * weight + torch.eye(len(G), dtype=G.dtype, device=G.device))
+        V = torch.linalg.solve_triangular(L, K, upper=False).triu_(1)  # a query comes after the others
+        variance = on_host(G.diagonal() - (V * V).sum(0))
+        return L, self._state.model.uncertainty_of(np.maximum(variance, 0.0))
+
+    def _settle(self, queried: Ints, L: Any) -> None:
         if not self._at_once:
             super()._settle(queried, L)
             return
         import torch
 
+        if self._update is not None:
+            queried, L = np.concatenate([self.queried, queried]), self._joined(queried, L)
         self._update = self._view.with_rows(queried, L)
         V = self._update.Z @ self.X.T
         rows = torch.arange(len(self.X), device=V.device)
         V *= beside(queried, self.X)[:, None] < rows  # the others come before a query
         self._V, self.queried = V, queried
-        self._variance = np.maximum(self._variance - on_host((V * V).sum(0)), 0.0)
+        self._variance = np.maximum(self._view.variance - on_host((V * V).sum(0)), 0.0)
         self.uncertainty = self._state.model.uncertainty_of(self._variance)
+
+    def _joined(self, queried: Ints, L: Any) -> Tensor:
+        """Return L of all queries, where that of the latest counts the earlier as absorbed."""
+        import torch
+
+        earlier, taken, L = cast(CardUpdate, self._update).L, self._V[:, queried], on_device(L, self.X.device)
+        return torch.cat([torch.cat([earlier, torch.zeros_like(taken)], 1), torch.cat([taken.T, L], 1)])

@@ -169,13 +169,15 @@ class CardGram:
     def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
         """Add rows with labels y; return how far each was off, in its own scale, and that.
 
-        The host does not wait for the device, if the rows were looked ahead to.
+        The host does not wait for the device, if the rows were looked ahead to, but for their errors.
         """
+        import torch
+
         update = rows if isinstance(rows, CardUpdate) else self._whitened(rows)
-        innovation, innovation_scale = update.off(y), update.L.diagonal()
-        off, labels = on_device(np.stack([innovation, y]), self.device)
+        off = update.off(y)
+        innovation, innovation_scale = on_host(torch.stack([off, update.L.diagonal()]))
         self._coef = self._coef + off @ update.Z
-        self._moment = self._moment + labels @ update.X
+        self._moment = self._moment + on_device(y, self.device) @ update.X
         self.inverse.addmm_(update.Z.T, update.Z, alpha=-1.0)
         self.gram.addmm_(update.X.T, update.X)
         self._half = self._expected = None
@@ -191,7 +193,7 @@ class CardGram:
         X, W, L = (on_device(part, self.device) for part in (rows.X, rows.W, rows.L))
         Z = torch.linalg.solve_triangular(L, W, upper=False)
         scores, squares = on_host(self.scored(X)), squares_of(X, self.constant)
-        return CardUpdate(X, W, on_host(rows.L), Z, scores, float(squares.sum()))
+        return CardUpdate(X, W, L, Z, scores, float(squares.sum()))
 
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.models.gram import blas
 from qufur.models.gram.posterior import View
 from qufur.models.gram.update import Update
-from qufur.tensors import Tensor, on_device, on_host
+from qufur.tensors import Tensor, beside, on_device, on_host
 
 if TYPE_CHECKING:
     from qufur.models.gram.card import CardGram
@@ -19,15 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CardUpdate(Update):
-    """Rows X, X M⁻¹ and Z = L⁻¹X M⁻¹ as tensors; on the host L, what is predicted of them, and Σ‖x‖²."""
+    """Rows X, X M⁻¹, L and Z = L⁻¹X M⁻¹ as tensors; on the host what is predicted of them, and Σ‖x‖²."""
 
     Z: Tensor
     scores: Floats
     squares: float
 
-    def off(self, y: Floats) -> Floats:
+    def off(self, y: Floats) -> Tensor:
         """Return how far each of the labels y is off, in its own scale."""
-        return np.asarray(blas.dtrsv(self.L, y - self.scores, lower=1))
+        import torch
+
+        residual = beside((y - self.scores)[:, None], self.Z)
+        return torch.linalg.solve_triangular(self.L, residual, upper=False)[:, 0]
 
 
 class CardView(View):
@@ -59,13 +61,13 @@ class CardView(View):
     def scores(self) -> Floats:
         return np.array(self._scores)
 
-    def among(self, rows: Ints) -> Floats:
-        """Return the covariances of some rows; those of the first that are asked for, or all from then on."""
+    def among(self, rows: Ints) -> Any:
+        """Return the covariances of some rows: a tensor, unless `fetch_all` has brought them."""
         if self._whole is not None:
             return np.ascontiguousarray(self._whole[np.ix_(rows, rows)])
         places = on_device(rows, self.X.device)
         half = self._Y[places] @ self.X[places].T
-        return np.asarray(on_host(half + half.T))
+        return half + half.T
 
     def fetch_all(self) -> None:
         """Bring the covariances of all rows to the host, where many will be asked for a few at a time."""
@@ -77,15 +79,14 @@ class CardView(View):
         nothing = np.empty((len(rows), 0))
         return Update(nothing, nothing, L)
 
-    def with_rows(self, rows: Ints, L: Floats) -> CardUpdate:
+    def with_rows(self, rows: Ints, L: Any) -> CardUpdate:
         """Return some rows, ready to be absorbed, as tensors."""
         import torch
 
-        # L comes first, while the device has nothing to do: the copy of a large array waits for it.
-        factor, places = on_device(L.T, self.X.device).T, on_device(rows, self.X.device)
+        L, places = on_device(L, self.X.device), on_device(rows, self.X.device)
         X = self.X[places]
         W = self._Y[places] + X @ self._T.T
-        Z = torch.linalg.solve_triangular(factor, W, upper=False)
+        Z = torch.linalg.solve_triangular(L, W, upper=False)
         return CardUpdate(X, W, L, Z, self._scores[rows], float(self._squares[rows].sum()))
 
     def toward_later(self, queries: Update, rows: Ints) -> Floats:

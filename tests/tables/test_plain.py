@@ -1,0 +1,24 @@
+"""Columns of plain numbers: many of them are the rows of one matrix, and the first bad one is named."""
+
+import numpy as np
+import pytest
+
+from qufur.tables import Batch
+from qufur.tables.plain import plain_numbers
+
+MANY = [f"x{j}" for j in range(150)]
+
+
+def test_many_columns_are_one_matrix():
+    values = np.arange(3.0 * len(MANY)).reshape(3, -1)
+    batch = Batch(dict(zip(MANY, values.T, strict=True)))
+    assert plain_numbers(batch, MANY[::-1]).tolist() == values[:, ::-1].tolist()
+
+
+@pytest.mark.parametrize("bad", [3, 70, 149])
+def test_the_first_bad_column_is_named(bad):
+    columns = {name: np.zeros(2) for name in MANY}
+    for name in MANY[bad:]:
+        columns[name] = np.array([0.0, np.nan])
+    with pytest.raises(ValueError, match=f"column 'x{bad}' of .* in row 2"):
+        plain_numbers(Batch(columns), MANY)
