@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.errors import invalid
+from qufur.service.allocator import give_back
 from qufur.service.decided import Decided, Said
 from qufur.service.description import Description, check_name
 from qufur.service.events import Kind, Payload, decode
@@ -265,6 +266,7 @@ class Service:
             if self._cadence.is_due(stream) or (all_changed and self._cadence.changed(stream)):
                 keep(self.store, stream, self._cadence.taken(stream))
                 log_event("snapshot", stream=stream.name, events=stream.seq)
+                give_back()
 
     def reload(self, name: str) -> Stream:
         """Return a stream as its log has it, whatever was made of it here."""
