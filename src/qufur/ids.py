@@ -71,25 +71,54 @@ class KnownIds:
     """
 
     def __init__(self, ids: Iterable[Id] = ()) -> None:
-        self._sorted = np.sort(_digests(list(ids)))
+        # The digests are at the start of what may have room for more: sorting new ones in takes no copy.
+        self._room = self._sorted = np.sort(_digests(list(ids)))
         # Few at a time are taken in here, so that no large array is moved for each of them.
         self._recent: set[int] = set()
+        self._loose: Digests | None = None
         self._looked_up: tuple[Sequence[Id], Digests] = (), self._sorted[:0]
 
     @classmethod
-    def of_digests(cls, digests: Digests) -> KnownIds:
-        """Return what had these digests."""
+    def of_digests(cls, digests: Digests, loose: Digests | None = None) -> KnownIds:
+        """Return what had these digests; `loose` are those of them in no bundle, if there are bundles."""
         known = cls()
-        known._sorted = digests
+        known._room = known._sorted = digests
+        known._loose = loose
         return known
 
     def digests(self) -> Digests:
-        """Return the digests of all ids, sorted."""
+        """Return the digests of all ids, sorted; they are to be used before further ids are added."""
         if self._recent:
             new = np.sort(np.fromiter(self._recent, dtype=np.uint64, count=len(self._recent)))
-            self._sorted = np.insert(self._sorted, np.searchsorted(self._sorted, new), new)
+            self._sort_in(new)
+            if self._loose is not None:
+                self._loose = np.append(self._loose, new)
             self._recent = set()
         return self._sorted
+
+    def _sort_in(self, new: Digests) -> None:
+        count = len(self._sorted)
+        if count + len(new) > len(self._room):
+            # What is not in use is not resident.
+            self._room = np.empty(max(RECENT, 2 * (count + len(new))), dtype=np.uint64)
+            self._room[:count] = self._sorted
+        self._sorted = self._room[: count + len(new)]
+        self._sorted[count:] = new
+        self._sorted.sort(kind="stable")  # which merges two sorted runs, with a copy of the shorter one
+
+    def loose(self) -> Digests:
+        """Return the digests that are in no bundle, about as they came: all of them the first time.
+
+        Whoever keeps them elsewhere, and would not write all of them each time, ties some up now and then.
+        """
+        digests = self.digests()
+        if self._loose is None:
+            self._loose = digests.copy()
+        return self._loose
+
+    def tie_up(self, count: int) -> None:
+        """Let the first loose digests be in a bundle."""
+        self._loose = self.loose()[count:].copy()
 
     def first_known(self, ids: Sequence[Id]) -> Id | None:
         """Return the first of these ids that was asked about, O(log n) for each."""

@@ -52,6 +52,14 @@ class Server:
             time.sleep(0.01)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def small_bundles():
+    """Let snapshots have bundles of ids wherever there are some."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qufur.service.packing.BUNDLE", 7)
+        yield
+
+
 def opened(folder, name="labels.db", **options):
     """Return a store in a folder."""
     return Store(f"sqlite:///{folder / name}", **options)

@@ -17,6 +17,7 @@ sys.modules["pyarrow"] = None  # pandas would import it, and it starts a thread
 import sqlalchemy.dialects.sqlite, filelock, uvicorn.protocols.http.httptools_impl, uvicorn.loops.uvloop
 import numpy as np
 import qufur.models.experts.experts, qufur.service.fitter, qufur.service.server, qufur.service.snapshots
+import qufur.service.packing
 from qufur.cli.serve import serve
 from qufur.service.description import Description
 
@@ -25,6 +26,7 @@ for model in ("ridge", "experts"):
 qufur.models.experts.experts.TREES = 3
 qufur.service.fitter.MOST_LOST, qufur.service.server.warm_up = 0, id
 qufur.service.snapshots.SECONDS, qufur.service.snapshots.SHARE = 0.02, 0.5
+qufur.service.packing.BUNDLE = 7
 
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 assert len(os.listdir("/proc/self/task")) == 1, "a process with threads cannot be forked safely"

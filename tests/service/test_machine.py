@@ -20,6 +20,8 @@ labels = st.sampled_from([-1.0, 0.0, 0.25, 1.0])
 places = st.integers(0, 99)
 people = st.sampled_from(["ada", "bob"])
 KINDS = ["ridge", "ridge", "experts"] if SOAK else ["ridge"]
+TOGETHER = 20
+"""Streams in a store: a restart loads all of them."""
 names = itertools.count(1)
 
 
@@ -27,11 +29,14 @@ class Here:
     """A service in this thread: requests are answered without a socket, and a restart takes no time."""
 
     def __init__(self, folder):
-        self._folder, self._loop = folder, asyncio.new_event_loop()
+        self._folder, self._loop, self._streams = folder, asyncio.new_event_loop(), 0
         self.start()
 
-    def start(self):
-        self._store = opened(self._folder)
+    def start(self, *, forget=False):
+        self._store = opened(self._folder, f"{self._streams // TOGETHER}.db")
+        if forget:
+            with self._store.writing() as connection:
+                connection.execute(delete(tables.snapshots))
         self.app = create_app(self._store)
         self._life = self.app.router.lifespan_context(self.app)
         self._loop.run_until_complete(self._life.__aenter__())
@@ -46,10 +51,14 @@ class Here:
     def restart(self, *, forget):
         """Stop and start again, perhaps without snapshots: then all is replayed from the log."""
         self.stop()
-        self.start()
-        if forget:
-            with self._store.writing() as connection:
-                connection.execute(delete(tables.snapshots))
+        self.start(forget=forget)
+
+    def create(self, body):
+        """Create a stream, in a new store if there are many in this one."""
+        self._streams += 1
+        if self._streams % TOGETHER == 0:
+            self.restart(forget=False)
+        return self.request("POST", "/v1/streams", body)
 
     def request(self, verb, path, body=None):
         answer = self._loop.run_until_complete(self._http.request(verb, path, json=body))
@@ -89,7 +98,7 @@ class Requests(RuleBasedStateMachine):
         rule = "steady" if self.chance and model == "experts" else rule
         body = {"name": self.name, "dim": 2, "model": model, "label_range": [-1, 1], "rule": rule}
         body |= {"budget": budget, "horizon": 12 if self.chance else budget}
-        assert self.here.request("POST", "/v1/streams", body)[0] == 201
+        assert self.here.create(body)[0] == 201
         assert self.here.request("POST", "/v1/streams", body)[0] == 200
         assert self.here.request("POST", "/v1/streams", body | {"seed": 9})[0] == 409
 
@@ -268,8 +277,12 @@ class Requests(RuleBasedStateMachine):
         }
 
 
+# Threads share what is filtered of warnings: while one fits, FastAPI may not get to ignore its own.
+@pytest.mark.filterwarnings("ignore::pydantic.warnings.UnsupportedFieldAttributeWarning")
 @pytest.mark.usefixtures("few_trees")
-def test_any_sequence_of_requests_agrees_with_a_model(tmp_path):
+def test_any_sequence_of_requests_agrees_with_a_model(tmp_path, monkeypatch):
+    # A thread makes the fits: every restart would start a process for them.
+    monkeypatch.setattr("qufur.service.fitter.MOST_LOST", 0)
     here = Here(tmp_path)
 
     class Machine(Requests):

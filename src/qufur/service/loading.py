@@ -8,6 +8,7 @@ import msgspec
 
 from qufur.service.description import Description
 from qufur.service.events import START, DamagedError, Event, Kind, Payload
+from qufur.service.kept_snapshots import kept
 from qufur.service.labelled_rows import keep_in_log
 from qufur.service.packing import unpack, unpack_book
 from qufur.service.store import Store
@@ -43,15 +44,14 @@ def _first(store: Store, number: int) -> tuple[Event, Payload, Description]:
 
 def from_snapshot(store: Store, number: int) -> Stream | None:
     """Return a stream as it was at its last snapshot; None if there is none that can be read."""
-    found = store.snapshot(number)
+    found = kept(store, number)
     if found is None:
         return None
-    seq, hash, body = found
     try:
-        if store.event(number, seq).hash != hash:
+        if store.event(number, found.seq).hash != found.hash:
             raise DamagedError("A snapshot does not belong to the log.")
         first, _, description = _first(store, number)
-        stream = unpack(number, description, (seq, hash), body)
+        stream = unpack(number, description, (found.seq, found.hash), found.packed)
         return keep_in_log(stream, store) if first.kind == Kind.created.value else stream
     except Exception as error:  # bytes that are damaged can be wrong in any way, and the log has it all
         LOG.warning("A snapshot of stream %d is left aside: %s", number, error)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.errors import invalid
+from qufur.service.allocator import give_back
 from qufur.service.decided import Decided, Said
 from qufur.service.description import Description, check_name
 from qufur.service.events import Kind, Payload, decode
 from qufur.service.examples import Rows, shown_label
+from qufur.service.kept_snapshots import keep
 from qufur.service.labelled_rows import keep_in_log
 from qufur.service.loading import load
 from qufur.service.logs import log_event
@@ -262,9 +264,9 @@ class Service:
         """Keep a snapshot of each stream for which it is time, or that changed at all."""
         for stream in self._streams.values():
             if self._cadence.is_due(stream) or (all_changed and self._cadence.changed(stream)):
-                last = stream.seq, stream.hash
-                self.store.keep_snapshot(stream.number, last, self._cadence.taken(stream))
+                keep(self.store, stream, self._cadence.taken(stream))
                 log_event("snapshot", stream=stream.name, events=stream.seq)
+                give_back()
 
     def reload(self, name: str) -> Stream:
         """Return a stream as its log has it, whatever was made of it here."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from qufur.service.packing import pack
+from qufur.service.packing import Packed, pack
 from qufur.service.stream import Stream
 
 SECONDS = 1.0
@@ -48,7 +48,7 @@ class Cadence:
         done = self._efforts.get(stream.number, _Effort())
         return done.work > max(SECONDS, done.snapshot / SHARE)
 
-    def taken(self, stream: Stream) -> bytes:
+    def taken(self, stream: Stream) -> Packed:
         """Return the snapshot of a stream that is kept now."""
         start = time.perf_counter()
         packed = pack(stream)

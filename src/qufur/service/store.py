@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
@@ -142,21 +142,6 @@ class Store:
         if self._mark is not None and events:
             stream, seq, *_, hash = events[-1]
             self._mark.note((stream, seq, hash))
-
-    def keep_snapshot(self, stream: int, last: tuple[int, bytes], body: bytes) -> None:
-        """Keep a stream as it is after the event of this number and hash."""
-        with self.writing() as connection:
-            connection.execute(delete(tables.snapshots).where(tables.snapshots.c.stream == stream))
-            values = {"stream": stream, "seq": last[0], "hash": last[1], "body": body}
-            connection.execute(insert(tables.snapshots), values)
-
-    def snapshot(self, stream: int) -> tuple[int, bytes, bytes] | None:
-        """Return the number and the hash of an event, and the stream as it was after it."""
-        table = tables.snapshots
-        with self.reading() as connection:
-            query = select(table.c.seq, table.c.hash, table.c.body).where(table.c.stream == stream)
-            found = connection.execute(query.order_by(table.c.seq.desc())).first()
-        return None if found is None else (found.seq, bytes(found.hash), bytes(found.body))
 
     def events(self, stream: int, after: int = 0, limit: int | None = None) -> Iterator[Event]:
         """Yield events in order, from the one after a number on."""

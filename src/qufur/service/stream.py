@@ -58,6 +58,8 @@ class Stream:
         Rows whose label was taken back, and is wanted again.
     asked_at
         When each row was asked about whose label is awaited, in microseconds.
+    bundles
+        Digests of the bundles of ids that snapshots need not have in them again.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Stream:
         self.examples: list[tuple[int, Sequence[str]]] = []
         self.reopened: dict[str, None] = {}
         self.asked_at: dict[str, int] = {}
+        self.bundles: list[bytes] = []
         self._error: tuple[int, float] = -1, 0.0
 
     @classmethod
