@@ -407,7 +407,8 @@ class Learner:
         Parameters
         ----------
         values
-            What the fit had as its `values`. Where fewer labels came this time, it is fitted to all of them.
+            What the fit had as its `values`. Where fewer labels came this time, it is fitted to all of them;
+            before the first input there is nothing to fit.
         """
         with self._operation:
             self.state.refit(values)

@@ -1,14 +1,19 @@
 """What is erased is gone from every file, and all else stands."""
 
 import json
+from contextlib import closing
 
 import numpy as np
 import pytest
 from tests.cli.test_cli import qufur
 from tests.service.conftest import opened, running
 
+from qufur.service.description import Description
+from qufur.service.erasure import erase as erase_rows
 from qufur.service.events import Payload
+from qufur.service.examples import numbered
 from qufur.service.loading import catch_up, from_start
+from qufur.service.service import Service
 from qufur.service.verification import verify
 
 SECRET = "Ada Lovelace of 12 St James's Square"
@@ -102,6 +107,24 @@ def test_what_experts_learned_is_learned_again_without_it(tmp_path):
     told = [event for event in store.events(1) if event.kind == "told"]
     assert sum(part is None for part in Payload.unpacked(told[0].payload).rows()) == 2
     store.close()
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_experts_that_were_fitted_to_nothing_else_go_on(tmp_path, few_trees, left):
+    ids, X = [f"r{place}" for place in range(6)], np.random.default_rng(1).normal(size=(6, 2))
+    with closing(opened(tmp_path)) as store:
+        service = Service(store)
+        service.create(Description(name="s", dim=2, label_range=(-9, 9), budget="100%"), "test")
+        service.ask("s", numbered(ids, X), "test")
+        stream = service.stream("s")
+        service.tell("s", dict.fromkeys(stream.waiting, 0.5), "test", replace=False, accept_outliers=True)
+        service.install("s", stream.book.learner.due_fit().run(), "server")
+        service.commit()
+        erase_rows(service, "s", ids[left:], "test")
+        assert [event.kind for event in store.events(1)].count("refitted") == 1
+        service.ask("s", numbered(["again"], X[:1]), "test")
+        service.commit()
+        assert rebuilt(store).digest() == service.stream("s").digest()
 
 
 def test_the_command_needs_the_store_for_itself(tmp_path, monkeypatch, capsys):

@@ -293,11 +293,10 @@ class CommitteeState(State):
         return installed
 
     def refit(self, values: Mapping[str, Any]) -> None:
-        """Go on with the experts that the values of a fit describe."""
-        if self._board is None:
-            raise invalid("fits", "a committee", "of labels that came", "one before the first input")
-        self._board.refit(values)
-        self._board.fit_what_is_due(self.scaling.units)
+        """Go on with the experts that the values of a fit describe; without an input there are none."""
+        if self._board is not None:
+            self._board.refit(values)
+            self._board.fit_what_is_due(self.scaling.units)
 
     def as_pending(self, X: Floats) -> Floats:
         """Return inputs as they are."""
