@@ -19,7 +19,7 @@ from tests.refusals import refusal  # noqa: E402
 from tests.soak import SOAK  # noqa: E402
 
 from qufur import cluster  # noqa: E402
-from qufur.cluster import asking, driver, parquet, record  # noqa: E402
+from qufur.cluster import asking, driver, feed, parquet, record  # noqa: E402
 from qufur.workbook import Workbook  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of Ray are its own
@@ -261,14 +261,14 @@ def test_few_blocks_are_made_ahead_of_the_actor(work, tmp_path, monkeypatch):
         (made / block["flight"][0].as_py()).touch()
         return block.append_column("note", pa.array(["x" * 30_000] * len(block)))  # 9 MB
 
-    ahead, blocks_of = [], driver.blocks_of
+    ahead, blocks_of = [], feed.blocks_of
 
     def counting(dataset, first):
         for place, block in enumerate(blocks_of(dataset, first)):
             ahead.append(len(list(made.iterdir())) - place)
             yield block
 
-    monkeypatch.setattr(asking, "blocks_of", counting)
+    monkeypatch.setattr(feed, "blocks_of", counting)
     rows = ray.data.from_arrow(tables(work, [300])[:12]).map_batches(noting, batch_format="pyarrow")
     state = work.fresh(tmp_path)
     cluster.ask(rows, state, tmp_path / "out", workers=2)

@@ -13,12 +13,13 @@ from qufur.arrays import as_count
 from qufur.bookkeeping.wanted import header_of
 from qufur.cluster.blocks import with_inputs
 from qufur.cluster.decider import Decider, needed
-from qufur.cluster.driver import TRIES, Driver, blocks_of
+from qufur.cluster.driver import TRIES, Driver
+from qufur.cluster.feed import feeding
 from qufur.cluster.growing import grow
 from qufur.cluster.installed import ray_with_data
 from qufur.cluster.parquet import ParquetTable
 from qufur.cluster.record import Record
-from qufur.cluster.sources import Table, in_order, table_of
+from qufur.cluster.sources import Table, table_of
 from qufur.errors import InvalidError, invalid
 from qufur.storage.lock import locked
 from qufur.workbook import Workbook
@@ -108,8 +109,8 @@ def decide(
         dataset, first = table.mapped(ray, then, record.done, **options)
         actor, done = decider.remote(record.packed, record.table, header, shown), record.done
         try:
-            with in_order(dataset):
-                Driver(ray, actor, record).decide(blocks_of(dataset, first))
+            with feeding(ray, dataset, first) as blocks:
+                Driver(ray, actor, record).decide(blocks)
             return
         except ray.exceptions.RayActorError:  # another one goes on from what is written
             tries = 1 if record.done > done else tries + 1
