@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,8 +29,12 @@ READERS = 16
 
 
 class File(NamedTuple):
-    """A Parquet file: where it is, the rows of its row groups, its columns, and a digest of its footer."""
+    """A Parquet file: where it is, the rows of its row groups, its columns, and a digest of its footer.
 
+    A path is within the store that the URL names, which is empty for files here.
+    """
+
+    url: str
     path: str
     groups: Sequence[int]
     schema: pa.Schema
@@ -47,10 +52,13 @@ class ParquetTable:
     """
 
     def __init__(self, path: str | os.PathLike[str] | Sequence[Path]) -> None:
-        paths = _paths(os.fspath(path)) if isinstance(path, str | os.PathLike) else list(map(str, path))
-        self.name = os.path.basename(str(path).rstrip("/"))
+        if isinstance(path, str | os.PathLike):
+            url, paths = _paths(os.fspath(path))
+        else:
+            url, paths = "", list(map(str, path))
+        self.name = _name(str(path))
         with ThreadPoolExecutor(READERS) as pool:
-            self._files = list(pool.map(_looked_at, paths))
+            self._files = list(pool.map(partial(_looked_at, url), paths))
         schema = self._files[0].schema
         self.columns: list[str] = schema.names
         for file in self._files:
@@ -85,7 +93,7 @@ class ParquetTable:
                 if not pieces and first + rows <= done:
                     first += rows
                 else:
-                    pieces.append({"path": file.path, "groups": groups})
+                    pieces.append({"url": file.url, "path": file.path, "groups": groups})
         items = ray.data.from_items(pieces, override_num_blocks=max(1, len(pieces)))
         given = {"columns": self.columns, "then": then}
         how = {"batch_size": None, "batch_format": "pyarrow", "fn_kwargs": given}
@@ -110,8 +118,7 @@ def _read(pieces: pa.Table, *, columns: list[str], then: Then) -> Iterator[pa.Ta
     import pyarrow.parquet as pq
 
     for piece in pieces.to_pylist():
-        system, path = _file_system(piece["path"])
-        with system.open_input_file(path) as file:
+        with _system(piece["url"]).open_input_file(piece["path"]) as file:
             for batch in pq.ParquetFile(file).iter_batches(ROWS, piece["groups"], columns):
                 yield then(pa.Table.from_batches([batch]))
 
@@ -131,14 +138,23 @@ def _pieces(groups: Sequence[int]) -> Iterator[list[int]]:
     yield piece
 
 
-def _paths(path: str) -> list[str]:
-    """Return the Parquet files at a path or URL, in order; local ones as every node sees them."""
+def _name(path: str) -> str:
+    """Return what a table is called.
+
+    >>> _name("s3://bucket/reviews/?region=eu-west-1")
+    'reviews'
+    """
+    return os.path.basename((path.partition("?")[0] if "://" in path else path).rstrip("/"))
+
+
+def _paths(path: str) -> tuple[str, list[str]]:
+    """Return the URL of a store, if any, and the Parquet files there in order, as every node sees them."""
     if "://" not in path:
-        return [os.path.abspath(file) for file in files_at(path)]
-    from pyarrow.fs import FileSelector, FileType
+        return "", [os.path.abspath(file) for file in files_at(path)]
+    from pyarrow.fs import FileSelector, FileSystem, FileType
 
     try:
-        system, place = _file_system(path)
+        system, place = FileSystem.from_uri(path)
         info = system.get_file_info(place)
         if info.type == FileType.Directory:
             found = system.get_file_info(FileSelector(place, recursive=True))
@@ -149,20 +165,19 @@ def _paths(path: str) -> list[str]:
         raise invalid("path", "qufur", "one that can be read", f"{path!r} ({reason(error)})") from None
     if not files:
         raise invalid("path", "qufur", "a Parquet file, or a folder of .parquet files", repr(path))
-    return [path[: len(path) - len(place)] + file for file in sorted(files, key=natural)]
+    return path, sorted(files, key=natural)
 
 
-def _looked_at(path: str) -> File:
+def _looked_at(url: str, path: str) -> File:
     import pyarrow.parquet as pq
 
     try:
-        system, place = _file_system(path)
-        with system.open_input_file(place) as file:
+        with _system(url).open_input_file(path) as file:
             footer = pq.ParquetFile(file).metadata
             groups = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
             file.seek(file.size() - footer.serialized_size - 8)
             digest = digest_of([file.read().hex()])
-        return File(path, groups, footer.schema.to_arrow_schema(), digest)
+        return File(url, path, groups, footer.schema.to_arrow_schema(), digest)
     except FileNotFoundError:
         raise invalid(
             "path", "qufur", "an existing file", repr(path), "Check its folder and spelling."
@@ -171,7 +186,8 @@ def _looked_at(path: str) -> File:
         raise invalid("path", "qufur", "a Parquet file", f"{path!r} ({reason(error)})") from None
 
 
-def _file_system(path: str) -> tuple[Any, str]:
+def _system(url: str) -> Any:
+    """Return the file system of a store, or of this machine."""
     from pyarrow.fs import FileSystem, LocalFileSystem
 
-    return FileSystem.from_uri(path) if "://" in path else (LocalFileSystem(), path)
+    return FileSystem.from_uri(url)[0] if url else LocalFileSystem()
