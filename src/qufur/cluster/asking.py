@@ -129,13 +129,13 @@ def results(ray: Any, record: Record) -> Any:
 
 @contextmanager
 def plainly(ray: Any) -> Iterator[None]:
-    """Turn what Ray says of bad input that was met elsewhere into the one line that was said there."""
+    """Turn what Ray says of what went wrong elsewhere into the one line that was said there."""
     try:
         yield
     except ray.exceptions.RayError as error:
         cause: BaseException | None = error
-        while cause is not None and type(cause) is not InvalidError:
+        while cause is not None and type(cause) not in (InvalidError, OSError):
             cause = getattr(cause, "cause", None) or cause.__cause__
         if cause is None:
             raise
-        raise InvalidError(str(cause).partition("\n")[0]) from None  # Ray adds lines of its own
+        raise type(cause)(str(cause).partition("\n")[0]) from None  # Ray adds lines of its own

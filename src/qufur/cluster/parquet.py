@@ -115,12 +115,21 @@ def digest_of(parts: Iterable[str]) -> str:
 
 def _read(pieces: pa.Table, *, columns: list[str], then: Then) -> Iterator[pa.Table]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     for piece in pieces.to_pylist():
-        with _system(piece["url"]).open_input_file(piece["path"]) as file:
-            for batch in pq.ParquetFile(file).iter_batches(ROWS, piece["groups"], columns):
-                yield then(pa.Table.from_batches([batch]))
+        for batch in _batches(**piece, columns=columns):
+            yield then(pa.Table.from_batches([batch]))
+
+
+def _batches(url: str, path: str, groups: list[int], columns: list[str]) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    try:
+        with _system(url).open_input_file(path) as file:
+            yield from pq.ParquetFile(file).iter_batches(ROWS, groups, columns)
+    except OSError as error:  # what was decided stands: the store may answer again later
+        remedy = "All of them must see it, and have the keys of its store."
+        raise OSError(f"a worker cannot read {path!r} ({reason(error)}). {remedy}") from None
 
 
 def _pieces(groups: Sequence[int]) -> Iterator[list[int]]:
