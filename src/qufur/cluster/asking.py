@@ -12,6 +12,7 @@ from typing import Any
 from qufur.arrays import as_count
 from qufur.bookkeeping.wanted import header_of
 from qufur.cluster.blocks import with_inputs
+from qufur.cluster.cards import check_cards
 from qufur.cluster.decider import Decider, needed
 from qufur.cluster.driver import TRIES, Driver
 from qufur.cluster.feed import feeding
@@ -98,6 +99,7 @@ def decide(
     header, shown = header_of(book, [name for name in table.columns if name not in table.lists])
     kept = list(dict.fromkeys([*shown, *needed(book)]))
     then = partial(with_inputs, encoding=book.encoding, columns=table.columns, kept=kept, gpu=gpus > 0)
+    check_cards(ray, gpus)
     options = {"num_gpus": gpus} if gpus else {}
     size = None if workers is None else as_count(workers, "workers", "cluster.ask")
     options |= {"compute": ray.data.TaskPoolStrategy(size)}

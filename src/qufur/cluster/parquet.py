@@ -96,7 +96,7 @@ class ParquetTable:
                     pieces.append({"url": file.url, "path": file.path, "groups": groups})
         items = ray.data.from_items(pieces, override_num_blocks=max(1, len(pieces)))
         given = {"columns": self.columns, "then": then}
-        how = {"batch_size": None, "batch_format": "pyarrow", "fn_kwargs": given}
+        how = {"batch_size": 1, "batch_format": "pyarrow", "fn_kwargs": given}  # of pieces, not of rows
         return items.map_batches(_read, **how, **options), first
 
 
