@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from qufur.cluster.blocks import check_columns
+from qufur.cluster.stores import batches_of, digest_of, looked_at, name_of, paths_at
 from qufur.errors import invalid
 from qufur.storage.container import reason
-from qufur.tables.places import files_at, natural
 from qufur.workbook import Workbook
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Then = Callable[["pa.Table"], "pa.Table"]
-ROWS = 8192
-"""Rows that are read at a time: while they are encoded, they stay in the caches."""
 PIECE = 2**18
 """Rows that a task reads, where row groups are smaller: a task takes some milliseconds to start."""
 READERS = 16
 """Footers that are looked at together: each takes a while where files are far."""
-
-
-class File(NamedTuple):
-    """A Parquet file: where it is, the rows of its row groups, its columns, and a digest of its footer.
-
-    A path is within the store that the URL names, which is empty for files here.
-    """
-
-    url: str
-    path: str
-    groups: Sequence[int]
-    schema: pa.Schema
-    digest: str
 
 
 class ParquetTable:
@@ -53,19 +37,17 @@ class ParquetTable:
 
     def __init__(self, path: str | os.PathLike[str] | Sequence[Path]) -> None:
         if isinstance(path, str | os.PathLike):
-            url, paths = _paths(os.fspath(path))
+            url, paths = paths_at(os.fspath(path))
         else:
             url, paths = "", list(map(str, path))
-        self.name = _name(str(path))
+        self.name = name_of(str(path))
         with ThreadPoolExecutor(READERS) as pool:
-            self._files = list(pool.map(partial(_looked_at, url), paths))
-        schema = self._files[0].schema
-        self.columns: list[str] = schema.names
-        for file in self._files:
-            check_columns(file.schema.names, self.columns)
+            self._files = list(pool.map(partial(looked_at, url), paths))
+        self._schema = _common([file.schema for file in self._files])
+        self.columns: list[str] = self._schema.names
         if not any(sum(file.groups) for file in self._files):
             raise invalid("dataset", "cluster.ask", "of at least one row", "none")
-        self.lists = {field.name for field in schema if is_list(field.type)}
+        self.lists = {field.name for field in self._schema if is_list(field.type)}
 
     def digest(self, book: Workbook) -> str:
         """Return what stands for the files: what their footers say, since they may be large and far."""
@@ -95,7 +77,7 @@ class ParquetTable:
                 else:
                     pieces.append({"url": file.url, "path": file.path, "groups": groups})
         items = ray.data.from_items(pieces, override_num_blocks=max(1, len(pieces)))
-        given = {"columns": self.columns, "then": then}
+        given = {"schema": self._schema, "then": then}
         how = {"batch_size": 1, "batch_format": "pyarrow", "fn_kwargs": given}  # of pieces, not of rows
         return items.map_batches(_read, **how, **options), first
 
@@ -108,28 +90,28 @@ def is_list(kind: Any) -> bool:
     return isinstance(kind, lists)
 
 
-def digest_of(parts: Iterable[str]) -> str:
-    """Return a digest of some texts."""
-    return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
+def _common(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the columns of all parts, of types that hold what they have; complain if there are none."""
+    import pyarrow as pa
+
+    for schema in schemas:
+        check_columns(schema.names, schemas[0].names)
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive")
+    except (TypeError, ValueError) as error:  # those of pyarrow are either
+        remedy = "Ask about parts with other types by a call of their own."
+        raise invalid(
+            "columns", "the dataset", "of the same types in all its parts", reason(error), remedy
+        ) from None
 
 
-def _read(pieces: pa.Table, *, columns: list[str], then: Then) -> Iterator[pa.Table]:
+def _read(pieces: pa.Table, *, schema: pa.Schema, then: Then) -> Iterator[pa.Table]:
     import pyarrow as pa
 
     for piece in pieces.to_pylist():
-        for batch in _batches(**piece, columns=columns):
-            yield then(pa.Table.from_batches([batch]))
-
-
-def _batches(url: str, path: str, groups: list[int], columns: list[str]) -> Iterator[pa.RecordBatch]:
-    import pyarrow.parquet as pq
-
-    try:
-        with _system(url).open_input_file(path) as file:
-            yield from pq.ParquetFile(file).iter_batches(ROWS, groups, columns)
-    except OSError as error:  # what was decided stands: the store may answer again later
-        remedy = "All of them must see it, and have the keys of its store."
-        raise OSError(f"a worker cannot read {path!r} ({reason(error)}). {remedy}") from None
+        for batch in batches_of(**piece, columns=schema.names):
+            table = pa.Table.from_batches([batch])
+            yield then(table if table.schema.equals(schema) else table.select(schema.names).cast(schema))
 
 
 def _pieces(groups: Sequence[int]) -> Iterator[list[int]]:
@@ -145,58 +127,3 @@ def _pieces(groups: Sequence[int]) -> Iterator[list[int]]:
             piece = []
         piece.append(place)
     yield piece
-
-
-def _name(path: str) -> str:
-    """Return what a table is called.
-
-    >>> _name("s3://bucket/reviews/?region=eu-west-1")
-    'reviews'
-    """
-    return os.path.basename((path.partition("?")[0] if "://" in path else path).rstrip("/"))
-
-
-def _paths(path: str) -> tuple[str, list[str]]:
-    """Return the URL of a store, if any, and the Parquet files there in order, as every node sees them."""
-    if "://" not in path:
-        return "", [os.path.abspath(file) for file in files_at(path)]
-    from pyarrow.fs import FileSelector, FileSystem, FileType
-
-    try:
-        system, place = FileSystem.from_uri(path)
-        info = system.get_file_info(place)
-        if info.type == FileType.Directory:
-            found = system.get_file_info(FileSelector(place, recursive=True))
-            files = [file.path for file in found if file.path.endswith(".parquet")]
-        else:
-            files = [place] if info.type == FileType.File else []
-    except (OSError, ValueError) as error:
-        raise invalid("path", "qufur", "one that can be read", f"{path!r} ({reason(error)})") from None
-    if not files:
-        raise invalid("path", "qufur", "a Parquet file, or a folder of .parquet files", repr(path))
-    return path, sorted(files, key=natural)
-
-
-def _looked_at(url: str, path: str) -> File:
-    import pyarrow.parquet as pq
-
-    try:
-        with _system(url).open_input_file(path) as file:
-            footer = pq.ParquetFile(file).metadata
-            groups = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
-            file.seek(file.size() - footer.serialized_size - 8)
-            digest = digest_of([file.read().hex()])
-        return File(url, path, groups, footer.schema.to_arrow_schema(), digest)
-    except FileNotFoundError:
-        raise invalid(
-            "path", "qufur", "an existing file", repr(path), "Check its folder and spelling."
-        ) from None
-    except (OSError, ValueError) as error:  # those of pyarrow are either
-        raise invalid("path", "qufur", "a Parquet file", f"{path!r} ({reason(error)})") from None
-
-
-def _system(url: str) -> Any:
-    """Return the file system of a store, or of this machine."""
-    from pyarrow.fs import FileSystem, LocalFileSystem
-
-    return FileSystem.from_uri(url)[0] if url else LocalFileSystem()

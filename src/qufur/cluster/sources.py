@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from qufur.cluster.parquet import ROWS, ParquetTable, Then, digest_of, is_list
+from qufur.cluster.parquet import ParquetTable, Then, is_list
+from qufur.cluster.stores import ROWS, digest_of
 from qufur.errors import invalid
 from qufur.workbook import Workbook
 
