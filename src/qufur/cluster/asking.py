@@ -99,7 +99,7 @@ def decide(
     header, shown = header_of(book, [name for name in table.columns if name not in table.lists])
     kept = list(dict.fromkeys([*shown, *needed(book)]))
     then = partial(with_inputs, encoding=book.encoding, columns=table.columns, kept=kept, gpu=gpus > 0)
-    check_cards(ray, gpus)
+    check_cards(ray, gpus, text=book.encoding.text is not None)
     options = {"num_gpus": gpus} if gpus else {}
     size = None if workers is None else as_count(workers, "workers", "cluster.ask")
     options |= {"compute": ray.data.TaskPoolStrategy(size)}

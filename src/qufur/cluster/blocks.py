@@ -54,8 +54,9 @@ def with_inputs(
         Whether text is embedded on a GPU, where there is one.
     """
     check_columns(table.column_names, columns)
-    if gpu and has_card():
-        for model in {column.model for column in encoding.columns if isinstance(column, Text)}:
+    models = {column.model for column in encoding.columns if isinstance(column, Text)}
+    if gpu and models and has_card():
+        for model in models:
             vectors_of(model, fetch=False).move("cuda")
     X = np.empty((len(table), encoding.dim))
     rows = max(64, NUMBERS // encoding.dim)

@@ -17,14 +17,14 @@ def has_card() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def check_cards(ray: Any, gpus: float) -> None:
-    """Warn if tasks that take so many GPUs have to wait for them, or would get none that torch can use."""
+def check_cards(ray: Any, gpus: float, *, text: bool) -> None:
+    """Warn if tasks that take so many GPUs have to wait for them, or get none that torch can use for text."""
     if gpus <= 0:
         return
     there = ray.cluster_resources().get("GPU", 0.0)
     if there < gpus:
         _warn(f"A task takes {gpus:g} GPUs and the cluster has {there:g}: it waits until there are enough.")
-    elif not ray.get(ray.remote(num_cpus=0, num_gpus=gpus)(has_card).remote()):
+    elif text and not ray.get(ray.remote(num_cpus=0, num_gpus=gpus)(has_card).remote()):
         _warn("torch finds no GPU with CUDA on a worker: text is embedded on its CPU.")
 
 
