@@ -100,7 +100,8 @@ def decide(
     kept = list(dict.fromkeys([*shown, *needed(book)]))
     then = partial(with_inputs, encoding=book.encoding, columns=table.columns, kept=kept, gpu=gpus > 0)
     check_cards(ray, gpus, text=book.encoding.text is not None)
-    options = {"num_gpus": gpus} if gpus else {}
+    # Ray would start a process, and load the model, for every task that has a GPU.
+    options = {"num_gpus": gpus, "max_calls": 0} if gpus else {}
     size = None if workers is None else as_count(workers, "workers", "cluster.ask")
     options |= {"compute": ray.data.TaskPoolStrategy(size)}
     # A cluster of one CPU has none to spare: the workers would wait for it for ever.
