@@ -199,7 +199,7 @@ def test_missing_cells_are_let_in_if_told(run, tmp_path):
 
 
 def test_an_id_that_comes_again_much_later_is_noticed(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.cli.loop.ROWS", 10)
+    monkeypatch.setattr("qufur.tables.batch.ROWS", 10)
     again = {"flight": [*TABLE["flight"][:-1], "LH1"], "wind": TABLE["wind"]}
     code, text = run(save(tmp_path, again, "csv"), "--budget", 5, "--id", "flight")
     assert (code, "must be there once, got 'LH1' in row 90 again." in text) == (2, True)

@@ -251,7 +251,7 @@ def test_a_row_in_another_table_again_is_refused(work, tmp_path):
 
 
 def test_a_row_that_is_far_down_again_is_refused(work, tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.cli.loop.ROWS", 50)
+    monkeypatch.setattr("qufur.tables.batch.ROWS", 50)
     may = write(tmp_path / "may.csv", [*range(300), 7])
     code, text = work("ask", may, "-o", tmp_path / "to_label.csv", *START)
     assert code == 2

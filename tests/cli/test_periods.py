@@ -105,7 +105,7 @@ def test_the_pace_is_even_and_a_first_week_in_parts_can_be_announced(work, tmp_p
 def test_batches_change_nothing(work, tmp_path, monkeypatch):
     table, found = write(tmp_path / "t.csv", 2, 20), []
     for rows in (4096, 50, 7):
-        monkeypatch.setattr("qufur.cli.loop.ROWS", rows)
+        monkeypatch.setattr("qufur.tables.batch.ROWS", rows)
         out = tmp_path / "out.csv"
         assert work("ask", table, "-o", out, "--force", *RIDGE, "--per", "week", 12)[0] == 0
         found.append(out.read_bytes())

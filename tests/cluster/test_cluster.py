@@ -19,7 +19,7 @@ from tests.refusals import refusal  # noqa: E402
 from tests.soak import SOAK  # noqa: E402
 
 from qufur import cluster  # noqa: E402
-from qufur.cluster import asking, driver, parquet, record  # noqa: E402
+from qufur.cluster import asking, driver, feed, parquet, record  # noqa: E402
 from qufur.workbook import Workbook  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of Ray are its own
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # those of Ray are its own
 def local_ray():
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     options = {"include_dashboard": False, "logging_level": "ERROR", "log_to_driver": False}
-    ray.init("local", num_cpus=5, object_store_memory=100 * 2**20, **options)
+    ray.init("local", num_cpus=5, num_gpus=1, object_store_memory=100 * 2**20, **options)
     yield
     ray.shutdown()
 
@@ -69,11 +69,13 @@ def check(work, state, results):
     assert [id for id in work.expected.learner.outstanding if id in set(found["id"])] == wanted
 
 
-@pytest.mark.parametrize(("workers", "lengths"), [(1, [9000]), (2, [2048, 1])])
-def test_decisions_are_those_of_ask_whatever_the_workers_and_the_parts(work, tmp_path, workers, lengths):
+@pytest.mark.parametrize(("workers", "gpus", "lengths"), [(1, 0.0, [9000]), (2, 0.5, [2048, 1])])
+def test_decisions_are_those_of_ask_whatever_the_workers_and_the_parts(
+    work, tmp_path, workers, gpus, lengths
+):
     state = work.fresh(tmp_path)
     rows = work.cut(tmp_path, lengths)
-    check(work, state, cluster.ask(rows, state, tmp_path / "out", workers=workers))
+    check(work, state, cluster.ask(rows, state, tmp_path / "out", workers=workers, gpus=gpus))
 
 
 def test_categories_are_added_as_by_ask(mixed, tmp_path):
@@ -252,6 +254,22 @@ def test_the_command_writes_the_same_file(mixed, tmp_path, capsys):
     assert refusal(lambda: run(*command, "--sep", ";")).startswith("--sep of qufur ask must be left out with")
 
 
+@pytest.mark.skipif(not SOAK, reason="takes five seconds, of Ray's own")
+def test_a_budget_per_period_holds_from_the_first_table_on(work, tmp_path):
+    rows = work.later[:3000].sort("day")
+    rows.write_parquet(tmp_path / "rows.parquet", row_group_size=700)
+    start = "--model", "ridge", "--label-range", 0, 60, "--per", "day", 5, "--id", "flight"
+    for name, where in ("alone", []), ("cluster", ["--cluster", "local"]):
+        files = "--state", tmp_path / f"{name}.qufur", "-o", tmp_path / f"{name}.csv"
+        run("ask", tmp_path / "rows.parquet", *files, *start, *where)
+    found, expected = (Workbook.load(tmp_path / f"{name}.qufur") for name in ("cluster", "alone"))
+    assert found.content()[0]["learner"] == expected.content()[0]["learner"]
+    text = (tmp_path / "cluster.csv").read_text()
+    assert text == (tmp_path / "alone.csv").read_text()
+    wanted = pl.read_csv(tmp_path / "cluster.csv")["day"].value_counts()["count"]
+    assert wanted.max() == 5
+
+
 @pytest.mark.skipif(not SOAK, reason="takes eight seconds, of Ray's own")
 def test_few_blocks_are_made_ahead_of_the_actor(work, tmp_path, monkeypatch):
     made = tmp_path / "made"
@@ -261,14 +279,14 @@ def test_few_blocks_are_made_ahead_of_the_actor(work, tmp_path, monkeypatch):
         (made / block["flight"][0].as_py()).touch()
         return block.append_column("note", pa.array(["x" * 30_000] * len(block)))  # 9 MB
 
-    ahead, blocks_of = [], driver.blocks_of
+    ahead, blocks_of = [], feed.blocks_of
 
     def counting(dataset, first):
         for place, block in enumerate(blocks_of(dataset, first)):
             ahead.append(len(list(made.iterdir())) - place)
             yield block
 
-    monkeypatch.setattr(asking, "blocks_of", counting)
+    monkeypatch.setattr(feed, "blocks_of", counting)
     rows = ray.data.from_arrow(tables(work, [300])[:12]).map_batches(noting, batch_format="pyarrow")
     state = work.fresh(tmp_path)
     cluster.ask(rows, state, tmp_path / "out", workers=2)

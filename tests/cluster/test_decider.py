@@ -5,7 +5,8 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-from tests.cluster.work import ROWS, Work, assert_same  # noqa: E402
+from tests.cluster.work import ROWS, Work, assert_same, run  # noqa: E402
+from tests.letters import let_letters_be_counted  # noqa: E402
 
 from qufur.bookkeeping.wanted import header_of  # noqa: E402
 from qufur.cluster.blocks import batch_of, with_inputs  # noqa: E402
@@ -70,6 +71,27 @@ def test_rows_are_decided_alike_however_they_are_cut_and_come_again(work, book, 
     whole = pa.concat_tables([table for table in answers if table is not None])
     assert whole["id"].to_pylist() == work.later["flight"].to_list()
     assert sum(whole["query"].to_pylist()) == work.expected.learner.spent - book.learner.spent
+
+
+def test_texts_are_decided_as_many_at_a_time_as_by_ask(tmp_path, monkeypatch):
+    let_letters_be_counted(monkeypatch)
+    rng = np.random.default_rng(3)
+    notes = ["".join(rng.choice([*"abc  "], 30)) + "z" for _ in range(600)]
+    rows = pa.table({"n": range(600), "note": notes, "wind": rng.normal(size=600)})
+    start = "--model", "ridge", "--label-range", 0, 60, "--budget", "9%", "--id", "n"
+    state, later = tmp_path / "s.qufur", tmp_path / "later.parquet"
+    for name, part in ("first", rows.slice(0, 100)), ("later", rows.slice(100)):
+        pq.write_table(part, tmp_path / f"{name}.parquet")
+    text = "--text", "note", "--text-model", "letters-abc"
+    run("ask", tmp_path / "first.parquet", "--state", state, "-o", tmp_path / "a.csv", *start, *text)
+    book = Workbook.load(state)
+    run("ask", later, "--state", state, "-o", tmp_path / "b.csv")
+    book.unfinished[TABLE] = 0
+    found = decider(book, rows)
+    found.take(0, encoded(book, pq.read_table(later)))
+    found.finish()
+    own, expected = Workbook.from_content(container.unpack(found.packed(), "it")), Workbook.load(state)
+    assert own.content()[0]["learner"] == expected.content()[0]["learner"]
 
 
 def test_a_gap_is_seen(book, rows):

@@ -60,6 +60,16 @@ def test_results_are_there_before_the_state_and_are_replaced_where_it_never_came
     assert Workbook.load(state).history.outcome == "9 rows"
 
 
+def test_results_of_work_that_was_lost_are_replaced(work, tmp_path):
+    state, out = work.fresh(tmp_path), tmp_path / "out"
+    record = opened(state, out)
+    for rows in (5, 3):
+        record.write(*later(record, rows))
+    again = opened(work.fresh(tmp_path), out)
+    again.write(*later(again, 8))
+    assert ids(again) == list(range(8))
+
+
 def test_lost_results_are_refused(work, tmp_path):
     state, out = work.fresh(tmp_path), tmp_path / "out"
     record = opened(state, out)

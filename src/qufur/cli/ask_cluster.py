@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from qufur.bookkeeping.wanted import header_of
 from qufur.cli.ask import prepared
 from qufur.cli.columns import Columns
+from qufur.cli.connection import connected
 from qufur.cli.exchange import rows_out
 from qufur.cli.loop import files_of
 from qufur.cli.outputs import check_answered, check_table
@@ -19,16 +17,12 @@ from qufur.cluster.growing import DatasetFile
 from qufur.cluster.installed import ray_with_data
 from qufur.cluster.parquet import ParquetTable
 from qufur.cluster.record import Record
-from qufur.errors import invalid
 from qufur.labelling.exchange import Tool
 from qufur.storage import container
 from qufur.storage.lock import locked
 from qufur.tables.source import Source
 from qufur.tables.waiting import by_column
 from qufur.workbook import Workbook
-
-HERE = "local"
-"""What Ray calls a cluster of this machine alone, which it starts and ends with the command."""
 
 
 class Cluster(NamedTuple):
@@ -63,7 +57,7 @@ def ask_on_cluster(
     ray = ray_with_data()
     check_table(out, files_of(state))
     table = ParquetTable(data)
-    with _connected(ray, cluster.address), locked(state), plainly(ray):
+    with connected(ray, cluster.address), locked(state), plainly(ray):
         book = Workbook.load(state) if state.exists() else None
         notes: list[str] = []
         if book is None or table.digest(book) not in book.unfinished:
@@ -79,26 +73,6 @@ def ask_on_cluster(
         book = record.finish()
     notes = [*notes, f"Predictions of all rows are in the folder {results}."]
     return Asked(book, record.done, wanted, notes)
-
-
-@contextmanager
-def _connected(ray: Any, address: str) -> Iterator[None]:
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
-    where = {"address": address} | ({"include_dashboard": False} if address == HERE else {})
-    already = ray.is_initialized()
-    try:
-        if not already:
-            ray.init(**where, **quiet)
-    except (ConnectionError, OSError, ValueError) as error:
-        allowed = f"the address of a Ray cluster, or {HERE}"
-        received = f"{address!r} ({container.reason(error)})"
-        raise invalid("--cluster", "qufur ask", allowed, received) from None
-    try:
-        yield
-    finally:
-        if not already:
-            ray.shutdown()
 
 
 def _begun(

@@ -16,6 +16,7 @@ from qufur.labelling.journal import journal_of
 from qufur.progress import track_rows
 from qufur.storage.lock import lock_of
 from qufur.tables import Batch, open_table, writers
+from qufur.tables.batch import rows_at_a_time
 from qufur.tables.formats.base import TableFile
 from qufur.tables.places import files_at
 from qufur.tables.source import Source
@@ -24,8 +25,6 @@ from qufur.workbook import Workbook
 Write = writers.Write
 table = writers.table
 State = Annotated[Path, typer.Option(metavar="FILE", help="The state file of the work.")]
-ROWS, ROWS_OF_TEXT = 2048, 32
-"""Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
 
 
 def files_of(state: Path) -> dict[str, Path]:
@@ -83,7 +82,7 @@ class Rows:
 
     def __init__(self, data: Source, label: str | None, *, text: bool, total: int | None = None) -> None:
         self.file = open_table(data)
-        batches = self.file.batches(ROWS_OF_TEXT if text else ROWS)
+        batches = self.file.batches(rows_at_a_time(text=text))
         head = next(batches)
         self.columns = head.columns
         self.count = 0

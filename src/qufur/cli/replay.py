@@ -8,10 +8,10 @@ import numpy as np
 
 from qufur.cli.classes import surveyed
 from qufur.cli.columns import Columns
-from qufur.cli.loop import ROWS
 from qufur.planning.pilot import FEWEST, Pilot
 from qufur.streams import Arrays, Stream, Table
 from qufur.tables import Encoding, labels, open_table
+from qufur.tables.batch import ROWS
 from qufur.tables.source import Source
 
 MOST_CELLS = 20_000_000

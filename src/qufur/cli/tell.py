@@ -14,11 +14,12 @@ from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.classes import as_classes, read_labels
 from qufur.cli.exchange import Exported, ExportFormat, exported, give_up
-from qufur.cli.loop import ROWS, State, opened
+from qufur.cli.loop import State, opened
 from qufur.cli.options import Decimal, Json, Separator
 from qufur.cli.target import on_telling_columns
 from qufur.storage.lock import locked
 from qufur.tables import ids, open_table
+from qufur.tables.batch import ROWS
 from qufur.tables.ids_and_labels import check_once
 from qufur.tables.label_forms import LabelForms
 from qufur.tables.source import Source

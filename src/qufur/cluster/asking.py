@@ -12,13 +12,15 @@ from typing import Any
 from qufur.arrays import as_count
 from qufur.bookkeeping.wanted import header_of
 from qufur.cluster.blocks import with_inputs
+from qufur.cluster.cards import check_cards
 from qufur.cluster.decider import Decider, needed
-from qufur.cluster.driver import TRIES, Driver, blocks_of
+from qufur.cluster.driver import TRIES, Driver
+from qufur.cluster.feed import feeding
 from qufur.cluster.growing import grow
 from qufur.cluster.installed import ray_with_data
 from qufur.cluster.parquet import ParquetTable
 from qufur.cluster.record import Record
-from qufur.cluster.sources import Table, in_order, table_of
+from qufur.cluster.sources import Table, table_of
 from qufur.errors import InvalidError, invalid
 from qufur.storage.lock import locked
 from qufur.workbook import Workbook
@@ -97,7 +99,9 @@ def decide(
     header, shown = header_of(book, [name for name in table.columns if name not in table.lists])
     kept = list(dict.fromkeys([*shown, *needed(book)]))
     then = partial(with_inputs, encoding=book.encoding, columns=table.columns, kept=kept, gpu=gpus > 0)
-    options = {"num_gpus": gpus} if gpus else {}
+    check_cards(ray, gpus, text=book.encoding.text is not None)
+    # Ray would start a process, and load the model, for every task that has a GPU.
+    options = {"num_gpus": gpus, "max_calls": 0} if gpus else {}
     size = None if workers is None else as_count(workers, "workers", "cluster.ask")
     options |= {"compute": ray.data.TaskPoolStrategy(size)}
     # A cluster of one CPU has none to spare: the workers would wait for it for ever.
@@ -108,8 +112,8 @@ def decide(
         dataset, first = table.mapped(ray, then, record.done, **options)
         actor, done = decider.remote(record.packed, record.table, header, shown), record.done
         try:
-            with in_order(dataset):
-                Driver(ray, actor, record).decide(blocks_of(dataset, first))
+            with feeding(ray, dataset, first) as blocks:
+                Driver(ray, actor, record).decide(blocks)
             return
         except ray.exceptions.RayActorError:  # another one goes on from what is written
             tries = 1 if record.done > done else tries + 1
@@ -128,13 +132,13 @@ def results(ray: Any, record: Record) -> Any:
 
 @contextmanager
 def plainly(ray: Any) -> Iterator[None]:
-    """Turn what Ray says of bad input that was met elsewhere into the one line that was said there."""
+    """Turn what Ray says of what went wrong elsewhere into the one line that was said there."""
     try:
         yield
     except ray.exceptions.RayError as error:
         cause: BaseException | None = error
-        while cause is not None and type(cause) is not InvalidError:
+        while cause is not None and type(cause) not in (InvalidError, OSError):
             cause = getattr(cause, "cause", None) or cause.__cause__
         if cause is None:
             raise
-        raise InvalidError(str(cause).partition("\n")[0]) from None  # Ray adds lines of its own
+        raise type(cause)(str(cause).partition("\n")[0]) from None  # Ray adds lines of its own

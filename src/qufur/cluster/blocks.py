@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from qufur.arrays import Floats
+from qufur.cluster.cards import has_card
 from qufur.errors import invalid
 from qufur.tables import Batch, Encoding
 from qufur.tables.columns import Text
@@ -50,11 +51,12 @@ def with_inputs(
     kept
         Those that are needed beside the inputs.
     gpu
-        Whether text is embedded on a GPU.
+        Whether text is embedded on a GPU, where there is one.
     """
     check_columns(table.column_names, columns)
-    if gpu:
-        for model in {column.model for column in encoding.columns if isinstance(column, Text)}:
+    models = {column.model for column in encoding.columns if isinstance(column, Text)}
+    if gpu and models and has_card():
+        for model in models:
             vectors_of(model, fetch=False).move("cuda")
     X = np.empty((len(table), encoding.dim))
     rows = max(64, NUMBERS // encoding.dim)

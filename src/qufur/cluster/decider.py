@@ -15,21 +15,20 @@ from qufur.cluster.blocks import INPUTS, batch_of, inputs_in
 from qufur.models.engines import compiled
 from qufur.storage import container
 from qufur.tables import Batch
+from qufur.tables.batch import rows_at_a_time
 from qufur.threads import one_thread
 from qufur.workbook import Workbook
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 2048
-"""Rows that are decided at a time, as by `qufur ask`."""
-
 
 class Decider:
     """A workbook that is asked about a dataset, block by block; Ray makes an actor of it.
 
-    However the dataset is cut into blocks, its rows are decided `ROWS` at a time, counted from its first. So
-    no bit of a decision depends on blocks, or on where one of several tries to decide them began.
+    However the dataset is cut into blocks, its rows are decided as many at a time as by `qufur ask`, counted
+    from its first. So no bit of a decision depends on blocks, or on where one of several tries to decide them
+    began.
 
     Parameters
     ----------
@@ -44,6 +43,7 @@ class Decider:
     def __init__(self, packed: bytes, table: str, header: Sequence[str], shown: Sequence[str]) -> None:
         self._book = Workbook.from_content(container.unpack(packed, "the state"))
         self._table, self._header, self._shown = table, header, list(shown)
+        self._rows = rows_at_a_time(text=self._book.encoding.text is not None)
         self._ahead: deque[Any] = deque()
 
     def take(self, first: int, block: pa.Table) -> pa.Table | None:
@@ -55,7 +55,7 @@ class Decider:
         if known < 0:
             raise RuntimeError(f"{-known} rows before row {first} did not come")
         self._ahead.extend(part for part in block.slice(known).to_batches() if len(part))
-        return self._decided(least=ROWS)
+        return self._decided(least=self._rows)
 
     def finish(self) -> pa.Table | None:
         """Return what is decided of the last rows."""
@@ -85,7 +85,7 @@ class Decider:
     def _next(self) -> pa.Table:
         import pyarrow as pa
 
-        found, count = [], ROWS
+        found, count = [], self._rows
         while count and self._ahead:
             part = self._ahead.popleft()
             if len(part) > count:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
+from qufur.cluster.feed import Block
 from qufur.cluster.record import Record
 from qufur.errors import invalid
 
@@ -18,22 +19,6 @@ SHARE = 0.1
 """Of the time that may be spent on that."""
 TRIES = 5
 """How often an actor is replaced that died before anything was written."""
-
-
-class Block(NamedTuple):
-    """A block of encoded rows: the number of its first row, how many they are, and where it is."""
-
-    first: int
-    rows: int
-    ref: Any
-
-
-def blocks_of(dataset: Any, first: int) -> Iterator[Block]:
-    """Yield the blocks of a dataset in order, as they are made; `first` is the number of the first row."""
-    for bundle in dataset.iter_internal_ref_bundles():
-        for ref, about in zip(bundle.block_refs, bundle.metadata, strict=True):
-            yield Block(first, about.num_rows, ref)
-            first += about.num_rows
 
 
 class Driver:

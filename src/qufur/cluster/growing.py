@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from qufur.cluster.blocks import batch_of, check_columns
-from qufur.cluster.decider import ROWS
 from qufur.cluster.sources import Table, in_order
 from qufur.tables import Batch, Encoding, Growth
+from qufur.tables.batch import rows_at_a_time
 from qufur.tables.formats.base import TableFile
 from qufur.workbook import Workbook
 
@@ -63,6 +63,6 @@ def grow(ray: Any, table: Table, book: Workbook, *, impute: bool) -> None:
 
 
 def _grown(file: DatasetFile, growth: Growth) -> Encoding:
-    for batch in file.batches(ROWS):
+    for batch in file.batches(rows_at_a_time(text=growth.known.text is not None)):
         growth.add(batch)
     return growth.grown

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from qufur.cluster.blocks import check_columns
+from qufur.cluster.stores import batches_of, digest_of, looked_at, name_of, paths_at
 from qufur.errors import invalid
 from qufur.storage.container import reason
-from qufur.tables.places import files_at, natural
 from qufur.workbook import Workbook
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Then = Callable[["pa.Table"], "pa.Table"]
-ROWS = 8192
-"""Rows that are read at a time: while they are encoded, they stay in the caches."""
 PIECE = 2**18
 """Rows that a task reads, where row groups are smaller: a task takes some milliseconds to start."""
 READERS = 16
 """Footers that are looked at together: each takes a while where files are far."""
-
-
-class File(NamedTuple):
-    """A Parquet file: where it is, the rows of its row groups, its columns, and a digest of its footer."""
-
-    path: str
-    groups: Sequence[int]
-    schema: pa.Schema
-    digest: str
 
 
 class ParquetTable:
@@ -47,17 +36,18 @@ class ParquetTable:
     """
 
     def __init__(self, path: str | os.PathLike[str] | Sequence[Path]) -> None:
-        paths = _paths(os.fspath(path)) if isinstance(path, str | os.PathLike) else list(map(str, path))
-        self.name = os.path.basename(str(path).rstrip("/"))
+        if isinstance(path, str | os.PathLike):
+            url, paths = paths_at(os.fspath(path))
+        else:
+            url, paths = "", list(map(str, path))
+        self.name = name_of(str(path))
         with ThreadPoolExecutor(READERS) as pool:
-            self._files = list(pool.map(_looked_at, paths))
-        schema = self._files[0].schema
-        self.columns: list[str] = schema.names
-        for file in self._files:
-            check_columns(file.schema.names, self.columns)
+            self._files = list(pool.map(partial(looked_at, url), paths))
+        self._schema = _common([file.schema for file in self._files])
+        self.columns: list[str] = self._schema.names
         if not any(sum(file.groups) for file in self._files):
             raise invalid("dataset", "cluster.ask", "of at least one row", "none")
-        self.lists = {field.name for field in schema if is_list(field.type)}
+        self.lists = {field.name for field in self._schema if is_list(field.type)}
 
     def digest(self, book: Workbook) -> str:
         """Return what stands for the files: what their footers say, since they may be large and far."""
@@ -85,10 +75,10 @@ class ParquetTable:
                 if not pieces and first + rows <= done:
                     first += rows
                 else:
-                    pieces.append({"path": file.path, "groups": groups})
+                    pieces.append({"url": file.url, "path": file.path, "groups": groups})
         items = ray.data.from_items(pieces, override_num_blocks=max(1, len(pieces)))
-        given = {"columns": self.columns, "then": then}
-        how = {"batch_size": None, "batch_format": "pyarrow", "fn_kwargs": given}
+        given = {"schema": self._schema, "then": then}
+        how = {"batch_size": 1, "batch_format": "pyarrow", "fn_kwargs": given}  # of pieces, not of rows
         return items.map_batches(_read, **how, **options), first
 
 
@@ -100,20 +90,28 @@ def is_list(kind: Any) -> bool:
     return isinstance(kind, lists)
 
 
-def digest_of(parts: Iterable[str]) -> str:
-    """Return a digest of some texts."""
-    return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
-
-
-def _read(pieces: pa.Table, *, columns: list[str], then: Then) -> Iterator[pa.Table]:
+def _common(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the columns of all parts, of types that hold what they have; complain if there are none."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    for schema in schemas:
+        check_columns(schema.names, schemas[0].names)
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive")
+    except (TypeError, ValueError) as error:  # those of pyarrow are either
+        remedy = "Ask about parts with other types by a call of their own."
+        raise invalid(
+            "columns", "the dataset", "of the same types in all its parts", reason(error), remedy
+        ) from None
+
+
+def _read(pieces: pa.Table, *, schema: pa.Schema, then: Then) -> Iterator[pa.Table]:
+    import pyarrow as pa
 
     for piece in pieces.to_pylist():
-        system, path = _file_system(piece["path"])
-        with system.open_input_file(path) as file:
-            for batch in pq.ParquetFile(file).iter_batches(ROWS, piece["groups"], columns):
-                yield then(pa.Table.from_batches([batch]))
+        for batch in batches_of(**piece, columns=schema.names):
+            table = pa.Table.from_batches([batch])
+            yield then(table if table.schema.equals(schema) else table.select(schema.names).cast(schema))
 
 
 def _pieces(groups: Sequence[int]) -> Iterator[list[int]]:
@@ -129,49 +127,3 @@ def _pieces(groups: Sequence[int]) -> Iterator[list[int]]:
             piece = []
         piece.append(place)
     yield piece
-
-
-def _paths(path: str) -> list[str]:
-    """Return the Parquet files at a path or URL, in order; local ones as every node sees them."""
-    if "://" not in path:
-        return [os.path.abspath(file) for file in files_at(path)]
-    from pyarrow.fs import FileSelector, FileType
-
-    try:
-        system, place = _file_system(path)
-        info = system.get_file_info(place)
-        if info.type == FileType.Directory:
-            found = system.get_file_info(FileSelector(place, recursive=True))
-            files = [file.path for file in found if file.path.endswith(".parquet")]
-        else:
-            files = [place] if info.type == FileType.File else []
-    except (OSError, ValueError) as error:
-        raise invalid("path", "qufur", "one that can be read", f"{path!r} ({reason(error)})") from None
-    if not files:
-        raise invalid("path", "qufur", "a Parquet file, or a folder of .parquet files", repr(path))
-    return [path[: len(path) - len(place)] + file for file in sorted(files, key=natural)]
-
-
-def _looked_at(path: str) -> File:
-    import pyarrow.parquet as pq
-
-    try:
-        system, place = _file_system(path)
-        with system.open_input_file(place) as file:
-            footer = pq.ParquetFile(file).metadata
-            groups = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
-            file.seek(file.size() - footer.serialized_size - 8)
-            digest = digest_of([file.read().hex()])
-        return File(path, groups, footer.schema.to_arrow_schema(), digest)
-    except FileNotFoundError:
-        raise invalid(
-            "path", "qufur", "an existing file", repr(path), "Check its folder and spelling."
-        ) from None
-    except (OSError, ValueError) as error:  # those of pyarrow are either
-        raise invalid("path", "qufur", "a Parquet file", f"{path!r} ({reason(error)})") from None
-
-
-def _file_system(path: str) -> tuple[Any, str]:
-    from pyarrow.fs import FileSystem, LocalFileSystem
-
-    return FileSystem.from_uri(path) if "://" in path else (LocalFileSystem(), path)

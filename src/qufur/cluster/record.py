@@ -58,6 +58,8 @@ class Record:
 
         if answers:
             self._out.mkdir(parents=True, exist_ok=True)
+            if not self.done:
+                self._clear()
             with replacing(self._part(self.done)) as file:
                 pq.write_table(pa.concat_tables(answers), file)
         book = Workbook.from_content(container.unpack(packed, "the state"))
@@ -82,8 +84,7 @@ class Record:
                 versions.take_back(self._state, self._before[0])
             elif self._before is not None:
                 self._state.unlink(missing_ok=True)
-            for part in self._out.glob(f"{self.table}-*.parquet"):
-                part.unlink()
+            self._clear()
             raise
 
     def parts(self) -> list[Path]:
@@ -97,6 +98,11 @@ class Record:
 
         tables = (pq.read_table(path, columns=["id", "query"]) for path in self.parts())
         return {str(id) for table in tables for id in table.filter(table["query"])["id"].to_pylist()}
+
+    def _clear(self) -> None:
+        """Remove results of this dataset, such as those of work that was undone or lost since."""
+        for part in self._out.glob(f"{self.table}-*.parquet"):
+            part.unlink()
 
     def _part(self, first: int) -> Path:
         return self._out / f"{self.table}-{first:015d}.parquet"

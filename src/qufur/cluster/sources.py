@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from qufur.cluster.parquet import ROWS, ParquetTable, Then, digest_of, is_list
+from qufur.cluster.parquet import ParquetTable, Then, is_list
+from qufur.cluster.stores import ROWS, digest_of
 from qufur.errors import invalid
 from qufur.workbook import Workbook
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 2**24
 """Of a block: small enough that a few of them do not matter, and large enough that their number does not."""
+GPU_ROWS = 1024
+"""Rows that a task with a GPU takes at a time."""
 
 
 class DatasetTable:
@@ -50,8 +53,9 @@ class DatasetTable:
 
     def mapped(self, ray: Any, then: Then, done: int = 0, **options: Any) -> tuple[Any, int]:
         """Return what becomes of the blocks, and the number of the first row."""
-        # With a number of rows, Ray would gather blocks until it has so many, whatever their size.
-        how = {"batch_size": None, "batch_format": "pyarrow", "zero_copy_batch": True}
+        # With a number of rows, Ray gathers blocks until it has so many, whatever their size; GPUs need one.
+        size = GPU_ROWS if options.get("num_gpus") else None
+        how = {"batch_size": size, "batch_format": "pyarrow", "zero_copy_batch": True}
         return self._dataset.map_batches(_in_parts, fn_kwargs={"then": then}, **how, **options), 0
 
 

@@ -17,6 +17,13 @@ from qufur.errors import invalid
 Column = list[Any] | NDArray[Any]
 CORRECT = "Correct the cell or drop the row."
 FILL = "Fill it, drop the row, or give --impute."
+ROWS, ROWS_OF_TEXT = 2048, 32
+"""Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
+
+
+def rows_at_a_time(*, text: bool) -> int:
+    """Return how many rows are decided at a time, on which the last bit of a decision may depend."""
+    return ROWS_OF_TEXT if text else ROWS
 
 
 @dataclass(frozen=True)
