@@ -20,6 +20,7 @@ from qufur.service.examples import (
     Example,
     Lesson,
     Question,
+    Rows,
     as_id,
     batch_of,
     check_numbers,
@@ -64,22 +65,25 @@ async def ask(request: Request, stream: str) -> Response:
     `X-Id-Prefix` says stands before it.
     """
     key = key_of(request, Scope.ingest, stream)
-    body = await body_of(request)
-    description = await description_of(request, stream)
-    if request.headers.get("content-type") == NPY:
-        X = _matrix(request, description, body)
-        ids = _consecutive(request, len(X))
-        rows, single = numbered(ids, check_numbers(X, ids)), False
-    else:
-        found = _examples(body)
-        single = not isinstance(found, list)
-        examples = [found] if single else found
-        request.app.state.limits.check_batch(len(examples))
-        rows = read_examples(description, examples)
+    # What the body is made of is gone before the answer is awaited, and its memory is there for the next one.
+    rows, single = _read(request, await body_of(request), await description_of(request, stream))
     if not len(rows):
         return reply([])
     said = await answer(request, stream, rows, key.name)
     return reply(said[0] if single else said)
+
+
+def _read(request: Request, body: bytes, description: Description) -> tuple[Rows, bool]:
+    """Return the examples of a body, and whether it is one that stands alone."""
+    if request.headers.get("content-type") == NPY:
+        X = _matrix(request, description, body)
+        ids = _consecutive(request, len(X))
+        return numbered(ids, check_numbers(X, ids)), False
+    found = _examples(body)
+    single = not isinstance(found, list)
+    examples = [found] if single else found
+    request.app.state.limits.check_batch(len(examples))
+    return read_examples(description, examples), single
 
 
 @router.post(
