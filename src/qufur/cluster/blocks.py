@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qufur.arrays import Floats
 from qufur.cluster.cards import has_card
+from qufur.cluster.interruption import polars
 from qufur.errors import invalid
 from qufur.tables import Batch, Encoding
 from qufur.tables.columns import Text
@@ -28,9 +29,7 @@ NUMBERS = 3 * 2**18
 
 def batch_of(table: pa.Table, first: int = 1, file: str = BLOCK) -> Batch:
     """Return a table, which has rows, as a Parquet file with these rows is read."""
-    import polars as pl
-
-    frame = cast(pl.DataFrame, pl.from_arrow(_plain(table)))
+    frame = polars().from_arrow(_plain(table))
     (batch,) = batches_of(frame, len(frame), first, file)
     return batch
 
