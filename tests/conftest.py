@@ -2,12 +2,15 @@
 
 import gc
 import os
+import signal
 
 import pytest
 from tests.pictures import without_pictures
 
 # Before NumPy and scikit-learn are loaded: threads that wait for one another take the cores of other workers.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A run in the background ignores this signal, and so would the programs that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish():
