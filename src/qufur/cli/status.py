@@ -50,6 +50,7 @@ def status(
         own |= {"notes": notes} if notes else {}
         own |= {"labelling": counts_of(journal)} if journal.calls else {}
         found = {"input_shifts": [asdict(shift) for shift in shifts], "summary": said}
+        found |= {"headline": report.headline._asdict()}
         show.print_json(asdict(report) | own | standing(book) | found)
         return
     print(f"{state}: {book.rows} rows, {book.encoding.dim} inputs, labels in column {book.target!r}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 
 from qufur.estimates.input_shifts import InputShift
@@ -38,7 +39,8 @@ def status_page(
     """Return the page; `name` is that of the state file."""
     classes = book.classes is not None
     error = "share of wrong classes" if classes else "root mean squared error"
-    figures = draw_progress(book.watch.course, shifts, book.learner.rule.limit, error)
+    course = replace(book.watch.course, points=book.watch.course.points_until_now(book.learner))
+    figures = draw_progress(course, shifts, book.learner.rule.limit, error)
     plots = "".join(
         f"<figure><h2>{escape(title)}</h2>{as_svg(figure)}</figure>" for title, figure in figures.items()
     )

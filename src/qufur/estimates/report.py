@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from qufur.arrays import Floats
 from qufur.errors import invalid
+from qufur.estimates.headline import CONFIDENCE, Headline
 from qufur.estimates.random_baseline import summed_uncertainty
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.fit import Fit
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from qufur.models.experts.class_errors import ClassError
 
 COPIES = 5
-CONFIDENCE = 0.95
 SHOWN = 8
 """New domains that are shown, of many the last; and classes, of many the rarest."""
 
@@ -64,6 +64,8 @@ class Report:
         Where new domains seem to begin.
     standing
         The losses and weights of experts, for a committee of them; None for other models.
+    squared
+        Whether the loss is a squared error, so that its root has the units of the labels.
     """
 
     examples: int
@@ -83,6 +85,12 @@ class Report:
     fit: Fit | None
     shifts: tuple[int, ...]
     standing: Standing | None = None
+    squared: bool = True
+
+    @property
+    def headline(self) -> Headline:
+        """The error that every page and command shows."""
+        return Headline.of_loss(self.loss, self.interval, self.covered, squared=self.squared)
 
     @property
     def saved(self) -> float | None:
@@ -128,6 +136,7 @@ def report(learner: Learner, X: Floats | None) -> Report:
         learner.state.fit(),
         tuple(ledger.shifts.times),
         learner.state.standing(),
+        not learner.model.classifies,
     )
 
 
@@ -177,8 +186,7 @@ def _loss(found: Report) -> Iterator[str]:
     known = not math.isnan(found.loss)
     value = _number(found.loss) if known else "unknown until a label comes"
     yield f"{value}, in {_ends(found.interval)} at all times with {100 * found.confidence:g} % confidence"
-    squared = found.fit is not None or (found.standing is not None and found.standing.squared)
-    if known and squared:
+    if known and found.squared:
         low, root, high = map(math.sqrt, (found.interval[0], found.loss, found.interval[1]))
         out = "leaves out how far labels are out of range"
         says = out if found.beyond else "has the units of the labels"
@@ -226,10 +234,9 @@ def _experts(standing: Standing) -> Iterator[str]:
     def said(expert: int) -> str:
         return _number(standing.in_units(standing.losses[expert]))
 
-    what = "root mean squared error" if standing.squared else "share of wrong classes"
-    best = standing.best
-    mean = _number(standing.in_units(standing.loss))
-    yield f"{what} {mean}; best expert {said(best)} ({standing.names[best]})"
+    best, mean = standing.best, _number(standing.in_units(standing.loss))
+    labels = "1 label" if standing.labels == 1 else f"{standing.labels} labels"
+    yield f"compared on {labels}: together {mean}, best expert {said(best)} ({standing.names[best]})"
     constant, at_random = standing.best_constant, standing.best_at_random
     if constant is not None:
         yield f"a constant has {said(constant)}"
@@ -246,17 +253,17 @@ def _experts(standing: Standing) -> Iterator[str]:
         )
     if standing.random_would_do:
         yield (
-            "labels at random would do as well: for the next run the rule Uniform(rate), "
+            "random labels would do better: for the next run the rule Uniform(rate), "
             "at the command line --at-random"
         )
 
 
 def _if_all_were_at_random(standing: Standing) -> str:
     if standing.all_at_random is None:
-        return "with all of them at random: too few labels to say"
+        return "that expert with all labels at random: too few labels to say"
     loss, error, _ = standing.all_at_random
     low, middle, high = (standing.in_units(max(loss + side * ERRORS * error, 0.0)) for side in (-1, 0, 1))
-    return f"with all of them at random: about {_number(middle)}, likely in {_ends((low, high))}"
+    return f"that expert with all labels at random: about {_number(middle)}, likely in {_ends((low, high))}"
 
 
 def _classes(found: Sequence[ClassError]) -> Iterator[str]:
