@@ -15,6 +15,8 @@ from qufur.workbook import Workbook
 
 FEW = 10
 """Labels since a shift that are too few to know what is new."""
+NEARLY_ALL = 0.95
+"""Share of rows from which on the headline error is said to be about all of them."""
 
 
 class Advice(NamedTuple):
@@ -71,6 +73,9 @@ def _error(report: Report) -> Iterator[str]:
         return
     what = "root mean squared error" if report.squared else "share of wrong classes"
     yield f"{_number(headline.error)}, the {what} of all predictions so far{_between(headline)}"
+    if headline.covered < NEARLY_ALL:
+        rest = f"{100 * (1 - headline.covered):.2g} % of the rows"
+        yield f"it leaves out {rest}, which had no chance of a label"
     if standing is not None and standing.labels:
         yield _against_random(headline, standing)
         constant = standing.best_constant

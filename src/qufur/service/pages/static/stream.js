@@ -78,7 +78,8 @@ function showSeries(series) {
 // The headline error: the number of the report, `qufur status` and the last point of the chart.
 function showHeadline({ error, low, high, at_random, confidence, covered }) {
   write("error", number(error));
-  const interval = low == null || high == null ? "" : `${percent(confidence)} interval ${number(low)} to ${number(high)}`;
+  const rest = covered < 0.95 ? `, of ${percent(covered)} of the rows` : "";
+  const interval = low == null || high == null ? "" : `${number(low)} to ${number(high)} (${percent(confidence)} interval)${rest}`;
   const unknown = covered ? "known when labels arrive" : "known for rows sent after the first labels";
   write("error-note", error == null ? unknown : interval);
   const random = at_random == null ? "not known yet" : number(at_random);
