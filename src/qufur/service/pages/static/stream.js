@@ -83,7 +83,7 @@ function showHeadline({ error, low, high, at_random, confidence, covered }) {
   const unknown = covered ? "known when labels arrive" : "known for rows sent after the first labels";
   write("error-note", error == null ? unknown : interval);
   const random = at_random == null ? "not known yet" : number(at_random);
-  write("random-note", error == null ? "\u00a0" : `with random labels: ${random}`);
+  write("random-note", error == null ? "\u00a0" : `random labels: ${random}`);
 }
 
 function showMissing(error) {
