@@ -40,6 +40,7 @@ def test_random_label_interval_contains_the_true_ratio(name, seed):
     random = np.mean([play(Uniform(SHARE), X, y, 10 + other)[1].mean() for other in range(2)])
     found = learner.state.standing().random_labels
     assert found.low <= random / chosen.mean() <= found.high
+    assert found.ratio == pytest.approx(random / chosen.mean(), rel=0.25)
     assert not found.is_clear
     assert point(learner).at_random is None
 
