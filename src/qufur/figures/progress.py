@@ -6,7 +6,6 @@ import io
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from qufur.estimates.input_shifts import largest_shifts
 from qufur.figures.style import LOOKS, SPARE_COLORS, subplots
 
 if TYPE_CHECKING:
@@ -137,7 +136,8 @@ def _draw_shifts(panel: Any, shifts: Sequence[InputShift]) -> None:
     sizes = [shift.size for shift in shifts]
     panel.vlines([shift.row for shift in shifts], 0, sizes, color=OWN, lw=2)
     panel.plot([shift.row for shift in shifts], sizes, ls="none", marker="o", color=OWN)
-    named = largest_shifts(shifts, SHOWN)
+    largest = sorted(shifts, key=lambda shift: -shift.size)[:SHOWN]
+    named = [shift for shift in shifts if shift in largest]
     for number, shift in enumerate(named, 1):
         panel.annotate(
             str(number),
