@@ -206,6 +206,24 @@ def test_numbers_that_came_as_floats_name_the_same_rows(work, tmp_path):
     assert list(Workbook.load(tmp_path / "s.qufur").told) == [12, 11, "013"]
 
 
+def test_labels_of_other_rows_are_not_learned_for_rows_with_equal_numbers(work, tmp_path):
+    """12 and 12.0 are two rows of the table, so that a label of one is never learned for the other."""
+    table, told = tmp_path / "may.csv", tmp_path / "told.csv"
+    names = [name for number in range(10, 30) for name in (f"{number}", f"{number}.0")]
+    table.write_text("flight,wind\n" + "".join(f"{name},{len(name) * 7 % 5}\n" for name in names))
+    start = ["--budget", 10, "--id", "flight", "--target", "delay"]
+    assert work("ask", table, "-o", tmp_path / "out.csv", *start)[0] == 0
+    wanted = {str(id) for id in Workbook.load(tmp_path / "s.qufur").learner.outstanding}
+    other = next(f"{name}.0" for name in sorted(wanted) if "." not in name and f"{name}.0" not in wanted)
+    told.write_text(f"flight,delay\n{other},7\n")
+    code, text = work("tell", told)
+    assert (code, f"must be outstanding, got '{other}'" in text) == (2, True), text
+    told.write_text(f"flight,delay\n{other[:-2]},7\n")
+    assert work("tell", told)[0] == 0
+    assert set(Workbook.load(tmp_path / "s.qufur").told) == {int(other[:-2])}
+
+
+
 def test_a_pattern_of_files_is_one_table(work, tmp_path):
     weeks = tmp_path / "weeks"
     weeks.mkdir()
