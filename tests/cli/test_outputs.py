@@ -223,7 +223,6 @@ def test_labels_of_other_rows_are_not_learned_for_rows_with_equal_numbers(work, 
     assert set(Workbook.load(tmp_path / "s.qufur").told) == {int(other[:-2])}
 
 
-
 def test_a_pattern_of_files_is_one_table(work, tmp_path):
     weeks = tmp_path / "weeks"
     weeks.mkdir()

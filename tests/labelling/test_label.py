@@ -190,6 +190,25 @@ def test_classes(work, tmp_path):
     assert {record.label for record in opened(tmp_path).told.values()} == {1.0}
 
 
+def test_a_class_called_skip_is_refused(work, tmp_path):
+    start = [
+        "--budget",
+        3,
+        "--id",
+        "flight",
+        "--target",
+        "state",
+        "--classes",
+        "Skip,go",
+        "--with",
+        "echo go",
+    ]
+    code, text = work("label", write(tmp_path / "may.csv", range(20)), *start)
+    assert (code, text.count("\n")) == (2, 1)
+    assert "got 'Skip', by which a program gives a row up. Give the class another name." in text
+    assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
+
+
 def test_text_is_no_number(work, tmp_path):
     may = write(tmp_path / "may.csv", range(20))
     text = work("label", may, "--budget", 2, "--with", "echo late", "--retries", 0)[1]

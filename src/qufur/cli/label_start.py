@@ -21,6 +21,8 @@ from qufur.workbook import Workbook
 
 UNUSED = ("--regularization", "--half-life", "--also", *SPENDING)
 """Options of a first table that `qufur ask` has besides."""
+SKIP = "skip"
+"""The output of a program that cannot label a row."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def _started(work: Work, journal: Journal, *, quiet: bool) -> tuple[Workbook, li
         received = f"none, though calls are on record in {str(journal.path)!r}"
         raise invalid("--state", "qufur label", "an existing file", received, remedy)
     book, _, notes = started("qufur label", work.data, _first(work, journal), work.columns, quiet=quiet)
+    _check_classes(book)
     journal.remember(_said(work))
     return book, notes
 
@@ -93,6 +96,7 @@ def _grown(work: Work, book: Workbook, journal: Journal, *, quiet: bool) -> list
 def _continued(work: Work, journal: Journal) -> tuple[Workbook, list[str]]:
     """Return the work so far; what is said again must be what was said first."""
     book = Workbook.load(work.state)
+    _check_classes(book)
     first = journal.start or {"--id": book.id, "--target": book.target}
     for name, value in _said(work).items():
         open_yet = name in SPENDING and not book.has_rule
@@ -103,6 +107,14 @@ def _continued(work: Work, journal: Journal) -> tuple[Workbook, list[str]]:
     if not book.has_rule:
         journal.remember(_said(work))
     return book, []
+
+
+def _check_classes(book: Workbook) -> None:
+    """Refuse a class that a program cannot name, as it gives the row up with the same word."""
+    for name in book.classes or ():
+        if str(name).lower() == SKIP:
+            received = f"{name!r}, by which a program gives a row up"
+            raise invalid("--classes", "qufur label", "other names", received, "Give the class another name.")
 
 
 def _said(work: Work) -> dict[str, Any]:

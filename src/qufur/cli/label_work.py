@@ -16,7 +16,7 @@ from qufur.bookkeeping.corrections import retract
 from qufur.cli.ask import shown_columns, wanted_rows
 from qufur.cli.changes import commit
 from qufur.cli.label_progress import Bar
-from qufur.cli.label_start import Work, begun, money_sets_budget
+from qufur.cli.label_start import SKIP, Work, begun, money_sets_budget
 from qufur.cli.loop import Rows, keep_dialect
 from qufur.cli.periods import promised
 from qufur.errors import invalid
@@ -32,9 +32,6 @@ from qufur.tables import Batch
 from qufur.tables.batch import shown
 from qufur.tables.classes import listing
 from qufur.workbook import Workbook
-
-SKIP = "skip"
-"""What a program prints for a row that it cannot label."""
 
 
 @dataclass
