@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import tracemalloc
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -552,6 +553,80 @@ LATER = [
 @pytest.mark.parametrize(("build", "message"), [*FILES, *COLUMNS, *LATER])
 def test_errors_are_one_line(tmp_path, build, message):
     assert refusal(lambda: build(tmp_path)).startswith(message)
+
+
+def relation(kind, target):
+    """Return the one reference of a part of an Excel file."""
+    kind = f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"
+    return f'<Relationships><Relationship Id="r1" Type="{kind}" Target="{target}"/></Relationships>'
+
+
+def sheet(path, *cells):
+    """Write an Excel file whose sheet has these cells, as XML."""
+    parts = {
+        "_rels/.rels": relation("officeDocument", "xl/workbook.xml"),
+        "xl/workbook.xml": '<workbook xmlns:r="r"><sheets><sheet name="s" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": relation("worksheet", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f"<worksheet><sheetData>{''.join(cells)}</sheetData></worksheet>",
+    }
+    with ZipFile(path, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return path
+
+
+HEADER = (
+    '<row r="1"><c r="A1" t="inlineStr"><is><t>wind</t></is></c></row><row r="2"><c r="A2"><v>3</v></c></row>'
+)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (
+            ['<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'],
+            "17,179,869,184, because of XFD1048576. Clear",
+        ),
+        (
+            ['<row r="9"><c r="XFD9"><v>1</v></c></row>', '<row r="99999"><c r="B99999"><v>1</v></c></row>'],
+            "got 1,638,383,616, because of B99999 and XFD9. Clear B99999 and XFD9 if",
+        ),
+        (
+            ["<row/>" * 60_000, "<row>", "<c><v>1</v></c>" * 1000, "</row>"],
+            "got 60,003,000, because of A60003 and ALL60003.",
+        ),
+        (
+            ['<row r="9"><c r="ZZZZ9"><v>1</v></c></row>'],
+            "a readable Excel file, got an error (a cell at 'ZZZZ9').",
+        ),
+        (["<row><c>"], "a readable Excel file, got an error (mismatched tag"),
+    ],
+    ids=["corner", "two edges", "without addresses", "impossible", "broken"],
+)
+def test_a_sheet_that_spans_too_many_cells_is_refused_before_it_is_loaded(tmp_path, cells, message):
+    pytest.importorskip("fastexcel")
+    with pytest.raises(ValueError, match=r"\A[^\n]*\Z") as error:
+        open_table(sheet(tmp_path / "far.xlsx", HEADER, *cells))
+    assert message in str(error.value)
+
+
+def test_empty_cells_far_from_the_table_do_not_count(tmp_path):
+    pytest.importorskip("fastexcel")
+    path = sheet(tmp_path / "t.xlsx", HEADER, '<row r="1048576"><c r="XFD1048576" s="1"/></row>')
+    assert [batch.columns["wind"].tolist() for batch in read(path)] == [[3.0]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "jsonl"])
+def test_a_file_of_too_many_columns_is_refused_at_its_first_line(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("qufur.tables.formats.base.MOST_COLUMNS", 5)
+    names, path = [f"c{place}" for place in range(6)], tmp_path / f"wide.{ending}"
+    between = "\t" if ending == "tsv" else ","
+    line = json.dumps(dict.fromkeys(names, 1)) if ending == "jsonl" else between.join(names)
+    packed = gzip.open if ending.endswith("gz") else open
+    with packed(path, "wb") as file:
+        file.write(f"{line}\n".encode() + b"{\n")  # which is no row
+    with pytest.raises(ValueError, match=f"columns of wide.{ending} must be at most 5, got 6. Save numbers"):
+        open_table(path)
 
 
 def test_a_quote_that_never_closes_is_not_read_for_ever(tmp_path, monkeypatch):

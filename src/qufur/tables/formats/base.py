@@ -12,6 +12,9 @@ from qufur.errors import invalid
 from qufur.tables.batch import Batch, nearest
 from qufur.tables.formats.dialect import Dialect
 
+MOST_COLUMNS = 10_000
+"""Columns of a CSV, JSON or Excel file: more take minutes, one by one."""
+
 
 class TableFile(ABC):
     """A file of named columns, read from the start as often as asked; opening it checks that it has rows.
@@ -69,6 +72,15 @@ class TableFile(ABC):
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
             raise unreadable(self.path, self.format, error) from None
+
+
+def check_width(columns: int, path: Path) -> None:
+    """Complain if there are too many columns."""
+    if columns > MOST_COLUMNS:
+        remedy = (
+            "Save numbers that belong together as one column of lists in a Parquet file, for --embedding."
+        )
+        raise invalid("columns", path.name, f"at most {MOST_COLUMNS:,}", f"{columns:,}", remedy)
 
 
 def check_names(columns: list[str], path: Path) -> None:
