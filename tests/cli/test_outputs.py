@@ -99,7 +99,7 @@ def test_labels_that_are_yet_to_be_told_are_not_written_over(work, tmp_path, com
         before = everything(tmp_path)
         code, text = work(command, june, "-o", out)
         assert (code, len(text.splitlines())) == (2, 1), case
-        assert "of 1 rows were not, such as 'LH" in text
+        assert "of 1 row were not, such as 'LH" in text
         assert "`qufur tell`" in text
         assert "--force" in text
         assert everything(tmp_path) == before

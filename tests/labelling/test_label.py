@@ -117,12 +117,12 @@ def test_a_row_without_a_label_waits_for_the_next_time(label, tmp_path, what, wh
     seconds = 0.5 if what == "hang" else 30
     code, text = label("--retries", 1, "--timeout", seconds, "--jobs", 2, judge=[f"LH0={what}"])
     assert code == 0
-    assert text.splitlines()[-1].startswith(f"No label for 1 rows, such as 'LH0': {why}")
+    assert text.splitlines()[-1].startswith(f"No label for 1 row, such as 'LH0': {why}")
     assert opened(tmp_path).learner.outstanding == ("LH0",)
     keys = [key for key, row, _ in calls(tmp_path) if row == "LH0"]
     assert len(keys) == 2
     code, text = label()
-    assert text.splitlines()[0] == "0 rows, 1 labels bought, 0 skipped, 0 failed."
+    assert text.splitlines()[0] == "0 rows, 1 label bought, 0 skipped, 0 failed."
     assert Counter(row for _, row, _ in calls(tmp_path))["LH0"] == 3
     assert len({key for key, row, _ in calls(tmp_path) if row == "LH0"}) == 1
     assert right(opened(tmp_path))

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import math
+import os
 import sys
 import tracemalloc
 from zipfile import ZipFile
@@ -661,6 +662,44 @@ def test_a_category_that_is_a_list_later():
     assert "column 'season' of t.jsonl must be text or numbers, got ['x'] in row 3." in refusal(
         lambda: encoding.encode(batch)
     )
+
+
+def test_damaged_parquet_is_one_error_and_prints_nothing(tmp_path, capfd):
+    """Files that are cut, overwritten or changed anywhere either have rows or are refused."""
+    path, rng = tmp_path / "t.parquet", np.random.default_rng(3)
+    columns = {
+        "wind": np.arange(60.0),
+        "sky": [f"s{row % 5}" for row in range(60)],
+        "pair": [[1.0, 2.0]] * 60,
+    }
+    pl.DataFrame(columns).write_parquet(path, row_group_size=20, compression="uncompressed")
+    whole = path.read_bytes()
+    refused = 0
+    for place in rng.integers(0, len(whole), 60).tolist():
+        changed = bytearray(whole)
+        changed[place : place + 4] = rng.bytes(4)
+        for damaged in (bytes(changed), whole[:place]):
+            path.write_bytes(damaged)
+            try:
+                assert sum(map(len, read(path))) <= 60
+            except ValueError as error:
+                refused += 1
+                assert "\n" not in str(error)
+    assert refused > 60
+    assert capfd.readouterr().err == ""
+
+
+def test_a_trace_that_a_reader_prints_is_kept_from_standard_error(tmp_path, capfd):
+    file = open_table(save(tmp_path, TABLE, "parquet"))
+
+    def damaged():
+        os.write(2, b"thread 'reader' panicked at parquet.rs\n")
+        raise RuntimeError("damaged")
+
+    with pytest.raises(ValueError, match=r"a readable Parquet file, got an error \(damaged\)"), file.sound():
+        damaged()
+    os.write(2, b"said afterwards\n")
+    assert capfd.readouterr().err == "said afterwards\n"
 
 
 def test_odd_archives(tmp_path):

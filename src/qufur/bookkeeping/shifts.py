@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qufur.counts import counted
 from qufur.estimates.input_shifts import Change, InputShift, input_shifts
 from qufur.tables import Encoding
 from qufur.tables.categories import Hashed
@@ -40,7 +41,10 @@ def shift_sentences(shifts: Sequence[InputShift]) -> list[str]:
     if not shifts:
         return ["none: the inputs are of the kind they were"]
     more = len(shifts) - SHOWN
-    said = [f"after {shift.row} rows: {'; '.join(map(_said, shift.changes))}" for shift in shifts[:SHOWN]]
+    said = [
+        f"after {counted(shift.row, 'row')}: {'; '.join(map(_said, shift.changes))}"
+        for shift in shifts[:SHOWN]
+    ]
     return said if more <= 0 else [*said, f"and {more} smaller"]
 
 

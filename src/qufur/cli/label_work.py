@@ -19,6 +19,7 @@ from qufur.cli.label_progress import Bar
 from qufur.cli.label_start import SKIP, Work, begun, money_sets_budget
 from qufur.cli.loop import Rows, keep_dialect
 from qufur.cli.periods import promised
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.labelling.calls import CallError, Calls
 from qufur.labelling.command import Command
@@ -50,8 +51,8 @@ def calls_in_words(journal: Journal) -> str:
     cost = f", {journal.spent} spent" if journal.spent else ""
     limit = "" if journal.money.limit is None else f" of {journal.money.limit}"
     agreed, judged = agreement(journal.opinions.values())
-    alike = f", judges agreed on {agreed} of {judged} rows" if judged else ""
-    return f"{journal.calls} calls{cost}{limit}{alike}"
+    alike = f", judges agreed on {agreed} of {counted(judged, 'row')}" if judged else ""
+    return f"{counted(journal.calls, 'call')}{cost}{limit}{alike}"
 
 
 def counts_of(journal: Journal) -> dict[str, int | float]:
@@ -153,7 +154,7 @@ def _label(bench: _Bench, notes: list[str]) -> Done:
             raise _out_of_order(desk, error) from None
         finally:
             if bench.saved or desk.labels or desk.skipped:
-                bench.save(f"{desk.labels} labels bought, {desk.skipped} skipped")
+                bench.save(f"{counted(desk.labels, 'label')} bought, {desk.skipped} skipped")
     said = promised(book)
     notes = [*([said] if said else []), *rows.file.notes, *notes, *_on_end(desk, bench, feed)]
     return Done(book, desk, journal, feed.rows, notes)
@@ -178,7 +179,7 @@ def _on_end(desk: Desk, bench: _Bench, feed: Feed) -> Iterator[str]:
         yield f"{spent}. The same command with more --money goes on."
     if desk.failed:
         id, error = next(iter(desk.failed.items()))
-        yield f"No label for {len(desk.failed)} rows, such as {id!r}: {error}. {again}"
+        yield f"No label for {counted(len(desk.failed), 'row')}, such as {id!r}: {error}. {again}"
 
 
 def _out_of_order(desk: Desk, error: OutOfOrderError) -> ValueError:

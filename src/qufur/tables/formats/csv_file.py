@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.tables.batch import Batch
 from qufur.tables.formats.base import TableFile, check_names, check_width, no_rows, unreadable
@@ -103,6 +104,6 @@ def _even(records: Iterable[list[str]], path: Path, separator: str) -> Iterator[
         if len(cells) != width:
             separators = "commas" if separator == "," else f"separators, {separator!r},"
             remedy = f"Check its {separators} and quotes."
-            allowed = f"{width} fields wide like the header"
-            raise invalid(f"row {row}", path.name, allowed, f"{len(cells)} fields", remedy)
+            allowed = f"{counted(width, 'field')} wide like the header"
+            raise invalid(f"row {row}", path.name, allowed, counted(len(cells), "field"), remedy)
         yield cells
