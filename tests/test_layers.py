@@ -11,7 +11,7 @@ import qufur
 
 ROOT = Path(qufur.__file__).parent
 LEVELS = """
-    errors progress tensors threads
+    counts errors progress tensors threads
     arrays figures operation registry storage
     hypotheses rules tables trace
     data models theory

@@ -229,13 +229,15 @@ class Workbook:
         return number is None or number.item() != known
 
     def known(self, names: Sequence[Id]) -> list[Id]:
-        """Return ids by the names that they have here: what is written alike is the same, and 12.0 is 12."""
+        """Return the ids of the rows that names stand for; 12.0 stands for 12 unless it is a row itself."""
         known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.queries)}
-        called = [(unescaped(str(name)), str(name), category(str(name))) for name in names]
-        return [
-            next((known[text] for text in texts if text in known), name)
-            for texts, name in zip(called, names, strict=True)
-        ]
+        rows = self.asked.known(names).tolist()
+        return [self._known(str(name), known, name, row) for name, row in zip(names, rows, strict=True)]
+
+    @staticmethod
+    def _known(text: str, known: dict[str, Id], name: Id, is_row: bool) -> Id:
+        forms = [unescaped(text), text, *([] if is_row else [category(text)])]
+        return next((known[form] for form in forms if form in known), name)
 
     def tell(
         self,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from qufur.arrays import Bools
+from qufur.counts import counted
 from qufur.estimates.input_shifts import Change, InputShift, input_shifts, largest_shifts, only_advances
 from qufur.tables import Encoding
 from qufur.tables.categories import Categorical, Hashed
@@ -87,7 +88,7 @@ def shift_sentences(shifts: Sequence[InputShift]) -> list[str]:
 def _sentence(shift: InputShift) -> str:
     least = LEAST_SHARE * abs(shift.changes[0].deviations)
     changes = (change for change in shift.changes if abs(change.deviations) >= least)
-    return f"after {shift.row} rows: {'; '.join(map(_said, changes))}"
+    return f"after {counted(shift.row, 'row')}: {'; '.join(map(_said, changes))}"
 
 
 def _said(change: Change) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from qufur.bookkeeping.shifts import shift_sentences
+from qufur.counts import counted
 from qufur.estimates.course import error_at_random
 from qufur.estimates.headline import CONFIDENCE, Headline
 from qufur.estimates.input_shifts import InputShift
@@ -59,11 +60,14 @@ def summary(
 
 def _spent(book: Workbook, report: Report) -> str:
     limit = book.learner.rule.limit
-    of = "" if limit is None else f" of {limit}"
     left = "" if report.left is None else f", {report.left} left"
     share = f" ({100 * report.labels / report.examples:.2g} %)" if report.examples else ""
-    waiting = f"; {report.outstanding} are still to come" if report.outstanding else ""
-    return f"{report.labels}{of} labels on {report.examples} rows{share}{left}{waiting}"
+    waiting = f"; {counted(report.outstanding, 'is', 'are')} still to come" if report.outstanding else ""
+    rows = counted(report.examples, "row")
+    labels = (
+        counted(report.labels, "label") if limit is None else f"{report.labels} of {counted(limit, 'label')}"
+    )
+    return f"{labels} on {rows}{share}{left}{waiting}"
 
 
 def _error(report: Report) -> Iterator[str]:
@@ -105,10 +109,12 @@ def _against_random(headline: Headline, standing: Standing) -> str:
 def _next(book: Workbook, report: Report, shifts: Sequence[InputShift], advice: Advice) -> Iterator[str]:
     standing = report.standing
     if report.outstanding:
-        yield f"label the {report.outstanding} rows that wait {advice.waiting}"
+        rows = "the row that waits" if report.outstanding == 1 else f"the {report.outstanding} rows that wait"
+        yield f"label {rows} {advice.waiting}"
     new = _labels_since(book, shifts)
     if new is not None and new < FEW:
-        yield f"the inputs shifted, and {new} labels were bought since: expect larger errors until more come"
+        bought = counted(new, "label was", "labels were")
+        yield f"the inputs shifted, and {bought} bought since: expect larger errors until more come"
     if standing is not None and standing.is_worse_than(standing.best_constant):
         yield f"a constant does better: start anew with inputs that say more, {advice.constant}"
     elif standing is not None and standing.random_would_do:

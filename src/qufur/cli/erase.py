@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from qufur.cli.stores import DEFAULT, StoreOption, StreamArgument, opened
+from qufur.counts import counted
 
 
 def erase(
@@ -27,4 +28,4 @@ def erase(
         service = Service(found)
         parts = do(service, stream, ids, "qufur erase")
         service.keep_snapshots(all_changed=True)
-    print(f"{len(ids)} examples erased, in {parts} parts of events.")
+    print(f"{counted(len(ids), 'example')} erased, in {counted(parts, 'part')} of events.")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
+from qufur.counts import counted
 from qufur.estimates.input_shifts import InputShift
 from qufur.estimates.report import Report
 from qufur.experiments.page import document, with_code
@@ -44,7 +45,8 @@ def status_page(
     plots = "".join(
         f"<figure><h2>{escape(title)}</h2>{as_svg(figure)}</figure>" for title, figure in figures.items()
     )
-    about = f"{report.examples} rows, {book.encoding.dim} inputs, labels in column {book.target!r}"
+    rows, inputs = counted(report.examples, "row"), counted(book.encoding.dim, "input")
+    about = f"{rows}, {inputs}, labels in column {book.target!r}"
     parts = [
         f'<h1>{escape(name)}</h1><p class="note">{escape(about)}</p>',
         f"<dl>{''.join(_entry(*entry) for entry in said.items())}</dl>",

@@ -11,6 +11,7 @@ import typer
 from qufur.cli import show
 from qufur.cli.options import Json
 from qufur.cli.stores import StoreArgument, opened
+from qufur.counts import counted
 
 if TYPE_CHECKING:
     from qufur.service.store import Store
@@ -40,7 +41,7 @@ def verify(store: StoreArgument, json: Json = False) -> None:
         return
     for one in checked:
         remarks = "".join(f"; {remark}" for remark in one.remarks)
-        print(f"{one.stream}: {one.events} events, digest {one.digest[:16]}…{remarks}")
+        print(f"{one.stream}: {counted(one.events, 'event')}, digest {one.digest[:16]}…{remarks}")
     streams = "1 stream is" if len(checked) == 1 else f"{len(checked)} streams are"
     print(f"{streams} what was written.")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qufur.arrays import Floats
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.estimates.headline import CONFIDENCE, Headline
 from qufur.estimates.random_baseline import summed_uncertainty
@@ -171,9 +172,10 @@ def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
 def _labels(found: Report) -> Iterator[str]:
     left = "no budget" if found.left is None else f"{found.left} left"
     taken_back = f", {found.retracted} taken back" if found.retracted else ""
-    yield f"{found.labels} of {found.examples} examples, {found.outstanding} outstanding{taken_back}; {left}"
+    examples = counted(found.examples, "example")
+    yield f"{found.labels} of {examples}, {found.outstanding} outstanding{taken_back}; {left}"
     if found.horizon is not None and found.examples > found.horizon:
-        yield f"the stream goes on beyond the {found.horizon} examples that the rule was told of"
+        yield f"the stream goes on beyond the {counted(found.horizon, 'example')} that the rule was told of"
 
 
 def _loss(found: Report) -> Iterator[str]:
@@ -192,7 +194,9 @@ def _loss(found: Report) -> Iterator[str]:
         says = out if found.beyond else "has the units of the labels"
         yield f"its root, {_number(root)} in {_ends((low, high))}, {says}"
     if known and found.outstanding:
-        yield f"without the {found.outstanding} labels that are outstanding; the interval allows for them"
+        waiting = counted(found.outstanding, "label that is", "labels that are")
+        them = "it" if found.outstanding == 1 else "them"
+        yield f"without the {waiting} outstanding; the interval allows for {them}"
     if found.covered < 1:
         rest = f"{100 * (1 - found.covered):.2g} % of the examples"
         yield f"nothing is known of {rest}: they had no chance of a label"
@@ -207,7 +211,8 @@ def _loss(found: Report) -> Iterator[str]:
 def _against_random(found: Report, saved: float) -> Iterator[str]:
     least, most = min(found.uncertainty_at_random), max(found.uncertainty_at_random)
     share = f"{100 * abs(saved):.0f} % {'less' if saved >= 0 else 'more'}"
-    yield f"summed uncertainty {found.uncertainty:.4g}, {share} than with {found.labels} labels at random"
+    labels = counted(found.labels, "label")
+    yield f"summed uncertainty {found.uncertainty:.4g}, {share} than with {labels} at random"
     yield f"(copies have {least:.4g} to {most:.4g}; this trusts the model: uncertainty is not error)"
 
 
@@ -227,7 +232,7 @@ def _penalty(fit: Fit) -> str:
 def _fits(fit: Fit) -> str:
     if fit.tested < Evidence.fewest:
         return "too few labels to say" if fit.labels < 100 else "large errors of the first labels hide it"
-    return f"nothing speaks against the model; this rests on {fit.tested} labels"
+    return f"nothing speaks against the model; this rests on {counted(fit.tested, 'label')}"
 
 
 def _experts(standing: Standing) -> Iterator[str]:
@@ -268,7 +273,7 @@ def _if_all_were_at_random(standing: Standing) -> str:
 
 def _classes(found: Sequence[ClassError]) -> Iterator[str]:
     for each in sorted(found, key=lambda one: one.share)[:SHOWN]:
-        labels = "1 label" if each.labels == 1 else f"{each.labels} labels"
+        labels = counted(each.labels, "label")
         wrong = (
             f"{_number(each.error)} wrong, in {_ends((each.low, each.high))}" if each.labels else "unknown"
         )

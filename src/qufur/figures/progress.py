@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from qufur.counts import counted
 from qufur.figures.style import LOOKS, SPARE_COLORS, subplots
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _draw_shifts(panel: Any, shifts: Sequence[InputShift]) -> None:
             weight="bold",
         )
     lines = [
-        f"{number}  after {shift.row} rows: {', '.join(change.column for change in shift.changes)}"
+        f"{number}  after {counted(shift.row, 'row')}: {', '.join(change.column for change in shift.changes)}"
         for number, shift in enumerate(named, 1)
     ]
     panel.text(
