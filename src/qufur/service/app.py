@@ -28,6 +28,7 @@ from qufur.service.observation import Observed, failure
 from qufur.service.pages import add_pages
 from qufur.service.refusals import RefusalError
 from qufur.service.replies import complaint
+from qufur.service.request_guard import RequestGuard
 from qufur.service.routes import erasure, examples, machine, streams, work
 from qufur.service.service import Service
 from qufur.service.shortcut import Shortcut, refusal
@@ -50,7 +51,8 @@ class App(FastAPI):
         self.state.metrics = Metrics()
 
     def build_middleware_stack(self) -> ASGIApp:
-        return Observed(Shortcut(super().build_middleware_stack()), self.state.metrics, self._lines)
+        guarded = RequestGuard(Shortcut(super().build_middleware_stack()), self.state.keys, self.state.limits)
+        return Observed(guarded, self.state.metrics, self._lines)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, without the framework's own measurements of it."""
