@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 from tests.service.conftest import RIDGE, opened, running
 from tests.service.test_pages import token
 
@@ -95,6 +96,20 @@ def test_no_key_is_handed_out_once_the_file_is_lost(server, tmp_path, trouble):
     form = {"name": "ada", "scopes": "admin"}
     answer = server.http.post("/keys", data=form, headers=headers)
     assert (answer.status_code, "qf_" in answer.text) == (503, False)
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/streams", f"{S}/examples", "/keys"])
+def test_store_that_cannot_be_read_gives_503(server, monkeypatch, path):
+    def fail(self):
+        raise OperationalError("SELECT", {}, sqlite3.OperationalError("unable to open database file"))
+
+    monkeypatch.setattr(Keys, "listed", fail)
+    server.app.state.keys._read_at = float("-inf")
+    verb = "POST" if path.endswith("examples") else "GET"
+    answer = server.http.request(verb, path, headers={"Authorization": "Bearer qf_1_2"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert "send it again" in answer.json()["error"]
+    assert server.http.get("/healthz").status_code == 200
 
 
 def test_checkpoints_and_other_connections_are_no_alarm(server, tmp_path, monkeypatch):
