@@ -21,8 +21,8 @@ def compact(store: Store) -> None:
         raw: Any = connection.driver_connection
         try:
             raw.execute("VACUUM")
-            busy, *_ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            is_complete = store.checkpoint("TRUNCATE")
         except store.engine.dialect.loaded_dbapi.Error as error:
             raise StoreError(f"The file of the store could not be written anew: {error}.") from None
-    if busy:
+    if not is_complete:
         raise StoreError("The file of the store could not be written anew: somebody reads it.")

@@ -16,7 +16,7 @@ from qufur.service.commands import Ask, Call, Tell
 from qufur.service.description import Description
 from qufur.service.leases import Leases
 from qufur.service.limits import Limits
-from qufur.service.pages.security import KEY_COOKIE, ForgedError, check_host, is_forged
+from qufur.service.pages.security import KEY_COOKIE, ForgedError, lacks_token
 from qufur.service.refusals import NotFoundError, RefusalError
 from qufur.service.service import Service
 from qufur.service.writer import Writer
@@ -47,12 +47,10 @@ def known_key(request: Request) -> Key:
     """Return the key that a request came with."""
     header, keys = request.headers.get("authorization"), request.app.state.keys
     needed = keys.needed
-    if not needed:
-        check_host(request)
     # A cookie may be left from another service on this machine.
     cookie = request.cookies.get(KEY_COOKIE) if needed else None
     key: Key = keys.find(cookie if header is None else _bearer(header))
-    if header is None and is_forged(request):
+    if header is None and lacks_token(request):
         raise ForgedError("This comes from another site, or from a page that is too old: load it again.")
     request.scope["qufur.key"] = key.name
     limits: Limits = request.app.state.limits
@@ -66,17 +64,8 @@ def _bearer(header: str) -> str:
 
 
 async def body_of(request: Request) -> bytes:
-    """Return the body; one that is too large is refused before all of it is there."""
-    limits: Limits = request.app.state.limits
-    stated = request.headers.get("content-length")
-    if stated is not None and stated.isdecimal():
-        limits.check_body(int(stated))
-        return await request.body()
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        limits.check_body(len(body))
-    return bytes(body)
+    """Return the body, which `RequestGuard` bounds while it is read."""
+    return await request.body()
 
 
 def decoder(kind: type[Body] | Any) -> Callable[[bytes], Body]:
