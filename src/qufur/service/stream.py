@@ -19,7 +19,7 @@ from qufur.models.base import Id
 from qufur.rules.spending import Charge
 from qufur.service.decided import LEVEL, Decided, Said
 from qufur.service.description import Description
-from qufur.service.events import START, Event, Kind, Payload, decode, encode
+from qufur.service.events import START, Event, Kind, Payload, decode, encode, encode_in_order
 from qufur.service.examples import Rows, batch_of
 from qufur.storage import container
 from qufur.tables import Encoding, Growth
@@ -332,7 +332,8 @@ class Stream:
         self, kind: Kind, actor: str, header: Any, parts: Sequence[bytes] = (), examples: Sequence[str] = ()
     ) -> int:
         at = time.time_ns() // 1000
-        event = Event.after((self.seq, self.hash), kind, at, actor, Payload(encode(header), parts))
+        payload = Payload(encode_in_order(header), parts)
+        event = Event.after((self.seq, self.hash), kind, at, actor, payload)
         self.unsaved.append(event)
         if examples:
             self.examples.append((event.seq, examples))
