@@ -324,6 +324,11 @@ class State(ABC):
         """Return what the labels so far say about the model; None where it has no residuals to judge by."""
         return None
 
+    def fit_later(self) -> Callable[[], Fit | None]:
+        """Return a function that computes `fit` as of now, in any thread, whatever is learned later."""
+        found = self.fit()
+        return lambda: found
+
     def standing(self) -> Standing | None:
         """Return how the experts of a committee are doing; None for other models."""
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from qufur.arrays import Floats
 from qufur.decisions import Decisions, decisions_of
 from qufur.estimates import intervals
 from qufur.learner import Learner
+from qufur.models.base import Model
 
 LEVEL = 0.9
 """The share of labels that are to lie in the intervals of answers."""
@@ -69,20 +71,24 @@ class Decided(NamedTuple):
         own = [arrays.pop(name, None) for name in ("size", "spent", "left")]
         return cls(Decisions(**{"said": None, **arrays}), values["error"], *own)  # type: ignore[arg-type]
 
-    def said(self, learner: Learner, ids: list[str]) -> list[Said]:
-        """Return the answers."""
-        model, found = learner.model, self.decisions
-        predictions = model.decode_predictions(found.prediction)
+    def said(self, model: Model, ids: Sequence[str], places: Any = slice(None)) -> list[Said]:
+        """Return the answers about the examples at some places, by default all of them."""
+        found, optional = self.decisions, (self.size, self.left)
+        query, uncertainty, probability = (
+            column[places] for column in (found.query, found.uncertainty, found.probability)
+        )
+        size, left = (None if column is None else column[places] for column in optional)
+        prediction = found.prediction[places]
         none = [None] * len(ids)
-        query, uncertainty, probability = found.query, found.uncertainty, found.probability
-        why = reasons(model, Cases(query, uncertainty, probability, self.size, self.spent, self.left))
+        why = reasons(model, Cases(query, uncertainty, probability, size, self.spent[places], left))
         columns = (column.tolist() for column in (uncertainty, probability, query))
-        return list(map(Said, ids, predictions.tolist(), self._intervals(learner) or none, *columns, why))
+        shown = model.decode_predictions(prediction).tolist()
+        return list(map(Said, ids, shown, self._intervals(model, prediction) or none, *columns, why))
 
-    def _intervals(self, learner: Learner) -> list[tuple[float, float]] | None:
-        if learner.model.classifies or (math.isinf(self.error) and learner.model.given_range is None):
+    def _intervals(self, model: Model, prediction: Floats) -> list[tuple[float, float]] | None:
+        if model.classifies or (math.isinf(self.error) and model.given_range is None):
             return None
-        low, high = intervals.ends(self.decisions.prediction, self.error, learner.model)
+        low, high = intervals.ends(prediction, self.error, model)
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
 

@@ -23,6 +23,8 @@ ERASED = 1
 
 encode = msgspec.msgpack.Encoder(order="sorted").encode
 """Values as canonical bytes: the same values, the same bytes."""
+encode_in_order = msgspec.msgpack.Encoder().encode
+"""Values as bytes that keep the order of keys: the order of a stream's columns is part of it."""
 decode = msgspec.msgpack.Decoder().decode
 
 

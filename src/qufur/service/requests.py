@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
+from sqlalchemy.exc import DBAPIError
 from starlette.requests import Request
 
 from qufur.errors import invalid
@@ -17,10 +19,12 @@ from qufur.service.description import Description
 from qufur.service.leases import Leases
 from qufur.service.limits import Limits
 from qufur.service.pages.security import KEY_COOKIE, ForgedError, lacks_token
-from qufur.service.refusals import NotFoundError, RefusalError
+from qufur.service.refusals import NotFoundError, RefusalError, UnavailableError
 from qufur.service.service import Service
+from qufur.service.store import Store, StoreError, reason_of
 from qufur.service.writer import Writer
 
+LOG = logging.getLogger("qufur.service")
 Body = TypeVar("Body")
 Result = TypeVar("Result")
 
@@ -95,6 +99,15 @@ async def perform(request: Request, do: Callable[[Service], Result]) -> Result:
     waiter = asyncio.get_running_loop().create_future()
     result: Result = await writer_of(request).submit(Call(do, waiter))
     return result
+
+
+async def read(request: Request, do: Callable[[Store], Result]) -> Result:
+    """Read from the store in a thread of its own, so that the writer need not wait for it."""
+    try:
+        return await asyncio.to_thread(do, request.app.state.store)
+    except (DBAPIError, StoreError, OSError) as error:
+        LOG.error("The store could not be read: %s", reason_of(error))
+        raise UnavailableError("The store cannot be read now. Send this request again.") from None
 
 
 async def answer(request: Request, stream: str, rows: Any, actor: str) -> Any:

@@ -191,13 +191,14 @@ class Store:
         return found
 
     def events_at(self, stream: int, seqs: Sequence[int]) -> Iterator[Event]:
-        """Yield the events of some numbers, few of them in memory at a time."""
+        """Yield the events of some numbers in order, few of them in memory at a time."""
         table = tables.events
         columns = [table.c[name] for name in Event._fields]
         for start in range(0, len(seqs), FEW):
             some = table.c.seq.in_(seqs[start : start + FEW])
             with self.reading() as connection:
-                rows = connection.execute(select(*columns).where(table.c.stream == stream, some)).all()
+                query = select(*columns).where(table.c.stream == stream, some).order_by(table.c.seq)
+                rows = connection.execute(query).all()
             yield from map(_event, rows)
 
     def last(self, stream: int) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,10 +15,11 @@ from qufur.bookkeeping.corrections import forget
 from qufur.bookkeeping.digest import state_digest
 from qufur.bookkeeping.free_labels import Labelled, learn
 from qufur.errors import InvalidError
+from qufur.models.base import Id
 from qufur.rules.spending import Charge
 from qufur.service.decided import LEVEL, Decided, Said
 from qufur.service.description import Description
-from qufur.service.events import START, Event, Kind, Payload, decode, encode
+from qufur.service.events import START, Event, Kind, Payload, decode, encode, encode_in_order
 from qufur.service.examples import Rows, batch_of
 from qufur.storage import container
 from qufur.tables import Encoding, Growth
@@ -31,6 +33,22 @@ SPENDING = {Kind.asked, Kind.retracted}
 """Kinds of events that count for the budget when their rows are erased."""
 APART = 1.1
 """How many times as many labels there are between points of the course."""
+
+
+class Awaited(Collection[str]):
+    """A view of the rows whose labels are awaited: only iterating over all of them takes O(rows)."""
+
+    def __init__(self, queries: Mapping[Id, Any], reopened: Mapping[str, None]) -> None:
+        self._queries, self._reopened = queries, reopened
+
+    def __len__(self) -> int:
+        return len(self._queries) + len(self._reopened)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._queries or id in self._reopened
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(map(str, self._queries), self._reopened)
 
 
 class Stream:
@@ -101,9 +119,9 @@ class Stream:
         return self.description.name
 
     @property
-    def waiting(self) -> list[str]:
+    def waiting(self) -> Awaited:
         """The rows whose labels are awaited, in the order in which they were asked for."""
-        return [*map(str, self.book.learner.queries), *self.reopened]
+        return Awaited(self.book.learner.queries, self.reopened)
 
     def digest(self) -> str:
         """Return the digest of the state."""
@@ -124,7 +142,7 @@ class Stream:
         decided = Decided.of(self.book.learner, answers, self._likely_error())
         at = self._log(Kind.asked, actor, header | decided.values(), rows.parts, rows.ids)
         self._note_asked(rows.ids, decided.decisions.query, at)
-        return decided.said(self.book.learner, rows.ids)
+        return decided.said(self.book.learner.model, rows.ids)
 
     def tell(
         self, labels: dict[str, float], rows: dict[str, Any], actor: str, *, replace: bool = False
@@ -314,7 +332,8 @@ class Stream:
         self, kind: Kind, actor: str, header: Any, parts: Sequence[bytes] = (), examples: Sequence[str] = ()
     ) -> int:
         at = time.time_ns() // 1000
-        event = Event.after((self.seq, self.hash), kind, at, actor, Payload(encode(header), parts))
+        payload = Payload(encode_in_order(header), parts)
+        event = Event.after((self.seq, self.hash), kind, at, actor, payload)
         self.unsaved.append(event)
         if examples:
             self.examples.append((event.seq, examples))
