@@ -280,6 +280,18 @@ class State(ABC):
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not asked for."""
 
+    def purchases_of(self, ids: Sequence[Id]) -> Purchases | None:
+        """Return the terms of pending queries; None for models that do not weigh purchases."""
+        return None
+
+    def purchases_at(self, places: Sequence[int]) -> Purchases | None:
+        """Return the terms of labelled rows, by their places in the order of labels, as `purchases_of`."""
+        return None
+
+    def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
+        """Learn labels of queries that were retracted or forgotten, on the terms of their purchase."""
+        self.learn(X, labels)
+
     def as_pending(self, X: Floats) -> Floats:
         """Return inputs as `pending` would have them, for whoever may want to `relearn` them."""
         raise NotImplementedError
