@@ -22,7 +22,10 @@ _NUMBERS = ("examples", "answered", "retracted", "beyond", "uncertainty", "loss_
 
 
 class MeanLoss(NamedTuple):
-    """The mean loss over the covered examples, NaN before the first label; its interval; their share."""
+    """The mean loss over the covered examples, NaN before the first label; its interval; their share.
+
+    The ends of the interval are NaN while labels have no range, as long as all of them are equal.
+    """
 
     value: float
     interval: tuple[float, float]
@@ -205,7 +208,7 @@ class Ledger:
         """Return what is known of the mean loss; what is outstanding may turn out to be anything."""
         estimate = self.estimate()
         if estimate is None:
-            return MeanLoss(math.nan, (0.0, math.inf))
+            return MeanLoss(math.nan, (math.nan, math.nan))
         _, probability, largest_loss = decisions([query for query in outstanding if query.largest_loss > 0]).T
         low, high = estimate.interval(probability, largest_loss)
         value = min(max(estimate.value, low), high) if self.answered else math.nan

@@ -222,6 +222,10 @@ class State(ABC):
         """Return the range of labels as far as it was learned; None where none is."""
         return None
 
+    def interval_bounds(self) -> tuple[float, float] | None:
+        """Return the ends that prediction intervals are clipped to; None where no range is learned."""
+        return None
+
     def reach(self, at_once: bool) -> Reach:
         """Return how far it pays to look ahead, where a rule decides blocks at once or in many offers."""
         from qufur.models.lookahead import Reach

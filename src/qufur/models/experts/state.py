@@ -151,6 +151,10 @@ class CommitteeState(State):
         learns = self.model.classes is None and self.labels.given is None
         return KnownRange(self.labels.low, self.labels.high, len(self.labelled)) if learns else None
 
+    def interval_bounds(self) -> tuple[float, float] | None:
+        """Return the ends that prediction intervals are clipped to; None where no range is learned."""
+        return self.labels.bounds if self.model.classes is None else None
+
     def standing(self) -> Standing:
         """Return how the experts are doing."""
         return self.model.standing(self)
