@@ -45,7 +45,8 @@ class Report:
         Where the estimate without bias lies outside the interval, as rare labels with small probabilities
         can make it, this is the nearer end: that is closer to the truth whenever the interval is right.
     interval
-        Contains the mean loss at all moments together, with probability `confidence`.
+        Contains the mean loss at all moments together, with probability `confidence`. Its ends are NaN while
+        nothing is known: until an example comes after two labels that differ, where no range is given.
     confidence
         0.95.
     covered
@@ -180,9 +181,8 @@ def _labels(found: Report) -> Iterator[str]:
 
 def _loss(found: Report) -> Iterator[str]:
     if not found.covered > 0:
-        unbounded = found.interval[1] == math.inf
-        early = "all examples came before the labels had a range"
-        why = early if unbounded else "no example had a chance to be labelled"
+        early = "all examples came before the labels had a range, which takes two that differ"
+        why = early if math.isnan(found.interval[1]) else "no example had a chance to be labelled"
         yield f"unknown: {why}"
         return
     known = not math.isnan(found.loss)

@@ -51,7 +51,7 @@ def with_text_ids(book: Workbook) -> Workbook:
         book.id = "id"
     header, tensors = book.content()
     own, learner = header["workbook"], header["learner"]
-    named = [(own, "told"), (learner, "ids"), (learner["ledger"], "open")]
+    named = [(own, "told"), (own, "closed"), (learner, "ids"), (learner["ledger"], "open")]
     named += [(learner["state"], name) for name in ("pending", "fresh") if name in learner["state"]]
     for values, name in named:
         values[name] = [str(id) for id in values[name]]

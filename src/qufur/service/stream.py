@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from qufur.arrays import Bools, Floats
-from qufur.bookkeeping.corrections import forget
+from qufur.bookkeeping.corrections import forget, give_up
 from qufur.bookkeeping.digest import state_digest
 from qufur.bookkeeping.free_labels import Labelled, learn
 from qufur.errors import InvalidError
@@ -91,7 +91,7 @@ class Stream:
         self.reopened: dict[str, None] = {}
         self.asked_at: dict[str, int] = {}
         self.bundles: list[bytes] = []
-        self._error: tuple[int, float] = -1, 0.0
+        self._error: float | None = None
 
     @classmethod
     def create(cls, number: int, description: Description, actor: str) -> Stream:
@@ -288,6 +288,7 @@ class Stream:
             values = np.array(list(awaited.values()))
             self.book.tell_known(list(awaited), values, REQUEST, replace=replace, accept_outliers=True)
         self._close(labels)
+        self._error = None
         self._note_course()
 
     def _note_course(self) -> None:
@@ -298,6 +299,7 @@ class Stream:
 
     def _untell(self, ids: Sequence[str]) -> None:
         forget(self.book, ids)
+        self._error = None
         self.reopened.update(dict.fromkeys(ids))
 
     def _charge(self, id: str) -> tuple[list[bool], int] | None:
@@ -307,7 +309,7 @@ class Stream:
 
     def _decline(self, ids: Iterable[str]) -> None:
         awaited = [id for id in ids if id not in self.reopened]
-        self.book.learner.retract_many(awaited)
+        give_up(self.book, awaited)
         self._close(ids)
 
     def _close(self, ids: Iterable[str]) -> None:
@@ -323,10 +325,9 @@ class Stream:
 
     def _likely_error(self) -> float:
         """Return half of the width of intervals, which changes as labels come."""
-        ledger = self.book.learner.ledger
-        if self._error[0] != ledger.answered:
-            self._error = ledger.answered, ledger.likely_error(LEVEL)
-        return self._error[1]
+        if self._error is None:
+            self._error = self.book.learner.ledger.likely_error(LEVEL)
+        return self._error
 
     def _log(
         self, kind: Kind, actor: str, header: Any, parts: Sequence[bytes] = (), examples: Sequence[str] = ()

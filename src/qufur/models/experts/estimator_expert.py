@@ -60,7 +60,8 @@ class EstimatorExpert(Member):
 
     def fit(self, sample: Sample, Z: Floats, targets: Floats) -> None:
         self.rest(targets.mean(axis=0))
-        y: Any = targets.argmax(axis=1) if targets.shape[1] > 1 else targets[:, 0]
+        # Estimators may write to whatever they are given: labels, rows and weights are copies of their own.
+        y: Any = targets.argmax(axis=1) if targets.shape[1] > 1 else targets[:, 0].copy()
         if len(y) < self._fewest or (targets.shape[1] > 1 and len(np.unique(y)) < 2):
             return
         if self._scaled:
