@@ -69,8 +69,8 @@ def threads(monkeypatch):
         (Payload, "unpacked"),
         (Event, "opened"),
         (Decided, "said"),
-        (state, "shifts_of"),
-        (state, "summary"),
+        (state, "series_of"),
+        (state, "report_of"),
     ):
         record(owner, name)
     return found
@@ -125,7 +125,7 @@ def test_no_read_opens_events_or_computes_reports_in_the_writer_thread(server, s
         answer = server.http.get(path.replace("{stream}", name))
         assert answer.status_code == 200, (path, answer.text)
     assert lease(server, name, 20)
-    assert threads.keys() >= {"events", "events_at", "find", "opened", "said", "shifts_of", "summary"}
+    assert threads.keys() >= {"events", "events_at", "find", "opened", "said", "series_of", "report_of"}
     assert {called: WRITER in by for called, by in threads.items()} == dict.fromkeys(threads, False)
 
 
