@@ -23,8 +23,8 @@ def forget_label(
     """Take back labels that were wrong, where the right ones are not known.
 
     All others are learned anew, as if these would never come. They stay paid for, and are not outstanding
-    again; `qufur learn` takes the right label if it turns up. One that is known goes to `qufur tell
-    --replace`.
+    again. `qufur learn` takes the right label if it arrives later; it then counts for the reported error like
+    any label that was bought. One that is known goes to `qufur tell --replace`.
     """
     with locked(state):
         book = opened(state)
