@@ -407,8 +407,9 @@ class Learner:
         Parameters
         ----------
         values
-            What the fit had as its `values`. Where fewer labels came this time, it is fitted to all of them;
-            before the first input there is nothing to fit.
+            What the fit had as its `values`; without `units`, it has those of the inputs so far. Where fewer
+            labels came this time, it is fitted to all of them; before the first input there is nothing to
+            fit.
         """
         with self._operation:
             self.state.refit(values)

@@ -47,7 +47,8 @@ def is_calendar(encoding: Encoding) -> Bools:
 
 
 def _tells_time(column: Kind) -> bool:
-    categories = column.categories if isinstance(column, Categorical) else ()
+    entries = column.categories if isinstance(column, Categorical) else ()
+    categories = [category for category in entries if category is not None]  # others were erased
     if isinstance(column, Dates) or (categories and all(map(_is_date, categories))):
         return True
     words = [word.lower() for word in re.findall("[A-Z]*[a-z]+|[A-Z]+", column.name)]

@@ -14,7 +14,7 @@ def compact(store: Store) -> None:
     """Let no file have in it what was deleted, O(size of the store); PostgreSQL may keep a log of its own."""
     if store.engine.dialect.name != "sqlite":
         with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("VACUUM FULL events, examples, snapshots"))
+            connection.execute(text("VACUUM (FULL, ANALYZE) events, examples, snapshots"))
         return
     with closing(store.engine.raw_connection()) as connection:
         # At the driver: VACUUM is refused in a transaction, and SQLAlchemy begins one by itself.

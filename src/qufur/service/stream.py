@@ -179,9 +179,13 @@ class Stream:
         self.book.learner.add_budget(labels, rows)
         self._log(Kind.budget_added, actor, {"labels": labels, "rows": rows})
 
-    def note_erased(self, examples: int, parts: int, actor: str) -> Event:
-        """Return the event that says how many examples are erased, and in how many parts of events."""
-        self._log(Kind.erased, actor, {"examples": examples, "parts": parts})
+    def note_erased(self, examples: int, parts: int, headers: dict[int, bytes | None], actor: str) -> Event:
+        """Return the event that counts erased examples and parts, and lists replaced headers.
+
+        `headers` are the digests of the new headers by the number of their event.
+        """
+        replaced = {"headers": list(headers.items())} if headers else {}
+        self._log(Kind.erased, actor, {"examples": examples, "parts": parts} | replaced)
         return self.unsaved[-1]
 
     def install(self, fitted: Fitted, actor: str) -> None:
@@ -195,7 +199,8 @@ class Stream:
         """Let an event happen again, which follows the last one."""
         payload = event.check((self.seq, self.hash))
         kind = Kind(event.kind)
-        if kind in SPENDING or not payload.is_erased:
+        # Without rows, an event still counts for the budget, and a replaced header still adds inputs.
+        if kind in SPENDING or not payload.is_erased or payload.new_header:
             getattr(self, f"_apply_{kind.value}")(payload, event.at)
         self.seq, self.hash = event.seq, event.hash
 
@@ -225,7 +230,8 @@ class Stream:
     def _apply_learned(self, payload: Payload, at: int) -> None:
         found = [(decode(part), label) for part, label in filter(None, payload.rows())]
         ids, X, _ = self._rows_of([row for row, _ in found], payload.values)
-        self._learn(ids, X, np.array([label for _, label in found]))
+        if found:
+            self._learn(ids, X, np.array([label for _, label in found]))
 
     def _apply_budget_added(self, payload: Payload, at: int) -> None:
         self.book.learner.add_budget(**payload.values)
@@ -271,6 +277,8 @@ class Stream:
 
     def inputs(self, rows: Sequence[Any]) -> Floats:
         """Return rows, as they are in events, as inputs."""
+        if not rows:
+            return np.empty((0, self.book.encoding.dim))
         if self.description.dim is None:
             return self.book.encoding.encode(batch_of(self.description, rows))
         return np.frombuffer(b"".join(rows), dtype="<f8").reshape(-1, self.description.dim)

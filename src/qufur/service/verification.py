@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from qufur.service import tables
-from qufur.service.events import START, DamagedError, Event
+from qufur.service.events import START, DamagedError, Event, Kind
 from qufur.service.loading import catch_up, from_start, load
 from qufur.service.logged import examples_of
 from qufur.service.store import Store, StoreError, reason_of
@@ -126,6 +126,7 @@ def _spans(connection: Connection, table: Table) -> dict[int, tuple[int, int, in
 def _check_stream(store: Store, name: str, number: int, *, repair: bool, pause: float = 0.0) -> list[str]:
     """Check the chain and the index; return what was repaired."""
     last, examples, found = (0, START), 0, True
+    replaced, stated = set[tuple[int, bytes]](), set[tuple[int, bytes]]()
     for events in _groups(store, number):
         ids: dict[str, int] = {}
         for event in events:
@@ -134,9 +135,17 @@ def _check_stream(store: Store, name: str, number: int, *, repair: bool, pause: 
             if event.seq == 1 and payload.values["name"] != name:
                 raise DamagedError(f"The store is damaged: a stream has another name. {REMEDY}")
             ids.update((id, event.seq) for _, id, _ in examples_of(event, payload))
+            if payload.new_header is not None:
+                replaced.add((event.seq, payload.new_header))
+            if event.kind == Kind.erased.value:
+                stated.update(map(tuple, payload.values.get("headers", ())))
         found &= store.find(number, list(ids)) == ids
         examples += len(ids)
         time.sleep(pause)
+    if not replaced <= stated:
+        seq = min(replaced - stated)[0]
+        text = f"The log is damaged at event {seq}: no erasure replaced its header by the one that is there."
+        raise DamagedError(f"{text} {REMEDY}")
     if found and _indexed(store, number, last[0]) == examples:
         return []
     if not repair:

@@ -317,9 +317,13 @@ class CommitteeState(State):
         return installed
 
     def refit(self, values: Mapping[str, Any]) -> None:
-        """Go on with the experts that the values of a fit describe; without an input there are none."""
+        """Go on with the experts that the values of a fit describe; without an input there are none.
+
+        Values without units mean the present ones.
+        """
         if self._board is not None:
-            self._board.refit(values)
+            units = self.scaling.units
+            self._board.refit({"units": [units.mean, units.deviation]} | dict(values))
             self._board.fit_what_is_due(self.scaling.units)
 
     def as_pending(self, X: Floats) -> Floats:
