@@ -28,7 +28,7 @@ from qufur.service.observation import Observed, failure
 from qufur.service.pages import add_pages
 from qufur.service.refusals import RefusalError
 from qufur.service.replies import complaint
-from qufur.service.routes import erasure, examples, machine, streams, work
+from qufur.service.routes import erasure, examples, labels, machine, streams, work
 from qufur.service.service import Service
 from qufur.service.shortcut import Shortcut, refusal
 from qufur.service.store import Store, StoreError
@@ -89,7 +89,7 @@ def create_app(store: Store, limits: Limits | None = None, lines: Lines | None =
     app.state.store, app.state.keys = store, Keys(store)
     app.state.limits = limits or Limits()
     app.state.leases, app.state.descriptions = {}, {}
-    for routes in (machine, streams, examples, work, erasure):
+    for routes in (machine, streams, examples, work, labels, erasure):
         app.include_router(routes.router)
     add_pages(app)
     _handle_errors(app)
