@@ -56,11 +56,15 @@ def summary(
 
 def _spent(book: Workbook, report: Report) -> str:
     limit = book.learner.rule.limit
-    of = "" if limit is None else f" of {limit}"
+    labels = (
+        counted(report.labels, "label") if limit is None else f"{report.labels} of {counted(limit, 'label')}"
+    )
     left = "" if report.left is None else f", {report.left} left"
-    share = f" ({100 * report.labels / report.examples:.2g} %)" if report.examples else ""
-    waiting = f"; {report.outstanding} are still to come" if report.outstanding else ""
-    return f"{report.labels}{of} labels on {report.examples} rows{share}{left}{waiting}"
+    percent = float(f"{100 * report.labels / report.examples:.2g}") if report.examples else 0.0
+    share = f" ({percent:g} %)" if report.examples else ""
+    verb = "is" if report.outstanding == 1 else "are"
+    waiting = f"; {report.outstanding} {verb} still to come" if report.outstanding else ""
+    return f"{labels} on {counted(report.examples, 'row')}{share}{left}{waiting}"
 
 
 def _error(report: Report) -> Iterator[str]:
@@ -98,10 +102,12 @@ def _against_random(standing: Standing) -> str:
 def _next(book: Workbook, report: Report, shifts: Sequence[InputShift], advice: Advice) -> Iterator[str]:
     standing = report.standing
     if report.outstanding:
-        yield f"label the {report.outstanding} rows that wait {advice.waiting}"
+        waiting = "row that waits" if report.outstanding == 1 else f"{report.outstanding} rows that wait"
+        yield f"label the {waiting} {advice.waiting}"
     new = _labels_since(book, shifts)
     if new is not None and new < FEW:
-        yield f"the inputs shifted, and {new} labels were bought since: expect larger errors until more come"
+        bought = f"{counted(new, 'label')} {'was' if new == 1 else 'were'} bought since"
+        yield f"the inputs shifted, and {bought}: expect larger errors until more come"
     if standing is not None and standing.is_worse_than(standing.best_constant):
         yield f"a constant does better: start anew with inputs that say more, {advice.constant}"
     elif standing is not None and standing.random_would_do:
@@ -110,6 +116,15 @@ def _next(book: Workbook, report: Report, shifts: Sequence[InputShift], advice: 
         yield f"the budget is spent: {advice.spent}"
     elif not report.outstanding:
         yield f"go on: {advice.go_on}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _labels_since(book: Workbook, shifts: Sequence[InputShift]) -> int | None:

@@ -17,5 +17,9 @@ def delete_stream(stream: StreamArgument, store: StoreOption = DEFAULT) -> None:
         from qufur.service.service import Service
 
         events, keys = do(Service(found), stream, "qufur delete-stream")
-    revoked = "" if not keys else f" {keys} {'key' if keys == 1 else 'keys'} for it alone revoked."
+    revoked = (
+        ""
+        if not keys
+        else f" {keys} {'key for it alone is' if keys == 1 else 'keys for it alone are'} revoked."
+    )
     print(f"Stream {stream} is deleted, with {events} {'event' if events == 1 else 'events'}.{revoked}")

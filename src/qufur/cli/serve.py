@@ -15,7 +15,7 @@ MEGABYTE = 2**20
 def serve(
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="URL", help=f"{URL} Default: {DEFAULT}; with --demo {DEMO}."),
+        typer.Option("--store", metavar="URL", help=f"{URL} Default: {DEFAULT}, {DEMO} with --demo."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 is any that is free.")] = 8000,
