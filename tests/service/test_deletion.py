@@ -143,7 +143,7 @@ def test_stream_deleted_while_the_store_is_checked_is_no_damage(tmp_path, monkey
             return find(number, ids)
 
         monkeypatch.setattr(store, "find", find_meanwhile)
-        check(pause=0)
+        check()
         assert "notes" not in service.numbers
 
 
