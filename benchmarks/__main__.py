@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import cluster, command, drift, gpu, kernel, page, ratios, restart, service
+from benchmarks import cluster, command, drift, gpu, kernel, leases, page, ratios, restart, service
 from benchmarks.text import Progress
 
 PARTS: dict[str, Any] = {
@@ -22,6 +22,7 @@ PARTS: dict[str, Any] = {
     "command": command,
     "service": service,
     "restart": restart,
+    "leases": leases,
     "kernel": kernel,
     "gpu": gpu,
     "drift": drift,

@@ -472,7 +472,7 @@ def test_the_choice_from_a_pool_is_measured(tmp_path, monkeypatch, capsys):
 
 
 def test_a_service_under_load_answers_all_and_starts_again():
-    from benchmarks import restart, service
+    from benchmarks import leases, restart, service
     from benchmarks.text import Progress
 
     (batches,) = [case for case in service.CASES if case.name == "batches"]
@@ -480,3 +480,4 @@ def test_a_service_under_load_answers_all_and_starts_again():
     assert found["told"] > 0
     assert "Ridge" in service.render([found])
     assert "600" in restart.render(restart.measure(True, Progress()))
+    assert "100 rows leased" in leases.render(leases.measure(True, Progress()))

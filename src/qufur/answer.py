@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
+from qufur.counts import counted
 from qufur.models.base import Id, Model
 
 
@@ -114,8 +115,7 @@ def _bought(spent: Ints, left: Ints | None) -> Iterator[str]:
     both = list(zip(spent.tolist(), repeat(None) if left is None else left.tolist(), strict=False))
     # The same for most of those in a row.
     lines = {
-        (bought, more): f"; {'1 label' if bought == 1 else f'{bought} labels'} bought"
-        + ("" if more is None else f", {more} left")
+        (bought, more): f"; {counted(bought, 'label')} bought" + ("" if more is None else f", {more} left")
         for bought, more in set(both)
     }
     return map(lines.__getitem__, both)

@@ -407,8 +407,9 @@ class Learner:
         Parameters
         ----------
         values
-            What the fit had as its `values`. Where fewer labels came this time, it is fitted to all of them;
-            before the first input there is nothing to fit.
+            What the fit had as its `values`; without `units`, it has those of the inputs so far. Where fewer
+            labels came this time, it is fitted to all of them; before the first input there is nothing to
+            fit.
         """
         with self._operation:
             self.state.refit(values)
@@ -430,7 +431,9 @@ class Learner:
             The share of labels that are to lie in intervals about the predictions, such as 0.9. Then
             predictions, lower and upper ends are returned. The ends come from the errors of the labels that
             were bought; `qufur.estimates.intervals` has what is guaranteed, and under which assumption.
-            Where labels are too few they are ±∞, or the ends of the label range if that is given.
+            Where labels are too few they are ±∞, or the ends of the label range if that is given. Where the
+            range is learned, intervals end where predictions do, somewhat beyond the labels so far, and never
+            beyond 0 while all labels have been on one side of it.
 
         Examples
         --------
@@ -449,7 +452,8 @@ class Learner:
         if interval is None:
             return cast(Floats, self.model.decode_predictions(prediction))
         intervals.check_level(self.model, interval)
-        return prediction, *intervals.ends(prediction, self.ledger.likely_error(interval), self.model)
+        error, bounds = self.ledger.likely_error(interval), self.state.interval_bounds()
+        return prediction, *intervals.ends(prediction, error, self.model, bounds)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the probability of each class for each row, in the order of the model's classes.

@@ -14,6 +14,7 @@ from qufur import snapshot
 from qufur.answer import Answers
 from qufur.arrays import Bools, Floats, Ints, as_labels, under
 from qufur.errors import OutlierWarning, invalid
+from qufur.estimates.query import Purchase
 from qufur.estimates.watch import Watch
 from qufur.ids import KnownIds
 from qufur.labels import Labels
@@ -73,6 +74,9 @@ class Workbook:
         The column of labels.
     told
         The labels that came, by id, with what is needed to replace them.
+    closed
+        The terms of queries that were retracted, or whose labels were forgotten, by id: a label that arrives
+        after all is learned, and counts for the error, on these terms.
     rows
         How many rows were asked about.
     tables
@@ -116,6 +120,7 @@ class Workbook:
     unit: str = ""
     watch: Watch = field(default_factory=Watch)
     unfinished: dict[str, int] = field(default_factory=dict)
+    closed: dict[Id, Purchase] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.growth = self.growth or [Stage(0, 0, len(self.encoding.columns))]
@@ -229,13 +234,15 @@ class Workbook:
         return number is None or number.item() != known
 
     def known(self, names: Sequence[Id]) -> list[Id]:
-        """Return ids by the names that they have here: what is written alike is the same, and 12.0 is 12."""
+        """Return the ids of the rows that names stand for; 12.0 stands for 12 unless it is a row itself."""
         known: dict[str, Id] = {str(id): id for id in (*self.told, *self.learner.queries)}
-        called = [(unescaped(str(name)), str(name), category(str(name))) for name in names]
-        return [
-            next((known[text] for text in texts if text in known), name)
-            for texts, name in zip(called, names, strict=True)
-        ]
+        rows = self.asked.known(names).tolist()
+        return [self._known(str(name), known, name, row) for name, row in zip(names, rows, strict=True)]
+
+    @staticmethod
+    def _known(text: str, known: dict[str, Id], name: Id, is_row: bool) -> Id:
+        forms = [unescaped(text), text, *([] if is_row else [category(text)])]
+        return next((known[form] for form in forms if form in known), name)
 
     def tell(
         self,
@@ -336,6 +343,7 @@ class Workbook:
             "id": self.id,
             "target": self.target,
             "told": list(self.told),
+            "closed": list(self.closed),
             "rows": self.rows,
             "tables": self.tables,
             "growth": self.growth,
@@ -349,6 +357,7 @@ class Workbook:
         } | ({"unfinished": self.unfinished} if self.unfinished else {})
         tensors |= {
             "workbook.numbers": self.told.numbers,
+            "workbook.closed": np.array([*self.closed.values()], dtype=np.float64).reshape(-1, 5),
             "workbook.rows": self.told.rows if whole else self.told.held,
             "workbook.asked": self.asked.digests(),
             "workbook.waiting": lines,
@@ -372,7 +381,9 @@ class Workbook:
         header, tensors = content
         own = header["workbook"]
         columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
-        asked, lines = (tensors.pop(f"workbook.{name}", None) for name in ("asked", "waiting"))
+        asked, lines, terms = (
+            tensors.pop(f"workbook.{name}", None) for name in ("asked", "waiting", "closed")
+        )
         watched = under("workbook.watch.", tensors)
         tensors = {name: array for name, array in tensors.items() if not name.startswith("workbook.")}
         learner = snapshot.decode(Learner, (header["learner"], tensors))
@@ -396,4 +407,7 @@ class Workbook:
         book.has_rule, book.dialect, book.unit = own.get("has_rule", True), dialect, own.get("unit", "")
         book.watch = Watch.restored(own.get("watch", {}), watched, (learner.ledger.examples, learner.spent))
         book.unfinished = own.get("unfinished", {})
+        if terms is not None:  # files of version 0.1.0 have none
+            purchases = [Purchase(p, q, b, mean, bool(chance)) for p, q, b, mean, chance in terms.tolist()]
+            book.closed = dict(zip(own["closed"], purchases, strict=True))
         return book

@@ -115,6 +115,18 @@ def test_text_where_numbers_are_meant_is_said(work, tmp_path, options):
         (["--classes", "yes"], None, "--classes of qufur ask must be two or more different names"),
         (["--classes", "yes,,no"], None, "--classes of qufur ask must be two or more different names"),
         (["--classes", "yes,no,yes"], None, "--classes of qufur ask must be two or more different names"),
+        (
+            ["--classes", "nan,x"],
+            None,
+            "got 'nan', which is read as an empty cell. Give the class another name",
+        ),
+        (
+            ["--classes", "x,NaT"],
+            None,
+            "got 'NaT', which is read as an empty cell. Give the class another name",
+        ),
+        (["--classes", "x,'=y"], None, "got \"'=y\", which is read as '=y'. Give the class another name"),
+        (["--classes", "1,1.0"], None, "--classes of qufur ask must be two or more different names"),
         ([*NAMES, "--model", "ridge", "--label-range", 0, 1], None, "--model of qufur ask must be experts"),
         ([*NAMES, "--label-range", 0, 1], None, "--label-range of qufur ask must be for numbers"),
         (["--classes", "yes,no"], LATE, "must be one of 'yes', 'no', got 'cancelled' in row 1."),
@@ -129,6 +141,15 @@ def test_a_start_that_does_not_work(work, tmp_path, options, labels, message):
     assert (code, len(text.splitlines())) == (2, 1)
     assert message in text
     assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
+
+
+def test_every_accepted_class_can_be_told(work, tmp_path):
+    names = ["NA", "None", "null", "true", "-", "+", "=cmd", "@x"]
+    out, _ = asked(work, tmp_path, "--classes", ",".join(names))
+    code, text = work("tell", filled(out, names * 12))
+    assert code == 0, text
+    told = Workbook.load(tmp_path / "s.qufur").told
+    assert {name: record.label for name, record in told.items()} == {n: int(n[2:]) % len(names) for n in told}
 
 
 def test_an_unknown_class_is_refused_and_nothing_learned(work, tmp_path):

@@ -35,9 +35,9 @@ def test_the_budget_gets_retracted_labels_back(work, tmp_path):
     (tmp_path / "late.csv").write_text(f"flight,delay\n{names[0]},30\n")
     assert "outstanding, got" in work("tell", tmp_path / "late.csv")[1]
     t = int(names[0][2:])
-    assert "1 labels learned" in work("learn", write(tmp_path / "late.csv", [t], with_delay=True))[1]
+    assert "1 label learned" in work("learn", write(tmp_path / "late.csv", [t], with_delay=True))[1]
     assert (loaded(tmp_path).rows, loaded(tmp_path).learner.left) == (300, 3)
-    assert "3 taken back" in work("status")[1]
+    assert "2 taken back" in work("status")[1]
 
 
 def test_what_waits_for_too_long_expires(work, tmp_path, monkeypatch):
@@ -93,7 +93,7 @@ def test_the_age_of_rows_of_earlier_versions_is_not_known(work, tmp_path):
     file = WORKBOOKS / "1-csv-paced.qufur.gz"
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
     assert work("retract", "--expire", "0h")[1].startswith("0 labels given up")
-    assert work("retract", loaded(tmp_path).learner.outstanding[0])[1].startswith("1 labels given up")
+    assert work("retract", loaded(tmp_path).learner.outstanding[0])[1].startswith("1 label given up")
 
 
 @pytest.mark.parametrize("start", [START, EXPERTS], ids=["ridge", "experts"])

@@ -56,7 +56,7 @@ def test_the_first_table_does_not_take_them_for_classes(work, tmp_path):
     assert "3 labels learned" in work("tell", out)[1]
     june = table(tmp_path / "june.csv", [""], first=9)
     code, text = work("ask", june, "-o", out)
-    assert (code, "where those of 1 rows were not, such as 3" in text) == (2, True), "those told are known"
+    assert (code, "where those of 1 row were not, such as 3" in text) == (2, True), "those told are known"
 
 
 def test_words_among_them_are_classes_all_the_same(work, tmp_path):

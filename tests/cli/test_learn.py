@@ -95,7 +95,7 @@ def test_a_free_label_can_be_replaced(work, tmp_path, start):
     before = loaded(tmp_path)
     assert before.told["LH310"].label == 55
     (tmp_path / "fix.csv").write_text(f"flight,delay\nLH310,{DELAY[310]}\n")
-    assert "1 labels were replaced" in work("tell", tmp_path / "fix.csv", "--replace")[1]
+    assert "1 label was replaced" in work("tell", tmp_path / "fix.csv", "--replace")[1]
     book = loaded(tmp_path)
     labels = [record.label for record in book.told.values()]
     assert labels == [DELAY[int(name[2:])] for name in book.told]
@@ -113,7 +113,7 @@ def test_rows_without_ids_go_on_being_numbered(work, tmp_path):
     (tmp_path / "b.csv").write_text("wind,label\n2,0.5\n3,\n4,0.25\n")
     (tmp_path / "c.csv").write_text("wind\n7\n")
     work("ask", tmp_path / "a.csv", "-o", out, *options)
-    assert "2 labels learned, 0 known before, 1 rows without a label." in work("learn", tmp_path / "b.csv")[1]
+    assert "2 labels learned, 0 known before, 1 row without a label." in work("learn", tmp_path / "b.csv")[1]
     work("ask", tmp_path / "c.csv", "-o", out, "--force")
     assert out.read_text().splitlines()[1].startswith("5,7,")
     assert {name: record.label for name, record in loaded(tmp_path).told.items()} == {3: 0.5, 4: 0.25}
@@ -148,7 +148,7 @@ def test_a_table_without_a_new_label_changes_nothing(work, tmp_path):
     state = (tmp_path / "s.qufur").read_bytes()
     (tmp_path / "t.csv").write_text("flight,wind,sky,delay\nLH0,1,clear,30\nX,1,clear,\n")
     _, text = work("learn", tmp_path / "t.csv")
-    assert text.startswith("0 labels learned, 1 known before, 1 rows without a label.")
+    assert text.startswith("0 labels learned, 1 known before, 1 row without a label.")
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 

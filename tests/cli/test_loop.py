@@ -124,7 +124,7 @@ def test_labels_may_come_bit_by_bit(work, tmp_path):
     with out.open(newline="") as file:
         first = next(csv.DictReader(file))["flight"]
     code, text = work("tell", filled(out, {first: 31.5}))
-    assert (code, text.splitlines()[0]) == (0, "1 labels learned, 0 known before, 39 rows without a label.")
+    assert (code, text.splitlines()[0]) == (0, "1 label learned, 0 known before, 39 rows without a label.")
     assert "39 outstanding" in work("status")[1]
 
 
@@ -454,7 +454,7 @@ def test_files_of_earlier_versions_go_on(work, tmp_path):
     june.write_text(f'{head}\nLH40,0.5,clear,"[1, 2]"\nLH41,-1,fog,"[0, 3]"\n')
     assert work("ask", june, "-o", tmp_path / "to_label.csv")[0] == 0
     (tmp_path / "labels.csv").write_text("flight,delay\nLH36,1.5\n")
-    assert "1 labels learned" in work("tell", tmp_path / "labels.csv")[1]
+    assert "1 label learned" in work("tell", tmp_path / "labels.csv")[1]
     for name in ("LH0", "LH21"):  # which has a label, and is outstanding
         june.write_text(f'{head}\n{name},0.5,clear,"[1, 2]"\n')
         code, text = work("ask", june, "-o", tmp_path / "more.csv")

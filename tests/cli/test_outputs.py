@@ -99,7 +99,7 @@ def test_labels_that_are_yet_to_be_told_are_not_written_over(work, tmp_path, com
         before = everything(tmp_path)
         code, text = work(command, june, "-o", out)
         assert (code, len(text.splitlines())) == (2, 1), case
-        assert "of 1 rows were not, such as 'LH" in text
+        assert "of 1 row were not, such as 'LH" in text
         assert "`qufur tell`" in text
         assert "--force" in text
         assert everything(tmp_path) == before
@@ -204,6 +204,23 @@ def test_numbers_that_came_as_floats_name_the_same_rows(work, tmp_path):
     told.write_text("flight,delay\n12.0,7\n11,8\n013,9\n")
     assert work("tell", told)[0] == 0
     assert list(Workbook.load(tmp_path / "s.qufur").told) == [12, 11, "013"]
+
+
+def test_labels_of_other_rows_are_not_learned_for_rows_with_equal_numbers(work, tmp_path):
+    """12 and 12.0 are two rows of the table, so that a label of one is never learned for the other."""
+    table, told = tmp_path / "may.csv", tmp_path / "told.csv"
+    names = [name for number in range(10, 30) for name in (f"{number}", f"{number}.0")]
+    table.write_text("flight,wind\n" + "".join(f"{name},{len(name) * 7 % 5}\n" for name in names))
+    start = ["--budget", 10, "--id", "flight", "--target", "delay"]
+    assert work("ask", table, "-o", tmp_path / "out.csv", *start)[0] == 0
+    wanted = {str(id) for id in Workbook.load(tmp_path / "s.qufur").learner.outstanding}
+    other = next(f"{name}.0" for name in sorted(wanted) if "." not in name and f"{name}.0" not in wanted)
+    told.write_text(f"flight,delay\n{other},7\n")
+    code, text = work("tell", told)
+    assert (code, f"must be outstanding, got '{other}'" in text) == (2, True), text
+    told.write_text(f"flight,delay\n{other[:-2]},7\n")
+    assert work("tell", told)[0] == 0
+    assert set(Workbook.load(tmp_path / "s.qufur").told) == {int(other[:-2])}
 
 
 def test_a_pattern_of_files_is_one_table(work, tmp_path):

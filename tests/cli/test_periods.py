@@ -186,7 +186,7 @@ def test_free_labels_are_of_no_period(work, tmp_path):
     before = Workbook.load(tmp_path / "s.qufur").learner.spending.save()
     labelled = tmp_path / "b.csv"
     labelled.write_text("id,when,wind,delay\nx1,2024-05-01 00:00,1.0,2.0\n")
-    assert "1 labels learned" in work("learn", labelled)[1]
+    assert "1 label learned" in work("learn", labelled)[1]
     assert Workbook.load(tmp_path / "s.qufur").learner.spending.save() == before
 
 

@@ -57,7 +57,7 @@ def test_one_screen(shifted, tmp_path):
     assert code == 0
     lines = text.splitlines()
     assert lines[2].startswith("spent         40 of 40 labels on 900 rows (4.4 %), 0 left")
-    assert any(re.match(r"error         [\d.]+ so far, surely between ", line) for line in lines)
+    assert any(re.match(r"error         [\d.]+, the root mean squared error of all", line) for line in lines)
     assert any(re.match(r"shifts        after (592|600|608) rows: ", line) for line in lines)
     assert "`qufur budget --add LABELS` buys more" in text
     assert "new domains" not in text
@@ -176,29 +176,34 @@ def book_of(standing):
     return book, replace(learner.report(), standing=standing)
 
 
-def standing(loss, at_random, lead_error=0.01, constant=9.0):
+def standing(loss, at_random, lead_error=0.01, constant=9.0, twin="linear, weights κ=0.5"):
+    """Return a standing in which the ensemble and the twin of the random-label expert lose `loss`."""
+    names = ("linear, labels at random", "constant", twin)
     return Standing(
-        50, loss, ("a", "c"), (loss, constant), (1.0, 0.0), (0.1, 0.1), (1,), (0,), 0.5, True,
+        50, loss, names, (9.0, constant, loss), (1.0, 0.0, 0.0), (0.1, 0.1, 0.01), (1,), (0,), 0.5, True,
         None if at_random is None else AllAtRandom(at_random, 0.1, lead_error),
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "ending"),
     [
-        (standing(4.0, 9.0), "about 3: it is 33 % lower"),
-        (standing(9.0, 4.0), "about 2: it is 50 % higher"),
-        (standing(4.0, 4.5, lead_error=1.0), "about 2.12, no clear difference"),
-        (standing(4.0, None), "too few labels came to compare with labels at random"),
+        (standing(4.0, 9.0), "49 to 50 % higher, by one model that learns from both"),
+        (standing(9.0, 4.0), "33 to 34 % lower, by one model that learns from both"),
+        (standing(4.0, 4.5, lead_error=1.0), "is not known yet"),
+        (standing(4.0, 5.0, lead_error=0.4), "is not known yet"),  # 2 standard errors, not 3
+        (standing(4.0, 9.0, twin="trees"), "is not known yet"),  # no model to compare with itself
+        (standing(4.0, None), "is not known yet"),
     ],
 )
-def test_against_labels_at_random(found, said):
-    (sentence,) = [line for line in summary(*book_of(found), [])["error"] if "at random" in line]
-    assert sentence.endswith(said)
+def test_random_labels_are_compared_only_when_the_interval_excludes_equality(found, ending):
+    (sentence,) = [line for line in summary(*book_of(found), [])["error"] if "random labels" in line]
+    assert sentence.endswith(ending)
 
 
 def test_what_to_do_next():
-    shift = InputShift(99, 8, 2.0, 1.5, ())
+    change = Change("wind", 2.0, 7.5, 3.2, False)
+    shift = InputShift(99, 8, 2.0, 1.5, (change,))
     for found, shifts, words in (
         (standing(9.0, None, constant=4.0), [], "a constant does better"),
         (standing(9.0, 4.0), [], "`qufur ask --at-random`"),
@@ -206,7 +211,7 @@ def test_what_to_do_next():
         (standing(4.0, 9.0), [shift], "labels were bought since"),
     ):
         assert any(words in sentence for sentence in summary(*book_of(found), shifts)["next"]), words
-    none = summary(*book_of(standing(4.0, 9.0)), [InputShift(0, 8, 2.0, 1.5, ())])["next"]
+    none = summary(*book_of(standing(4.0, 9.0)), [InputShift(0, 8, 2.0, 1.5, (change,))])["next"]
     assert not any("bought since" in sentence for sentence in none)
 
 

@@ -27,7 +27,7 @@ def write(path, **columns):
         ("load", ["--target", "loads"], "load"),
         ("labels", [], "labels"),
         ("target", [], "target"),
-        ("y", ["--target", "power"], "y"),
+        ("y", [], "y"),
     ],
 )
 def test_another_column_may_have_been_meant(work, tmp_path, column, options, meant):
@@ -40,6 +40,14 @@ def test_another_column_may_have_been_meant(work, tmp_path, column, options, mea
     assert work("ask", may, "-o", out, *LINEAR, *options, "--new", "--skip", column)[0] == 0
     book = Workbook.load(tmp_path / "s.qufur")
     assert (book.target, book.encoding.names) == (target, ["wind"])
+
+
+def test_a_target_that_comes_later_is_no_slip_for_a_column_called_y(work, tmp_path):
+    may = write(tmp_path / "may.csv", wind=WIND, y=LOAD)
+    code, text = work("ask", may, "-o", tmp_path / "out.csv", *LINEAR, "--target", "price")
+    assert (code, "Column 'y' is an input; if it has labels, start again with --skip y." in text) == (0, True)
+    book = Workbook.load(tmp_path / "s.qufur")
+    assert (book.target, book.encoding.names) == ("price", ["wind", "y"])
 
 
 @pytest.mark.parametrize("options", [["--skip", "load"], ["--id", "load"]], ids=str)

@@ -61,10 +61,9 @@ def test_a_point_says_what_the_report_does(model):
         learner.tell_many([answers.id[place] for place in places], 2 + part[places, 0])
     found, report = point(learner), learner.report()
     assert (found.rows, found.labels) == (60, learner.ledger.answered)
-    if report.standing is None:
-        assert found.error == pytest.approx(report.loss**0.5)
-        assert found.low <= found.error <= found.high
-    else:
-        assert found.error == pytest.approx(report.standing.loss**0.5)
+    assert (found.error, found.low, found.high) == report.headline[:3]
+    assert found.error == pytest.approx(report.loss**0.5)
+    assert found.low <= found.error <= found.high
+    if report.standing is not None:
         assert sum(found.weights.values()) <= 1.001
         assert next(iter(found.weights)) == report.standing.names[report.standing.heaviest[0]]

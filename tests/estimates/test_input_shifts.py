@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qufur.estimates.input_blocks import InputBlocks
-from qufur.estimates.input_shifts import FEWEST, input_shifts
+from qufur.estimates.input_shifts import FEWEST, input_shifts, largest_shifts, only_advances
 
 NAMES = ["wind", "rain", "sun", "night"]
 
@@ -49,14 +49,41 @@ def test_a_category_that_is_new():
     assert (shift.row, change.column, change.before, change.after) == (1200, "night", 0.0, 1.0)
 
 
-def test_the_largest_comes_first_and_there_and_back_are_two():
+def test_shifts_are_listed_in_the_order_of_the_stream():
     X = noise(2000)
     X[500:1000, 0] += 3
     X[1500:, 0] += 9
     found = shifts_in(X)
-    assert round(found[0].row, -2) == 1500
-    assert sorted(round(shift.row, -2) for shift in found) == [500, 1000, 1500]
-    assert [shift.size for shift in found] == sorted((shift.size for shift in found), reverse=True)
+    assert [round(shift.row, -2) for shift in found] == [500, 1000, 1500]
+    assert [round(shift.row, -2) for shift in largest_shifts(found, 1)] == [1500]
+    assert largest_shifts(found, 2) == [shift for shift in found if shift in largest_shifts(found, 2)]
+
+
+def test_ignored_columns_raise_no_alarm_and_are_not_named():
+    X = noise()
+    X[400:, 0] += 9.0
+    X[1200:, 1] += 3.0
+    blocks = InputBlocks()
+    blocks.update(X)
+    (shift,) = input_shifts(blocks, NAMES, np.array([True, False, False, False]))
+    assert abs(shift.row - 1200) <= 8
+    assert shift.changes[0].column == "rain"
+    assert input_shifts(blocks, NAMES, np.ones(4, dtype=bool)) == []
+
+
+@pytest.mark.parametrize("rows_per_day", [1, 5, 20, 200])
+def test_clocks_and_counters_only_advance_and_measurements_do_not(rows_per_day):
+    t = np.arange(4000)
+    day, rng = t // rows_per_day, np.random.default_rng(3)
+    counters = np.column_stack([t + 100.0 * rng.random(4000), 1e9 + 86400.0 * day, day % 31])
+    walk = rng.normal(size=4000).cumsum()
+    level = np.where(t < 2000, 0.0, 5.0)  # set once: this is a shift
+    others = np.column_stack([walk, level, rng.normal(size=4000), np.sin(t / 50), rng.random(4000) < 0.1])
+    blocks = InputBlocks()
+    blocks.update(np.column_stack([counters, others]))
+    found = only_advances(blocks).tolist()
+    assert found[:2] == [True, True] or (rows_per_day == 200 and found[0])
+    assert found[3:] == [False] * 5
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,7 +9,8 @@ from tests.refusals import refusal
 from tests.same import same_content
 
 from qufur import Learner, Paced, QuFUR, Refit, Ridge, Softmax, Uniform, run, streams
-from qufur.estimates.intervals import WINDOW, Errors, weighted_quantiles
+from qufur.estimates.intervals import WINDOW, Errors, ends, weighted_quantiles
+from qufur.models.experts.label_range import LabelRange
 from qufur.snapshot import decode, encode
 
 STREAM = streams.Arrays.of(streams.HiddenDomains([2000], [4], noise=0.3, seed=1))
@@ -174,3 +175,58 @@ def test_one_and_many_are_the_same():
         many.add(*part.T)
     np.testing.assert_array_equal(one.rows, many.rows)
     np.testing.assert_array_equal(one.rows, rows[50:])
+
+
+def priced(labels, model=None, rows=400):
+    """Return a learner that was told such labels of every second row, and inputs to predict on."""
+    learner = Learner(model or Refit(LinearRegression()), Uniform(0.5), seed=1)
+    run(learner, streams.Arrays(STREAM.X[:rows], labels[:rows]))
+    return learner, STREAM.X[rows:]
+
+
+def test_intervals_of_a_learned_range_end_where_predictions_do():
+    prices = np.exp(1.5 * STREAM.y) + 20
+    learner, X = priced(prices)
+    prediction, low, high = learner.predict(X, interval=0.9)
+    error, labels = learner.ledger.likely_error(0.9), learner.state.labels
+    lowest, highest = labels.clip(np.array([-1e9, 1e9]))
+    np.testing.assert_array_equal(low, np.maximum(prediction - error, max(lowest, 0.0)))
+    np.testing.assert_array_equal(high, np.minimum(prediction + error, highest))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_intervals_stay_on_the_side_of_zero_where_all_labels_are(sign):
+    learner, X = priced(sign * np.exp(2 * STREAM.y))
+    prediction, low, high = learner.predict(X, interval=0.9)
+    error = learner.ledger.likely_error(0.9)
+    assert ((prediction - error) * (prediction + error) < 0).mean() > 0.5, "unclipped they cross it"
+    ends = low if sign == 1 else high
+    assert (ends * sign >= np.minimum(prediction * sign, 0)).all()
+    assert ((low <= prediction) & (prediction <= high)).all()
+    learner.learn(X[:1], [-sign * 1.0])
+    *_, low, high = learner.predict(X, interval=0.9)
+    assert ((low if sign == 1 else high) * sign < 0).any(), "a label on the other side opens it"
+
+
+def test_clipping_costs_little_coverage():
+    """Labels with a long tail, of which the largest are beyond all before: the worst that is usual."""
+    rng, covered, plain = np.random.default_rng(0), [], []
+    for _ in range(400):
+        count = int(rng.integers(9, 60))
+        labels, seen = np.exp(rng.normal(size=count + 20)), LabelRange(None)
+        seen.take_in(labels[:count])
+        error = weighted_quantiles(abs(labels[:count] - 1), np.ones(count), 0.9).item()
+        prediction = np.ones(20)
+        low, high = ends(prediction, error, Refit(LinearRegression()), seen.bounds)
+        covered.append(((low <= labels[count:]) & (labels[count:] <= high)).mean())
+        plain.append((abs(labels[count:] - 1) <= error).mean())
+    assert np.mean(covered) > np.mean(plain) - 0.01
+    assert np.mean(covered) > 0.88
+
+
+def test_intervals_of_equal_labels_are_not_clipped():
+    learner = Learner(Refit(LinearRegression()), Uniform(1.0))
+    ids = learner.ask_many(STREAM.X[:20]).id
+    learner.tell_many(ids, np.full(20, 4.0))
+    _, low, high = learner.predict(STREAM.X[:1], interval=0.9)
+    assert (low[0], high[0]) == (0.0, 8.0), "what was predicted before was off by 4"

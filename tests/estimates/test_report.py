@@ -5,9 +5,23 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 from tests.refusals import refusal
 
-from qufur import ConfidenceSet, FisherSoftmax, Learner, Paced, QuFUR, Ridge, Softmax, Threshold, run, streams
+from qufur import (
+    ConfidenceSet,
+    FisherSoftmax,
+    Learner,
+    Paced,
+    QuFUR,
+    Refit,
+    Ridge,
+    Softmax,
+    Threshold,
+    Uniform,
+    run,
+    streams,
+)
 from qufur.checks import combinations, shifting_stream
 from qufur.estimates.random_baseline import summed_uncertainty
 from qufur.hypotheses import LinearBall
@@ -195,3 +209,16 @@ def test_bad_inputs():
     for model in (ConfidenceSet(LinearBall(9), radius=0.1), FisherSoftmax(9, 2)):
         other = Learner(model, QuFUR(1.0))
         assert "depends on labels" in refusal(lambda: other.report(STREAM.X[:0]))  # noqa: B023
+
+
+def test_loss_is_unknown_while_all_labels_are_equal():
+    learner = Learner(Refit(LinearRegression()), Uniform(0.5))
+    for x in STREAM.X[:40]:
+        answer = learner.ask(x)
+        if answer.query:
+            learner.tell(answer.id, 4.0)
+    report = learner.report()
+    assert np.isnan([report.loss, *report.interval]).all()
+    text = " ".join(str(report).split())
+    assert "mean loss unknown: all examples came before the labels had a range, which takes two that" in text
+    assert "inf" not in text

@@ -6,6 +6,7 @@ Its log has a line when it begins, and one with what it is going to do.
 import json
 import os
 import random
+import subprocess
 import sys
 import time
 
@@ -19,6 +20,15 @@ def act(row, what):
         time.sleep(1000)
     if what == "fail":
         sys.exit("no answer today")
+    if what == "flood":
+        while True:
+            print("yes " * 1000)
+    if what in ("chatter", "complaint"):
+        print("working\n" * 50_000, file=sys.stderr, flush=True)
+    if what == "complaint":
+        sys.exit("no answer today")
+    if what == "escape":
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(5)"], start_new_session=True)
     if what == "skip":
         print("skip")
     elif what == "wrong":

@@ -113,8 +113,8 @@ def test_prodigy_numbers(asked, work, tmp_path):
     answered[1]["answer"] = "reject"
     export = lines(tmp_path / "annotations.jsonl", answered)
     code, text = work("tell", export, "--format", "prodigy")
-    assert (code, text.splitlines()[0]) == (0, "10 labels learned, 0 known before, 1 rows without a label.")
-    assert text.splitlines()[1] == "1 rows were skipped; their labels are given up."
+    assert (code, text.splitlines()[0]) == (0, "10 labels learned, 0 known before, 1 row without a label.")
+    assert text.splitlines()[1] == "1 row was skipped; its label is given up."
     assert set(told(tmp_path).values()) == {31.5}
 
 
@@ -238,5 +238,5 @@ def test_whatever_a_file_says_is_a_label_or_one_line(asked, work, tmp_path, form
             export.write_text(json.dumps(content))
             code, text = work("tell", export, "--format", format)
             assert code == 0 or text.count("\n") == 1, (place, odd, text)
-            if "1 labels learned" in text:
+            if "1 label learned" in text:
                 work("undo")

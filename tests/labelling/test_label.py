@@ -18,6 +18,7 @@ from qufur.labelling.journal import Journal, journal_of
 from qufur.workbook import Workbook
 
 START = [*LINEAR, "--budget", 12, "--label-range", 0, 60, "--id", "flight", "--target", "delay"]
+MONEY = [*START[:2], *START[4:], "--cost", "0.1"]
 JUDGE = Path(__file__).with_name("judge.py")
 
 
@@ -109,18 +110,19 @@ def test_skipped_rows_are_given_up(label, tmp_path):
         ("silent", "it printed nothing"),
         ("wrong", "it printed 'as an AI I cannot say', which is no number"),
         ("hang", "no answer within 0.5 s"),
+        ("flood", "it printed more than 64 kB and was stopped: that is no label"),
     ],
 )
 def test_a_row_without_a_label_waits_for_the_next_time(label, tmp_path, what, why):
     seconds = 0.5 if what == "hang" else 30
     code, text = label("--retries", 1, "--timeout", seconds, "--jobs", 2, judge=[f"LH0={what}"])
     assert code == 0
-    assert text.splitlines()[-1].startswith(f"No label for 1 rows, such as 'LH0': {why}")
+    assert text.splitlines()[-1].startswith(f"No label for 1 row, such as 'LH0': {why}")
     assert opened(tmp_path).learner.outstanding == ("LH0",)
     keys = [key for key, row, _ in calls(tmp_path) if row == "LH0"]
     assert len(keys) == 2
     code, text = label()
-    assert text.splitlines()[0] == "0 rows, 1 labels bought, 0 skipped, 0 failed."
+    assert text.splitlines()[0] == "0 rows, 1 label bought, 0 skipped, 0 failed."
     assert Counter(row for _, row, _ in calls(tmp_path))["LH0"] == 3
     assert len({key for key, row, _ in calls(tmp_path) if row == "LH0"}) == 1
     assert right(opened(tmp_path))
@@ -161,6 +163,12 @@ def test_money_is_never_exceeded(label, tmp_path):
         (["--money", 3], "--cost of qufur label must be given with --money"),
         (["--cost", 1, "--money", 0], "--money of qufur label must be at least --cost, 1, got 0"),
         (["--cost", "much"], "--cost of qufur label must be an amount of money such as 0.02"),
+        (
+            ["--cost", "1e-30", "--money", "1e30"],
+            "--money of qufur label must be at most 1,000,000,000,000, got",
+        ),
+        (["--cost", "1e-30", "--money", 1], "at most 1,000,000,000,000 times --cost, 1E-30, got 1"),
+        (["--cost", "1e999999", "--money", "1e999999"], "--cost of qufur label must be at most"),
         (["--rate-limit", "fast"], "--rate-limit of qufur label must be such as 10/s, 60/min or 1000/h"),
     ],
 )
@@ -180,6 +188,25 @@ def test_classes(work, tmp_path):
     assert "it printed 'perhaps', which is none of 'late', 'on time'. The same" in text
     assert work("label", may, "--with", "echo on time")[0] == 0
     assert {record.label for record in opened(tmp_path).told.values()} == {1.0}
+
+
+def test_a_class_called_skip_is_refused(work, tmp_path):
+    start = [
+        "--budget",
+        3,
+        "--id",
+        "flight",
+        "--target",
+        "state",
+        "--classes",
+        "Skip,go",
+        "--with",
+        "echo go",
+    ]
+    code, text = work("label", write(tmp_path / "may.csv", range(20)), *start)
+    assert (code, text.count("\n")) == (2, 1)
+    assert "got 'Skip', by which a program gives a row up. Give the class another name." in text
+    assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
 
 
 def test_text_is_no_number(work, tmp_path):
@@ -269,6 +296,21 @@ def test_the_record_outlives_half_a_line_and_refuses_others(label, tmp_path):
     assert "line 27 of" in label()[1]
 
 
+def test_programs_may_write_long_logs(label, tmp_path):
+    """Standard error is read to its end, and its last line is the reason of a failure."""
+    code, text = label("--retries", 0, judge=["LH0=chatter", "LH1=complaint"])
+    assert code == 0, text
+    assert "such as 'LH1': exit code 1: no answer today" in text
+    assert "LH0" in opened(tmp_path).told
+
+
+def test_a_program_that_leaves_its_pipes_open_is_not_waited_for(label, tmp_path):
+    """A process that the program put into a session of its own keeps the pipes, and the call times out."""
+    code, text = label("--retries", 0, "--timeout", 1, judge=["LH0=escape"])
+    assert code == 0, text
+    assert "such as 'LH0': no answer within 1 s" in text
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_programs_end_with_the_process(tmp_path, number):
     may = write(tmp_path / "may.csv", range(60))
@@ -298,3 +340,41 @@ def is_alive(process):
         return False
     stat = Path(f"/proc/{process}/stat")
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_more_money_continues_at_the_row_where_it_ran_out(work, tmp_path):
+    judge = ["--with", program(tmp_path / "log")]
+    may = write(tmp_path / "may.csv", range(60))
+    code, text = work("label", may, *MONEY, *judge, "--money", "0.3")
+    assert (code, len(calls(tmp_path))) == (0, 3)
+    assert "0.3 of 0.3 is spent" in text
+    last = calls(tmp_path)[-1][1]
+    assert opened(tmp_path).rows == int(last[2:]) + 1
+    assert work("label", may, *MONEY, *judge, "--money", "0.3")[0] == 0
+    assert opened(tmp_path).rows == int(last[2:]) + 1
+    code, text = work("label", may, *MONEY, *judge, "--money", 3)
+    assert (code, len(calls(tmp_path))) == (0, 30)
+    book = opened(tmp_path)
+    assert (len(book.told), book.learner.left, book.learner.rule.limit) == (30, 0, 30)
+    assert right(book)
+
+
+def test_money_is_a_budget_for_a_second_table_too(work, tmp_path):
+    judge = ["--with", program(tmp_path / "log")]
+    work("label", write(tmp_path / "may.csv", range(30)), *MONEY, *judge, "--money", 3)
+    june = write(tmp_path / "june.csv", range(30, 60))
+    work("label", june, *judge, "--cost", "0.1", "--money", 3)
+    assert opened(tmp_path).rows == 30
+    code, text = work("label", june, *judge, "--cost", "0.1", "--money", 4)
+    assert (code, len(opened(tmp_path).told)) == (0, 40), text
+
+
+def test_money_too_little_for_two_opinions_leaves_rows_for_later(work, tmp_path):
+    judge = ["--with", program(tmp_path / "log"), "--votes", 2]
+    may = write(tmp_path / "may.csv", range(60))
+    code, text = work("label", may, *MONEY, *judge, "--money", "0.3")
+    assert (code, len(calls(tmp_path))) == (0, 2)
+    assert opened(tmp_path).rows == int(calls(tmp_path)[0][1][2:]) + 1
+    assert "0.2 of 0.3 is spent, too little is left for a label. The same command with more --money" in text
+    assert work("label", may, *MONEY, *judge, "--money", "0.8")[0] == 0
+    assert len(opened(tmp_path).told) == 4

@@ -9,8 +9,6 @@ sqlite_version = apsw.sqlite_lib_version()
 sqlite_version_info = tuple(map(int, sqlite_version.split(".")))
 PARSE_DECLTYPES = PARSE_COLNAMES = 0
 Binary = bytes
-CHECKPOINT = 30
-"""Pages in the log after which it goes into the database: few, so that this is cut off as well."""
 
 
 class Error(Exception):
@@ -52,7 +50,6 @@ class Connection:
 
     def __init__(self, path, vfs):
         self._found = translated(lambda: apsw.Connection(path, vfs=vfs))
-        self._found.wal_autocheckpoint(CHECKPOINT)
 
     def cursor(self):
         return Cursor(self._found)

@@ -4,6 +4,7 @@ import itertools
 import random
 from contextlib import contextmanager
 
+import pytest
 from tests.service import apsw_driver
 from tests.service.doors import Direct, RefusedError
 from tests.service.power import Disk
@@ -12,6 +13,8 @@ from tests.service.witness import NUMBERS, Witness
 from qufur.service.store import Store, StoreError
 
 CUTS_OF_A_STORE = 10
+CHECKPOINT_BYTES = 30 * 4096
+"""Bytes in the log after which they go to the database file: few, so that power is cut in checkpoints too."""
 _names = itertools.count()
 
 
@@ -56,10 +59,11 @@ def work_until_cut(disk, path, witness, draws):
 @contextmanager
 def powered(disk, path):
     """Open the store, with its stream."""
-    store = Store(f"sqlite:///{path}", module=apsw_driver.on(disk.name))
-    door = Direct(store)
-    try:
-        door.create(NUMBERS)
-        yield door
-    finally:
-        door.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qufur.service.store_file.CHECKPOINT_BYTES", CHECKPOINT_BYTES)
+        door = Direct(Store(f"sqlite:///{path}", module=apsw_driver.on(disk.name)))
+        try:
+            door.create(NUMBERS)
+            yield door
+        finally:
+            door.close()

@@ -21,8 +21,9 @@ FLIPS = {"file.db": 400, "index of events": 200, "log.db-wal": 200, "end of log"
 
 
 @pytest.fixture
-def kept(tmp_path_factory, few_trees):
+def kept(tmp_path_factory, few_trees, monkeypatch):
     """Return a store with a snapshot in it, once wholly in its file and once with much in its log."""
+    monkeypatch.setattr(Store, "_checkpoint_if_possible", lambda self: None)
     folder = tmp_path_factory.mktemp("kept")
     door, draws, witness = (
         Direct(Store(f"sqlite:///{folder / 'file.db'}")),

@@ -41,7 +41,7 @@ def shown(folder, stops):
     store = opened(folder, writing=False)
     stream = load(store, 1)
     store.close()
-    return one.sent, len(stream.book.told), stream.waiting, stream.digest()
+    return one.sent, len(stream.book.told), list(stream.waiting), stream.digest()
 
 
 def test_it_goes_the_same_way_with_restarts_and_without(tmp_path):

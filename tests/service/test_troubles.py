@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 import apsw
 import numpy as np
 import pytest
+from tests.service.conftest import running
 from tests.service.cuts import new_disk, powered
 from tests.service.doors import Direct, Http, RefusedError
 from tests.service.process import free_port, kill
@@ -20,6 +21,7 @@ from tests.service.witness import NUMBERS, Witness, example
 from qufur.service.description import Description
 from qufur.service.examples import numbered
 from qufur.service.fence import FencedError
+from qufur.service.limits import Limits
 from qufur.service.service import Service
 from qufur.service.store import Store, StoreError
 
@@ -89,6 +91,30 @@ def test_nothing_depends_on_the_clock(tmp_path, monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: now() + draws.randint(-DAY, DAY))
     digests.append(worked(tmp_path / "jumping.db").state)
     assert digests[0] == digests[1]
+
+
+def test_clock_jumps_end_no_lease_and_lock_out_no_key(tmp_path, monkeypatch):
+    now, now_ns, shift = time.time, time.time_ns, 0
+    monkeypatch.setattr("time.time", lambda: now() + shift / 1e9)
+    monkeypatch.setattr("time.time_ns", lambda: now_ns() + shift)
+    with running(Store(f"sqlite:///{tmp_path / 'a.db'}"), Limits(rate=100.0)) as server:
+        path = f"/v1/streams/{server.stream(rule='uniform')}"
+        key = server.app.state.keys.add("ada", ["admin"])
+        server.http.headers["Authorization"] = f"Bearer {key}"
+
+        def leased(person):
+            answer = server.http.post(f"{path}/queue/lease", json={"person": person})
+            return [row["id"] for row in answer.json()["rows"]]
+
+        server.http.post(f"{path}/examples", json={"id": "a", "x": [1.0, 0.5]})
+        assert leased("ada") == ["a"]
+        for jump in (DAY, -DAY, 0):
+            shift = jump
+            assert (leased("eve"), leased("ada")) == ([], ["a"])
+            assert server.http.get(f"{path}/queue").json()["oldest_seconds"] >= 0
+            assert server.http.get("/readyz").status_code == 200
+        shift = -DAY
+        assert server.http.put(f"{path}/examples/a/label", json={"label": 0.5}).json()["new"]
 
 
 @contextmanager

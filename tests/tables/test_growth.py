@@ -280,3 +280,14 @@ def test_an_amount_that_was_the_same_in_all_rows_begins_to_vary(cells, impute, e
     assert X.shape == (len(cells), 1 + len(expected))
     assert (np.abs(X) < 100).all()
     assert np.isfinite(X).all()
+
+
+def test_an_erased_category_keeps_its_input_and_counts_towards_the_limit():
+    names = [f"n{place:02}" for place in range(99)]
+    full = Encoding.of([Batch({"name": names})])
+    erased = dataclasses.replace(full, columns=(full.columns[0].only([place > 0 for place in range(99)]),))
+    assert Encoding.from_state(erased.state()) == erased
+    assert erased.names[:2] == ["name (erased)", "name=n01"]
+    assert erased.encode(Batch({"name": ["n00", "n01"]})).nonzero()[1].tolist() == [1]
+    more = grown(erased, Batch({"name": ["n00", "n99"]}))
+    assert more.grown.names[99:] == ["name=n00"]

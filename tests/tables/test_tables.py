@@ -5,8 +5,10 @@ import gzip
 import io
 import json
 import math
+import os
 import sys
 import tracemalloc
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -554,6 +556,80 @@ def test_errors_are_one_line(tmp_path, build, message):
     assert refusal(lambda: build(tmp_path)).startswith(message)
 
 
+def relation(kind, target):
+    """Return the one reference of a part of an Excel file."""
+    kind = f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"
+    return f'<Relationships><Relationship Id="r1" Type="{kind}" Target="{target}"/></Relationships>'
+
+
+def sheet(path, *cells):
+    """Write an Excel file whose sheet has these cells, as XML."""
+    parts = {
+        "_rels/.rels": relation("officeDocument", "xl/workbook.xml"),
+        "xl/workbook.xml": '<workbook xmlns:r="r"><sheets><sheet name="s" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": relation("worksheet", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f"<worksheet><sheetData>{''.join(cells)}</sheetData></worksheet>",
+    }
+    with ZipFile(path, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return path
+
+
+HEADER = (
+    '<row r="1"><c r="A1" t="inlineStr"><is><t>wind</t></is></c></row><row r="2"><c r="A2"><v>3</v></c></row>'
+)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (
+            ['<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'],
+            "17,179,869,184, because of XFD1048576. Clear",
+        ),
+        (
+            ['<row r="9"><c r="XFD9"><v>1</v></c></row>', '<row r="99999"><c r="B99999"><v>1</v></c></row>'],
+            "got 1,638,383,616, because of B99999 and XFD9. Clear B99999 and XFD9 if",
+        ),
+        (
+            ["<row/>" * 60_000, "<row>", "<c><v>1</v></c>" * 1000, "</row>"],
+            "got 60,003,000, because of A60003 and ALL60003.",
+        ),
+        (
+            ['<row r="9"><c r="ZZZZ9"><v>1</v></c></row>'],
+            "a readable Excel file, got an error (a cell at 'ZZZZ9').",
+        ),
+        (["<row><c>"], "a readable Excel file, got an error (mismatched tag"),
+    ],
+    ids=["corner", "two edges", "without addresses", "impossible", "broken"],
+)
+def test_a_sheet_that_spans_too_many_cells_is_refused_before_it_is_loaded(tmp_path, cells, message):
+    pytest.importorskip("fastexcel")
+    with pytest.raises(ValueError, match=r"\A[^\n]*\Z") as error:
+        open_table(sheet(tmp_path / "far.xlsx", HEADER, *cells))
+    assert message in str(error.value)
+
+
+def test_empty_cells_far_from_the_table_do_not_count(tmp_path):
+    pytest.importorskip("fastexcel")
+    path = sheet(tmp_path / "t.xlsx", HEADER, '<row r="1048576"><c r="XFD1048576" s="1"/></row>')
+    assert [batch.columns["wind"].tolist() for batch in read(path)] == [[3.0]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "jsonl"])
+def test_a_file_of_too_many_columns_is_refused_at_its_first_line(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("qufur.tables.formats.base.MOST_COLUMNS", 5)
+    names, path = [f"c{place}" for place in range(6)], tmp_path / f"wide.{ending}"
+    between = "\t" if ending == "tsv" else ","
+    line = json.dumps(dict.fromkeys(names, 1)) if ending == "jsonl" else between.join(names)
+    packed = gzip.open if ending.endswith("gz") else open
+    with packed(path, "wb") as file:
+        file.write(f"{line}\n".encode() + b"{\n")  # which is no row
+    with pytest.raises(ValueError, match=f"columns of wide.{ending} must be at most 5, got 6. Save numbers"):
+        open_table(path)
+
+
 def test_a_quote_that_never_closes_is_not_read_for_ever(tmp_path, monkeypatch):
     path = write(tmp_path, 'a\n"' + "x\n" * 1000)
     assert next(read(path)).columns["a"] == [("x\n" * 1000).strip()]
@@ -586,6 +662,44 @@ def test_a_category_that_is_a_list_later():
     assert "column 'season' of t.jsonl must be text or numbers, got ['x'] in row 3." in refusal(
         lambda: encoding.encode(batch)
     )
+
+
+def test_damaged_parquet_is_one_error_and_prints_nothing(tmp_path, capfd):
+    """Files that are cut, overwritten or changed anywhere either have rows or are refused."""
+    path, rng = tmp_path / "t.parquet", np.random.default_rng(3)
+    columns = {
+        "wind": np.arange(60.0),
+        "sky": [f"s{row % 5}" for row in range(60)],
+        "pair": [[1.0, 2.0]] * 60,
+    }
+    pl.DataFrame(columns).write_parquet(path, row_group_size=20, compression="uncompressed")
+    whole = path.read_bytes()
+    refused = 0
+    for place in rng.integers(0, len(whole), 60).tolist():
+        changed = bytearray(whole)
+        changed[place : place + 4] = rng.bytes(4)
+        for damaged in (bytes(changed), whole[:place]):
+            path.write_bytes(damaged)
+            try:
+                assert sum(map(len, read(path))) <= 60
+            except ValueError as error:
+                refused += 1
+                assert "\n" not in str(error)
+    assert refused > 60
+    assert capfd.readouterr().err == ""
+
+
+def test_a_trace_that_a_reader_prints_is_kept_from_standard_error(tmp_path, capfd):
+    file = open_table(save(tmp_path, TABLE, "parquet"))
+
+    def damaged():
+        os.write(2, b"thread 'reader' panicked at parquet.rs\n")
+        raise RuntimeError("damaged")
+
+    with pytest.raises(ValueError, match=r"a readable Parquet file, got an error \(damaged\)"), file.sound():
+        damaged()
+    os.write(2, b"said afterwards\n")
+    assert capfd.readouterr().err == "said afterwards\n"
 
 
 def test_odd_archives(tmp_path):

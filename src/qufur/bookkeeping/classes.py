@@ -30,6 +30,10 @@ def name_classes(book: Workbook, classes: Sequence[str]) -> None:
     more = [name for name in classes if name not in known]
     if more:
         book.learner = with_classes(book.learner, (*known, *more))
+    if more and not known:  # what was predicted before was no class
+        book.closed = {
+            id: terms._replace(prediction=0.0, largest_loss=0.0) for id, terms in book.closed.items()
+        }
 
 
 def takes_classes(learner: Learner) -> bool:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from qufur.arrays import Floats
 from qufur.errors import invalid
-from qufur.models.base import Id
+from qufur.estimates.query import Purchase, decisions
+from qufur.ids import check_outstanding
+from qufur.models.base import Id, Purchases
 from qufur.workbook import Workbook
 
 
@@ -21,8 +24,18 @@ def retract(book: Workbook, names: Sequence[Id]) -> list[Id]:
         What the rows are called here.
     """
     found = book.known(names)
-    book.learner.retract_many(found)
+    give_up(book, found)
     return found
+
+
+def give_up(book: Workbook, found: Sequence[Id]) -> None:
+    """Give up on outstanding labels, by what their rows are called here; the terms of the queries stay."""
+    learner = book.learner
+    check_outstanding(found, learner.queries)
+    decided = decisions(learner.queries[id] for id in found)
+    purchases = learner.state.purchases_of(found)
+    learner.retract_many(found)
+    _close(book, found, decided, purchases)
 
 
 def asked_before(book: Workbook, seconds: float) -> list[Id]:
@@ -34,8 +47,8 @@ def asked_before(book: Workbook, seconds: float) -> list[Id]:
 def forget_labels(book: Workbook, names: Sequence[Id]) -> list[Id]:
     """Take back labels that came, as if they never would: all others are learned anew, O(d²) for each.
 
-    What was bought stays bought, and the rows are not outstanding again: a label that turns up for one of
-    them is free.
+    What was bought stays bought, and the rows are not outstanding again. A label that arrives for one of them
+    later costs nothing more, and counts for the error on the terms of the purchase.
 
     Returns
     -------
@@ -58,7 +71,29 @@ def forget(book: Workbook, found: Sequence[Id]) -> None:
     """Take back labels of rows that have one, by what these are called here."""
     places, numbers = book.told.places(found), book.told.numbers
     gone = np.isin(np.arange(len(numbers)), places)
-    book.learner.state.forget(np.flatnonzero(gone).tolist(), book.told.rows[~gone], numbers[~gone, 0])
     bought = ~np.isnan(numbers[:, 1])
-    book.learner.ledger.forget(numbers[bought & gone], numbers[bought & ~gone])
+    ids = [id for id, place in zip(found, places.tolist(), strict=True) if bought[place]]
+    closed = book.told.places(ids)
+    answered, purchases = numbers[closed], book.learner.state.purchases_at(closed.tolist())
+    book.learner.state.forget(np.flatnonzero(gone).tolist(), book.told.rows[~gone], numbers[~gone, 0])
+    book.learner.ledger.forget(answered, numbers[bought & ~gone])
     book.told.remove(found)
+    _close(book, ids, answered[:, 1:], purchases)
+
+
+def _close(book: Workbook, names: Sequence[Id], decided: Floats, purchases: Purchases | None) -> None:
+    """Keep the terms of queries that were closed without a label.
+
+    Parameters
+    ----------
+    book, names
+        The work, and what the rows are called there.
+    decided
+        Prediction, probability and largest loss of each query, as rows.
+    purchases
+        What the model was told about the queries; None if it does not weigh purchases.
+    """
+    plain = Purchases(decided[:, 1], decided[:, 1], np.zeros(len(names), dtype=bool))
+    _, mean, at_random = purchases or plain
+    columns = (column.tolist() for column in (*decided.T, mean, at_random))
+    book.closed.update(zip(names, map(Purchase, *columns), strict=True))

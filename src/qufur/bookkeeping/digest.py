@@ -43,6 +43,8 @@ def _of_book(book: Workbook) -> Iterator[bytes]:
     yield _bits(book.told.numbers if book.told else np.empty(0))
     yield from (_bits(row) for rows in book.told.blocks() for row in rows)
     yield _bits(book.asked.digests())
+    if book.closed:
+        yield _text(list(book.closed.items()))
 
 
 def _of_learner(learner: Learner) -> Iterator[bytes]:

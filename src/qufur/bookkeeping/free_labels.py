@@ -12,7 +12,8 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints
 from qufur.errors import OutlierWarning, invalid
-from qufur.models.base import Id
+from qufur.estimates.query import decisions
+from qufur.models.base import Id, Purchases
 from qufur.tables import Batch, ids
 from qufur.tables.written import column_called
 from qufur.workbook import Workbook
@@ -62,7 +63,8 @@ def learn(book: Workbook, found: Labelled, *, accept_outliers: bool = False) -> 
     """Learn the labels of a table, all of them or none.
 
     One that was asked for is told; one that came before is known, and must be the same; the others are free:
-    they cost no budget and no coin. Their rows count as seen, unless they were asked about before.
+    they cost no budget and no coin. Their rows count as seen, unless they were asked about before. A label
+    whose query was retracted, or that was forgotten, costs nothing more, and keeps the terms of the query.
     """
     known = [name for name in found.label if name in book.told]
     for name in known:
@@ -71,18 +73,22 @@ def learn(book: Workbook, found: Labelled, *, accept_outliers: bool = False) -> 
             remedy = "`qufur tell --replace` takes the new one."
             raise invalid("label", found.file, "the one that came before", received, remedy)
     awaited = [name for name in found.label if name in book.learner.queries]
-    free = [name for name in found.label if name not in book.told and name not in book.learner.queries]
+    closed = [name for name in found.label if name in book.closed]
+    asked = {*known, *awaited, *closed}
+    free = [name for name in found.label if name not in asked]
     if not accept_outliers:
-        book.refuse_outliers({name: found.label[name] for name in (*awaited, *free)}, found.file)
+        book.refuse_outliers({name: found.label[name] for name in (*awaited, *closed, *free)}, found.file)
     if free:
         _learn_free(book, free, found)
+    if closed:
+        _learn_closed(book, closed, found)
     labels = np.array([found.label[name] for name in awaited])
     book.tell_known(awaited, labels, found.file, accept_outliers=True)
-    return Learned(len(free), len(awaited), len(known), found.blank)
+    return Learned(len(free), len(awaited) + len(closed), len(known), found.blank)
 
 
 def _learn_free(book: Workbook, names: list[Id], found: Labelled) -> None:
-    X, y = np.array([found.row[name] for name in names]), np.array([found.label[name] for name in names])
+    X, y = _arrays(names, found)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutlierWarning)  # whoever is here has accepted them
         book.learner.learn(X, book.learner.model.decode_predictions(y))
@@ -92,6 +98,25 @@ def _learn_free(book: Workbook, names: list[Id], found: Labelled) -> None:
     book.rows += len(new)
     if book.id:
         book.asked.add(new)
+
+
+def _learn_closed(book: Workbook, names: list[Id], found: Labelled) -> None:
+    """Learn labels that arrive for closed queries, on the terms of these."""
+    X, y = _arrays(names, found)
+    learner, terms = book.learner, [book.closed[name] for name in names]
+    decided = decisions(terms)
+    prediction, probability, largest_loss = decided.T
+    mean, at_random = map(np.array, zip(*(each[3:] for each in terms), strict=True))
+    learner.model.check_labels(y)
+    learner.state.learn_bought(X, y, Purchases(probability, mean, at_random))
+    learner.ledger.recall(prediction, probability, largest_loss, y)
+    book.told.add(names, np.column_stack([y, decided]), learner.state.as_pending(X))
+    for name in names:
+        del book.closed[name]
+
+
+def _arrays(names: list[Id], found: Labelled) -> tuple[Floats, Floats]:
+    return np.array([found.row[name] for name in names]), np.array([found.label[name] for name in names])
 
 
 def _names(book: Workbook, batch: Batch, places: list[int], before: int) -> list[Id]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from qufur.bookkeeping.shifts import shift_sentences
+from qufur.counts import counted
+from qufur.estimates.course import error_at_random
+from qufur.estimates.headline import CONFIDENCE, Headline
 from qufur.estimates.input_shifts import InputShift
 from qufur.estimates.report import Report
-from qufur.models.diagnostics.standing import ERRORS, Standing
+from qufur.models.diagnostics.standing import Standing
 from qufur.workbook import Workbook
 
 FEW = 10
 """Labels since a shift that are too few to know what is new."""
+NEARLY_ALL = 0.95
+"""Share of rows from which on the headline error is said to be about all of them."""
 
 
 class Advice(NamedTuple):
@@ -56,75 +60,70 @@ def summary(
 
 def _spent(book: Workbook, report: Report) -> str:
     limit = book.learner.rule.limit
-    labels = (
-        counted(report.labels, "label") if limit is None else f"{report.labels} of {counted(limit, 'label')}"
-    )
     left = "" if report.left is None else f", {report.left} left"
     percent = float(f"{100 * report.labels / report.examples:.2g}") if report.examples else 0.0
     share = f" ({percent:g} %)" if report.examples else ""
-    verb = "is" if report.outstanding == 1 else "are"
-    waiting = f"; {report.outstanding} {verb} still to come" if report.outstanding else ""
-    return f"{labels} on {counted(report.examples, 'row')}{share}{left}{waiting}"
+    waiting = f"; {counted(report.outstanding, 'is', 'are')} still to come" if report.outstanding else ""
+    rows = counted(report.examples, "row")
+    labels = (
+        counted(report.labels, "label") if limit is None else f"{report.labels} of {counted(limit, 'label')}"
+    )
+    return f"{labels} on {rows}{share}{left}{waiting}"
 
 
 def _error(report: Report) -> Iterator[str]:
-    standing = report.standing
+    headline, standing = report.headline, report.standing
+    if headline.error is None:
+        yield "not known yet: it takes labels of rows that were asked about after others came"
+        return
+    what = "root mean squared error" if report.squared else "share of wrong classes"
+    yield f"{_number(headline.error)}, the {what} of all predictions so far{_between(headline)}"
+    if headline.covered < NEARLY_ALL:
+        rest = f"{100 * (1 - headline.covered):.2g} % of the rows"
+        yield f"it leaves out {rest}, which had no chance of a label"
     if standing is not None and standing.labels:
-        what = "root mean squared error" if standing.squared else "share of wrong classes"
-        yield f"{_number(standing.in_units(standing.loss))}, the {what} of predictions since labels came"
-        yield _against_random(standing)
+        yield _against_random(headline, standing)
         constant = standing.best_constant
         if constant is not None:
             yield f"a constant would have {_number(standing.in_units(standing.losses[constant]))}"
-    elif math.isnan(report.loss):
-        yield "not known yet: it takes labels of rows that were asked about after others came"
-    else:
-        root = report.fit is not None
-        low, value, high = (
-            math.sqrt(loss) if root else loss
-            for loss in (report.interval[0], report.loss, report.interval[1])
-        )
-        yield f"{_number(value)} so far, surely between {_number(low)} and {_number(high)}"
 
 
-def _against_random(standing: Standing) -> str:
-    if standing.all_at_random is None:
-        return "too few labels came to compare with labels at random"
-    loss = max(standing.all_at_random.loss, 0.0)
-    # Of one expert: the lead has in it what many of them do together, which labels at random would have too.
-    about = f"one model on labels at random would have about {_number(standing.in_units(loss))}"
-    if abs(standing.loss - loss) <= ERRORS * standing.all_at_random.lead_error or not loss:
-        return f"{about}, no clear difference"
-    share = standing.in_units(standing.loss) / standing.in_units(loss) - 1
-    return f"{about}: it is {100 * abs(share):.0f} % {'lower' if share < 0 else 'higher'}"
+def _between(headline: Headline) -> str:
+    if headline.low is None or headline.high is None:
+        return ""
+    ends = f"{_number(headline.low)} and {_number(headline.high)}"
+    return f"; it is between {ends} with {100 * CONFIDENCE:g} % confidence"
+
+
+def _against_random(headline: Headline, standing: Standing) -> str:
+    found, error = standing.random_labels, error_at_random(headline, standing)
+    if found is None or error is None or headline.error is None:
+        return "whether random labels would do as well is not known yet"
+    side = "higher" if found.ratio > 1 else "lower"
+    low, high = sorted(abs(standing.in_units(end) - 1) for end in (found.low, found.high))
+    return (
+        f"random labels would have about {_number(error)}, {100 * low:.0f} to {100 * high:.0f} % {side}, "
+        "by one model that learns from both"
+    )
 
 
 def _next(book: Workbook, report: Report, shifts: Sequence[InputShift], advice: Advice) -> Iterator[str]:
     standing = report.standing
     if report.outstanding:
-        waiting = "row that waits" if report.outstanding == 1 else f"{report.outstanding} rows that wait"
-        yield f"label the {waiting} {advice.waiting}"
+        rows = "the row that waits" if report.outstanding == 1 else f"the {report.outstanding} rows that wait"
+        yield f"label {rows} {advice.waiting}"
     new = _labels_since(book, shifts)
     if new is not None and new < FEW:
-        bought = f"{counted(new, 'label')} {'was' if new == 1 else 'were'} bought since"
-        yield f"the inputs shifted, and {bought}: expect larger errors until more come"
+        bought = counted(new, "label was", "labels were")
+        yield f"the inputs shifted, and {bought} bought since: expect larger errors until more come"
     if standing is not None and standing.is_worse_than(standing.best_constant):
         yield f"a constant does better: start anew with inputs that say more, {advice.constant}"
     elif standing is not None and standing.random_would_do:
-        yield f"labels at random would do as well: {advice.at_random}"
+        yield f"random labels would do better: {advice.at_random}"
     if report.left == 0 and book.learner.rule.limit is not None:
         yield f"the budget is spent: {advice.spent}"
     elif not report.outstanding:
         yield f"go on: {advice.go_on}"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    >>> counted(1, "row"), counted(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _labels_since(book: Workbook, shifts: Sequence[InputShift]) -> int | None:

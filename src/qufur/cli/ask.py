@@ -51,6 +51,7 @@ from qufur.cli.options import (
 from qufur.cli.outputs import check_answered, check_filled_in, check_table
 from qufur.cli.periods import FirstPeriods, LaterPeriods, first_periods, promised, standing
 from qufur.cli.target import check_target
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.labelling.exchange import Tool
 from qufur.rules import Rule
@@ -205,7 +206,7 @@ def ask(
         if oldest is not None:
             gone = _expired(book, oldest, out, force)
             notes = [
-                *([f"{gone} labels given up that did not come within {expire}."] if gone else []),
+                *([f"{counted(gone, 'label')} given up that did not come within {expire}."] if gone else []),
                 *notes,
             ]
         if not force:
@@ -215,7 +216,7 @@ def ask(
         with few_imports(book.learner.model):
             wanted = _write(book, rows, out, format)
         # Last: until then the same call makes the same file again.
-        commit(book, state, f"ask {path.name}", f"{wanted} labels wanted")
+        commit(book, state, f"ask {path.name}", f"{counted(wanted, 'label')} wanted")
     _print(book, rows.count, wanted, out, [*rows.file.notes, *notes], format, json)
 
 
@@ -310,9 +311,9 @@ def _print(
         counts = {"left": learner.left, "outstanding": len(learner.outstanding)}
         show.print_json({"rows": rows, "wanted": wanted, **counts, **standing(book), "notes": notes})
         return
-    print(f"{rows} rows, {wanted} labels wanted: written to {out}.")
+    print(f"{counted(rows, 'row')}, {counted(wanted, 'label')} wanted: written to {out}.")
     left = "no budget" if learner.left is None else f"{learner.left} left"
-    print(f"{learner.spent} labels bought in all, {left}, {len(learner.outstanding)} outstanding.")
+    print(f"{counted(learner.spent, 'label')} bought in all, {left}, {len(learner.outstanding)} outstanding.")
     for note in notes:
         print(note)
     fill_in = f"Fill in the column {book.target!r} and give the file to `qufur tell`."

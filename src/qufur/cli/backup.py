@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from qufur.cli.stores import StoreArgument, opened
+from qufur.counts import counted
 from qufur.errors import invalid
 
 
@@ -26,4 +27,4 @@ def backup(
 
         checked = copy(found, file)
     events = sum(one.events for one in checked)
-    print(f"{len(checked)} streams, {events} events: copied to {file}, and verified.")
+    print(f"{counted(len(checked), 'stream')}, {counted(events, 'event')}: copied to {file}, and verified.")

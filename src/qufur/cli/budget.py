@@ -11,6 +11,7 @@ from qufur.cli.changes import commit
 from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
 from qufur.cli.periods import as_per, change_rate, promised, standing
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.rules.from_budget import promise
 from qufur.storage.lock import locked
@@ -57,7 +58,7 @@ def budget(
         if add is not None:
             _add(book, add, horizon)
         said = f"--add {add}" if rate is None else f"--per {rate[0]} {rate[1]}"
-        commit(book, state, f"budget {said}", f"{book.learner.left} labels left")
+        commit(book, state, f"budget {said}", f"{counted(book.learner.left or 0, 'label')} left")
     _print(book, json)
 
 
@@ -80,11 +81,13 @@ def _print(book: Workbook, json: bool) -> None:
         counts = {"budget": learner.rule.limit, "bought": learner.spent, "left": learner.left}
         show.print_json(counts | {"rows_to_come": rows, "promise": promised(book)} | standing(book))
         return
-    total = "" if learner.rule.limit is None else f" of {learner.rule.limit}"
-    left = "no budget" if learner.left is None else f"{learner.left} left"
-    print(
-        f"{learner.spent}{total} labels bought, {left}{'' if rows is None else f' for {rows} rows to come'}."
+    limit = learner.rule.limit
+    bought = (
+        counted(learner.spent, "label") if limit is None else f"{learner.spent} of {counted(limit, 'label')}"
     )
+    left = "no budget" if learner.left is None else f"{learner.left} left"
+    to_come = "" if rows is None else f" for {counted(rows, 'row')} to come"
+    print(f"{bought} bought, {left}{to_come}.")
     said = promised(book)
     if said:
         print(said)

@@ -28,6 +28,7 @@ from qufur.cli.options import (
 )
 from qufur.cli.outputs import check_table
 from qufur.cli.target import USUAL
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.labelling.candidates import Candidates
 from qufur.labelling.pool import CANDIDATES, Choice
@@ -100,7 +101,7 @@ def choose(
         left = choice.uncertainty.tolist()
         show.print_json({"rows": rows.count, "chosen": count, "uncertainty": left, "notes": notes})
         return
-    print(f"{count} of {rows.count} rows chosen: written to {out}.", *notes, sep="\n")
+    print(f"{count} of {counted(rows.count, 'row')} chosen: written to {out}.", *notes, sep="\n")
     print(f"Fill in the column {target!r}. A model must leave out the columns of ranks and reasons.")
 
 
@@ -176,7 +177,7 @@ def _written(cell: Any) -> Any:
 
 def _notes(candidates: Candidates, known: int, encoding: Encoding, is_new: bool) -> list[str]:
     free, labelled = candidates.free, candidates.labelled.count
-    notes = [f"{labelled} rows have labels already."] if labelled else []
+    notes = [f"{counted(labelled, 'row has', 'rows have')} labels already."] if labelled else []
     if candidates.found < known:
         notes.append(f"{known - candidates.found} of the labelled rows are not in the table.")
     if len(free.ids) < free.count:

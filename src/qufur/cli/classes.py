@@ -10,7 +10,7 @@ from qufur.cli.loop import Rows
 from qufur.errors import invalid
 from qufur.tables import Batch
 from qufur.tables.batch import shown
-from qufur.tables.cells import category, first_bad, is_missing
+from qufur.tables.cells import category, clean_texts, first_bad, is_missing
 from qufur.tables.classes import LabelSurvey, class_name, listing
 from qufur.tables.label_forms import LabelForms, label_numbers
 from qufur.workbook import Workbook
@@ -28,7 +28,19 @@ def as_classes(text: str | None, command: str) -> tuple[str, ...] | None:
     if len(names) < 2 or "" in names or len(set(names)) < len(names):
         allowed = "two or more different names with commas between them, such as yes,no"
         raise invalid("--classes", command, allowed, repr(text))
+    for name in names:
+        check_class(name, command)
     return names
+
+
+def check_class(name: str, command: str) -> None:
+    """Refuse a class that no file of labels can name, as its cells are read as blank or as another text."""
+    [cell] = clean_texts([name])
+    if cell is None or class_name(cell) != name:
+        read = "an empty cell" if cell is None else repr(class_name(cell))
+        allowed = "names that a file of labels can hold"
+        received = f"{name!r}, which is read as {read}"
+        raise invalid("--classes", command, allowed, received, "Give the class another name.")
 
 
 def surveyed(

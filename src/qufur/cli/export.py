@@ -10,6 +10,7 @@ import typer
 from qufur.cli import show
 from qufur.cli.options import Json
 from qufur.cli.stores import DEFAULT, StoreOption, StreamArgument, opened
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.storage.lock import locked
 
@@ -37,6 +38,10 @@ def export(
         show.print_json(counts | {"digest": written.digest()})
         return
     outstanding = f"{counts['outstanding']} outstanding"
-    print(f"{counts['rows']} rows, {counts['labels']} labels, {outstanding}: written to {file}.")
+    rows, labels = counted(counts["rows"], "row"), counted(counts["labels"], "label")
+    print(f"{rows}, {labels}, {outstanding}: written to {file}.")
     if written.reopened:
-        print(f"{counts['reopened']} rows whose label was taken back do not wait in the file.")
+        reopened = counted(
+            counts["reopened"], "row whose label was taken back does", "rows whose label was taken back do"
+        )
+        print(f"{reopened} not wait in the file.")

@@ -61,12 +61,13 @@ def started(
     rows = columns.rows(data, quiet=quiet)
     names = [*rows.columns, *rows.file.numbers]
     target = said["--target"] or (rows.file.target if labelled else None) or "label"
+    notes = []
     if labelled:
         rows.file.check(target)
     else:
         aside = {said["--id"], *(columns.skip or ()), *rows.file.aside()}
         inputs = [name for name in names if name == target or name not in aside]
-        check_new(command, target, inputs, data.name, new=bool(said["--new"]))
+        notes = check_new(command, said["--target"], inputs, data.name, new=bool(said["--new"]))
     there = target if target in names else None
     if periods is not None:
         rows.watch(periods.add)
@@ -75,7 +76,7 @@ def started(
     model = model_of(said, encoding.dim, command, classes or survey.classes())
     learner = Learner(model, rule(rows.count) if rule else NONE_YET, seed=said["--seed"] or 0)
     book = Workbook(learner, encoding, said["--id"], target, has_rule=rule is not None)
-    notes = [*on_labels(survey, classes), *(periods.settle(book) if periods else [])]
+    notes += [*on_labels(survey, classes), *(periods.settle(book) if periods else [])]
     return Start(book, rows.count, [*notes, *on_first_table(encoding)])
 
 

@@ -11,6 +11,7 @@ from qufur.cli import show
 from qufur.cli.changes import commit
 from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
+from qufur.counts import counted
 from qufur.storage.lock import locked
 
 
@@ -22,15 +23,16 @@ def forget_label(
     """Take back labels that were wrong, where the right ones are not known.
 
     All others are learned anew, as if these would never come. They stay paid for, and are not outstanding
-    again; `qufur learn` takes the right label if it turns up. One that is known goes to `qufur tell
-    --replace`.
+    again. `qufur learn` takes the right label if it arrives later; it then counts for the reported error like
+    any label that was bought. One that is known goes to `qufur tell --replace`.
     """
     with locked(state):
         book = opened(state)
         gone = forget_labels(book, ids)
-        commit(book, state, " ".join(["forget-label", *ids]), f"{len(gone)} labels forgotten")
+        commit(book, state, " ".join(["forget-label", *ids]), f"{counted(len(gone), 'label')} forgotten")
     counts = {"forgotten": len(gone), "labels": len(book.told), "left": book.learner.left}
     if json:
         show.print_json(counts)
         return
-    print(f"{len(gone)} labels forgotten, {len(book.told)} are left; what was paid for them stays spent.")
+    forgotten, kept = counted(len(gone), "label"), counted(len(book.told), "is", "are")
+    print(f"{forgotten} forgotten, {kept} left; what was paid for them stays spent.")

@@ -10,6 +10,7 @@ import typer
 from qufur.cli import show
 from qufur.cli.options import Json
 from qufur.cli.stores import DEFAULT, StoreOption, opened
+from qufur.counts import counted
 from qufur.storage.lock import locked
 
 
@@ -39,4 +40,6 @@ def import_(
         show.print_json({"name": stream.name, "rows": book.rows, "digest": stream.digest()})
         return
     waiting = f"{len(book.learner.queries)} outstanding"
-    print(f"Stream {stream.name!r}: {book.rows} rows, {len(book.told)} labels, {waiting}.")
+    print(
+        f"Stream {stream.name!r}: {counted(book.rows, 'row')}, {counted(len(book.told), 'label')}, {waiting}."
+    )

@@ -45,6 +45,7 @@ from qufur.cli.options import (
     Skip,
     TextColumn,
 )
+from qufur.counts import counted
 from qufur.labelling.calls import Terms
 from qufur.labelling.command import program_of
 from qufur.tables.source import Source
@@ -134,9 +135,11 @@ def _print(done: Done, json: bool) -> None:
         show.print_json(counts | counts_of(journal) | standing)
         return
     print(
-        f"{done.rows} rows, {desk.labels} labels bought, {desk.skipped} skipped, {len(desk.failed)} failed."
+        f"{counted(done.rows, 'row')}, {counted(desk.labels, 'label')} bought, "
+        f"{desk.skipped} skipped, {len(desk.failed)} failed."
     )
     budget = "no budget" if left is None else f"{left} left"
-    print(f"{learner.spent} labels in all, {budget}, {waiting} outstanding; {calls_in_words(journal)}.")
+    labels = counted(learner.spent, "label")
+    print(f"{labels} in all, {budget}, {waiting} outstanding; {calls_in_words(journal)}.")
     for note in done.notes:
         print(note)

@@ -38,6 +38,8 @@ Rate = Annotated[
     typer.Option("--rate-limit", metavar="N/s", help="Calls per second at most, or 60/min, or 1000/h."),
 ]
 SECONDS = {"s": 1, "min": 60, "h": 3600}
+MOST_MONEY, MOST_CALLS = 10**12, 10**12
+"""The largest amount of money, and the most calls that --money may pay for."""
 
 
 def money_of(cost: str, limit: str | None) -> Money:
@@ -54,6 +56,8 @@ def money_of(cost: str, limit: str | None) -> Money:
     most = _amount("--money", limit)
     if most < each:
         raise invalid("--money", "qufur label", f"at least --cost, {each}", most)
+    if most > each * MOST_CALLS:
+        raise invalid("--money", "qufur label", f"at most {MOST_CALLS:,} times --cost, {each}", most)
     return Money(each, most)
 
 
@@ -64,6 +68,8 @@ def _amount(name: str, text: str) -> Decimal:
         amount = Decimal(-1)
     if not (amount.is_finite() and amount >= 0):
         raise invalid(name, "qufur label", "an amount of money such as 0.02", repr(text))
+    if amount > MOST_MONEY:
+        raise invalid(name, "qufur label", f"at most {MOST_MONEY:,}", text)
     return amount
 
 

@@ -16,9 +16,10 @@ from qufur.bookkeeping.corrections import retract
 from qufur.cli.ask import shown_columns, wanted_rows
 from qufur.cli.changes import commit
 from qufur.cli.label_progress import Bar
-from qufur.cli.label_start import Work, begun
+from qufur.cli.label_start import SKIP, Work, begun, money_sets_budget
 from qufur.cli.loop import Rows, keep_dialect
 from qufur.cli.periods import promised
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.labelling.calls import CallError, Calls
 from qufur.labelling.command import Command
@@ -32,9 +33,6 @@ from qufur.tables import Batch
 from qufur.tables.batch import shown
 from qufur.tables.classes import listing
 from qufur.workbook import Workbook
-
-SKIP = "skip"
-"""What a program prints for a row that it cannot label."""
 
 
 @dataclass
@@ -53,8 +51,8 @@ def calls_in_words(journal: Journal) -> str:
     cost = f", {journal.spent} spent" if journal.spent else ""
     limit = "" if journal.money.limit is None else f" of {journal.money.limit}"
     agreed, judged = agreement(journal.opinions.values())
-    alike = f", judges agreed on {agreed} of {judged} rows" if judged else ""
-    return f"{journal.calls} calls{cost}{limit}{alike}"
+    alike = f", judges agreed on {agreed} of {counted(judged, 'row')}" if judged else ""
+    return f"{counted(journal.calls, 'call')}{cost}{limit}{alike}"
 
 
 def counts_of(journal: Journal) -> dict[str, int | float]:
@@ -141,7 +139,7 @@ def _label(bench: _Bench, notes: list[str]) -> Done:
         book.waiting.add(header, wanted)
         return [row[0] for row in wanted]
 
-    feed = Feed(book, bench.table, rows, ask, bench.save)
+    feed = Feed(book, bench.table, rows, ask, bench.save, until_spent=money_sets_budget(journal))
 
     def fed() -> list[tuple[Id, dict[str, Any]]] | None:
         ids = feed(work.terms.jobs)
@@ -156,9 +154,9 @@ def _label(bench: _Bench, notes: list[str]) -> Done:
             raise _out_of_order(desk, error) from None
         finally:
             if bench.saved or desk.labels or desk.skipped:
-                bench.save(f"{desk.labels} labels bought, {desk.skipped} skipped")
+                bench.save(f"{counted(desk.labels, 'label')} bought, {desk.skipped} skipped")
     said = promised(book)
-    notes = [*([said] if said else []), *rows.file.notes, *notes, *_on_end(desk, bench)]
+    notes = [*([said] if said else []), *rows.file.notes, *notes, *_on_end(desk, bench, feed)]
     return Done(book, desk, journal, feed.rows, notes)
 
 
@@ -171,14 +169,17 @@ def _program(work: Work) -> Iterator[Command]:
         program.close()
 
 
-def _on_end(desk: Desk, bench: _Bench) -> Iterator[str]:
+def _on_end(desk: Desk, bench: _Bench, feed: Feed) -> Iterator[str]:
     journal, again = bench.journal, "The same command goes on."
-    if desk.calls.out_of_money and (bench.book.unfinished or bench.book.learner.outstanding):
-        spent = f"{journal.spent} of {journal.money.limit} is spent, too little is left for a call"
+    short = desk.calls.out_of_money or feed.is_spent
+    if short and (bench.book.unfinished or bench.book.learner.outstanding):
+        of = "" if journal.money.limit is None else f" of {journal.money.limit}"
+        lacking = "call" if desk.calls.out_of_money else "label"
+        spent = f"{journal.spent}{of} is spent, too little is left for a {lacking}"
         yield f"{spent}. The same command with more --money goes on."
     if desk.failed:
         id, error = next(iter(desk.failed.items()))
-        yield f"No label for {len(desk.failed)} rows, such as {id!r}: {error}. {again}"
+        yield f"No label for {counted(len(desk.failed), 'row')}, such as {id!r}: {error}. {again}"
 
 
 def _out_of_order(desk: Desk, error: OutOfOrderError) -> ValueError:

@@ -42,6 +42,7 @@ from qufur.cli.options import (
     TextColumn,
 )
 from qufur.cli.target import on_telling_columns
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.storage.lock import locked
 from qufur.tables.label_forms import LabelForms
@@ -114,7 +115,12 @@ def learn(
         if not book.told:
             raise invalid(f"column {book.target!r}", data.name, "labels, some blank perhaps", "none at all")
         if learned.free or learned.outstanding or classes is not None:
-            commit(book, state, f"learn {data.name}", f"{learned.free + learned.outstanding} labels learned")
+            commit(
+                book,
+                state,
+                f"learn {data.name}",
+                f"{counted(learned.free + learned.outstanding, 'label')} learned",
+            )
     notes = list(dict.fromkeys([*rows.file.notes, *forms.notes, *notes, *on_telling_columns(book)]))
     if json:
         left = {"outstanding_left": len(book.learner.outstanding), "notes": notes}
@@ -136,7 +142,8 @@ def _continued(state: Path, first: dict[str, Any], columns: Columns, classes: st
 
 def _print(learned: Learned, outstanding: int, notes: list[str]) -> None:
     count, blank = learned.free + learned.outstanding, learned.blank
-    print(f"{count} labels learned, {learned.known} known before, {blank} rows without a label.")
+    labels, rows = counted(count, "label"), counted(blank, "row")
+    print(f"{labels} learned, {learned.known} known before, {rows} without a label.")
     if learned.outstanding:
         print(f"{learned.outstanding} of them had been asked for; the others cost nothing.")
-    print(f"{outstanding} labels are outstanding.", *notes, sep="\n")
+    print(f"{counted(outstanding, 'label is', 'labels are')} outstanding.", *notes, sep="\n")

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from qufur.cli.loop import tables_at
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.tables import ids, read
 from qufur.tables.cells import listed
@@ -63,7 +64,7 @@ def check_answered(book: Workbook, out: Path) -> None:
     """Refuse to replace a file with rows of this work whose labels were not told."""
     rows = book.untold(_ids_and_labels(book, out)) if out.exists() else []
     if rows:
-        received = f"{str(out)!r}, where those of {len(rows)} rows were not, such as {rows[0]!r}"
+        received = f"{str(out)!r}, where those of {counted(len(rows), 'row')} were not, such as {rows[0]!r}"
         remedy = "Give them to `qufur tell`, or write to another file; --force gives them up."
         raise invalid("--out", "qufur", "a file whose labels were told", received, remedy)
 

@@ -12,6 +12,7 @@ from qufur.cli.exchange import TasksFormat, rows_out
 from qufur.cli.loop import State, files_of, opened
 from qufur.cli.options import Json
 from qufur.cli.outputs import check_filled_in, check_table
+from qufur.counts import counted
 from qufur.models.base import Id
 from qufur.tables.waiting import by_column
 from qufur.tables.written import free, heading
@@ -41,7 +42,7 @@ def outstanding(
     if json:
         show.print_json({"rows": len(waiting), "oldest": min(known, default=None)})
         return
-    print(f"{len(waiting)} labels are outstanding: written to {out}.")
+    print(f"{counted(len(waiting), 'label is', 'labels are')} outstanding: written to {out}.")
     if len(known) < len(waiting):
         print(f"{len(waiting) - len(known)} were asked for before rows were kept: without their columns.")
 

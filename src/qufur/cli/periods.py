@@ -6,6 +6,7 @@ import math
 from typing import Any, cast
 
 from qufur.arrays import as_count
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.rules import Rule
 from qufur.rules.from_budget import promise
@@ -111,7 +112,8 @@ def promised(book: Workbook) -> str | None:
     if book.periods is None:
         return promise(book.learner.rule)
     spending, unit = _spending(book), book.periods.unit
-    most = f"At most {spending.per_period} labels are bought in a{'n' * (unit == 'hour')} {unit}"
+    labels = counted(spending.per_period, "label is", "labels are")
+    most = f"At most {labels} bought in a{'n' * (unit == 'hour')} {unit}"
     if book.period is None:
         return f"{most}."
     counts = f"{spending.bought} of {spending.allowed}, {spending.left} left"

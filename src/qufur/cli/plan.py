@@ -30,6 +30,7 @@ from qufur.cli.options import (
 )
 from qufur.cli.outputs import check_folder
 from qufur.cli.replay import pilot_of, replayed, title
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
@@ -138,7 +139,8 @@ def _on_pilot(pilot: Pilot | None) -> list[str]:
     """Say how many labels are there, and what they cannot tell."""
     if pilot is None:
         return []
-    there = f"{len(pilot)} rows have labels, which tell the error to expect."
+    rows = counted(len(pilot), "row has a label, which tells", "rows have labels, which tell")
+    there = f"{rows} the error to expect."
     return [there, LOCAL] if pilot.local else [there]
 
 

@@ -13,6 +13,7 @@ from qufur.cli.loop import Rows, State, files_of, opened, table, tables_at
 from qufur.cli.options import TABLE, WRITTEN, Decimal, Force, Impute, Json, Separator
 from qufur.cli.outputs import check_answered, check_table
 from qufur.cli.predictions import Predictions
+from qufur.counts import counted
 from qufur.tables import Growth, ids
 from qufur.tables.source import Source
 from qufur.tables.written import free, heading
@@ -61,4 +62,4 @@ def predict(
     if json:
         show.print_json({"rows": rows.count, "notes": notes})
         return
-    print(f"{rows.count} rows predicted: written to {out}.", *notes, sep="\n")
+    print(f"{counted(rows.count, 'row')} predicted: written to {out}.", *notes, sep="\n")

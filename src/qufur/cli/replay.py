@@ -8,6 +8,7 @@ import numpy as np
 
 from qufur.cli.classes import surveyed
 from qufur.cli.columns import Columns
+from qufur.counts import counted
 from qufur.planning.pilot import FEWEST, Pilot
 from qufur.streams import Arrays, Stream, Table
 from qufur.tables import Encoding, labels, open_table
@@ -110,4 +111,4 @@ def label_range(stream: Stream) -> tuple[float, float]:
 
 def title(stream: Stream, name: str) -> str:
     """Say what is in the file."""
-    return f"{name}: {stream.horizon} examples, {stream.dim} features"
+    return f"{name}: {counted(stream.horizon, 'example')}, {counted(stream.dim, 'feature')}"

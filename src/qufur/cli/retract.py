@@ -13,6 +13,7 @@ from qufur.cli.expiry import since
 from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
 from qufur.cli.periods import on_refund
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.storage.lock import locked
 
@@ -42,10 +43,10 @@ def retract(
         gone = corrections.retract(book, [*named, *(id for id in late if id not in named)])
         if gone:
             called = " ".join(["retract", *(ids or []), *([] if expire is None else ["--expire", expire])])
-            commit(book, state, called, f"{len(gone)} labels given up")
+            commit(book, state, called, f"{counted(len(gone), 'label')} given up")
     left, waiting = book.learner.left, len(book.learner.outstanding)
     if json:
         show.print_json({"retracted": len(gone), "left": left, "outstanding": waiting})
         return
     back = "no budget" if left is None else f"{on_refund(book, len(gone), before)}{left} left"
-    print(f"{len(gone)} labels given up; {back}, {waiting} outstanding.")
+    print(f"{counted(len(gone), 'label')} given up; {back}, {waiting} outstanding.")

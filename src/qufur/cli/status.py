@@ -18,6 +18,7 @@ from qufur.cli.options import Json
 from qufur.cli.outputs import check_page
 from qufur.cli.periods import promised, standing
 from qufur.cli.target import on_telling_columns
+from qufur.counts import counted
 from qufur.labelling.journal import Journal, journal_of
 from qufur.storage.atomic import replacing
 
@@ -50,9 +51,11 @@ def status(
         own |= {"notes": notes} if notes else {}
         own |= {"labelling": counts_of(journal)} if journal.calls else {}
         found = {"input_shifts": [asdict(shift) for shift in shifts], "summary": said}
+        found |= {"headline": report.headline._asdict()}
         show.print_json(asdict(report) | own | standing(book) | found)
         return
-    print(f"{state}: {book.rows} rows, {book.encoding.dim} inputs, labels in column {book.target!r}\n")
+    rows, inputs = counted(book.rows, "row"), counted(book.encoding.dim, "input")
+    print(f"{state}: {rows}, {inputs}, labels in column {book.target!r}\n")
     for heading, sentences in said.items():
         for name, sentence in zip([heading] + [""] * len(sentences), sentences, strict=False):
             print(textwrap.fill(sentence, 100, initial_indent=f"{name:14}", subsequent_indent=" " * 14))

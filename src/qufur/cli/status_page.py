@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 
+from qufur.counts import counted
 from qufur.estimates.input_shifts import InputShift
 from qufur.estimates.report import Report
 from qufur.experiments.page import document, with_code
@@ -38,11 +40,13 @@ def status_page(
     """Return the page; `name` is that of the state file."""
     classes = book.classes is not None
     error = "share of wrong classes" if classes else "root mean squared error"
-    figures = draw_progress(book.watch.course, shifts, book.learner.rule.limit, error)
+    course = replace(book.watch.course, points=book.watch.course.points_until_now(book.learner))
+    figures = draw_progress(course, shifts, book.learner.rule.limit, error)
     plots = "".join(
         f"<figure><h2>{escape(title)}</h2>{as_svg(figure)}</figure>" for title, figure in figures.items()
     )
-    about = f"{report.examples} rows, {book.encoding.dim} inputs, labels in column {book.target!r}"
+    rows, inputs = counted(report.examples, "row"), counted(book.encoding.dim, "input")
+    about = f"{rows}, {inputs}, labels in column {book.target!r}"
     parts = [
         f'<h1>{escape(name)}</h1><p class="note">{escape(about)}</p>',
         f"<dl>{''.join(_entry(*entry) for entry in said.items())}</dl>",

@@ -25,31 +25,40 @@ def check_target(id: str | None, target: str, command: str = "qufur ask") -> Non
         raise invalid("--target", command, "another column than --id", repr(target))
 
 
-def check_new(command: str, target: str, columns: Iterable[str], file: str, *, new: bool) -> None:
+def check_new(command: str, target: str | None, columns: Iterable[str], file: str, *, new: bool) -> list[str]:
     """Refuse a column of labels that is not in the first table where another one may have been meant.
 
     Parameters
     ----------
     command, target, columns, file
-        What the command is called, the column of labels, and the other columns of the table: those that
-        would be inputs.
+        What the command is called, the column of labels that --target names, and the other columns of the
+        table: those that would be inputs.
     new
-        Whether somebody said that labels are yet to come.
+        Whether --new says that labels are yet to come.
+
+    Returns
+    -------
+    list
+        Notes on an input that is called as labels often are, though --target names another column.
     """
     names = list(columns)
+    usual = next((name for name in names if heading(name).lower() in USUAL), None)
+    said, target = target is not None, target or "label"
     if target in names:
         if new:
             received = f"{target!r}, which {file} has"
             raise invalid("--target", command, "a new column with --new", received, "Leave --new out.")
-        return
-    meant = next((name for name in names if _is_near(name, target)), None)
-    meant = meant or next((name for name in names if heading(name).lower() in USUAL), None)
+        return []
+    meant = next((name for name in names if _is_near(name, target)), None if said else usual)
     if meant is not None and not new:
         received = f"{target!r}: the table has no column {target!r} but has {meant!r}"
         remedy = (
             f"Give --target {meant}; or --new if labels are yet to come, and --skip {meant} if it has them."
         )
         raise invalid("--target", command, f"a column of {file}, or --new", received, remedy)
+    if usual is None or new:
+        return []
+    return [f"Column {usual!r} is an input; if it has labels, start again with --skip {usual}."]
 
 
 def _is_near(one: str, other: str) -> bool:

@@ -17,6 +17,7 @@ from qufur.cli.exchange import Exported, ExportFormat, exported, give_up
 from qufur.cli.loop import State, opened
 from qufur.cli.options import Decimal, Json, Separator
 from qufur.cli.target import on_telling_columns
+from qufur.counts import counted
 from qufur.storage.lock import locked
 from qufur.tables import ids, open_table
 from qufur.tables.batch import ROWS
@@ -69,19 +70,26 @@ def tell(
         )
         give_up(book, found.skipped)
         if told.new or told.replaced or found.skipped or classes is not None:
-            commit(book, state, f"tell {data.name}", f"{told.new} labels learned, {told.replaced} replaced")
+            commit(
+                book,
+                state,
+                f"tell {data.name}",
+                f"{counted(told.new, 'label')} learned, {told.replaced} replaced",
+            )
     left, notes = len(book.learner.outstanding), [*notes, *on_telling_columns(book)]
     if json:
         counts = {"blank": found.blank, "outstanding": left}
         given_up = {"skipped": len(found.skipped)} if format is not None else {}
         show.print_json(asdict(told) | counts | given_up | {"notes": notes})
         return
-    print(f"{told.new} labels learned, {told.known} known before, {found.blank} rows without a label.")
+    labels, rows = counted(told.new, "label"), counted(found.blank, "row")
+    print(f"{labels} learned, {told.known} known before, {rows} without a label.")
     if found.skipped:
-        print(f"{len(found.skipped)} rows were skipped; their labels are given up.")
+        several = "rows were skipped; their labels are"
+        print(f"{counted(len(found.skipped), 'row was skipped; its label is', several)} given up.")
     if told.replaced:
-        print(f"{told.replaced} labels were replaced.")
-    print(f"{left} labels are outstanding.", *notes, sep="\n")
+        print(f"{counted(told.replaced, 'label was', 'labels were')} replaced.")
+    print(f"{counted(left, 'label is', 'labels are')} outstanding.", *notes, sep="\n")
 
 
 def _of_table(book: Workbook, source: Source) -> tuple[Exported, list[str]]:

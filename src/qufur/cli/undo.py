@@ -8,6 +8,7 @@ from qufur.cli import show
 from qufur.cli.changes import when
 from qufur.cli.loop import State, opened
 from qufur.cli.options import Json
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.storage import versions
 from qufur.storage.lock import locked
@@ -32,7 +33,7 @@ def undo(state: State, json: Json = False) -> None:
         show.print_json({"command": history.command, "at": history.at, "outcome": history.outcome} | counts)
         return
     print(f"Took back `{history.command}` of {when(history.at)}: {history.outcome}.")
-    print(f"As before, {outstanding} labels are outstanding.")
+    print(f"As before, {counted(outstanding, 'label is', 'labels are')} outstanding.")
 
 
 def _version(state: Path, history: History) -> str:

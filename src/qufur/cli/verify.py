@@ -12,6 +12,7 @@ import typer
 from qufur.cli import show
 from qufur.cli.options import Json
 from qufur.cli.stores import StoreArgument, opened
+from qufur.counts import counted
 
 if TYPE_CHECKING:
     from qufur.service.store import Store
@@ -48,10 +49,10 @@ def verify(store: StoreArgument, json: Json = False) -> None:
         return
     for one in checked:
         remarks = "".join(f"; {remark}" for remark in one.remarks)
-        print(f"{one.stream}: {one.events} events, digest {one.digest[:16]}…{remarks}")
+        print(f"{one.stream}: {counted(one.events, 'event')}, digest {one.digest[:16]}…{remarks}")
     for gone in deleted:
         day = time.strftime("%Y-%m-%d", time.gmtime(gone.at / 1e6))
-        print(f"{gone.stream}: deleted on {day} by {gone.actor}, after {gone.events} events.")
+        print(f"{gone.stream}: deleted on {day} by {gone.actor}, after {counted(gone.events, 'event')}.")
     streams = "1 stream is" if len(checked) == 1 else f"{len(checked)} streams are"
     print(f"{streams} what was written.")
 

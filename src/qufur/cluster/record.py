@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qufur.counts import counted
 from qufur.errors import InvalidError, invalid
 from qufur.storage import container, versions
 from qufur.storage.atomic import replacing
@@ -63,7 +64,7 @@ class Record:
             with replacing(self._part(self.done)) as file:
                 pq.write_table(pa.concat_tables(answers), file)
         book = Workbook.from_content(container.unpack(packed, "the state"))
-        self._save(book, f"{book.unfinished[self.table]} rows so far")
+        self._save(book, f"{counted(book.unfinished[self.table], 'row')} so far")
         self.packed, self.done = packed, book.unfinished[self.table]
 
     def finish(self) -> Workbook:
@@ -71,7 +72,7 @@ class Record:
         book = Workbook.from_content(container.unpack(self.packed, "the state"))
         del book.unfinished[self.table]
         book.watch.course.note(book.learner)
-        self._save(book, f"{self.done} rows")
+        self._save(book, counted(self.done, "row"))
         return book
 
     @contextmanager

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.arrays import Bools
+from qufur.estimates.headline import Headline
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
+    from qufur.models.diagnostics.standing import Standing
 
 MOST = 200
 """Numbers of each kind that are kept: when there are more, every second one goes."""
 HEAVIEST = 5
 """Experts whose weights are kept, at each point."""
+VERSION = 2
+"""Since version 2 the error of a point is the headline error."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,12 @@ class Point:
     ----------
     rows, labels
         Rows asked about, and labels that had come.
-    error, at_random, constant
-        In the units of the labels, or shares of wrong classes: of the predictions so far, of those with all
-        labels at random, and of a constant; None where it is not known.
-    low, high
-        The interval about the error, where one is known.
+    error, low, high
+        The headline error and its interval; None where they are not known.
+    at_random
+        The error with as many uniformly sampled labels; None unless the difference is clear.
+    constant
+        The error of the best constant; None where it is not known.
     weights
         Of the experts that counted most.
     """
@@ -97,38 +102,47 @@ class Course:
         if len(self.points) > MOST:
             self.points, self.every = self.points[::2], 2 * self.every
 
+    def points_until_now(self, learner: Learner) -> list[Point]:
+        """Return the points at earlier rows, and one for the present."""
+        now = point(learner)
+        return [*(earlier for earlier in self.points if earlier.rows < now.rows), now]
+
     def save(self) -> dict[str, Any]:
         """Return everything as values for JSON."""
-        return asdict(self)
+        return {"version": VERSION, **asdict(self)}
 
     @classmethod
     def restored(cls, values: dict[str, Any]) -> Course:
-        """Return what `save` was called on."""
-        points = [Point(**one) for one in values["points"]]
+        """Return what `save` was called on. Errors of points that older versions wrote are dropped."""
+        values = dict(values)
+        version, points = values.pop("version", 1), [Point(**one) for one in values["points"]]
+        if version < VERSION:
+            points = [Point(one.rows, one.labels, None, weights=one.weights) for one in points]
         return cls(**{**values, "points": points})
 
 
 def point(learner: Learner) -> Point:
     """Return how things stand."""
-    ledger, standing = learner.ledger, learner.state.standing()
-    known = ledger.examples, ledger.answered
+    ledger, standing, headline = learner.ledger, learner.state.standing(), Headline.of(learner)
+    known = ledger.examples, ledger.answered, headline.error, headline.low, headline.high
     if standing is None or not standing.labels:
-        loss, (low, high), _ = ledger.mean_loss(learner.queries.values())
-        return Point(*known, _root(loss), _root(low), _root(high))
-    constant, all_at_random = standing.best_constant, standing.all_at_random
-    heaviest = sorted(zip(standing.weights, standing.names, strict=True), reverse=True)[:HEAVIEST]
+        return Point(*known)
+    constant, heaviest = standing.best_constant, sorted(zip(standing.weights, standing.names, strict=True))
     return Point(
         *known,
-        error=_finite(standing.in_units(standing.loss)),
-        at_random=None if all_at_random is None else _finite(standing.in_units(max(all_at_random.loss, 0.0))),
+        at_random=error_at_random(headline, standing),
         constant=None if constant is None else _finite(standing.in_units(standing.losses[constant])),
-        weights={name: round(weight, 4) for weight, name in heaviest},
+        weights={name: round(weight, 4) for weight, name in heaviest[: -HEAVIEST - 1 : -1]},
     )
+
+
+def error_at_random(headline: Headline, standing: Standing) -> float | None:
+    """Return the error with as many uniformly sampled labels; None unless the difference is clear."""
+    found = standing.random_labels
+    if headline.error is None or found is None or not found.is_clear:
+        return None
+    return headline.error * standing.in_units(found.ratio)
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _root(loss: float) -> float | None:
-    return _finite(math.sqrt(loss)) if loss >= 0 else None

@@ -40,7 +40,7 @@ from itertools import groupby
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints
+from qufur.arrays import Bools, Floats, Ints
 from qufur.estimates.input_blocks import InputBlocks
 
 FEWEST = 24
@@ -52,6 +52,8 @@ _LEVEL, _MARGIN, _QUARTER = 1e-6, 1.5, 0.25
 _MOST_NUMBERS = 200.0
 _NO_VARIANCE, _LEAST_SHARE = 1e-12, 0.04
 _FAR_MORE = 2.0
+_MOST_RESETS, _CHANCE, _ROUNDING = 0.2, 1e-4, 1e-9
+"""Of a column that only advances: the largest share of resets, and the level of the sign test."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ class InputShift:
     changes: tuple[Change, ...]
 
 
-def input_shifts(blocks: InputBlocks, names: Sequence[str]) -> list[InputShift]:
-    """Return the shifts, the largest first.
+def input_shifts(blocks: InputBlocks, names: Sequence[str], ignored: Bools | None = None) -> list[InputShift]:
+    """Return the shifts in the order of the stream.
 
     Parameters
     ----------
@@ -113,6 +115,8 @@ def input_shifts(blocks: InputBlocks, names: Sequence[str]) -> list[InputShift]:
         The inputs.
     names
         Of their columns; numbers that follow each other under one name, as those of a text, count together.
+    ignored
+        Marks columns that raise no alarm, such as those of a calendar.
 
     Notes
     -----
@@ -133,6 +137,8 @@ def input_shifts(blocks: InputBlocks, names: Sequence[str]) -> list[InputShift]:
     if len(sums) < FEWEST or blocks.anchor is None:
         return []
     raw = _features(sums / blocks.block, blocks.squares, blocks.block)
+    if ignored is not None:
+        raw[:, :, ignored] = 0.0
     found = _chosen(_scaled(raw.reshape(len(raw), -1), blocks.block))
     means = sums / blocks.block
     means[:, 0] += blocks.anchor
@@ -147,8 +153,40 @@ def input_shifts(blocks: InputBlocks, names: Sequence[str]) -> list[InputShift]:
             )
             for score, place, side, size in found
         ),
-        key=lambda shift: -shift.size,
+        key=lambda shift: shift.row,
     )
+
+
+def largest_shifts(shifts: Sequence[InputShift], count: int) -> list[InputShift]:
+    """Return the `count` largest shifts, in the order of the stream."""
+    return sorted(sorted(shifts, key=lambda shift: -shift.size)[:count], key=lambda shift: shift.row)
+
+
+def only_advances(blocks: InputBlocks) -> Bools:
+    """Mark the columns that move in one direction, apart from rare resets: clocks, calendars and counters.
+
+    Block means of such a column rise (or fall) from block to block. In a column of any other kind, rises and
+    falls are about equally frequent: a sign test tells the two apart. A column with fewer than 15 changes
+    between blocks is never marked, so that a value that is set to another once or twice remains a shift.
+
+    Examples
+    --------
+    >>> rows = np.arange(600)
+    >>> X = np.column_stack([rows // 20 % 30, rows >= 400, np.random.default_rng(0).normal(size=600)])
+    >>> blocks = InputBlocks()
+    >>> blocks.update(X)
+    >>> only_advances(blocks).tolist()
+    [True, False, False]
+    """
+    from scipy.special import bdtr
+
+    means = blocks.sums[:, 0] / blocks.block
+    steps = np.diff(means, axis=0)
+    slack = _ROUNDING * np.sqrt(blocks.squares[0]) if len(means) else 0.0
+    rises, falls = (steps > slack).sum(axis=0), (steps < -slack).sum(axis=0)
+    changes, fewer = rises + falls, np.minimum(rises, falls)
+    chance = 2 * bdtr(fewer.astype(float), changes, 0.5)
+    return np.asarray((fewer <= _MOST_RESETS * changes) & (chance < _CHANCE) & (changes > 0))
 
 
 def _features(means: Floats, squares: Floats, block: int) -> Floats:

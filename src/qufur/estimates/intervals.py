@@ -23,6 +23,12 @@ examples. Models go on learning and the world may drift: scores of a model that 
 intervals too wide; after a change they are too narrow until new labels fill the window. Coverage is over the
 examples, not at each x.
 
+*Clipping.* Where the range of labels is learned, intervals end where predictions do: beyond the labels so far
+by 0.1 + 1/√n of their width after n of them. Where all labels have been on one side of 0, intervals do not go
+beyond 0 either. Among exchangeable labels the next one lies outside those before with probability at most
+2/(n + 1), and outside the wider range more seldom, which is all the coverage that clipping can cost. After a
+change it can cost more, until a label from beyond the range is bought.
+
 *Also tried*, on five real tables: scores relative to √(Δ + a constant). Intervals became
 1 to 17 % narrower and covered 0.1 to 4 points less, on the stream that drifts as well, where they cover too
 little. `crepes` takes residuals all at once and without weights (a fork, `crepes-weighted`, has them); the
@@ -113,9 +119,23 @@ def check_level(model: Model, level: Any) -> None:
         raise invalid("interval", "Learner.predict", "a number between 0 and 1, such as 0.9", repr(level))
 
 
-def ends(prediction: Floats, error: float, model: Model) -> tuple[Floats, Floats]:
-    """Return the lower and the upper ends about predictions, ± r; those of a given range where r is ∞."""
-    if error < math.inf or model.given_range is None:
+def ends(
+    prediction: Floats, error: float, model: Model, bounds: tuple[float, float] | None
+) -> tuple[Floats, Floats]:
+    """Return the lower and the upper ends about predictions.
+
+    They are ŷ ± r, clipped to the bounds that `State.interval_bounds` returned, if there are some. Where r is
+    ∞ they are those of a given range, or ±∞.
+
+    >>> from qufur import Experts
+    >>> ends(np.array([20.0, 90.0]), 30.0, Experts(1), (0.0, 110.0))
+    (array([ 0., 60.]), array([ 50., 110.]))
+    """
+    if error == math.inf and model.given_range is not None:
+        low, high = (np.full(len(prediction), end) for end in model.given_range)
+        return low, high
+    if error == math.inf or bounds is None:
         return prediction - error, prediction + error
-    low, high = model.given_range
-    return np.full(len(prediction), low), np.full(len(prediction), high)
+    lowest, highest = bounds
+    low, high = np.maximum(prediction - error, lowest), np.minimum(prediction + error, highest)
+    return np.minimum(low, prediction), np.maximum(high, prediction)

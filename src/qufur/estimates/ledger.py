@@ -22,7 +22,10 @@ _NUMBERS = ("examples", "answered", "retracted", "beyond", "uncertainty", "loss_
 
 
 class MeanLoss(NamedTuple):
-    """The mean loss over the covered examples, NaN before the first label; its interval; their share."""
+    """The mean loss over the covered examples, NaN before the first label; its interval; their share.
+
+    The ends of the interval are NaN while labels have no range, as long as all of them are equal.
+    """
 
     value: float
     interval: tuple[float, float]
@@ -105,14 +108,19 @@ class Ledger:
         if len(labels) == 1:
             self.answer_one(prediction.item(), probability.item(), largest_loss.item(), labels.item())
             return
+        loss = self._count(prediction, probability, largest_loss, labels)
+        for rows in self._seen.write(largest_loss, probability, np.minimum(loss, largest_loss)):
+            self._take_in_seen(self._estimate, rows)
+
+    def _count(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> Floats:
+        """Take labels into everything but the estimate, and return their losses."""
         loss = self._model.loss(prediction, labels)
         self.answered += len(labels)
         self.beyond += int(np.count_nonzero((loss > largest_loss) & (largest_loss > 0)))
         self.loss_seen = _added(self.loss_seen, loss)
         if not self._model.classifies:
             self.errors.add(abs(prediction - labels), probability)
-        for rows in self._seen.write(largest_loss, probability, np.minimum(loss, largest_loss)):
-            self._take_in_seen(self._estimate, rows)
+        return loss
 
     def answer_one(self, prediction: float, probability: float, largest_loss: float, label: float) -> None:
         """Take note of one label, as `answer` does of many."""
@@ -168,6 +176,15 @@ class Ledger:
         labels, prediction, probability, largest_loss = kept.T
         self.correct(prediction, probability, largest_loss, labels, labels)
 
+    def recall(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> None:
+        """Take note of the labels of queries that `forget` or `retract` had closed without one."""
+        loss = self._count(prediction, probability, largest_loss, labels)
+        self.retracted -= len(labels)
+        known = largest_loss > 0  # the estimate counts the others as passed over, with a label or without
+        if self._estimate is not None and known.any():
+            most = largest_loss[known]
+            self._estimate.recall(probability[known], np.minimum(loss[known], most), most)
+
     def retract(self, query: Query) -> None:
         """Take note that a label will never come."""
         self.retracted += 1
@@ -191,7 +208,7 @@ class Ledger:
         """Return what is known of the mean loss; what is outstanding may turn out to be anything."""
         estimate = self.estimate()
         if estimate is None:
-            return MeanLoss(math.nan, (0.0, math.inf))
+            return MeanLoss(math.nan, (math.nan, math.nan))
         _, probability, largest_loss = decisions([query for query in outstanding if query.largest_loss > 0]).T
         low, high = estimate.interval(probability, largest_loss)
         value = min(max(estimate.value, low), high) if self.answered else math.nan

@@ -165,6 +165,11 @@ class LossEstimate:
         self._sums = start - (self._sums - start)
         self.forgo(p, largest)
 
+    def recall(self, p: Floats, loss: Floats, largest: Floats) -> None:
+        """Let queries whose losses were unknown have had these losses: the inverse of `forget`."""
+        self._sums = self._sums - self._unknown(p, largest)
+        self.saw(p, loss, largest)
+
     def passed(self, p: Floats, largest: Floats) -> None:
         """Take in examples that were not queried and the bounds of their losses, known to be right."""
         covered = p > 0

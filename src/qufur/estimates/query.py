@@ -33,7 +33,27 @@ class Query(NamedTuple):
     charge: Charge
 
 
-def decisions(queries: Iterable[Query]) -> Floats:
+class Purchase(NamedTuple):
+    """The terms of a query that was closed without a label, for a label that arrives after all.
+
+    Attributes
+    ----------
+    prediction, probability, largest_loss
+        Those of the query.
+    mean_probability, at_random
+        What the model was told about the purchase: the mean probability of all examples up to this one, and
+        whether the coin lay below the floor. For a model that does not weigh purchases they are `probability`
+        and False.
+    """
+
+    prediction: float
+    probability: float
+    largest_loss: float
+    mean_probability: float
+    at_random: bool
+
+
+def decisions(queries: Iterable[Query | Purchase]) -> Floats:
     """Return prediction, probability and largest loss of each query, as rows.
 
     >>> from qufur.rules.spending import NOTHING

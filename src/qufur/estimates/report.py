@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qufur.arrays import Floats
+from qufur.counts import counted
 from qufur.errors import invalid
+from qufur.estimates.headline import CONFIDENCE, Headline
 from qufur.estimates.random_baseline import summed_uncertainty
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.fit import Fit
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from qufur.models.experts.class_errors import ClassError
 
 COPIES = 5
-CONFIDENCE = 0.95
 SHOWN = 8
 """New domains that are shown, of many the last; and classes, of many the rarest."""
 
@@ -44,7 +45,8 @@ class Report:
         Where the estimate without bias lies outside the interval, as rare labels with small probabilities
         can make it, this is the nearer end: that is closer to the truth whenever the interval is right.
     interval
-        Contains the mean loss at all moments together, with probability `confidence`.
+        Contains the mean loss at all moments together, with probability `confidence`. Its ends are NaN while
+        nothing is known: until an example comes after two labels that differ, where no range is given.
     confidence
         0.95.
     covered
@@ -64,6 +66,8 @@ class Report:
         Where new domains seem to begin.
     standing
         The losses and weights of experts, for a committee of them; None for other models.
+    squared
+        Whether the loss is a squared error, so that its root has the units of the labels.
     """
 
     examples: int
@@ -83,6 +87,12 @@ class Report:
     fit: Fit | None
     shifts: tuple[int, ...]
     standing: Standing | None = None
+    squared: bool = True
+
+    @property
+    def headline(self) -> Headline:
+        """The error that every page and command shows."""
+        return Headline.of_loss(self.loss, self.interval, self.covered, squared=self.squared)
 
     @property
     def saved(self) -> float | None:
@@ -128,6 +138,7 @@ def report(learner: Learner, X: Floats | None) -> Report:
         learner.state.fit(),
         tuple(ledger.shifts.times),
         learner.state.standing(),
+        not learner.model.classifies,
     )
 
 
@@ -162,29 +173,30 @@ def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
 def _labels(found: Report) -> Iterator[str]:
     left = "no budget" if found.left is None else f"{found.left} left"
     taken_back = f", {found.retracted} taken back" if found.retracted else ""
-    yield f"{found.labels} of {found.examples} examples, {found.outstanding} outstanding{taken_back}; {left}"
+    examples = counted(found.examples, "example")
+    yield f"{found.labels} of {examples}, {found.outstanding} outstanding{taken_back}; {left}"
     if found.horizon is not None and found.examples > found.horizon:
-        yield f"the stream goes on beyond the {found.horizon} examples that the rule was told of"
+        yield f"the stream goes on beyond the {counted(found.horizon, 'example')} that the rule was told of"
 
 
 def _loss(found: Report) -> Iterator[str]:
     if not found.covered > 0:
-        unbounded = found.interval[1] == math.inf
-        early = "all examples came before the labels had a range"
-        why = early if unbounded else "no example had a chance to be labelled"
+        early = "all examples came before the labels had a range, which takes two that differ"
+        why = early if math.isnan(found.interval[1]) else "no example had a chance to be labelled"
         yield f"unknown: {why}"
         return
     known = not math.isnan(found.loss)
     value = _number(found.loss) if known else "unknown until a label comes"
     yield f"{value}, in {_ends(found.interval)} at all times with {100 * found.confidence:g} % confidence"
-    squared = found.fit is not None or (found.standing is not None and found.standing.squared)
-    if known and squared:
+    if known and found.squared:
         low, root, high = map(math.sqrt, (found.interval[0], found.loss, found.interval[1]))
         out = "leaves out how far labels are out of range"
         says = out if found.beyond else "has the units of the labels"
         yield f"its root, {_number(root)} in {_ends((low, high))}, {says}"
     if known and found.outstanding:
-        yield f"without the {found.outstanding} labels that are outstanding; the interval allows for them"
+        waiting = counted(found.outstanding, "label that is", "labels that are")
+        them = "it" if found.outstanding == 1 else "them"
+        yield f"without the {waiting} outstanding; the interval allows for {them}"
     if found.covered < 1:
         rest = f"{100 * (1 - found.covered):.2g} % of the examples"
         yield f"nothing is known of {rest}: they had no chance of a label"
@@ -199,7 +211,8 @@ def _loss(found: Report) -> Iterator[str]:
 def _against_random(found: Report, saved: float) -> Iterator[str]:
     least, most = min(found.uncertainty_at_random), max(found.uncertainty_at_random)
     share = f"{100 * abs(saved):.0f} % {'less' if saved >= 0 else 'more'}"
-    yield f"summed uncertainty {found.uncertainty:.4g}, {share} than with {found.labels} labels at random"
+    labels = counted(found.labels, "label")
+    yield f"summed uncertainty {found.uncertainty:.4g}, {share} than with {labels} at random"
     yield f"(copies have {least:.4g} to {most:.4g}; this trusts the model: uncertainty is not error)"
 
 
@@ -219,17 +232,16 @@ def _penalty(fit: Fit) -> str:
 def _fits(fit: Fit) -> str:
     if fit.tested < Evidence.fewest:
         return "too few labels to say" if fit.labels < 100 else "large errors of the first labels hide it"
-    return f"nothing speaks against the model; this rests on {fit.tested} labels"
+    return f"nothing speaks against the model; this rests on {counted(fit.tested, 'label')}"
 
 
 def _experts(standing: Standing) -> Iterator[str]:
     def said(expert: int) -> str:
         return _number(standing.in_units(standing.losses[expert]))
 
-    what = "root mean squared error" if standing.squared else "share of wrong classes"
-    best = standing.best
-    mean = _number(standing.in_units(standing.loss))
-    yield f"{what} {mean}; best expert {said(best)} ({standing.names[best]})"
+    best, mean = standing.best, _number(standing.in_units(standing.loss))
+    labels = "1 label" if standing.labels == 1 else f"{standing.labels} labels"
+    yield f"compared on {labels}: together {mean}, best expert {said(best)} ({standing.names[best]})"
     constant, at_random = standing.best_constant, standing.best_at_random
     if constant is not None:
         yield f"a constant has {said(constant)}"
@@ -246,22 +258,22 @@ def _experts(standing: Standing) -> Iterator[str]:
         )
     if standing.random_would_do:
         yield (
-            "labels at random would do as well: for the next run the rule Uniform(rate), "
+            "random labels would do better: for the next run the rule Uniform(rate), "
             "at the command line --at-random"
         )
 
 
 def _if_all_were_at_random(standing: Standing) -> str:
     if standing.all_at_random is None:
-        return "with all of them at random: too few labels to say"
+        return "that expert with all labels at random: too few labels to say"
     loss, error, _ = standing.all_at_random
     low, middle, high = (standing.in_units(max(loss + side * ERRORS * error, 0.0)) for side in (-1, 0, 1))
-    return f"with all of them at random: about {_number(middle)}, likely in {_ends((low, high))}"
+    return f"that expert with all labels at random: about {_number(middle)}, likely in {_ends((low, high))}"
 
 
 def _classes(found: Sequence[ClassError]) -> Iterator[str]:
     for each in sorted(found, key=lambda one: one.share)[:SHOWN]:
-        labels = "1 label" if each.labels == 1 else f"{each.labels} labels"
+        labels = counted(each.labels, "label")
         wrong = (
             f"{_number(each.error)} wrong, in {_ends((each.low, each.high))}" if each.labels else "unknown"
         )

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from qufur.counts import counted
 from qufur.figures.style import LOOKS, SPARE_COLORS, subplots
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ EXPERTS = 5
 """Experts that have a colour of their own."""
 SHOWN = 5
 """Shifts that have names."""
+MOST_OF_BAND = 2.0
+"""The interval is drawn up to this many times the largest error."""
 
 
 def draw_progress(
@@ -77,14 +80,18 @@ def _draw_error(panel: Any, points: Sequence[Point], name: str) -> None:
     for title, color in (("at_random", RANDOM), ("constant", "#888888")):
         there = [(point.rows, getattr(point, title)) for point in known if getattr(point, title) is not None]
         if there:
-            label = {"at_random": "one model, labels at random", "constant": "a constant"}[title]
+            label = {"at_random": "random labels", "constant": "a constant"}[title]
             panel.plot(*zip(*there, strict=True), color=color, ls="--", marker=".", ms=4, label=label)
     bounded = [point for point in known if point.low is not None and point.high is not None]
     if bounded:
         ends = [[getattr(point, end) for point in bounded] for end in ("low", "high")]
-        panel.fill_between([point.rows for point in bounded], *ends, color=OWN, alpha=0.15, lw=0)
+        panel.fill_between(
+            [point.rows for point in bounded], *ends, color=OWN, alpha=0.15, lw=0, label="95 % interval"
+        )
     panel.set(ylabel=name)
-    panel.set_ylim(bottom=0)
+    # The interval is wide while labels are few; the error stays readable.
+    drawn = max((line.get_ydata().max() for line in panel.lines), default=1.0)
+    panel.set_ylim(0, MOST_OF_BAND * drawn or 1.0)
     panel.legend(frameon=False, fontsize="small")
 
 
@@ -130,7 +137,8 @@ def _draw_shifts(panel: Any, shifts: Sequence[InputShift]) -> None:
     sizes = [shift.size for shift in shifts]
     panel.vlines([shift.row for shift in shifts], 0, sizes, color=OWN, lw=2)
     panel.plot([shift.row for shift in shifts], sizes, ls="none", marker="o", color=OWN)
-    named = shifts[:SHOWN]
+    largest = sorted(shifts, key=lambda shift: -shift.size)[:SHOWN]
+    named = [shift for shift in shifts if shift in largest]
     for number, shift in enumerate(named, 1):
         panel.annotate(
             str(number),
@@ -141,7 +149,7 @@ def _draw_shifts(panel: Any, shifts: Sequence[InputShift]) -> None:
             weight="bold",
         )
     lines = [
-        f"{number}  after {shift.row} rows: {', '.join(change.column for change in shift.changes)}"
+        f"{number}  after {counted(shift.row, 'row')}: {', '.join(change.column for change in shift.changes)}"
         for number, shift in enumerate(named, 1)
     ]
     panel.text(

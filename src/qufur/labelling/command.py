@@ -8,9 +8,12 @@ import reprlib
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from typing import IO, Any
 
 from qufur.errors import invalid
 from qufur.labelling.calls import CallError
@@ -21,6 +24,8 @@ KEY = "idempotency_key"
 """What the key of a call is called in the object."""
 SHOWN = 200
 """How many characters of what a program complains of are shown."""
+MOST = 2**16
+"""How many bytes of what a program prints are kept: a longer answer is no label."""
 
 
 class Command:
@@ -54,8 +59,8 @@ class Command:
         text = json.dumps({**request.item, KEY: request.key}, ensure_ascii=False)
         with self._started() as process:
             try:
-                out, complaint = process.communicate(text.encode("utf-8", "replace"), self.timeout)
-            except subprocess.TimeoutExpired:
+                out, complaint = _exchange(process, text.encode("utf-8", "replace"), self.timeout)
+            except TimeoutError:
                 raise CallError(f"no answer within {self.timeout:g} s") from None
         return answer_of(process.returncode, out, complaint)
 
@@ -64,7 +69,7 @@ class Command:
         """Yield the program; nothing of it is left afterwards."""
         pipe = subprocess.PIPE
         with subprocess.Popen(
-            self.arguments, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            self.arguments, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         ) as process:
             self._guardian.watch(process.pid)
             try:
@@ -73,6 +78,60 @@ class Command:
                 kill_group(process)
                 process.wait()
                 self._guardian.release(process.pid)
+
+
+def _exchange(process: subprocess.Popen[bytes], text: bytes, timeout: float) -> tuple[bytes, bytes]:
+    """Send its input to a program, and return its output and the end of its standard error."""
+    deadline = time.monotonic() + timeout
+    out, complaint = _in_thread(_answer, process.stdout), _in_thread(_end, process.stderr)
+    done, waiting = wait([out, complaint, _in_thread(_send, process.stdin, text)], timeout, FIRST_EXCEPTION)
+    for future in done:
+        future.result()
+    if waiting:
+        raise TimeoutError
+    try:
+        process.wait(max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    return out.result(), complaint.result()
+
+
+def _in_thread(function: Callable[..., bytes], *args: Any) -> Future[bytes]:
+    """Run a function in a thread that ends with this process, however long a pipe stays open."""
+    future: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function(*args))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def _send(pipe: IO[bytes], text: bytes) -> bytes:
+    with suppress(BrokenPipeError), pipe:  # a program need not read its input
+        rest = memoryview(text)
+        while rest:
+            rest = rest[pipe.write(rest) :]
+    return b""
+
+
+def _answer(pipe: IO[bytes]) -> bytes:
+    answer = b""
+    while part := pipe.read(MOST):
+        answer += part
+        if len(answer) > MOST:
+            raise CallError(f"it printed more than {MOST // 1024} kB and was stopped: that is no label")
+    return answer
+
+
+def _end(pipe: IO[bytes]) -> bytes:
+    end = b""
+    while part := pipe.read(MOST):
+        end = (end + part)[-MOST:]
+    return end
 
 
 def program_of(text: str) -> list[str]:

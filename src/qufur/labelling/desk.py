@@ -76,18 +76,16 @@ class Desk:
         Parameters
         ----------
         feed
-            Returns further rows, as few as it can; None if there are none.
+            Returns further rows, as few as it can; None if there are none now.
         look
             Is called when something has happened.
         """
-        more = True
-        while more or not self.calls.over:
-            while more and self.calls.wants_more:
-                rows = feed()
-                more = rows is not None
-                for id, item in rows or ():
+        while True:
+            while self.calls.wants_more and (rows := feed()) is not None:
+                for id, item in rows:
                     self.add(id, item)
-            more = more and not self.calls.out_of_money
+            if self.calls.over:
+                return
             for outcome in self.calls.collect():
                 self._take(outcome.request, outcome.label, outcome.error)
             look()

@@ -33,6 +33,13 @@ class Feed:
         Asks about rows, and returns the ids of those to label.
     save
         Writes the state file.
+    until_spent
+        Whether the rows after the last label of the budget are left for later, when the budget is larger.
+
+    Attributes
+    ----------
+    rows
+        How many rows were asked about.
     """
 
     def __init__(
@@ -42,27 +49,25 @@ class Feed:
         batches: Iterable[Batch],
         ask: Callable[[Batch], list[Id]],
         save: Callable[[], None],
+        *,
+        until_spent: bool = False,
     ) -> None:
         self._book, self._table, self._ask, self._save = book, table, ask, save
-        self._size = FEWEST
+        self._size, self._until_spent = FEWEST, until_spent
         self._rest = self._rows(iter(batches))
-        self._over = table not in book.unfinished
+        self._next: Batch | None = None
         self._left = list(book.learner.outstanding)
         self.rows = 0
 
     def __call__(self, wanted: int) -> list[Id] | None:
-        """Return at least so many rows to label, fewer at the end of the table; None after that."""
+        """Return at least so many rows to label, fewer at the end of the table or budget; None after that."""
         if self._left:
             return self._handed_over()
-        if self._over:
+        if self._peek() is None:
             return None
         found: list[Id] = []
-        while len(found) < wanted and not self._over:
-            batch = next(self._rest, None)
-            if batch is None:
-                self._over = True
-                del self._book.unfinished[self._table]
-                break
+        while (batch := self._peek()) is not None and len(found) < wanted:
+            self._next = None
             new = self._ask(batch)
             found += new
             self.rows += len(batch)
@@ -70,6 +75,20 @@ class Feed:
             self._size = FEWEST if new else min(2 * self._size, MOST)
         self._save()
         return found
+
+    def _peek(self) -> Batch | None:
+        """Return the rows to ask about next, None if there are none now; note the end of the table."""
+        if self._table not in self._book.unfinished:
+            return None
+        self._next = self._next or next(self._rest, None)
+        if self._next is None:
+            del self._book.unfinished[self._table]
+        return None if self.is_spent else self._next
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no label is left for the next row, so that it has to wait for a larger budget."""
+        return self._next is not None and self._until_spent and self._book.learner.left == 0
 
     def _handed_over(self) -> list[Id]:
         left, self._left = self._left, []
@@ -82,9 +101,14 @@ class Feed:
             start = min(done, len(batch))
             done -= start
             while start < len(batch):
-                stop = min(start + self._size, len(batch))
+                stop = min(start + self._next_size(), len(batch))
                 yield part_of(batch, start, stop)
                 start = stop
+
+    def _next_size(self) -> int:
+        """Return how many rows to ask about at once; as many as labels at most, so that none is in vain."""
+        left = self._book.learner.left
+        return min(self._size, max(left, 1)) if self._until_spent and left is not None else self._size
 
 
 def part_of(batch: Batch, start: int, stop: int) -> Batch:

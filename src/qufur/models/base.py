@@ -222,6 +222,10 @@ class State(ABC):
         """Return the range of labels as far as it was learned; None where none is."""
         return None
 
+    def interval_bounds(self) -> tuple[float, float] | None:
+        """Return the ends that prediction intervals are clipped to; None where no range is learned."""
+        return None
+
     def reach(self, at_once: bool) -> Reach:
         """Return how far it pays to look ahead, where a rule decides blocks at once or in many offers."""
         from qufur.models.lookahead import Reach
@@ -280,6 +284,18 @@ class State(ABC):
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not asked for."""
 
+    def purchases_of(self, ids: Sequence[Id]) -> Purchases | None:
+        """Return the terms of pending queries; None for models that do not weigh purchases."""
+        return None
+
+    def purchases_at(self, places: Sequence[int]) -> Purchases | None:
+        """Return the terms of labelled rows, by their places in the order of labels, as `purchases_of`."""
+        return None
+
+    def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
+        """Learn labels of queries that were retracted or forgotten, on the terms of their purchase."""
+        self.learn(X, labels)
+
     def as_pending(self, X: Floats) -> Floats:
         """Return inputs as `pending` would have them, for whoever may want to `relearn` them."""
         raise NotImplementedError
@@ -323,6 +339,11 @@ class State(ABC):
     def fit(self) -> Fit | None:
         """Return what the labels so far say about the model; None where it has no residuals to judge by."""
         return None
+
+    def fit_later(self) -> Callable[[], Fit | None]:
+        """Return a function that computes `fit` as of now, in any thread, whatever is learned later."""
+        found = self.fit()
+        return lambda: found
 
     def standing(self) -> Standing | None:
         """Return how the experts of a committee are doing; None for other models."""

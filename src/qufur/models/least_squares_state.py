@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -177,6 +178,12 @@ class LeastSquaresState(State):
         (low, high), penalty = self.model.label_range, self.model.penalty
         evidence, tests = self.labelled.evidence(penalty), self.labelled.tested()
         return judge(evidence, tests, penalty, unit=(high - low) / 2)
+
+    def fit_later(self) -> Callable[[], Fit]:
+        """Return a function that computes `fit` as of now: the copy for it takes O(d²), and `fit` O(d³)."""
+        frozen = copy(self)
+        frozen.labelled = self.labelled.copy()
+        return frozen.fit
 
     def await_labels(self, ids: Sequence[Id], rows: Floats) -> None:
         """Take ids among the pending ones; rows are copied, since callers may write over theirs."""

@@ -15,6 +15,7 @@ import numbers
 from typing import Any
 
 from qufur.arrays import as_count, as_number, is_whole
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.rules.base import Rule
 from qufur.rules.bucket import usual_burst
@@ -58,7 +59,7 @@ def labels_within(budget: Any, rows: int, owner: str, parameter: str = "budget")
     """
     labels = labels_of(as_amount(budget, owner, parameter), rows)
     if labels > rows:
-        raise invalid(parameter, owner, f"at most {rows} labels, one for each row", repr(budget))
+        raise invalid(parameter, owner, f"at most {counted(rows, 'label')}, one for each row", repr(budget))
     return labels
 
 

@@ -82,6 +82,7 @@ class Keys:
         self._store = store
         self._secret = bytes.fromhex(store.fact("secret"))
         self._known: dict[str, Key] = {}
+        self._any = False
         self._read_at = float("-inf")
 
     def listed(self) -> list[Key]:
@@ -131,8 +132,9 @@ class Keys:
 
     @property
     def needed(self) -> bool:
-        """Whether there are any, so that one is asked for; revoking the last does not open the door."""
-        self._refresh()
+        """Whether a key is required. Revoking the last key does not change that, so True needs no query."""
+        if not self._any:
+            self._refresh()
         return self._any
 
     def find(self, given: str | None) -> Key:

@@ -41,6 +41,8 @@ class Series(Struct):
     plan: list[float] | None
     at: list[int]
     error: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
     at_random: list[float | None]
     constant: list[float | None]
     weights: list[dict[str, float]]
@@ -56,13 +58,29 @@ class Expert(Struct):
     error: float | None
 
 
+class Headline(Struct):
+    """The error of all predictions so far with its interval; `covered` is the share of rows it is about.
+
+    `at_random` is the error with as many random labels, null unless the difference is clear.
+    """
+
+    error: float | None
+    low: float | None
+    high: float | None
+    covered: float
+    at_random: float | None
+    confidence: float
+    unit: str
+
+
 class Report(Struct):
-    """How it is going, in sentences."""
+    """How it is going, in sentences; the headline error in numbers."""
 
     spent: list[str]
     error: list[str]
     shifts: list[str]
     next: list[str]
+    headline: Headline
     experts: list[Expert] | None
 
 

@@ -17,7 +17,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qufur import __version__
-from qufur.errors import InvalidError
 from qufur.service.access import Keys
 from qufur.service.documented import describe
 from qufur.service.events import DamagedError
@@ -26,11 +25,12 @@ from qufur.service.logs import Lines, log_event
 from qufur.service.metrics import Metrics
 from qufur.service.observation import Observed, failure
 from qufur.service.pages import add_pages
-from qufur.service.refusals import RefusalError
+from qufur.service.refusals import REFUSALS
 from qufur.service.replies import complaint
+from qufur.service.request_guard import RequestGuard
 from qufur.service.routes import erasure, examples, labels, machine, streams, work
 from qufur.service.service import Service
-from qufur.service.shortcut import Shortcut, refusal
+from qufur.service.shortcut import STORE_ERRORS, Shortcut, refusal
 from qufur.service.store import Store, StoreError
 from qufur.service.verification import check_at_start
 from qufur.service.writer import Writer, settle
@@ -50,7 +50,8 @@ class App(FastAPI):
         self.state.metrics = Metrics()
 
     def build_middleware_stack(self) -> ASGIApp:
-        return Observed(Shortcut(super().build_middleware_stack()), self.state.metrics, self._lines)
+        guarded = RequestGuard(Shortcut(super().build_middleware_stack()), self.state.keys, self.state.limits)
+        return Observed(guarded, self.state.metrics, self._lines)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, without the framework's own measurements of it."""
@@ -108,10 +109,11 @@ def _check(unchecked: Callable[[], None], writer: Writer) -> None:
 
 
 def _handle_errors(app: FastAPI) -> None:
-    @app.exception_handler(RefusalError)
-    @app.exception_handler(InvalidError)
     async def _refused(request: Request, error: Exception) -> Response:
         return refusal(error)
+
+    for kind in (*REFUSALS, *STORE_ERRORS):
+        app.add_exception_handler(kind, _refused)
 
     @app.exception_handler(RequestValidationError)
     async def _malformed(request: Request, error: RequestValidationError) -> Response:

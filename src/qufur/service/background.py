@@ -10,14 +10,15 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
+from qufur.service.connections import server_config
+
 WAIT = 0.005
 
 
 @contextmanager
 def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
     """Serve an application on this machine and yield its address; it has stopped at the end of the block."""
-    config = uvicorn.Config(app, "127.0.0.1", port, log_config=None, access_log=False)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(app, host="127.0.0.1", port=port))
     thread = threading.Thread(target=server.run, name="qufur-server", daemon=True)
     thread.start()
     while not server.started:

@@ -10,6 +10,8 @@ from sqlalchemy.exc import DBAPIError
 from qufur.service import tables
 from qufur.service.compaction import compact
 from qufur.service.events import Event, Kind, Payload, decode
+from qufur.service.loading import from_start
+from qufur.service.redaction import Redaction
 from qufur.service.refusals import ConflictError, NotFoundError, UnavailableError
 from qufur.service.service import Service
 from qufur.service.store import AT_ONCE, Store, StoreError
@@ -21,19 +23,32 @@ OF_EXAMPLES = {Kind.asked, Kind.told, Kind.untold, Kind.retracted, Kind.learned}
 def erase(service: Service, name: str, ids: Sequence[str], actor: str) -> int:
     """Erase examples of a stream, and return how many parts of events were theirs.
 
-    Rows and labels go; digests, counts and decisions stay, so that the log still proves itself and what was
-    paid stays paid. The stream is made again from what is left, O(events). All that came before is written
-    first. What else may hold the rows is thrown away: snapshots, and pages of the file that are free.
+    Rows and labels go, and so do values in headers that only these rows had, or rows erased before. Digests,
+    counts and decisions stay, so that the log still proves itself and what was paid stays paid. The stream is
+    made again from what is left, O(events). All that came before is written first. What else may hold the
+    rows is thrown away: snapshots, and pages of the file that are free.
     """
     service.commit()
     stream, store = service.stream(name), service.store
     ids = list(dict.fromkeys(ids))
     _check(store, stream.number, ids)
+    redaction = Redaction(stream, len(from_start(store, stream.number).book.encoding.columns))
     left, parts = {}, 0
     for event, places in _places(store, stream.number, set(ids)):
-        left[event.seq] = Payload.unpacked(event.payload).without(places).packed()
+        payload = Payload.unpacked(event.payload).without(places)
+        redaction.add(event, payload)
         parts += len(places)
-    event = stream.note_erased(len(ids), parts, actor)
+        if places:
+            left[event.seq] = payload
+    headers = {}
+    for event in store.events_at(stream.number, redaction.headers):
+        payload = left.get(event.seq) or Payload.unpacked(event.payload)
+        rewritten = redaction.rewritten(event, payload)
+        if rewritten is not payload:
+            left[event.seq], headers[event.seq] = rewritten, rewritten.new_header
+    if not left:
+        return 0
+    event = stream.note_erased(len(ids), parts, headers, actor)
     try:
         _rewrite(store, stream.number, left, ids, event)
     except (DBAPIError, OSError) as error:
@@ -48,13 +63,13 @@ def erase(service: Service, name: str, ids: Sequence[str], actor: str) -> int:
     return parts
 
 
-def _rewrite(store: Store, stream: int, left: dict[int, bytes], ids: Sequence[str], event: Event) -> None:
+def _rewrite(store: Store, stream: int, left: dict[int, Payload], ids: Sequence[str], event: Event) -> None:
     """Leave of some events what is given, and say so in a last one: all of it or nothing."""
     events, examples, snapshots = tables.events, tables.examples, tables.snapshots
     with store.writing() as connection:
         for seq, payload in left.items():
             where = (events.c.stream == stream) & (events.c.seq == seq)
-            connection.execute(update(events).where(where).values(payload=payload))
+            connection.execute(update(events).where(where).values(payload=payload.packed()))
         for start in range(0, len(ids), AT_ONCE):
             few = examples.c.id.in_(ids[start : start + AT_ONCE])
             connection.execute(delete(examples).where(examples.c.stream == stream, few))
@@ -72,14 +87,13 @@ def _check(store: Store, stream: int, ids: Sequence[str]) -> None:
 
 
 def _places(store: Store, stream: int, ids: Collection[str]) -> Iterator[tuple[Event, list[int]]]:
-    """Yield the events that have parts of some examples, and which parts."""
+    """Yield all events, each with the places of its parts that are of some examples."""
     for event in store.events(stream):
         if event.kind not in OF_EXAMPLES:
+            yield event, []
             continue
         rows = enumerate(Payload.unpacked(event.payload).rows())
-        places = [place for place, row in rows if row is not None and _id(event.kind, row) in ids]
-        if places:
-            yield event, places
+        yield event, [place for place, row in rows if row is not None and _id(event.kind, row) in ids]
 
 
 def _id(kind: str, row: list[object]) -> object:

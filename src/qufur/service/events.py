@@ -2,7 +2,8 @@
 
 A payload is a header and parts, one for each example: its id and its row, or its label. The digest of a
 payload is that of the digests of its parts, so that one part can be erased and leave its digest in its place:
-the chain still holds, and whatever else is changed breaks it.
+the chain still holds, and whatever else is changed breaks it. A header can be replaced in the same way. The
+event that records the erasure chains the digest of the new header.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ START = bytes(SIZE)
 """What stands for the hash before the first event."""
 ERASED = 1
 """The code of what stands in the place of a part that was erased: its digest."""
+REPLACED = 2
+"""The code of a replaced header: the digest of the original, the digest of the new header, the new header."""
 
 encode = msgspec.msgpack.Encoder(order="sorted").encode
 """Values as canonical bytes: the same values, the same bytes."""
+encode_in_order = msgspec.msgpack.Encoder().encode
+"""Values as bytes that keep the order of keys: the order of a stream's columns is part of it."""
 decode = msgspec.msgpack.Decoder().decode
 
 
@@ -52,12 +57,12 @@ class Payload(NamedTuple):
     Attributes
     ----------
     header
-        Encoded values.
+        Encoded values, or the extension that replaced them.
     parts
         Encoded values, or the digest alone of what was erased.
     """
 
-    header: bytes
+    header: bytes | msgspec.msgpack.Ext
     parts: Sequence[bytes | msgspec.msgpack.Ext] = ()
 
     def packed(self) -> bytes:
@@ -68,15 +73,30 @@ class Payload(NamedTuple):
     def unpacked(cls, stored: bytes) -> Payload:
         """Return what was packed."""
         try:
-            header, parts = decode(stored)
+            payload = cls(*decode(stored))
+            if payload.new_header not in (None, _digest(payload._current_header)):
+                raise ValueError
         except (msgspec.DecodeError, TypeError, ValueError):
             raise DamagedError("An event of the store cannot be read: it is damaged.") from None
-        return cls(header, parts)
+        return payload
 
     @property
     def values(self) -> Any:
         """The header, decoded."""
-        return decode(self.header)
+        return decode(self._current_header)
+
+    @property
+    def new_header(self) -> bytes | None:
+        """The digest of the header that replaced the original; None for an original header."""
+        return None if isinstance(self.header, bytes) else bytes(self.header.data)[SIZE : 2 * SIZE]
+
+    @property
+    def _current_header(self) -> bytes:
+        return self.header if isinstance(self.header, bytes) else bytes(self.header.data)[2 * SIZE :]
+
+    @property
+    def _original_digest(self) -> bytes:
+        return _digest(self.header) if isinstance(self.header, bytes) else bytes(self.header.data)[:SIZE]
 
     def rows(self) -> Iterator[Any]:
         """Yield each part, decoded; None for what was erased."""
@@ -90,7 +110,7 @@ class Payload(NamedTuple):
     def digest(self) -> bytes:
         """Return the digest of the digests."""
         parts = [part.data if isinstance(part, msgspec.msgpack.Ext) else _digest(part) for part in self.parts]
-        return _digest(b"".join([_digest(self.header), *parts]))
+        return _digest(b"".join([self._original_digest, *parts]))
 
     def without(self, places: Iterable[int]) -> Payload:
         """Return it with some parts erased; the digest is the same."""
@@ -100,6 +120,12 @@ class Payload(NamedTuple):
             if not isinstance(part, msgspec.msgpack.Ext):
                 parts[place] = msgspec.msgpack.Ext(ERASED, _digest(part))
         return Payload(self.header, parts)
+
+    def with_header(self, values: Any) -> Payload:
+        """Return it with other values in the header; the digest is the same."""
+        new = encode(values)
+        content = self._original_digest + _digest(new) + new
+        return Payload(msgspec.msgpack.Ext(REPLACED, content), self.parts)
 
 
 class Event(NamedTuple):

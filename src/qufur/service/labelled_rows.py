@@ -7,7 +7,8 @@ from typing import Any
 
 from qufur.arrays import Floats
 from qufur.models.base import Id
-from qufur.service.events import Event, Kind, decode
+from qufur.service.events import Event, decode
+from qufur.service.logged import examples_of
 from qufur.service.store import Store, StoreError
 from qufur.service.stream import Stream
 
@@ -39,12 +40,9 @@ def _rows(stream: Stream, store: Store, ids: Sequence[str]) -> dict[str, Any]:
 
 
 def _rows_in(events: Iterable[Event], wanted: set[str]) -> dict[str, Any]:
-    found = {}
-    for event in events:
-        if event.kind not in (Kind.asked, Kind.learned):
-            continue
-        for part in filter(None, event.opened().rows()):
-            id, row = decode(part[0]) if event.kind == Kind.learned else part
-            if id in wanted:
-                found[id] = row
-    return found
+    return {
+        id: decode(part)[1]
+        for event in events
+        for _, id, part in examples_of(event, event.opened())
+        if id in wanted
+    }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 
@@ -17,6 +19,8 @@ class Lease(NamedTuple):
 class Leases:
     """The rows of one stream that people have before them. They are not stored: a restart gives them back.
 
+    Several threads may use one object: a lock makes each call atomic.
+
     Examples
     --------
     >>> leases = Leases()
@@ -29,46 +33,51 @@ class Leases:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._leases: dict[str, Lease] = {}
         # Rows that a person does not want now; they come last for that person.
         self._skipped: dict[str, dict[str, None]] = {}
 
     def take(
-        self, person: str, waiting: Sequence[str], count: int, seconds: float, first: Sequence[str] = ()
+        self, person: str, waiting: Collection[str], count: int, seconds: float, first: Sequence[str] = ()
     ) -> list[str]:
         """Return the next rows for a person: those that they have, then those that nobody has.
 
-        Of those that nobody has, the ones in `first` come before others.
+        Of those that nobody has, the ones in `first` come before others. If membership of `waiting` takes
+        O(1), a call takes O(count + leased rows + rows that this person skipped), however many rows wait.
         """
-        now = time.monotonic()
-        there = set(waiting)
-        self._leases = {id: one for id, one in self._leases.items() if one.until > now and id in there}
-        skipped = self._skipped.get(person, {})
-        mine = [id for id in waiting if id in self._leases and self._leases[id].person == person]
-        free = [id for id in waiting if id not in self._leases]
-        free = [id for id in free if id not in skipped] + [id for id in skipped if id in set(free)]
-        wanted = [id for id in first if id in free]
-        taken = list(dict.fromkeys([*mine, *wanted, *free]))[:count]
-        self._leases.update((id, Lease(person, now + seconds)) for id in taken)
-        return taken
+        with self._lock:
+            now = time.monotonic()
+            held = {id: one for id, one in self._leases.items() if one.until > now and id in waiting}
+            mine = (id for id, one in held.items() if one.person == person)
+            wanted = dict.fromkeys(id for id in first if id in waiting and id not in held)
+            skipped = self._skipped.get(person, {})
+            others = (id for id in waiting if id not in held and id not in skipped and id not in wanted)
+            last = (id for id in skipped if id in waiting and id not in held and id not in wanted)
+            taken = list(islice(chain(mine, wanted, others, last), count))
+            self._leases = held | {id: Lease(person, now + seconds) for id in taken}
+            return taken
 
     def release(self, person: str, ids: Sequence[str]) -> None:
-        """Give rows back, which come last for this person from now on."""
-        for id in ids:
-            if id in self._leases and self._leases[id].person == person:
-                del self._leases[id]
-                skipped = self._skipped.setdefault(person, {})
-                skipped.pop(id, None)
-                skipped[id] = None
+        """Give rows back, which come last for this person after that."""
+        with self._lock:
+            for id in ids:
+                if id in self._leases and self._leases[id].person == person:
+                    del self._leases[id]
+                    skipped = self._skipped.setdefault(person, {})
+                    skipped.pop(id, None)
+                    skipped[id] = None
 
     def close(self, ids: Sequence[str]) -> None:
         """Let go of rows that no longer wait."""
-        for id in ids:
-            self._leases.pop(id, None)
-            for skipped in self._skipped.values():
-                skipped.pop(id, None)
+        with self._lock:
+            for id in ids:
+                self._leases.pop(id, None)
+                for skipped in self._skipped.values():
+                    skipped.pop(id, None)
 
-    def holder(self, id: str) -> str | None:
-        """Return who has a row."""
-        lease = self._leases.get(id)
-        return lease.person if lease is not None and lease.until > time.monotonic() else None
+    def holders(self) -> dict[str, str]:
+        """Return who has which row."""
+        now = time.monotonic()
+        with self._lock:
+            return {id: lease.person for id, lease in self._leases.items() if lease.until > now}

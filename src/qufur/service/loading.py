@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 
 import msgspec
+from sqlalchemy import select
 
+from qufur.service import tables
 from qufur.service.description import Description
 from qufur.service.events import START, DamagedError, Event, Kind, Payload
 from qufur.service.kept_snapshots import kept
 from qufur.service.labelled_rows import keep_in_log
-from qufur.service.packing import unpack, unpack_book
+from qufur.service.packing import keeps_terms, unpack, unpack_book
 from qufur.service.store import Store
 from qufur.service.stream import Stream
 
@@ -50,12 +52,23 @@ def from_snapshot(store: Store, number: int) -> Stream | None:
     try:
         if store.event(number, found.seq).hash != found.hash:
             raise DamagedError("A snapshot does not belong to the log.")
+        if not keeps_terms(found.packed) and _closes_queries(store, number):
+            raise DamagedError("A snapshot of an earlier version lacks terms of queries, which the log has.")
         first, _, description = _first(store, number)
         stream = unpack(number, description, (found.seq, found.hash), found.packed)
         return keep_in_log(stream, store) if first.kind == Kind.created.value else stream
     except Exception as error:  # bytes that are damaged can be wrong in any way, and the log has it all
         LOG.warning("A snapshot of stream %d is left aside: %s", number, error)
         return None
+
+
+def _closes_queries(store: Store, number: int) -> bool:
+    """Return whether queries of a stream were closed without a label at some time."""
+    table = tables.events
+    kinds = [Kind.untold.value, Kind.retracted.value]
+    query = select(table.c.seq).where(table.c.stream == number, table.c.kind.in_(kinds)).limit(1)
+    with store.reading() as connection:
+        return connection.execute(query).first() is not None
 
 
 def catch_up(stream: Stream, store: Store, last: int | None = None) -> None:

@@ -61,6 +61,7 @@ def pack(stream: Stream) -> Packed:
         "loose": loose[end:],
         "reopened": list(stream.reopened),
         "asked_at": stream.asked_at,
+        "terms": True,
     }
     body = bytearray(SIZE)
     _encode_into(values, body, SIZE)
@@ -87,6 +88,11 @@ def unpack(number: int, description: Description, last: tuple[int, bytes], packe
     stream.bundles = bundles
     stream.reopened, stream.asked_at = dict.fromkeys(values["reopened"]), values["asked_at"]
     return stream
+
+
+def keeps_terms(packed: Packed) -> bool:
+    """Return whether a snapshot keeps the terms of closed queries; those of version 0.1.0 do not."""
+    return "terms" in decode(memoryview(packed.body)[SIZE:])
 
 
 def unpack_book(content: bytes) -> Workbook:

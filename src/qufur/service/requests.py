@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
+from sqlalchemy.exc import DBAPIError
 from starlette.requests import Request
 
 from qufur.errors import invalid
@@ -16,11 +18,13 @@ from qufur.service.commands import Ask, Call, Tell
 from qufur.service.description import Description
 from qufur.service.leases import Leases
 from qufur.service.limits import Limits
-from qufur.service.pages.security import KEY_COOKIE, ForgedError, check_host, is_forged
-from qufur.service.refusals import NotFoundError, RefusalError
+from qufur.service.pages.security import KEY_COOKIE, ForgedError, lacks_token
+from qufur.service.refusals import NotFoundError, RefusalError, UnavailableError
 from qufur.service.service import Service
+from qufur.service.store import Store, StoreError, reason_of
 from qufur.service.writer import Writer
 
+LOG = logging.getLogger("qufur.service")
 Body = TypeVar("Body")
 Result = TypeVar("Result")
 
@@ -47,12 +51,10 @@ def known_key(request: Request) -> Key:
     """Return the key that a request came with."""
     header, keys = request.headers.get("authorization"), request.app.state.keys
     needed = keys.needed
-    if not needed:
-        check_host(request)
     # A cookie may be left from another service on this machine.
     cookie = request.cookies.get(KEY_COOKIE) if needed else None
     key: Key = keys.find(cookie if header is None else _bearer(header))
-    if header is None and is_forged(request):
+    if header is None and lacks_token(request):
         raise ForgedError("This comes from another site, or from a page that is too old: load it again.")
     request.scope["qufur.key"] = key.name
     limits: Limits = request.app.state.limits
@@ -66,17 +68,8 @@ def _bearer(header: str) -> str:
 
 
 async def body_of(request: Request) -> bytes:
-    """Return the body; one that is too large is refused before all of it is there."""
-    limits: Limits = request.app.state.limits
-    stated = request.headers.get("content-length")
-    if stated is not None and stated.isdecimal():
-        limits.check_body(int(stated))
-        return await request.body()
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        limits.check_body(len(body))
-    return bytes(body)
+    """Return the body, which `RequestGuard` bounds while it is read."""
+    return await request.body()
 
 
 def decoder(kind: type[Body] | Any) -> Callable[[bytes], Body]:
@@ -106,6 +99,15 @@ async def perform(request: Request, do: Callable[[Service], Result]) -> Result:
     waiter = asyncio.get_running_loop().create_future()
     result: Result = await writer_of(request).submit(Call(do, waiter))
     return result
+
+
+async def read(request: Request, do: Callable[[Store], Result]) -> Result:
+    """Read from the store in a thread of its own, so that the writer need not wait for it."""
+    try:
+        return await asyncio.to_thread(do, request.app.state.store)
+    except (DBAPIError, StoreError, OSError) as error:
+        LOG.error("The store could not be read: %s", reason_of(error))
+        raise UnavailableError("The store cannot be read now. Send this request again.") from None
 
 
 async def answer(request: Request, stream: str, rows: Any, actor: str) -> Any:

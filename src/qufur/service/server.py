@@ -15,6 +15,7 @@ import uvicorn
 from qufur.errors import invalid
 from qufur.service.access import Keys, Scope
 from qufur.service.app import create_app
+from qufur.service.connections import server_config
 from qufur.service.limits import Limits
 from qufur.service.logs import log_to
 from qufur.service.pages.security import is_loopback
@@ -73,14 +74,7 @@ def serve(store: Store, door: Door, limits: Limits, *, demo: bool = False) -> No
         from qufur.service.demonstration import attach
 
         attach(app)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=WAIT,
-        timeout_keep_alive=IDLE,
-    )
+    config = server_config(app, proxy_headers=False, timeout_graceful_shutdown=WAIT, timeout_keep_alive=IDLE)
     server = _Server(config)
     if key is not None:
         print(f"The first key, which is for everything and is shown this once: {key}", flush=True)

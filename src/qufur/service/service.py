@@ -9,13 +9,14 @@ import numpy as np
 
 from qufur.errors import invalid
 from qufur.service.allocator import give_back
-from qufur.service.decided import Decided, Said
+from qufur.service.decided import Said
 from qufur.service.description import Description, check_name
-from qufur.service.events import Kind, Payload, decode
+from qufur.service.events import Kind
 from qufur.service.examples import Rows, shown_label
 from qufur.service.kept_snapshots import keep
 from qufur.service.labelled_rows import keep_in_log
 from qufur.service.loading import load
+from qufur.service.logged import Logged, look_up
 from qufur.service.logs import log_event
 from qufur.service.refusals import ConflictError, GoneError, NotFoundError
 from qufur.service.snapshots import Cadence
@@ -116,28 +117,32 @@ class Service:
         self._answered.append((stream.number, rows, said))
         return said
 
-    def _just_answered(self, stream: Stream) -> dict[str, tuple[bytes, Said]]:
+    def _just_answered(self, stream: Stream) -> dict[str, Logged]:
         """Return what was answered since the last commit, which is not in the store yet."""
         here = [(rows, said) for number, rows, said in self._answered if number == stream.number]
         return {
-            one.id: (part, one) for rows, said in here for part, one in zip(rows.parts, said, strict=True)
+            one.id: Logged(part, one)
+            for rows, said in here
+            for part, one in zip(rows.parts, said, strict=True)
         }
 
     def _repeated(self, stream: Stream, ids: Sequence[str]) -> dict[str, tuple[bytes, Said]]:
-        """Return examples that came before, as they came, and what was answered."""
-        recent = self._just_answered(stream)
-        found = {id: recent[id] for id in ids if id in recent}
-        rest = [id for id in ids if id not in found]
-        places = self.store.find(stream.number, rest)
-        for seq in sorted(set(places.values())):
-            payload = self.store.event(stream.number, seq).opened()
-            found |= _answers_in(stream, payload)
-        for id in rest:
+        """Return examples that were answered before, as they were sent, and the answers."""
+        logged = self._logged(stream, ids)
+        found = {id: (one.part, one.said) for id, one in logged.items() if one.said is not None}
+        for id in ids:
             if id not in found:
                 raise GoneError(
                     f"Example {ascii(id)[:80]} was erased, or came with its label or a state file."
                 )
-        return {id: found[id] for id in ids}
+        return found
+
+    def _logged(self, stream: Stream, ids: Sequence[str]) -> dict[str, Logged]:
+        """Return those of some examples that are known, in the store or not yet."""
+        recent = self._just_answered(stream)
+        found = {id: recent[id] for id in ids if id in recent}
+        rest = [id for id in ids if id not in found]
+        return found | look_up(self.store, stream.number, rest, stream.book.learner.model)
 
     def tell(
         self, name: str, labels: dict[str, float], actor: str, *, replace: bool, accept_outliers: bool
@@ -164,7 +169,8 @@ class Service:
                     remedy = "?accept_outliers=true takes it as it is."
                     raise invalid("label", "the request", odd.allowed, odd.received, remedy)
             if new:
-                rows = {id: self.row(name, id) for id in new if id in stream.reopened}
+                again = [id for id in new if id in stream.reopened]
+                rows = {id: one.row for id, one in self._logged(stream, again).items()} if again else {}
                 stream.tell(new, rows, actor, replace=replace)
             return {id: id in new for id in labels}
 
@@ -215,28 +221,6 @@ class Service:
 
     # What does not
 
-    def row(self, name: str, id: str) -> Any:
-        """Return an example as it came: bytes of numbers, or a record."""
-        stream = self.stream(name)
-        recent = self._just_answered(stream)
-        if id in recent:
-            return decode(recent[id][0])[1]
-        seq = self.store.find(stream.number, [id]).get(id)
-        if seq is None:
-            raise NotFoundError(f"There is no example {ascii(id)[:80]}.")
-        payload = self.store.event(stream.number, seq).opened()
-        for part in payload.rows():
-            if part is not None and part[0] == id:
-                return part[1]
-        raise GoneError(f"Example {ascii(id)[:80]} was erased.")
-
-    def answered(self, name: str, id: str) -> Said | None:
-        """Return what was answered about an example; None if it was not asked about here."""
-        try:
-            return self._repeated(self.stream(name), [id])[id][1]
-        except GoneError:
-            return None
-
     def _was_asked(self, stream: Stream, id: str) -> bool:
         """Return whether an example came without its label."""
         if id in self._just_answered(stream):
@@ -283,18 +267,6 @@ class Service:
         self._streams = {}
         self.numbers = {name: number for name, number in self.numbers.items() if number not in self._new}
         self._new, self._answered = {}, []
-
-
-def _answers_in(stream: Stream, payload: Payload) -> dict[str, tuple[bytes, Said]]:
-    """Return the examples of an event, and what was answered; to those with free labels nothing was."""
-    values = payload.values
-    if "decided" not in values:
-        return {}
-    parts = list(payload.rows())
-    ids = ["" if part is None else part[0] for part in parts]
-    said = Decided.from_values(values).said(stream.book.learner, ids)
-    found = zip(ids, payload.parts, said, parts, strict=True)
-    return {id: (bytes(part), one) for id, part, one, row in found if row is not None}  # type: ignore[arg-type]
 
 
 def _check_same(id: str, part: bytes, before: bytes) -> None:

@@ -6,17 +6,25 @@ answer are the same.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 
+from sqlalchemy.exc import DBAPIError
 from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from qufur.service.refusals import REFUSALS, RefusalError
+from qufur.service.fence import FencedError
+from qufur.service.refusals import REFUSALS, RefusalError, UnavailableError
 from qufur.service.replies import complaint
 from qufur.service.routes import examples, work
+from qufur.service.store import StoreError, reason_of
+from qufur.service.store_file import StoreFileError
+from qufur.service.writer import TRY_AGAIN
 
+LOG = logging.getLogger("qufur.service")
+STORE_ERRORS = DBAPIError, StoreError, FencedError, StoreFileError
 Answer = Callable[..., Awaitable[Response]]
 
 
@@ -75,7 +83,7 @@ class Shortcut:
                 scope["template"] = template
                 try:
                     response = await answer(QuickRequest(scope, receive), *found.groups())
-                except REFUSALS as error:
+                except (*REFUSALS, *STORE_ERRORS) as error:
                     response = refusal(error)
                 await response(scope, receive, send)
                 return
@@ -83,7 +91,11 @@ class Shortcut:
 
 
 def refusal(error: Exception) -> Response:
-    """Return what is said when something is refused."""
+    """Return the response for a rejected request, or for a store that cannot be used now."""
+    if isinstance(error, STORE_ERRORS):
+        LOG.error("The store cannot be used: %s", reason_of(error))
+        is_lasting = isinstance(error, (FencedError, StoreFileError))
+        error = UnavailableError(str(error) if is_lasting else TRY_AGAIN)
     if isinstance(error, RefusalError):
         return complaint(error.status, str(error), error.headers)
     return complaint(422, str(error))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from qufur.bookkeeping.shifts import shifts_of
 from qufur.bookkeeping.summary import Advice, summary
-from qufur.estimates.input_shifts import input_shifts
+from qufur.estimates.course import error_at_random
+from qufur.estimates.report import Report
 from qufur.service.stream import Stream
 
 ADVICE = Advice(
@@ -47,18 +49,20 @@ def series_of(stream: Stream) -> dict[str, Any]:
     course, rule = book.watch.course, book.learner.rule
     rows, spent = course.spending()
     share = rule.share
-    points = course.points
+    points = course.points_until_now(book.learner)
     return {
         "rows": rows,
         "spent": spent,
         "plan": None if share is None else [_planned(share, row, rule.limit) for row in rows],
         "at": [point.rows for point in points],
         "error": [point.error for point in points],
+        "low": [point.low for point in points],
+        "high": [point.high for point in points],
         "at_random": [point.at_random for point in points],
         "constant": [point.constant for point in points],
         "weights": [point.weights for point in points],
-        "shifts": [shift.row for shift in input_shifts(book.watch.inputs, book.encoding.names)],
-        "unit": "root mean squared error" if book.classes is None else "share of wrong classes",
+        "shifts": [shift.row for shift in shifts_of(book)],
+        "unit": _unit(stream),
     }
 
 
@@ -66,9 +70,18 @@ def report_of(stream: Stream) -> dict[str, Any]:
     """Return how it is going, in sentences, and how the experts are doing."""
     book = stream.book
     report = book.learner.report()
-    shifts = input_shifts(book.watch.inputs, book.encoding.names)
-    said: dict[str, Any] = dict(summary(book, report, shifts, ADVICE))
-    return said | {"experts": experts_of(stream)}
+    said: dict[str, Any] = dict(summary(book, report, shifts_of(book), ADVICE))
+    return said | {"headline": _headline(stream, report), "experts": experts_of(stream)}
+
+
+def _headline(stream: Stream, report: Report) -> dict[str, Any]:
+    at_random = None if report.standing is None else error_at_random(report.headline, report.standing)
+    named = {"at_random": at_random, "confidence": report.confidence, "unit": _unit(stream)}
+    return report.headline._asdict() | named
+
+
+def _unit(stream: Stream) -> str:
+    return "root mean squared error" if stream.book.classes is None else "share of wrong classes"
 
 
 def experts_of(stream: Stream) -> list[dict[str, Any]] | None:

@@ -11,7 +11,9 @@ import numpy as np
 from qufur.errors import invalid
 from qufur.ids import KnownIds
 from qufur.service.description import Description
+from qufur.service.events import decode
 from qufur.service.loading import load
+from qufur.service.logged import examples_of
 from qufur.service.refusals import NotFoundError
 from qufur.service.store import Store
 from qufur.service.stream import Stream
@@ -49,7 +51,7 @@ def with_text_ids(book: Workbook) -> Workbook:
         book.id = "id"
     header, tensors = book.content()
     own, learner = header["workbook"], header["learner"]
-    named = [(own, "told"), (learner, "ids"), (learner["ledger"], "open")]
+    named = [(own, "told"), (own, "closed"), (learner, "ids"), (learner["ledger"], "open")]
     named += [(learner["state"], name) for name in ("pending", "fresh") if name in learner["state"]]
     for values, name in named:
         values[name] = [str(id) for id in values[name]]
@@ -85,6 +87,7 @@ def _keep_waiting(stream: Stream, store: Store) -> None:
 def _records(store: Store, stream: int, ids: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield examples with their records, each event read once."""
     found = store.find(stream, ids)
-    for seq in sorted(set(found.values())):
-        rows = store.event(stream, seq).opened().rows()
-        yield from (row for row in rows if row is not None and found.get(row[0]) == seq)
+    for event in store.events_at(stream, sorted(set(found.values()))):
+        for _, id, part in examples_of(event, event.opened()):
+            if id in found:
+                yield id, decode(part)[1]

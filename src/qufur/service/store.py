@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, select
@@ -18,6 +18,7 @@ from qufur.service.events import DamagedError, Event
 from qufur.service.fence import Hold, hold
 from qufur.service.mark import Mark
 from qufur.service.opening import check_epoch, check_mark, check_tables, next_epoch, query_of_epoch
+from qufur.service.store_file import StoreFile
 from qufur.service.wal import check_wal
 
 AT_ONCE, FEW = 500, 25
@@ -56,6 +57,7 @@ class Store:
         self._epoch: int | None = None
         self._appender: Appender | None = None
         self._hold: Hold | None = None
+        self._file: StoreFile | None = None
         file = file_of(self.url)
         self._mark = None if file is None or not writing else Mark(file)
         if file is not None and not writing and not os.path.isfile(file):
@@ -81,6 +83,8 @@ class Store:
                         check_mark(connection, self._mark)
                     self._epoch = next_epoch(connection)
             self._appender = Appender(self.engine, self._epoch)
+            if (file := file_of(self.url)) is not None:
+                self._file = StoreFile(file)
         with _complaining(self.url), self.reading() as connection:
             version = _fact(connection, "version")
         if version != str(tables.VERSION):
@@ -113,6 +117,25 @@ class Store:
             if self._epoch is not None:
                 check_epoch(connection.exec_driver_sql(query_of_epoch(self.engine)).first(), self._epoch)
             yield connection
+        self._checkpoint_if_possible()  # such a transaction is rare or large
+
+    def check_file(self) -> None:
+        """Raise `StoreFileError` if the file of a SQLite store was moved, deleted or overwritten."""
+        if self._file is not None:
+            self._file.check()
+
+    def checkpoint(self, mode: str = "PASSIVE") -> bool:
+        """Copy SQLite's write-ahead log to the database file; return False if a reader prevented a part."""
+        if self._file is None:
+            return True
+        with closing(self.engine.raw_connection()) as connection:
+            return self._file.checkpoint(connection.cursor(), mode)
+
+    def _checkpoint_if_possible(self) -> None:
+        with suppress(
+            self.engine.dialect.loaded_dbapi.Error
+        ):  # the commit stands, and the next one tries again
+            self.checkpoint()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -147,6 +170,8 @@ class Store:
             self._appender.append(streams, events, examples)
         except self.engine.dialect.loaded_dbapi.Error as error:
             raise StoreError(reason_of(error)) from error
+        if self._file is not None and self._file.check_commit(sum(len(event[5]) for event in events)):
+            self._checkpoint_if_possible()
         if self._mark is not None and events:
             stream, seq, *_, hash = events[-1]
             self._mark.note((stream, seq, hash))
@@ -174,13 +199,14 @@ class Store:
         return found
 
     def events_at(self, stream: int, seqs: Sequence[int]) -> Iterator[Event]:
-        """Yield the events of some numbers, few of them in memory at a time."""
+        """Yield the events of some numbers in order, few of them in memory at a time."""
         table = tables.events
         columns = [table.c[name] for name in Event._fields]
         for start in range(0, len(seqs), FEW):
             some = table.c.seq.in_(seqs[start : start + FEW])
             with self.reading() as connection:
-                rows = connection.execute(select(*columns).where(table.c.stream == stream, some)).all()
+                query = select(*columns).where(table.c.stream == stream, some).order_by(table.c.seq)
+                rows = connection.execute(query).all()
             yield from map(_event, rows)
 
     def last(self, stream: int) -> int:
@@ -232,7 +258,9 @@ def _engine(url: URL, **options: Any) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # transactions begin where they are said to
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "secure_delete=ON"):
+        # Checkpoints are made by `StoreFile` alone, which has to know when the database file changes.
+        safe = "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "wal_autocheckpoint=0"
+        for pragma in ("busy_timeout=10000", *safe):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")

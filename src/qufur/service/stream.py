@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from qufur.arrays import Bools, Floats
-from qufur.bookkeeping.corrections import forget
+from qufur.bookkeeping.corrections import forget, give_up
 from qufur.bookkeeping.digest import state_digest
 from qufur.bookkeeping.free_labels import Labelled, learn
 from qufur.errors import InvalidError
+from qufur.models.base import Id
 from qufur.rules.spending import Charge
 from qufur.service.decided import LEVEL, Decided, Said
 from qufur.service.description import Description
-from qufur.service.events import START, Event, Kind, Payload, decode, encode
+from qufur.service.events import START, Event, Kind, Payload, decode, encode, encode_in_order
 from qufur.service.examples import Rows, batch_of
 from qufur.storage import container
 from qufur.tables import Encoding, Growth
@@ -31,6 +33,22 @@ SPENDING = {Kind.asked, Kind.retracted}
 """Kinds of events that count for the budget when their rows are erased."""
 APART = 1.1
 """How many times as many labels there are between points of the course."""
+
+
+class Awaited(Collection[str]):
+    """A view of the rows whose labels are awaited: only iterating over all of them takes O(rows)."""
+
+    def __init__(self, queries: Mapping[Id, Any], reopened: Mapping[str, None]) -> None:
+        self._queries, self._reopened = queries, reopened
+
+    def __len__(self) -> int:
+        return len(self._queries) + len(self._reopened)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._queries or id in self._reopened
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(map(str, self._queries), self._reopened)
 
 
 class Stream:
@@ -73,7 +91,7 @@ class Stream:
         self.reopened: dict[str, None] = {}
         self.asked_at: dict[str, int] = {}
         self.bundles: list[bytes] = []
-        self._error: tuple[int, float] = -1, 0.0
+        self._error: float | None = None
 
     @classmethod
     def create(cls, number: int, description: Description, actor: str) -> Stream:
@@ -101,9 +119,9 @@ class Stream:
         return self.description.name
 
     @property
-    def waiting(self) -> list[str]:
+    def waiting(self) -> Awaited:
         """The rows whose labels are awaited, in the order in which they were asked for."""
-        return [*map(str, self.book.learner.queries), *self.reopened]
+        return Awaited(self.book.learner.queries, self.reopened)
 
     def digest(self) -> str:
         """Return the digest of the state."""
@@ -124,7 +142,7 @@ class Stream:
         decided = Decided.of(self.book.learner, answers, self._likely_error())
         at = self._log(Kind.asked, actor, header | decided.values(), rows.parts, rows.ids)
         self._note_asked(rows.ids, decided.decisions.query, at)
-        return decided.said(self.book.learner, rows.ids)
+        return decided.said(self.book.learner.model, rows.ids)
 
     def tell(
         self, labels: dict[str, float], rows: dict[str, Any], actor: str, *, replace: bool = False
@@ -161,9 +179,13 @@ class Stream:
         self.book.learner.add_budget(labels, rows)
         self._log(Kind.budget_added, actor, {"labels": labels, "rows": rows})
 
-    def note_erased(self, examples: int, parts: int, actor: str) -> Event:
-        """Return the event that says how many examples are erased, and in how many parts of events."""
-        self._log(Kind.erased, actor, {"examples": examples, "parts": parts})
+    def note_erased(self, examples: int, parts: int, headers: dict[int, bytes | None], actor: str) -> Event:
+        """Return the event that counts erased examples and parts, and lists replaced headers.
+
+        `headers` are the digests of the new headers by the number of their event.
+        """
+        replaced = {"headers": list(headers.items())} if headers else {}
+        self._log(Kind.erased, actor, {"examples": examples, "parts": parts} | replaced)
         return self.unsaved[-1]
 
     def install(self, fitted: Fitted, actor: str) -> None:
@@ -177,7 +199,8 @@ class Stream:
         """Let an event happen again, which follows the last one."""
         payload = event.check((self.seq, self.hash))
         kind = Kind(event.kind)
-        if kind in SPENDING or not payload.is_erased:
+        # Without rows, an event still counts for the budget, and a replaced header still adds inputs.
+        if kind in SPENDING or not payload.is_erased or payload.new_header:
             getattr(self, f"_apply_{kind.value}")(payload, event.at)
         self.seq, self.hash = event.seq, event.hash
 
@@ -207,7 +230,8 @@ class Stream:
     def _apply_learned(self, payload: Payload, at: int) -> None:
         found = [(decode(part), label) for part, label in filter(None, payload.rows())]
         ids, X, _ = self._rows_of([row for row, _ in found], payload.values)
-        self._learn(ids, X, np.array([label for _, label in found]))
+        if found:
+            self._learn(ids, X, np.array([label for _, label in found]))
 
     def _apply_budget_added(self, payload: Payload, at: int) -> None:
         self.book.learner.add_budget(**payload.values)
@@ -253,6 +277,8 @@ class Stream:
 
     def inputs(self, rows: Sequence[Any]) -> Floats:
         """Return rows, as they are in events, as inputs."""
+        if not rows:
+            return np.empty((0, self.book.encoding.dim))
         if self.description.dim is None:
             return self.book.encoding.encode(batch_of(self.description, rows))
         return np.frombuffer(b"".join(rows), dtype="<f8").reshape(-1, self.description.dim)
@@ -270,6 +296,7 @@ class Stream:
             values = np.array(list(awaited.values()))
             self.book.tell_known(list(awaited), values, REQUEST, replace=replace, accept_outliers=True)
         self._close(labels)
+        self._error = None
         self._note_course()
 
     def _note_course(self) -> None:
@@ -280,6 +307,7 @@ class Stream:
 
     def _untell(self, ids: Sequence[str]) -> None:
         forget(self.book, ids)
+        self._error = None
         self.reopened.update(dict.fromkeys(ids))
 
     def _charge(self, id: str) -> tuple[list[bool], int] | None:
@@ -289,7 +317,7 @@ class Stream:
 
     def _decline(self, ids: Iterable[str]) -> None:
         awaited = [id for id in ids if id not in self.reopened]
-        self.book.learner.retract_many(awaited)
+        give_up(self.book, awaited)
         self._close(ids)
 
     def _close(self, ids: Iterable[str]) -> None:
@@ -305,16 +333,16 @@ class Stream:
 
     def _likely_error(self) -> float:
         """Return half of the width of intervals, which changes as labels come."""
-        ledger = self.book.learner.ledger
-        if self._error[0] != ledger.answered:
-            self._error = ledger.answered, ledger.likely_error(LEVEL)
-        return self._error[1]
+        if self._error is None:
+            self._error = self.book.learner.ledger.likely_error(LEVEL)
+        return self._error
 
     def _log(
         self, kind: Kind, actor: str, header: Any, parts: Sequence[bytes] = (), examples: Sequence[str] = ()
     ) -> int:
         at = time.time_ns() // 1000
-        event = Event.after((self.seq, self.hash), kind, at, actor, Payload(encode(header), parts))
+        payload = Payload(encode_in_order(header), parts)
+        event = Event.after((self.seq, self.hash), kind, at, actor, payload)
         self.unsaved.append(event)
         if examples:
             self.examples.append((event.seq, examples))

@@ -14,8 +14,9 @@ from sqlalchemy.exc import DBAPIError
 
 from qufur.service import tables
 from qufur.service.deletion import deletions
-from qufur.service.events import START, DamagedError, Event, Kind, Payload, decode
+from qufur.service.events import START, DamagedError, Event, Kind
 from qufur.service.loading import catch_up, from_start, load
+from qufur.service.logged import examples_of
 from qufur.service.store import Store, StoreError, reason_of
 
 AT_START = 50_000
@@ -152,6 +153,7 @@ def _spans(connection: Connection, table: Table) -> dict[int, tuple[int, int, in
 def _check_stream(store: Store, name: str, number: int, *, repair: bool, pause: float = 0.0) -> list[str]:
     """Check the chain and the index; return what was repaired."""
     last, examples, found = (0, START), 0, True
+    replaced, stated = set[tuple[int, bytes]](), set[tuple[int, bytes]]()
     for events in _groups(store, number):
         ids: dict[str, int] = {}
         for event in events:
@@ -159,10 +161,18 @@ def _check_stream(store: Store, name: str, number: int, *, repair: bool, pause: 
             last = event.seq, event.hash
             if event.seq == 1 and payload.values["name"] != name:
                 raise DamagedError(f"The store is damaged: a stream has another name. {REMEDY}")
-            ids.update(dict.fromkeys(_ids(event, payload), event.seq))
+            ids.update((id, event.seq) for _, id, _ in examples_of(event, payload))
+            if payload.new_header is not None:
+                replaced.add((event.seq, payload.new_header))
+            if event.kind == Kind.erased.value:
+                stated.update(map(tuple, payload.values.get("headers", ())))
         found &= store.find(number, list(ids)) == ids
         examples += len(ids)
         time.sleep(pause)
+    if not replaced <= stated:
+        seq = min(replaced - stated)[0]
+        text = f"The log is damaged at event {seq}: no erasure replaced its header by the one that is there."
+        raise DamagedError(f"{text} {REMEDY}")
     if found and _indexed(store, number, last[0]) == examples:
         return []
     if not repair:
@@ -198,22 +208,12 @@ def _groups(store: Store, number: int) -> Iterator[list[Event]]:
         yield group
 
 
-def _ids(event: Event, payload: Payload) -> list[str]:
-    """Return the examples that came with an event."""
-    parts = filter(None, payload.rows())
-    if event.kind == Kind.asked.value:
-        return [id for id, _ in parts]
-    if event.kind == Kind.imported.value:  # after the state file come the rows that wait in it
-        return [id for id, _ in islice(parts, 1, None)]
-    return [decode(part)[0] for part, _ in parts] if event.kind == Kind.learned.value else []
-
-
 def _rebuild_index(store: Store, number: int) -> None:
     """Make the index again from the log."""
     with store.writing() as connection:
         connection.execute(delete(tables.examples).where(tables.examples.c.stream == number))
         for event in store.events(number):
-            ids = _ids(event, event.opened())
-            if ids:
-                rows = [{"stream": number, "id": id, "seq": event.seq} for id in ids]
+            examples = examples_of(event, event.opened())
+            rows = [{"stream": number, "id": id, "seq": event.seq} for _, id, _ in examples]
+            if rows:
                 connection.execute(insert(tables.examples), rows)

@@ -18,6 +18,7 @@ from qufur.service.refits import Refits
 from qufur.service.refusals import REFUSALS, UnavailableError
 from qufur.service.service import Service
 from qufur.service.store import StoreError, reason_of
+from qufur.service.store_file import StoreFileError
 
 LOG = logging.getLogger("qufur.service")
 AT_ONCE = 256
@@ -184,6 +185,9 @@ class Writer:
         except FencedError as error:
             self.fault = str(error)
             LOG.error("Fenced: %s", error)
+        except StoreFileError as error:
+            self.fault = str(error)
+            LOG.error("%s", error)
         except (DBAPIError, StoreError, OSError) as error:
             LOG.error("The store could not be written: %s", reason_of(error))
         except Exception:

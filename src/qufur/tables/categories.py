@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -71,23 +72,32 @@ class Categorical(OneHot):
     name
         Of the column.
     categories
-        Those of one table, sorted; later ones have an entry of their own.
+        Those of one table, sorted; later ones have an entry of their own. None stands for one that was
+        erased: it keeps its column of x, in which no cell is 1.
     blanks
         Whether missing cells are a category of their own.
     """
 
     name: str
-    categories: tuple[str, ...]
+    categories: tuple[str | None, ...]
     blanks: bool = False
     kind: ClassVar[str] = "categorical"
     note: ClassVar[str] = ""
 
     @property
     def own_names(self) -> list[str]:
-        return [f"{self.name}={category}" for category in self.categories]
+        return [
+            f"{self.name} (erased)" if category is None else f"{self.name}={category}"
+            for category in self.categories
+        ]
 
     def places(self, categories: set[str]) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.categories)}
+        return {name: place for place, name in enumerate(self.categories) if name is not None}
+
+    def only(self, used: Sequence[bool]) -> Categorical:
+        """Return the entry without the categories that are not used; each leaves its column of x."""
+        kept = zip(self.categories, used, strict=True)
+        return replace(self, categories=tuple(category if there else None for category, there in kept))
 
 
 @dataclass(frozen=True)

@@ -186,8 +186,9 @@ class CategoryGrowth(ColumnGrowth):
 
     def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
         super().__init__(entries, impute)
-        own = (entry for entry in entries if isinstance(entry, Categorical))
-        self._known = {name for entry in own for name in entry.categories}
+        own = [name for entry in entries if isinstance(entry, Categorical) for name in entry.categories]
+        # Erased categories keep their column of x, so they count towards the limit.
+        self._known, self._room = set(own), MOST_CATEGORIES - len(own)
         self.categories: set[str] = set()
         self.too_many = False
 
@@ -208,7 +209,7 @@ class CategoryGrowth(ColumnGrowth):
             name = None if cell is None else category(cell)
             if name is None or name in self._known or name in self.categories:
                 continue
-            if len(self._known) + len(self.categories) < MOST_CATEGORIES:
+            if len(self.categories) < self._room:
                 self.categories.add(name)
             else:
                 self.too_many = True

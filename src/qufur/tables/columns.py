@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -109,6 +110,20 @@ class Numeric:
         with np.errstate(over="ignore"):
             np.divide(values - np.array(self.mean), deviation, out=scaled, where=deviation > 0)
         return scaled
+
+    def coarse(self) -> Numeric:
+        """Return the entry with moments that say no more about single rows than their order of magnitude.
+
+        Deviations become powers of 2, and means multiples of their deviation.
+
+        >>> coarse = Numeric("pay", (1234.5,), (87.25,)).coarse()
+        >>> coarse.mean, coarse.deviation
+        ((1216.0,), (64.0,))
+        """
+        deviation = tuple(2.0 ** round(math.log2(one)) if one > 0 else 0.0 for one in self.deviation)
+        pairs = zip(self.mean, deviation, strict=True)
+        mean = tuple(unit * round(one / unit) if unit else one for one, unit in pairs)
+        return replace(self, mean=mean, deviation=deviation)
 
     @property
     def is_single(self) -> bool:

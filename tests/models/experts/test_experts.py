@@ -197,6 +197,7 @@ def test_one_class_only_and_constant_labels_are_no_trouble():
         (lambda: Experts(0), "dim of Experts must be an integer of at least 1"),
         (lambda: Experts(label_range=(1, 1)), "label_range of Experts must be two finite numbers"),
         (lambda: Experts(classes=["a"]), "classes of Experts must be at least two different"),
+        (lambda: Experts(classes=[0.0, float("nan")]), "classes of Experts must be at least two different"),
         (lambda: Experts(classes=["a", "a"]), "classes of Experts must be at least two different"),
         (lambda: Experts(classes=[0, 1], label_range=(0, 1)), "label_range of Experts must be left out"),
         (lambda: Experts(also=[LogisticRegression()]), "a regressor; classes=[...] is for classes"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from qufur.models.experts.class_errors import ClassError
@@ -12,8 +13,34 @@ if TYPE_CHECKING:
 
 ERRORS = 2.0
 """A difference is one if it is larger than so many standard errors."""
+WATCHED_ERRORS = 3.0
+"""Standard errors of an interval that users look at again and again, as on a page."""
+_KAPPA = re.compile(r", weights κ=[0-9.]+$")
+AT_RANDOM = ", labels at random"
+"""How the names of experts end that learn from uniformly sampled labels alone."""
 ALL, NONE = 0.95, 0.0
 """Shares of labels at random with which there is nothing to compare."""
+
+
+class RandomLabels(NamedTuple):
+    """Loss with uniformly sampled labels, divided by the loss with the labels that the rule chose.
+
+    It compares one model with itself. An ensemble against a single model would show what ensembles gain.
+
+    Attributes
+    ----------
+    ratio, low, high
+        The estimate and its interval.
+    """
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval excludes equality."""
+        return not self.low <= 1.0 <= self.high
 
 
 @dataclass(frozen=True)
@@ -83,11 +110,35 @@ class Standing:
         return self.loss - self.losses[expert] > ERRORS * self.standard_errors[expert]
 
     @property
+    def random_labels(self) -> RandomLabels | None:
+        """The comparison with uniformly sampled labels; None while it is not known.
+
+        It needs an expert that learns from uniformly sampled labels alone and the same expert on all labels.
+        The standard error of their difference is at most the sum of their standard errors against the
+        ensemble.
+        """
+        expert, twin = self.best_at_random, self._twin
+        if self.all_at_random is None or expert is None or twin is None or not self.losses[twin] > 0:
+            return None
+        chosen = self.losses[twin]
+        ratio = self.all_at_random.loss / chosen
+        half = WATCHED_ERRORS * (self.all_at_random.lead_error + self.standard_errors[twin]) / chosen
+        return RandomLabels(ratio, max(ratio - half, 0.0), ratio + half)
+
+    @property
+    def _twin(self) -> int | None:
+        """The expert that differs from the best one on labels at random only by learning from all labels."""
+        if self.best_at_random is None:
+            return None
+        model = self.names[self.best_at_random].removesuffix(AT_RANDOM)
+        weighted = (place for place, name in enumerate(self.names) if _KAPPA.sub("", name) == model)
+        return next(weighted, None)
+
+    @property
     def random_would_do(self) -> bool:
-        """Whether the loss is higher than with all labels at random, beyond the standard error."""
-        if self.all_at_random is None:
-            return False
-        return self.loss - self.all_at_random.loss > ERRORS * self.all_at_random.lead_error
+        """Whether uniformly sampled labels give a lower loss, beyond the interval."""
+        found = self.random_labels
+        return found is not None and found.high < 1.0
 
     def in_units(self, loss: float) -> float:
         """Return a loss in the units of the labels, or as a share of wrong classes."""

@@ -237,9 +237,12 @@ def _as_classes(classes: Any, owner: str) -> tuple[Any, ...] | None:
     if classes is None:
         return None
     values = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
-    plain = all(isinstance(value, str | int | float) for value in values)
+    plain = all(
+        isinstance(value, str | int) or (isinstance(value, float) and not math.isnan(value))
+        for value in values
+    )
     if len(values) < 2 or not plain or len(set(values)) < len(values):
-        raise invalid("classes", owner, "at least two different strings or numbers", repr(classes))
+        raise invalid("classes", owner, "at least two different strings or numbers, not nan", repr(classes))
     return values
 
 

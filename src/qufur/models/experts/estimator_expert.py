@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Floats
+from qufur.counts import counted
 from qufur.errors import FailedFitWarning
 from qufur.models.experts import forest
 from qufur.models.experts.labelled import Sample
@@ -59,7 +60,8 @@ class EstimatorExpert(Member):
 
     def fit(self, sample: Sample, Z: Floats, targets: Floats) -> None:
         self.rest(targets.mean(axis=0))
-        y: Any = targets.argmax(axis=1) if targets.shape[1] > 1 else targets[:, 0]
+        # Estimators may write to whatever they are given: labels, rows and weights are copies of their own.
+        y: Any = targets.argmax(axis=1) if targets.shape[1] > 1 else targets[:, 0].copy()
         if len(y) < self._fewest or (targets.shape[1] > 1 and len(np.unique(y)) < 2):
             return
         if self._scaled:
@@ -72,7 +74,7 @@ class EstimatorExpert(Member):
         except Exception as error:  # whatever somebody else's code may raise
             self._fitted = None
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            failed = f"{self.names[0]} could not be fitted to {len(y)} labels ({reason})"
+            failed = f"{self.names[0]} could not be fitted to {counted(len(y), 'label')} ({reason})"
             warnings.warn(f"{failed}; it rests until the next fit.", FailedFitWarning, stacklevel=2)
 
     def predict(self, X: Floats, Z: Floats) -> Floats:

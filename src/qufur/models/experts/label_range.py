@@ -42,6 +42,17 @@ class LabelRange:
         return max(0.0, self.high - self.low)
 
     @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The ends that prediction intervals are clipped to; None where a range is given, or none is known.
+
+        They are those of predictions. But where all labels have been on one side of 0, no end is beyond it.
+        """
+        if self.given is not None or not self.width:
+            return None
+        low, high = self._ends
+        return max(low, 0.0) if self.low >= 0 else low, min(high, 0.0) if self.high <= 0 else high
+
+    @property
     def middle(self) -> float:
         """What is predicted before the first label."""
         return 0.0 if self.given is None else (self.low + self.high) / 2

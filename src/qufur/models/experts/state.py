@@ -151,6 +151,10 @@ class CommitteeState(State):
         learns = self.model.classes is None and self.labels.given is None
         return KnownRange(self.labels.low, self.labels.high, len(self.labelled)) if learns else None
 
+    def interval_bounds(self) -> tuple[float, float] | None:
+        """Return the ends that prediction intervals are clipped to; None where no range is learned."""
+        return self.labels.bounds if self.model.classes is None else None
+
     def standing(self) -> Standing:
         """Return how the experts are doing."""
         return self.model.standing(self)
@@ -260,11 +264,31 @@ class CommitteeState(State):
             for row, label in zip(part, labels[start:].tolist(), strict=False):
                 self.labelled.add(row.copy(), label, FREE)
             start += len(part)
+        self._fit_to_more(labels)
+
+    def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
+        """Learn labels on the terms of their purchase; the scaling has taken in their inputs before."""
+        if self.model.label_free:
+            self.novelty.add(self.scaling.units.transform(X))
+        for row, label, *terms in zip(X, labels.tolist(), *(c.tolist() for c in purchases), strict=True):
+            self.labelled.add(row.copy(), label, Terms(*terms))
+        self._fit_to_more(labels)
+
+    def _fit_to_more(self, labels: Floats) -> None:
+        """Fit experts to labels that were added together."""
         self.labels.take_in(labels)
-        if len(X) > 1:  # what comes together is learned at once
+        if len(labels) > 1:  # what comes together is learned at once
             self.board.fit_all(self.scaling.units)
-        elif len(X):
+        elif len(labels):
             self.board.fit_what_is_due(self.scaling.units)
+
+    def purchases_of(self, ids: Sequence[Id]) -> Purchases:
+        """Return the terms of pending queries."""
+        return _purchases(np.array([self.said[id].terms for id in ids], dtype=np.float64))
+
+    def purchases_at(self, places: Sequence[int]) -> Purchases:
+        """Return the terms of labelled rows, by their places in the order of labels."""
+        return _purchases(self.labelled.first().terms[places])
 
     def relearn(self, rows: Floats, labels: Floats) -> None:
         """Let the labelled rows have had other labels; what was said of them is no longer known."""
@@ -293,9 +317,13 @@ class CommitteeState(State):
         return installed
 
     def refit(self, values: Mapping[str, Any]) -> None:
-        """Go on with the experts that the values of a fit describe; without an input there are none."""
+        """Go on with the experts that the values of a fit describe; without an input there are none.
+
+        Values without units mean the present ones.
+        """
         if self._board is not None:
-            self._board.refit(values)
+            units = self.scaling.units
+            self._board.refit({"units": [units.mean, units.deviation]} | dict(values))
             self._board.fit_what_is_due(self.scaling.units)
 
     def as_pending(self, X: Floats) -> Floats:
@@ -406,3 +434,9 @@ class CommitteeState(State):
         said = arrays["said"].reshape(-1, *shape)
         labels = map(int, arrays["labels"])
         self.said = dict(zip(ids, map(Said, said, arrays["outputs"], terms, labels), strict=True))
+
+
+def _purchases(terms: Floats) -> Purchases:
+    """Return terms that are rows of `Terms`."""
+    probability, mean, at_random = terms.reshape(-1, 3).T
+    return Purchases(probability, mean, at_random > 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
@@ -39,6 +39,12 @@ def add_pages(app: FastAPI) -> None:
     for routes in (router, keys, interface):
         app.include_router(routes)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """Return the icon under the address that browsers ask for by default."""
+    return FileResponse(HERE / "static" / "icon.svg")
 
 
 @router.get("/")

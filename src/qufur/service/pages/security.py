@@ -85,24 +85,15 @@ def has_token(request: Request, sent: str | None = None) -> bool:
     return bool(visitor) and hmac.compare_digest(csrf_token(visitor or "").encode(), given.encode())
 
 
-def check_host(request: Request) -> None:
-    """Refuse a request for another name than this machine's own: a site may have its name lead here.
-
-    It is for services without keys, which answer whoever asks.
-    """
-    if not _is_own_name(request.headers.get("host", "")):
-        raise ForgedError("Without keys this service answers by the name of localhost or 127.0.0.1 alone.")
-
-
 @lru_cache(maxsize=64)
-def _is_own_name(host: str) -> bool:
-    """Whether a name, perhaps with a port, is this machine's own.
+def is_loopback_host(host: bytes) -> bool:
+    """Return whether a Host header names this machine, with or without a port.
 
-    >>> [_is_own_name(host) for host in ("localhost:8000", "[::1]:8000", "elsewhere:8000")]
+    >>> [is_loopback_host(host) for host in (b"localhost:8000", b"[::1]:8000", b"elsewhere:8000")]
     [True, True, False]
     """
     try:
-        name = urlsplit(f"//{host}").hostname or ""
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
     except ValueError:
         return False
     return name == "localhost" or is_loopback(name)
@@ -120,18 +111,14 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-def is_forged(request: Request) -> bool:
-    """Whether a call without a key in its header may come from another site's page.
+def lacks_token(request: Request) -> bool:
+    """Return whether a change that a session cookie authorizes needs a token and has none.
 
-    Browsers name the origin of whatever can change something. Programs name none and have no cookies. The
-    token also serves where a proxy gives the service another name than the browser knows.
+    The guard has compared the Origin that browsers send with every change. Without one, a token is needed.
     """
-    if request.method in SAFE:
+    if request.method in SAFE or "origin" in request.headers:
         return False
-    origin = request.headers.get("origin")
-    if origin is None:
-        return KEY_COOKIE in request.cookies and not has_token(request)
-    return origin.partition("://")[2] != request.headers.get("host") and not has_token(request)
+    return KEY_COOKIE in request.cookies and not has_token(request)
 
 
 def set_cookie(response: Response, request: Request, name: str, value: str) -> None:

@@ -38,8 +38,7 @@ async def erase(request: Request, stream: str) -> Response:
     ids = [as_id(id) for id in found.ids]
 
     def do(service: Service) -> int:
-        service.stream(stream)
-        return erase_examples(service, stream, ids, key.name) if ids else 0
+        return erase_examples(service, stream, ids, key.name)
 
     parts = await perform(request, do)
     leases_of(request, stream).close(ids)

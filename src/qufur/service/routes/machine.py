@@ -31,6 +31,7 @@ async def ready(request: Request) -> Response:
     writer = writer_of(request)
     if not writer.is_ready:
         raise UnavailableError(writer.excuse)
+    request.app.state.store.check_file()
     return reply({"status": "ready"})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,13 +12,16 @@ from starlette.responses import Response
 from qufur.errors import invalid
 from qufur.service import answers, documented, state
 from qufur.service.access import Scope
+from qufur.service.copies import copy_for_reports
 from qufur.service.deletion import delete_stream
 from qufur.service.description import Description
 from qufur.service.documented import route
 from qufur.service.events import Payload
 from qufur.service.replies import reply
-from qufur.service.requests import body_of, decoder, flag, key_of, known_key, number, perform
+from qufur.service.requests import body_of, decoder, flag, key_of, known_key, number, perform, read
 from qufur.service.service import Service
+from qufur.service.store import Store
+from qufur.service.stream import Stream
 
 router = APIRouter(prefix="/v1/streams", tags=["streams"])
 MOST_EVENTS, MOST_SEQ = 1000, 10**15
@@ -108,14 +112,14 @@ async def delete(request: Request, stream: str) -> Response:
 async def series(request: Request, stream: str) -> Response:
     """Return how the work went: labels bought, errors, weights, shifts."""
     key_of(request, Scope.read, stream)
-    return reply(await perform(request, lambda service: state.series_of(service.stream(stream))))
+    return reply(await _from_copy(request, stream, state.series_of))
 
 
 @router.get("/{stream}/report", **route(answers.Report))
 async def report(request: Request, stream: str) -> Response:
     """Say how it is going, in sentences."""
     key_of(request, Scope.read, stream)
-    return reply(await perform(request, lambda service: state.report_of(service.stream(stream))))
+    return reply(await _from_copy(request, stream, state.report_of))
 
 
 @router.get("/{stream}/model", **route(answers.Model))
@@ -123,13 +127,18 @@ async def model(request: Request, stream: str) -> Response:
     """Say what predicts."""
     key_of(request, Scope.read, stream)
 
-    def do(service: Service) -> dict[str, Any]:
-        found = service.stream(stream)
+    def do(found: Stream) -> dict[str, Any]:
         learner = found.book.learner
         named = {"model": type(learner.model).__name__, "inputs": found.book.encoding.dim}
         return named | {"labels": len(found.book.told), "experts": state.experts_of(found)}
 
-    return reply(await perform(request, do))
+    return reply(await _from_copy(request, stream, do))
+
+
+async def _from_copy(request: Request, stream: str, do: Callable[[Stream], dict[str, Any]]) -> dict[str, Any]:
+    """Compute something from a copy of a stream: the writer only makes the copy."""
+    copy = await perform(request, lambda service: copy_for_reports(service.stream(stream)))
+    return await read(request, lambda store: do(copy))
 
 
 @router.get(
@@ -147,8 +156,7 @@ async def events(request: Request, stream: str) -> Response:
     key_of(request, Scope.read, stream)
     after, limit = number(request, "after", 0, MOST_SEQ), number(request, "limit", 100, MOST_EVENTS)
 
-    def do(service: Service) -> list[dict[str, Any]]:
-        found = service.store.events(service.stream(stream).number, after, limit)
+    def do(store: Store) -> list[dict[str, Any]]:
         return [
             {
                 "seq": event.seq,
@@ -158,10 +166,11 @@ async def events(request: Request, stream: str) -> Response:
                 "count": len(Payload.unpacked(event.payload).parts),
                 "hash": event.hash.hex(),
             }
-            for event in found
+            for event in store.events(place, after, limit)
         ]
 
-    found = await perform(request, do)
+    place = await perform(request, lambda service: service.stream(stream).number)
+    found = await read(request, do)
     return reply({"events": found, "next": found[-1]["seq"] if found else after})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,12 +12,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
+from qufur.models.base import Model
 from qufur.service import answers, documented
 from qufur.service.access import Key, Scope
 from qufur.service.commands import Tell
-from qufur.service.description import check_text
+from qufur.service.description import Description, check_text
 from qufur.service.documented import route
 from qufur.service.examples import Label, as_id, read_label
+from qufur.service.logged import Logged, look_up
 from qufur.service.replies import reply
 from qufur.service.requests import (
     body_of,
@@ -28,6 +31,7 @@ from qufur.service.requests import (
     leases_of,
     number,
     perform,
+    read,
 )
 from qufur.service.service import Service
 
@@ -143,23 +147,22 @@ async def queue(request: Request, stream: str) -> Response:
     key_of(request, Scope.label, stream)
     limit = number(request, "limit", 50, MOST_LISTED)
 
-    def do(service: Service) -> tuple[list[str], dict[str, int]]:
-        found = service.stream(stream)
-        return found.waiting, dict(found.asked_at)
-
-    waiting, asked_at = await perform(request, do)
+    await description_of(request, stream)
     leases = leases_of(request, stream)
-    now = time.time()
-    rows = [
-        {"id": id, "asked_at": asked_at.get(id, 0) / 1e6, "leased_to": leases.holder(id)}
-        for id in waiting[:limit]
-    ]
-    oldest = min(asked_at.values(), default=None)
+
+    def do(service: Service) -> tuple[int, int | None, dict[str, int], dict[str, str]]:
+        found = service.stream(stream)
+        asked_at = {id: found.asked_at.get(id, 0) for id in islice(found.waiting, limit)}
+        held = {id: person for id, person in leases.holders().items() if id in found.waiting}
+        return len(found.waiting), next(iter(found.asked_at.values()), None), asked_at, held
+
+    waiting, oldest, asked_at, held = await perform(request, do)
+    rows = [{"id": id, "asked_at": at / 1e6, "leased_to": held.get(id)} for id, at in asked_at.items()]
     return reply(
         {
-            "waiting": len(waiting),
-            "leased": sum(leases.holder(id) is not None for id in waiting),
-            "oldest_seconds": None if oldest is None else max(0.0, now - oldest / 1e6),
+            "waiting": waiting,
+            "leased": len(held),
+            "oldest_seconds": None if oldest is None else max(0.0, time.time() - oldest / 1e6),
             "rows": rows,
         }
     )
@@ -177,15 +180,19 @@ async def lease(request: Request, stream: str) -> Response:
         raise invalid("count", "the request", f"from 1 to {MOST_LEASED}", wanted.count)
     if not 0 < wanted.minutes <= 24 * 60:
         raise invalid("minutes", "the request", "above 0 and at most 1440", wanted.minutes)
-    await description_of(request, stream)
+    description = await description_of(request, stream)
     leases, first = leases_of(request, stream), [as_id(id) for id in wanted.ids[:MOST_LEASED]]
 
-    def do(service: Service) -> tuple[list[dict[str, Any]], int]:
-        waiting = service.stream(stream).waiting
-        taken = leases.take(wanted.person, waiting, wanted.count, 60 * wanted.minutes, first)
-        return [_row(service, stream, id) for id in taken], len(waiting)
+    def do(service: Service) -> tuple[int, Model, dict[str, int], int]:
+        found = service.stream(stream)
+        taken = leases.take(wanted.person, found.waiting, wanted.count, 60 * wanted.minutes, first)
+        asked_at = {id: found.asked_at.get(id, 0) for id in taken}
+        return found.number, found.book.learner.model, asked_at, len(found.waiting)
 
-    rows, waiting = await perform(request, do)
+    place, model, asked_at, waiting = await perform(request, do)
+    logged = await read(request, lambda store: look_up(store, place, asked_at, model))
+    # A row that was erased since then is not shown.
+    rows = [_row(description, id, logged[id], at) for id, at in asked_at.items() if id in logged]
     return reply({"rows": rows, "waiting": waiting})
 
 
@@ -200,16 +207,17 @@ async def release(request: Request, stream: str) -> Response:
     return reply({"released": len(given.ids[:MOST_LEASED])})
 
 
-def _row(service: Service, name: str, id: str) -> dict[str, Any]:
-    """Return a row for somebody who labels it."""
-    stream = service.stream(name)
-    row = service.row(name, id)
-    shown = {"record": row} if stream.description.dim is None else {"x": np.frombuffer(row, "<f8").tolist()}
-    said = service.answered(name, id)
+def _row(description: Description, id: str, logged: Logged, asked_at: int) -> dict[str, Any]:
+    """Return a row as the person who labels it sees it, its columns in the order of the stream's."""
+    row, said = logged.row, logged.said
+    if description.dim is None:
+        shown = {"record": {name: row[name] for name in description.columns or {} if name in row}}
+    else:
+        shown = {"x": np.frombuffer(row, "<f8").tolist()}
     return {
         "id": id,
         **shown,
         "prediction": None if said is None else said.prediction,
         "why": None if said is None else said.why,
-        "asked_at": stream.asked_at.get(id, 0) / 1e6,
+        "asked_at": asked_at / 1e6,
     }

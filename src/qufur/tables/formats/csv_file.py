@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
+from qufur.counts import counted
 from qufur.errors import invalid
 from qufur.tables.batch import Batch
-from qufur.tables.formats.base import TableFile, check_names, no_rows, unreadable
+from qufur.tables.formats.base import TableFile, check_names, check_width, no_rows, unreadable
 from qufur.tables.formats.dialect import HEAD, Dialect, dialect_of, reader, with_point
 from qufur.tables.formats.header import header_notes
 from qufur.tables.formats.text_lines import lines
@@ -48,13 +49,16 @@ class CsvFile(TableFile):
         tabs = ".tsv" in path.name.lower()[-8:]
         separator = "\t" if tabs and not separator else separator
         with closing(lines(path)) as text:
-            head = list(islice(text, HEAD))
+            head = list(islice(text, 1))
+            check_width(_width(head, separator), path)
+            head += islice(text, HEAD - 1)
         self.dialect = dialect_of(head, separator, decimal, usual)
         usual = usual or Dialect()
         expected = Dialect(separator or usual.separator, decimal or usual.decimal)
         self.notes = self.dialect.note(path.name, expected, dialect_of(head, separator, decimal))
         records = self._records()
         self.columns = [name.strip() for name in next(records, [])]
+        check_width(len(self.columns), path)
         self.notes += header_notes(self.columns, path)
         check_names(self.columns, path)
         if next(records, None) is None:
@@ -85,6 +89,13 @@ class CsvFile(TableFile):
                 raise unreadable(self.path, self.format, error) from None
 
 
+def _width(head: list[str], separator: str | None) -> int:
+    """Return how many columns the first line has, which is much faster found out than how all are written."""
+    with suppress(csv.Error):  # which is said where rows are read
+        return len(next(reader(head, separator or dialect_of(head).separator), []))
+    return 0
+
+
 def _even(records: Iterable[list[str]], path: Path, separator: str) -> Iterator[list[str]]:
     """Yield the records that are not blank, and complain at one that is not as wide as the header."""
     width = 0
@@ -93,6 +104,6 @@ def _even(records: Iterable[list[str]], path: Path, separator: str) -> Iterator[
         if len(cells) != width:
             separators = "commas" if separator == "," else f"separators, {separator!r},"
             remedy = f"Check its {separators} and quotes."
-            allowed = f"{width} fields wide like the header"
-            raise invalid(f"row {row}", path.name, allowed, f"{len(cells)} fields", remedy)
+            allowed = f"{counted(width, 'field')} wide like the header"
+            raise invalid(f"row {row}", path.name, allowed, counted(len(cells), "field"), remedy)
         yield cells

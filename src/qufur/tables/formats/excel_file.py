@@ -7,7 +7,8 @@ from pathlib import Path
 
 from qufur.errors import missing_extra
 from qufur.tables.batch import Batch
-from qufur.tables.formats.base import TableFile, no_rows
+from qufur.tables.formats.base import TableFile, check_width, no_rows
+from qufur.tables.formats.excel_extent import refused_extent
 from qufur.tables.formats.parquet_file import batches_of
 
 
@@ -23,6 +24,10 @@ class ExcelFile(TableFile):
         except ImportError:
             raise missing_extra("fastexcel", "excel", "reading Excel files") from None
         with self.sound():
+            refused = refused_extent(path)
+        if refused is not None:
+            raise refused
+        with self.sound():
             sheet = fastexcel.read_excel(path).load_sheet(
                 0, schema_sample_rows=None, skip_whitespace_tail_rows=True, whitespace_as_null=True
             )
@@ -31,6 +36,7 @@ class ExcelFile(TableFile):
             raise no_rows(path)
         self._frame = frame.rename({name: name.strip() for name in frame.columns})
         self.columns = self._frame.columns
+        check_width(len(self.columns), path)
 
     def count(self) -> int:
         """Return how many rows the sheet has."""

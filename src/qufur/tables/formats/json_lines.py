@@ -12,7 +12,7 @@ from typing import Any
 from qufur.errors import invalid
 from qufur.tables.batch import Batch
 from qufur.tables.cells import clean
-from qufur.tables.formats.base import TableFile, no_rows
+from qufur.tables.formats.base import TableFile, check_width, no_rows
 from qufur.tables.formats.text_lines import lines
 
 
@@ -30,6 +30,7 @@ class JsonLines(TableFile):
         self._count = 0
         for row in _rows(path):
             names.update(dict.fromkeys(row))
+            check_width(len(names), path)
             self._count += 1
         if not names:
             raise no_rows(path)

@@ -7,6 +7,13 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const last = (values) => values.findLast((value) => value != null);
 const isEmpty = ([rows, values = []]) => !last(rows) || last(values) === undefined;
 
+// The upper end of the y axis: a wide band is cut off at twice the largest value of the lines.
+function top(plot, high) {
+  const values = (plot.scaledBy ?? []).flatMap((series) => plot.data[series].filter((value) => value != null));
+  const limit = values.length ? Math.min(high, 2 * Math.max(...values)) : high;
+  return limit > 0 ? 1.08 * limit : 1;
+}
+
 // Dashed lines where inputs shifted, each with a mark on top.
 function drawShifts(plot, rows) {
   const { ctx, bbox } = plot;
@@ -45,7 +52,8 @@ function options(plot, width) {
     legend: { show: plot.legend },
     padding: [12, 24, 0, 0],
     cursor: { drag: { x: false, y: false }, y: false },
-    scales: { x: { time: false }, y: { range: (u, low, high) => [0, high > 0 ? 1.08 * high : 1] } },
+    scales: { x: { time: false }, y: { range: (u, low, high) => [0, top(plot, high)] } },
+    bands: plot.band ? [{ series: plot.band, fill: `${color(plot.lines[0].color)}22` }] : [],
     axes: [
       { ...axis, values: format, space: 60, size: 32 },
       { ...axis, values: format, size: 56 },
@@ -56,10 +64,10 @@ function options(plot, width) {
         label: line.label,
         stroke: color(line.color),
         fill: line.fill && `${color(line.color)}22`,
-        width: 2,
+        width: line.faint ? 0 : 2,
         dash: line.dashed ? [6, 5] : undefined,
         spanGaps: true,
-        points: { show: (u, series) => u.data[series].filter((value) => value != null).length < 30, size: 5 },
+        points: line.faint ? { show: false } : { show: (u, series) => u.data[series].filter((value) => value != null).length < 30, size: 5 },
         value: (u, value, series) => number(value ?? last(u.data[series])),
       })),
     ],
@@ -69,8 +77,10 @@ function options(plot, width) {
 
 export class Plot {
   // `lines` have a label and a color, the name of one of the style sheet's.
-  constructor(box, lines, { height = 240, legend = true } = {}) {
-    Object.assign(this, { box, lines, height, legend, shifts: [], data: null, drawn: "" });
+  // `band` names the series at the upper and the lower edge of a filled band. `scaledBy` names the series that
+  // set the height of the plot, so that a wide band does not flatten the lines.
+  constructor(box, lines, { height = 240, legend = true, band = null, scaledBy = null } = {}) {
+    Object.assign(this, { box, lines, height, legend, band, scaledBy, shifts: [], data: null, drawn: "" });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#remake());
     new ResizeObserver(() => this.#fit()).observe(box);
   }

@@ -16,9 +16,11 @@ let shown = { rows: 0, told: 0 }; // the state that is shown
 const here = `/streams/${encodeURIComponent(stream)}`;
 
 const errorPlot = new Plot(find("error-plot"), [
-  { label: "this stream", color: "--own" },
-  { label: "one model, labels at random", color: "--random", dashed: true },
-]);
+  { label: "error", color: "--own" },
+  { label: "lower end", color: "--own", faint: true },
+  { label: "upper end", color: "--own", faint: true },
+  { label: "random labels", color: "--random", dashed: true },
+], { band: [3, 2], scaledBy: [1, 4] });
 const spendPlot = new Plot(find("spend-plot"), [
   { label: "bought", color: "--own", fill: true },
   { label: "an even pace", color: "--muted", dashed: true },
@@ -69,15 +71,21 @@ function showQueue(state, queue) {
 function showSeries(series) {
   const { shifts } = series;
   const none = (values) => values.map(() => null);
-  errorPlot.show([series.at, series.error, series.at_random], shifts);
+  errorPlot.show([series.at, series.error, series.low, series.high, series.at_random], shifts);
   spendPlot.show([series.rows, series.spent, series.plan ?? none(series.rows)], shifts);
-  const known = (values) => values.findLast((value) => value != null);
-  const [own, random] = [known(series.error), known(series.at_random)];
-  write("error", number(own));
   write("unit", `${series.unit}${shifts.length ? "; ▾ inputs shifted" : ""}`);
   write("plan-note", series.plan ? "against an even pace over the rows" : "labels asked for so far");
-  const atRandom = random == null ? "not known yet" : number(random);
-  write("error-note", own == null ? "known when labels come" : `labels at random: ${atRandom}`);
+}
+
+// The headline error: the number of the report, `qufur status` and the last point of the chart.
+function showHeadline({ error, low, high, at_random, confidence, covered }) {
+  write("error", number(error));
+  const rest = covered < 0.95 ? `, of ${percent(covered)} of the rows` : "";
+  const interval = low == null || high == null ? "" : `${number(low)} to ${number(high)} (${percent(confidence)} interval)${rest}`;
+  const unknown = covered ? "known when labels arrive" : "known for rows sent after the first labels";
+  write("error-note", error == null ? unknown : interval);
+  const random = at_random == null ? "not known yet" : number(at_random);
+  write("random-note", error == null ? "\u00a0" : `random labels: ${random}`);
 }
 
 function showMissing(error) {
@@ -92,6 +100,7 @@ async function showCourse() {
   const parts = [path(stream, "series"), path(stream, "report")];
   const [series, report] = await Promise.all(parts.map((part) => call("GET", part)));
   showSeries(series);
+  showHeadline(report.headline);
   showExperts(report.experts, series);
   showReport(report);
 }

@@ -1,0 +1,74 @@
+"""How long people wait for rows to label, by how many rows came in one request, and who waits for them."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.installed import importable
+from benchmarks.service import serving
+from benchmarks.text import Progress, Table
+
+ROWS = 10_000
+TOGETHER = (100, 1_000, 10_000)
+"""Rows of a request."""
+COUNT, PEOPLE = 100, 20
+WANTED = 50.0
+"""Milliseconds to lease 100 rows."""
+STREAM = {"dim": 4, "budget": "100%", "rule": "uniform", "model": "ridge", "label_range": [0, 1]}
+
+
+def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
+    """Let people lease 100 rows each of streams that were filled by requests of different sizes."""
+    if not all(map(importable, ("fastapi", "uvicorn", "msgspec", "sqlalchemy"))):
+        return []
+    rows, people = (200, 1) if quick else (ROWS, PEOPLE)
+    with TemporaryDirectory() as folder, serving(Path(folder)) as (port, _):
+        _send(port, "", {"name": "other", **STREAM})
+        found = []
+        for together in (size for size in TOGETHER if size <= rows):
+            progress.say(f"leases: {together} rows a request")
+            found.append(_case(port, rows, together, people))
+    return found
+
+
+def _case(port: int, rows: int, together: int, people: int) -> dict[str, Any]:
+    name = f"rows-{together}"
+    _send(port, "", {"name": name, **STREAM})
+    for start in range(0, rows, together):
+        body = [{"id": f"r{row}", "x": [row / rows, 1, 2, 3]} for row in range(start, start + together)]
+        _send(port, f"/{name}/examples", body)
+
+    def lease(person: str) -> float:
+        return _send(port, f"/{name}/queue/lease", {"person": person, "count": COUNT})
+
+    alone = [lease(f"p{person}") for person in range(people)]
+    beside = []
+    for person in range(people):
+        thread = threading.Thread(target=lease, args=(f"q{person}",))
+        thread.start()
+        beside.append(_send(port, "/other/examples", {"id": f"{together}-{person}", "x": [1, 2, 3, 4]}))
+        thread.join()
+    return {"together": together, "lease_ms": statistics.median(alone), "other_ms": statistics.median(beside)}
+
+
+def _send(port: int, path: str, body: Any) -> float:
+    """Return the milliseconds until a request is answered."""
+    url, content = f"http://127.0.0.1:{port}/v1/streams{path}", json.dumps(body).encode()
+    start = time.perf_counter()
+    with urllib.request.urlopen(urllib.request.Request(url, content), timeout=600) as answer:
+        answer.read()
+    return 1e3 * (time.perf_counter() - start)
+
+
+def render(found: list[dict[str, Any]]) -> str:
+    """Return a table."""
+    rows = [[f"{one['together']:,}", f"{one['lease_ms']:.0f}", f"{one['other_ms']:.0f}"] for one in found]
+    header = ["rows of a request", f"{COUNT} rows leased, ms", "an example of another stream meanwhile, ms"]
+    return str(Table(f"Leases, d = 4; {WANTED:g} ms wanted", header, rows))

@@ -1,0 +1,67 @@
+"""The headline error: one number with one interval, the same on every page, in every command and over HTTP.
+
+It is the error of the predictions as they were made, over all rows that had a chance to be labelled. It is
+estimated from the labels that were bought; `qufur.estimates.loss` has the derivation. For numbers it is the
+root mean squared error, in the units of the labels; for classes it is the share of wrong predictions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from qufur.learner import Learner
+
+CONFIDENCE = 0.95
+"""The probability with which the interval contains the error, at all moments together."""
+
+
+class Headline(NamedTuple):
+    """The error over all covered rows, with its interval.
+
+    Attributes
+    ----------
+    error
+        None before the first label, and while no row had a chance to be labelled after labels had a range.
+    low, high
+        The ends of the interval; None where there is no bound.
+    covered
+        The share of rows that the error is about: those that had a chance to be labelled.
+    """
+
+    error: float | None
+    low: float | None
+    high: float | None
+    covered: float
+
+    @classmethod
+    def of(cls, learner: Learner) -> Headline:
+        """Return the headline error of a learner."""
+        loss, interval, covered = learner.ledger.mean_loss(learner.queries.values())
+        return cls.of_loss(loss, interval, covered, squared=not learner.model.classifies)
+
+    @classmethod
+    def of_loss(
+        cls, loss: float, interval: tuple[float, float], covered: float, *, squared: bool
+    ) -> Headline:
+        """Convert a mean loss and its interval to the units of the headline.
+
+        >>> Headline.of_loss(0.25, (0.16, float("inf")), 1.0, squared=True)
+        Headline(error=0.5, low=0.4, high=None, covered=1.0)
+        >>> Headline.of_loss(0.25, (0.16, 0.36), 1.0, squared=False)
+        Headline(error=0.25, low=0.16, high=0.36, covered=1.0)
+        """
+        if not covered > 0:  # NaN before the first row
+            return cls(None, None, None, 0.0)
+        values = (loss, *interval)
+        error, low, high = (_root(value) if squared else value for value in values)
+        return cls(_finite(error), _finite(low), _finite(high), covered)
+
+
+def _root(value: float) -> float:
+    return math.sqrt(value) if value >= 0 else math.nan
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,200 @@
+"""Reads: they happen beside the writer, open each event once, and show what is there."""
+
+import threading
+
+import pytest
+from tests.service.conftest import opened
+
+from qufur.service import logged, state
+from qufur.service.copies import copy_for_reports
+from qufur.service.decided import Decided
+from qufur.service.description import Description
+from qufur.service.erasure import erase
+from qufur.service.events import Event, Payload
+from qufur.service.examples import Example, read_examples
+from qufur.service.service import Service
+from qufur.service.store import Store
+
+WRITER = "qufur-writer"
+KINDS = {
+    "numbers": {},
+    "records": {"columns": {"wind": "number", "gate": "category"}, "budget": "100%"},
+    "classes": {
+        "columns": {"wind": "number", "gate": "category"},
+        "budget": "100%",
+        "classes": ["no", "yes"],
+    },
+}
+
+
+def ask(server, name, kind, count, prefix="r"):
+    """Send examples in one request; return the answers by id."""
+    body = [
+        {"id": f"{prefix}{place}"}
+        | (
+            {"x": [place / count, 1.0]}
+            if kind == "numbers"
+            else {"record": {"wind": float(place), "gate": "AB"[place % 2]}}
+        )
+        for place in range(count)
+    ]
+    answer = server.http.post(f"/v1/streams/{name}/examples", json=body)
+    assert answer.status_code == 200, answer.text
+    return {one["id"]: one | example for one, example in zip(answer.json(), body, strict=True)}
+
+
+def lease(server, name, count=100, person="ada", **more):
+    body = {"person": person, "count": count, **more}
+    answer = server.http.post(f"/v1/streams/{name}/queue/lease", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["rows"]
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """By name of a function that reads or computes: the threads that called it, as often as they did."""
+    found = {}
+
+    def record(owner, name):
+        original = getattr(owner, name)
+
+        def recorded(*arguments, **options):
+            found.setdefault(name, []).append(threading.current_thread().name)
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, recorded)
+
+    for owner, name in (
+        *((Store, name) for name in ("find", "event", "events", "events_at")),
+        (Payload, "unpacked"),
+        (Event, "opened"),
+        (Decided, "said"),
+        (state, "series_of"),
+        (state, "report_of"),
+    ):
+        record(owner, name)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_leased_rows_have_their_own_answers(server, stream, kind):
+    name = stream(**KINDS[kind])
+    said = ask(server, name, kind, 7) | ask(server, name, kind, 5, "s")
+    wanted = [id for id, one in said.items() if one["query"]]
+    rows = lease(server, name, ids=wanted[::-2])
+    assert sorted(row["id"] for row in rows) == sorted(wanted)
+    shown = "x" if kind == "numbers" else "record"
+    for row in rows:
+        expected = said[row["id"]]
+        assert {key: row[key] for key in ("prediction", "why", shown)} == {
+            key: expected[key] for key in ("prediction", "why", shown)
+        }
+
+
+def test_leasing_opens_a_large_request_once_and_decodes_only_the_leased_rows(
+    server, stream, threads, monkeypatch
+):
+    name = stream(rule="uniform")
+    ask(server, name, "numbers", 1000)
+    decoded, answered = [], []
+    monkeypatch.setattr(
+        logged, "decode", lambda part, decode=logged.decode: (decoded.append(part), decode(part))[1]
+    )
+    said = Decided.said
+    monkeypatch.setattr(
+        Decided,
+        "said",
+        lambda self, model, ids, *places: (answered.extend(ids), said(self, model, ids, *places))[1],
+    )
+    threads.clear()
+    rows = lease(server, name)
+    assert len(rows) == len(decoded) == len(answered) == 100
+    assert len(threads["opened"]) == len(threads["unpacked"]) == 1
+    assert WRITER not in threads["opened"]
+
+
+def test_no_read_opens_events_or_computes_reports_in_the_writer_thread(server, stream, threads):
+    name = stream(rule="uniform")
+    ask(server, name, "numbers", 30)
+    server.http.put(f"/v1/streams/{name}/examples/r1/label", json={"label": 0.5})
+    paths = server.app.openapi()["paths"]
+    reads = [path for path, verbs in paths.items() if "get" in verbs and path.startswith("/v1/")]
+    assert {"/v1/streams/{stream}/queue", "/v1/streams/{stream}/report"} <= set(reads)
+    threads.clear()
+    for path in reads:
+        answer = server.http.get(path.replace("{stream}", name))
+        assert answer.status_code == 200, (path, answer.text)
+    assert lease(server, name, 20)
+    assert threads.keys() >= {"events", "events_at", "find", "opened", "said", "series_of", "report_of"}
+    assert {called: WRITER in by for called, by in threads.items()} == dict.fromkeys(threads, False)
+
+
+def test_row_erased_while_it_is_leased_is_not_shown(server, stream, monkeypatch):
+    name = stream(rule="uniform")
+    ask(server, name, "numbers", 3)
+
+    def look_up(*arguments):
+        server.app.state.writer.call(lambda service: erase(service, name, ["r1"], "test"))
+        return logged.look_up(*arguments)
+
+    monkeypatch.setattr("qufur.service.routes.work.look_up", look_up)
+    assert [row["id"] for row in lease(server, name)] == ["r0", "r2"]
+    monkeypatch.undo()
+    assert [row["id"] for row in lease(server, name)] == ["r0", "r2"]
+
+
+def test_row_is_leased_as_soon_as_it_was_answered(server, stream):
+    name = stream(rule="uniform")
+    for place in range(20):
+        answer = server.http.post(f"/v1/streams/{name}/examples", json={"id": f"a{place}", "x": [place, 1.0]})
+        assert answer.json()["query"]
+        (row,) = lease(server, name, 1, f"p{place}")
+        assert (row["id"], row["x"]) == (f"a{place}", [place, 1.0])
+
+
+def test_store_that_cannot_be_read_is_an_answer_and_spoils_no_write(server, stream, monkeypatch):
+    name = stream(rule="uniform")
+    ask(server, name, "numbers", 3)
+
+    def broken(*arguments):
+        raise OSError("gone")
+
+    monkeypatch.setattr(Store, "events_at", broken)
+    answer = server.http.post(f"/v1/streams/{name}/queue/lease", json={"person": "ada"})
+    assert answer.status_code == 503
+    assert "cannot be read" in answer.json()["error"]
+    assert server.http.put(f"/v1/streams/{name}/examples/r0/label", json={"label": 0.5}).status_code == 200
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reports_of_a_copy_are_those_of_the_stream_at_that_time(tmp_path, kind):
+    settings = KINDS[kind] or {"dim": 2, "model": "ridge", "label_range": (-9.0, 9.0), "budget": "100%"}
+    description = Description("s", **settings)
+    store = opened(tmp_path)
+    service = Service(store)
+    service.create(description, "test")
+
+    def work(first):
+        shape = (
+            (lambda place: {"x": [place / 300, 1.0]})
+            if kind == "numbers"
+            else (lambda place: {"record": {"wind": place / 300, "gate": "AB"[place % 2]}})
+        )
+        examples = [Example(f"r{place}", **shape(place)) for place in range(first, first + 300)]
+        said = service.ask("s", read_examples(description, examples), "test")
+        wanted = [one.id for one in said if one.query]
+        labels = {id: float(place % 2) for place, id in enumerate(wanted[:-5])}
+        service.tell("s", labels, "test", replace=False, accept_outliers=True)
+        service.commit()
+
+    def reports(stream):
+        return [of(stream) for of in (state.state_of, state.series_of, state.report_of, state.experts_of)]
+
+    work(0)
+    stream = service.stream("s")
+    before, copy = reports(stream), copy_for_reports(stream)
+    work(300)
+    assert reports(copy)[1:] == before[1:]
+    assert reports(copy_for_reports(stream)) == reports(stream)
+    assert reports(stream)[1:] != before[1:]
+    store.close()

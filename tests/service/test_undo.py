@@ -1,0 +1,168 @@
+"""A label that is removed and given again counts for the error as if it had never been removed."""
+
+import numpy as np
+import pytest
+from sqlalchemy import select, update
+from tests.service.conftest import opened
+
+from qufur.service import tables
+from qufur.service.description import Description, described
+from qufur.service.events import SIZE, decode, encode
+from qufur.service.examples import numbered
+from qufur.service.loading import catch_up, from_start
+from qufur.service.packing import STATE, _digest
+from qufur.service.service import Service
+from qufur.service.state_files import export, read, rows_of
+from qufur.service.verification import verify
+from qufur.storage import container
+
+X = np.random.default_rng(4).normal(size=(200, 2))
+HARD = np.random.default_rng(5).random(200) < 0.3
+KINDS = {
+    "ridge": {"model": "ridge", "label_range": (-9.0, 9.0), "rule": "uniform"},
+    "experts": {"model": "experts"},
+    "classes": {"model": "experts", "classes": ["no", "yes"]},
+}
+pytestmark = pytest.mark.usefixtures("few_trees")
+
+
+def label(kind, id, *, wrong=False):
+    place = int(id)
+    value = float(X[place, 0] + (5.0 if HARD[place] else 0.1) * X[place, 1])
+    if kind == "classes":
+        return float((value > 0) != wrong)
+    return 0.0 if wrong else value
+
+
+def correct(service, kind, ids, how):
+    """Give the right labels of some rows whose labels are wrong."""
+    for id in ids:
+        if how == "undone":
+            service.untell("s", id, "me")
+        right = {id: label(kind, id)}
+        service.tell("s", right, "me", replace=how == "replaced", accept_outliers=True)
+
+
+def work(service, kind, how):
+    """Ask about all rows, with the labels of hard ones wrong at first unless it is plain."""
+    service.create(Description(name="s", dim=2, budget="50%", seed=3, **KINDS[kind]), "me")
+    for start in range(0, 200, 25):
+        ids = [str(place) for place in range(start, start + 25)]
+        wanted = [one.id for one in service.ask("s", numbered(ids, X[start : start + 25]), "me") if one.query]
+        wrong = [id for id in wanted if how != "plain" and HARD[int(id)]]
+        labels = {id: label(kind, id, wrong=id in wrong) for id in wanted}
+        service.tell("s", labels, "me", replace=False, accept_outliers=True)
+        correct(service, kind, wrong, how)
+        service.commit()
+    return service.stream("s")
+
+
+@pytest.fixture
+def services(tmp_path):
+    """What makes services, each with a store of its own."""
+    stores = []
+
+    def make(name):
+        stores.append(opened(tmp_path, name))
+        return Service(stores[-1])
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_error_and_intervals_after_undo_are_those_of_a_replaced_label(services, kind):
+    found, expected = (work(services(how), kind, how).book.learner for how in ("undone", "replaced"))
+    assert found.ledger.answered == expected.ledger.answered > 50
+    assert (found.ledger.retracted, found.spent) == (0, expected.spent)
+    if kind == "ridge":  # the others decide by what they have learned, in the order of labels
+        reports = found.report(), expected.report()
+        assert reports[0].loss == pytest.approx(reports[1].loss)
+        assert reports[0].interval == pytest.approx(reports[1].interval)
+        assert found.ledger.likely_error(0.9) == pytest.approx(expected.ledger.likely_error(0.9))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_terms_outlast_restarts_and_replay(services, kind):
+    service = services("one.db")
+    stream = work(service, kind, "undone")
+    waiting = list(stream.book.told)[:3]
+    for id in waiting:
+        service.untell("s", id, "me")
+    service.decline("s", waiting[0], "me")
+    service.commit()
+    service.keep_snapshots(all_changed=True)
+    replayed = from_start(service.store, 1)
+    catch_up(replayed, service.store)
+    restarted = Service(service.store).stream("s")
+    assert list(stream.book.closed) == waiting
+    for other in (replayed, restarted):
+        assert other.book.closed == stream.book.closed
+        assert other.digest() == stream.digest()
+    answered = stream.book.learner.ledger.answered
+    again = Service(service.store)
+    again.tell("s", {waiting[1]: 1.0, waiting[2]: 0.0}, "me", replace=False, accept_outliers=True)
+    ledger = again.stream("s").book.learner.ledger
+    assert (ledger.answered, ledger.retracted) == (answered + 2, 1)
+    assert list(again.stream("s").book.closed) == waiting[:1]
+
+
+def test_declined_row_takes_no_label_and_its_terms_go_into_the_state_file(services, tmp_path):
+    service = services("one.db")
+    book = work(service, "ridge", "plain").book
+    told = next(iter(book.told))
+    spent, terms = book.learner.spent, book.told[told][1:4]
+    service.untell("s", told, "me")
+    service.decline("s", told, "me")
+    assert book.learner.spent == spent, "the label was paid for"
+    with pytest.raises(Exception, match="was not asked for"):
+        service.tell("s", {told: 0.0}, "me", replace=True, accept_outliers=True)
+    service.commit()
+    export(service.store, "s", tmp_path / "s.qufur")
+    other = services("two.db")
+    work_so_far = read(tmp_path / "s.qufur")
+    description = described("t", work_so_far)
+    stream = other.take_in(description, work_so_far, rows_of(work_so_far, description), "me")
+    assert stream.book.closed[told][:3] == terms
+
+
+def test_half_width_of_intervals_follows_a_replaced_label(services):
+    service = services("one.db")
+    stream = work(service, "ridge", "plain")
+    half_width = stream.book.learner.ledger.likely_error(0.9)
+    low, high = service.ask("s", numbered(["a"], X[:1]), "me")[0].interval
+    assert (high - low) / 2 == pytest.approx(half_width)
+    labels = {id: stream.book.told.label(id) + 3.0 for id in stream.book.told}
+    service.tell("s", labels, "me", replace=True, accept_outliers=True)
+    wider = stream.book.learner.ledger.likely_error(0.9)
+    low, high = service.ask("s", numbered(["b"], X[:1]), "me")[0].interval
+    assert (high - low) / 2 == pytest.approx(wider) != pytest.approx(half_width)
+
+
+def as_version_0_1_0(store):
+    """Let the snapshot be one that does not keep the terms of closed queries."""
+    with store.writing() as connection:
+        where = tables.snapshots.c.seq > 0
+        body = bytes(connection.execute(select(tables.snapshots.c.body).where(where)).scalar_one())
+        values = decode(body[SIZE:])
+        header, tensors = container.unpack(values["workbook"], STATE)
+        del values["terms"], header["workbook"]["closed"], tensors["workbook.closed"]
+        body = encode(values | {"workbook": container.pack((header, tensors))})
+        connection.execute(update(tables.snapshots).where(where).values(body=_digest(body) + body))
+
+
+@pytest.mark.parametrize("undoes", [True, False])
+def test_snapshot_that_lacks_terms_is_left_aside_where_the_log_has_them(services, undoes, caplog):
+    service = services("one.db")
+    stream = work(service, "ridge", "undone" if undoes else "plain")
+    if undoes:
+        service.untell("s", next(iter(stream.book.told)), "me")
+        service.commit()
+    service.keep_snapshots(all_changed=True)
+    as_version_0_1_0(service.store)
+    restarted = Service(service.store).stream("s")
+    assert ("lacks terms" in caplog.text) == undoes
+    assert restarted.digest() == stream.digest()
+    assert restarted.book.closed == stream.book.closed
+    assert [one.remarks for one in verify(service.store)] == [[]]
