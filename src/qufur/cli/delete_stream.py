@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qufur.cli.stores import DEFAULT, StoreOption, StreamArgument, opened
+from qufur.counts import counted
 
 
 def delete_stream(stream: StreamArgument, store: StoreOption = DEFAULT) -> None:
@@ -17,9 +18,5 @@ def delete_stream(stream: StreamArgument, store: StoreOption = DEFAULT) -> None:
         from qufur.service.service import Service
 
         events, keys = do(Service(found), stream, "qufur delete-stream")
-    revoked = (
-        ""
-        if not keys
-        else f" {keys} {'key for it alone is' if keys == 1 else 'keys for it alone are'} revoked."
-    )
-    print(f"Stream {stream} is deleted, with {events} {'event' if events == 1 else 'events'}.{revoked}")
+    revoked = f" {counted(keys, 'key for it alone is', 'keys for it alone are')} revoked." if keys else ""
+    print(f"Stream {stream} is deleted, with {counted(events, 'event')}.{revoked}")
