@@ -103,6 +103,48 @@ def test_cells_of_any_kind(server, stream):
     assert server.http.post(path, json=whole).json() == server.http.post(path, json=point).json()
 
 
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        ("1500", {".": 1500}),
+        ("1,500", {".": 1500, ",": 1.5}),
+        ("1.500", {".": 1.5, ",": 1500}),
+        ("1,500.25", {".": 1500.25}),
+        ("1.500,25", {",": 1500.25}),
+        ("1 500,25", {",": 1500.25}),
+        ("-0,5", {",": -0.5}),
+        ("12 %", {".": 0.12}),
+        ("€ 3", {".": 3}),
+        ("1e2", {".": 100}),
+        ("0x10", {}),
+        ("Infinity", {}),
+        ("", {}),
+        ("1" * 200, {}),
+    ],
+)
+def test_typed_number_is_read_by_the_rules_for_tables(here, text, readings):
+    found = here("POST", "/labels/parse", json={"text": text})["readings"]
+    assert {reading["decimal"]: reading["label"] for reading in found} == readings
+
+
+def test_typed_number_for_a_stream_of_classes_is_rejected(server, stream):
+    name = stream(dim=2, classes=["a", "b"])
+    answer = server.http.post(f"/v1/streams/{name}/labels/parse", json={"text": "1"})
+    assert (answer.status_code, "whose labels are numbers" in answer.text) == (422, True)
+
+
+@pytest.mark.parametrize("id", [".", "..", "a/b", "a"])
+def test_rows_named_in_the_body_are_labelled_removed_and_declined(here, id):
+    here("POST", "/examples", json={"id": id, **X})
+    assert here("POST", "/labels", json=[{"id": id, "label": 0.5}]) == {"new": 1, "known": 0}
+    assert here("POST", "/labels/remove", json={"id": id}) == {"id": id}
+    assert here("GET", "")["told"] == 0
+    assert here("POST", "/labels/decline", json={"id": id}) == {"id": id}
+    assert here("GET", "")["outstanding"] == 0
+    here("POST", "/labels/decline", 409, json={"id": id})
+    here("POST", "/labels/remove", 404, json={"id": f"{id}!"})
+
+
 def test_labels_come_go_and_change(here):
     here("POST", "/examples", json=[{"id": id, **X} for id in "abc"])
     assert here("PUT", "/examples/a/label", json={"label": 0.5}) == {"id": "a", "label": 0.5, "new": True}

@@ -112,10 +112,13 @@ def shown(page, *, after=None):
 
 
 def press(page, *keys):
-    """Press keys that answer a row, and wait for the next."""
-    before = shown(page)
+    """Press keys that answer a row, and wait for the next one and for the answer to be stored."""
+    before, said = shown(page), page.inner_text("#message")
     for key in keys:
         page.keyboard.press(key)
+    page.wait_for_function(
+        "said => !['', said].includes(document.getElementById('message').textContent)", arg=said
+    )
     return shown(page, after=before)
 
 
@@ -195,9 +198,166 @@ def test_numbers_are_typed_and_those_far_away_confirmed(opened, api):
     playwright.expect(page.locator("#message.refused")).to_contain_text("A number is wanted")
     page.fill("#field", "9000")
     page.keyboard.press("Enter")
-    playwright.expect(page.locator("#message.refused")).to_contain_text("send it once more")
-    assert shown(page) == "Row r1"
+    playwright.expect(page.locator("#came-back")).to_contain_text("send it once more")
+    page.keyboard.press("Enter")
+    assert shown(page, after="Row r2") == "Row r1"
+    assert page.input_value("#field") == "9000"
     assert press(page, "Enter") == "Row r2"
+    assert is_known(api, "numbers", "r1", 9000)
+
+
+def test_number_with_two_readings_is_asked_about_before_it_is_stored(opened, api):
+    new_stream(api, "two-readings", vectors(0, 6), label_range=[0, 5000])
+    page = opened("/streams/two-readings/label")
+    page.fill("#field", "1,500")
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator("#reading")).to_contain_text("1,500 can be read in two ways")
+    assert page.locator("#reading button strong").all_inner_texts() == ["1500", "1.5"]
+    page.keyboard.press("Enter")  # no default: Enter asks once more
+    assert shown(page) == "Row r0"
+    assert api.get("/v1/streams/two-readings").json()["told"] == 0
+    assert press(page, "1") == "Row r1"
+    assert is_known(api, "two-readings", "r0", 1500)
+    page.fill("#field", "2.750")
+    playwright.expect(page.locator("#reading")).to_contain_text(
+        "is read as 2.75, with a point as decimal mark"
+    )
+    page.click("#reading button")
+    assert page.locator("#reading button strong").all_inner_texts() == ["2.75", "2750"]
+    assert press(page, "2") == "Row r2"
+    assert is_known(api, "two-readings", "r1", 2750)
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("1,234", 1234), ("1.500,25", 1500.25), ("1 500", 1500), ("1e2", 100), ("12 %", 0.12), ("−5", -5)],
+)
+def test_page_shows_the_number_it_read(opened, api, text, label):
+    name = f"read-{label}".replace(".", "-")
+    new_stream(api, name, vectors(0, 1), label_range=[-10, 5000])
+    page = opened(f"/streams/{name}/label")
+    shown(page)
+    page.evaluate("name => sessionStorage.setItem(`decimal mark ${name}`, '.')", name)
+    page.keyboard.type(text)
+    playwright.expect(page.locator("#reading strong")).to_have_text(str(label))
+    assert press(page, "Enter") == "Nothing waits"
+    assert is_known(api, name, "r0", label)
+
+
+@pytest.mark.parametrize("text", ["0x10", "Infinity", "1_000", "x", "1 50"])
+def test_text_that_is_no_number_is_not_stored(opened, api, text):
+    if api.get("/v1/streams/no-number").status_code == 404:
+        new_stream(api, "no-number", vectors(0, 9))
+    page = opened("/streams/no-number/label")
+    before = shown(page)
+    page.fill("#field", text)
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator("#message.refused")).to_contain_text(
+        f"A number is wanted, such as 1500 or 3.2; got {text}."
+    )
+    assert shown(page) == before
+    assert api.get("/v1/streams/no-number").json()["told"] == 0
+
+
+def test_numbers_on_the_page_are_read_back_as_the_same_numbers(opened, api):
+    new_stream(api, "written", vectors(0, 1))
+    page = opened("/streams/written/label")
+    shown(page)
+    values = [1500, -1500, 0.5, 12345.5, 1234567, 1.5e-7, -2.5e12, 999_999_999]
+    script = (
+        "async values => { const { number } = await import('/static/dom.js'); return values.map(number); }"
+    )
+    for value, text in zip(values, page.evaluate(script, values), strict=True):
+        found = api.post("/v1/streams/written/labels/parse", json={"text": text}).json()["readings"]
+        assert [reading["label"] for reading in found] == [pytest.approx(value, rel=1e-3)], text
+
+
+@pytest.mark.parametrize("id", [".", "..", "a/../b", "%2e%2e", "x?y#z"])
+def test_rows_with_any_id_are_labelled_declined_and_undone(opened, api, id):
+    name = f"id-{id.encode().hex()}"
+    new_stream(api, name, [{"id": id, "x": [0.5, 1.0]}, {"id": "last", "x": [0.6, 1.0]}])
+    page = opened(f"/streams/{name}/label")
+    first = shown(page)
+    assert first == f"Row {id}"
+    assert press(page, "3", "Enter") == "Row last"
+    assert press(page, "u") == first
+    assert api.get(f"/v1/streams/{name}").json()["told"] == 0
+    assert press(page, "d") == "Row last"
+    assert api.get(f"/v1/streams/{name}").json()["outstanding"] == 1
+
+
+def held_back(page, url):
+    """Hold back requests of a page until the returned function is called, which may answer them itself."""
+    held, is_open = [], []
+    page.route(url, lambda route: route.continue_() if is_open else held.append(route))
+
+    def let_go(**answer):
+        is_open.append(True)
+        for route in held:
+            if answer:
+                route.fulfill(**answer)
+            else:
+                route.continue_()
+        return len(held)
+
+    return let_go
+
+
+def test_next_row_is_shown_while_a_label_is_sent(opened, api):
+    new_stream(api, "ahead", vectors(0, 8))
+    page = opened("/streams/ahead/label")
+    assert shown(page) == "Row r0"
+    page.wait_for_timeout(500)  # the next row is leased ahead
+    let_go = held_back(page, "**/labels")
+    page.keyboard.type("3")
+    page.keyboard.press("Enter")
+    assert shown(page, after="Row r0") == "Row r1"
+    page.keyboard.type("4")
+    page.keyboard.press("Enter")
+    assert shown(page, after="Row r1") == "Row r2"
+    assert api.get("/v1/streams/ahead").json()["told"] == 0
+    assert let_go() == 1  # the second label waits for the first
+    playwright.expect(page.locator("#message")).to_have_text("r1: 4")
+    assert is_known(api, "ahead", "r0", 3)
+    assert is_known(api, "ahead", "r1", 4)
+
+
+def test_row_comes_back_when_its_label_was_not_stored(opened, api):
+    new_stream(api, "refused", vectors(0, 8))
+    page = opened("/streams/refused/label")
+    assert shown(page) == "Row r0"
+    page.wait_for_timeout(500)
+    let_go = held_back(page, "**/labels")
+    page.keyboard.type("3")
+    page.keyboard.press("Enter")
+    assert shown(page, after="Row r0") == "Row r1"
+    page.keyboard.type("4")
+    let_go(status=503, json={"error": "The store cannot be written now."})
+    playwright.expect(page.locator("#came-back")).to_contain_text("Row r0 is not stored")
+    page.keyboard.type("5")  # meant for r1, which the dialog covers
+    page.keyboard.press("Enter")
+    assert shown(page, after="Row r1") == "Row r0"
+    assert page.input_value("#field") == "3"
+    assert press(page, "Enter") == "Row r1"
+    assert page.input_value("#field") == "4"
+    assert press(page, "Enter") == "Row r2"
+    assert is_known(api, "refused", "r0", 3)
+    assert is_known(api, "refused", "r1", 4)
+
+
+def test_keys_pressed_before_the_next_row_is_shown_are_reported_and_label_nothing(opened, api):
+    settings = {"label_range": None, "classes": ["no", "yes"], "model": "experts"}
+    new_stream(api, "late", vectors(0, 2), **settings)
+    page = opened("/streams/late/label")
+    assert shown(page) == "Row r0"
+    let_go = held_back(page, "**/queue/lease")
+    page.keyboard.press("1")
+    playwright.expect(page.locator("#row-id")).to_have_text("The next row is on its way …")
+    page.keyboard.press("2")
+    playwright.expect(page.locator("#message.refused")).to_contain_text("was not used.")
+    let_go()
+    assert shown(page) == "Row r1"
+    assert api.get("/v1/streams/late").json()["told"] == 1
 
 
 def test_two_people_never_get_the_same_row(opened, api):
@@ -211,7 +371,7 @@ def test_two_people_never_get_the_same_row(opened, api):
         assert len(set(now)) == 3
         seen += now
     assert len(set(seen)) == len(seen) == 12
-    assert api.get("/v1/streams/shared/queue").json()["leased"] == 3
+    assert api.get("/v1/streams/shared/queue").json()["leased"] == 5  # three shown, two leased ahead
 
 
 def test_reloading_shows_the_same_row_and_asks_for_no_name_again(opened, api):
@@ -322,3 +482,82 @@ def test_a_wrong_key_sees_nothing(opened, tmp_path):
         assert fits(page)
         page.close()
     store.close()
+
+
+def test_stream_is_deleted_once_its_name_is_typed(opened, api):
+    new_stream(api, "doomed", vectors(0, 3))
+    page = opened("/streams/doomed")
+    playwright.expect(page.locator("#rows")).to_have_text("3")
+    page.click("#delete")
+    playwright.expect(page.locator("#deletion-words")).to_contain_text("3 rows, 0 labels and the model")
+    page.fill("#confirmed", "doome")
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator("#delete-now")).to_be_disabled()
+    assert api.get("/v1/streams/doomed").status_code == 200
+    page.fill("#confirmed", "doomed")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r":\d+/$"))
+    page.wait_for_selector("#streams[aria-busy=false]")
+    assert "doomed" not in page.inner_text("#streams")
+    assert api.get("/v1/streams/doomed").status_code == 404
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory):
+    """A service with keys and two streams."""
+    store = Store(f"sqlite:///{tmp_path_factory.mktemp('locked')}/labels.db")
+    app = create_app(store)
+    with serving(app) as address, httpx.Client(base_url=address, timeout=PATIENCE / 1000) as api:
+        new_stream(api, "bikes", vectors(0, 3))
+        new_stream(api, "cars", vectors(0, 1))
+        yield address, app.state.keys
+    store.close()
+
+
+def signed_in(opened, locked, name, *scopes, stream=None):
+    address, keys = locked
+    page = opened("/login", base=address)
+    if not keys.needed:
+        keys.add("root", ["admin"])
+    page.fill("#key", keys.add(name, scopes, stream))
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "/login" not in url)
+    return page
+
+
+def test_label_key_for_one_stream_lands_on_its_rows(opened, locked):
+    page = signed_in(opened, locked, "ann", "label", stream="cars")
+    assert page.url.endswith("/streams/cars/label")
+    assert shown(page) == "Row r0"
+    assert "Progress" not in page.inner_text("nav")
+    assert press(page, "3", "Enter") == "Nothing waits"
+
+
+def test_label_key_for_all_streams_lands_on_streams_to_label(opened, locked):
+    page = signed_in(opened, locked, "bob", "label")
+    page.wait_for_selector("#streams table")
+    assert "Your key is for labelling rows" in page.inner_text("main")
+    assert page.locator("#streams thead th").all_inner_texts() == ["stream", "waiting"]
+    assert page.locator("button", has_text="New stream").count() == 0
+    page.click("text=label 3")
+    assert shown(page) == "Row r0"
+    page.goto("/streams/bikes")
+    assert page.url.endswith("/streams/bikes/label")
+
+
+def test_read_key_sees_no_way_to_label(opened, locked):
+    page = signed_in(opened, locked, "eve", "read")
+    page.wait_for_selector("#streams table")
+    assert page.locator("#streams a.button").count() == 0
+    page.goto("/streams/bikes")
+    playwright.expect(page.locator("#rows")).to_have_text("3")
+    assert page.locator("#to-label, #delete").count() == 0
+    page.goto("/streams/bikes/label")
+    assert "is for looking at the progress." in page.inner_text("main")
+
+
+def test_ingest_key_is_told_what_it_is_for(opened, locked):
+    page = signed_in(opened, locked, "app", "ingest", stream="bikes")
+    assert "is for a program that sends examples, on the stream bikes." in page.inner_text("main")
+    page.click("text=The interface")
+    page.wait_for_url("**/docs")

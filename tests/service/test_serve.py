@@ -191,3 +191,18 @@ def verified(folder):
         return events
     finally:
         store.close()
+
+
+def test_demonstration_has_a_store_of_its_own_unless_one_is_given(tmp_path, monkeypatch, command):
+    opened_stores = []
+
+    @contextmanager
+    def no_store(url, **options):
+        opened_stores.append(url)
+        raise ValueError("no store is opened in this test")
+        yield
+
+    monkeypatch.setattr("qufur.cli.serve.opened", no_store)
+    for options in ([], ["--demo"], ["--demo", "--store", "sqlite:///mine.db"]):
+        assert command("serve", "--port", 0, *options)[0] == 2
+    assert opened_stores == ["sqlite:///labels.db", "sqlite:///qufur-demo.db", "sqlite:///mine.db"]

@@ -61,7 +61,8 @@ def summary(
 def _spent(book: Workbook, report: Report) -> str:
     limit = book.learner.rule.limit
     left = "" if report.left is None else f", {report.left} left"
-    share = f" ({100 * report.labels / report.examples:.2g} %)" if report.examples else ""
+    percent = float(f"{100 * report.labels / report.examples:.2g}") if report.examples else 0.0
+    share = f" ({percent:g} %)" if report.examples else ""
     waiting = f"; {counted(report.outstanding, 'is', 'are')} still to come" if report.outstanding else ""
     rows = counted(report.examples, "row")
     labels = (

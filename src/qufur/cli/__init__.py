@@ -33,6 +33,7 @@ COMMANDS = (
     "verify",
     "backup",
     "erase",
+    "delete-stream",
     "reproduce",
     "data",
     "key",

@@ -6,17 +6,21 @@ from typing import Annotated
 
 import typer
 
-from qufur.cli.stores import DEFAULT, StoreOption, complaining, opened
+from qufur.cli.stores import DEFAULT, URL, complaining, opened
 
+DEMO = "sqlite:///qufur-demo.db"
 MEGABYTE = 2**20
 
 
 def serve(
-    store: StoreOption = DEFAULT,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="URL", help=f"{URL} Default: {DEFAULT}, {DEMO} with --demo."),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 is any that is free.")] = 8000,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Show it at work: a stream, and somebody who answers questions.")
+        bool, typer.Option("--demo", help="Show a stream with a simulated annotator, in a store of its own.")
     ] = False,
     takeover: Annotated[
         bool, typer.Option("--takeover", help="End the right of another server to write to the store.")
@@ -37,6 +41,9 @@ def serve(
         from qufur.service.limits import Limits
         from qufur.service.server import listening
         from qufur.service.server import serve as run
+    url = store or (DEMO if demo else DEFAULT)
     # The address first: what is wrong with it leaves no store behind.
-    with listening(host, port) as door, opened(store, writing=True, takeover=takeover) as found:
+    with listening(host, port) as door, opened(url, writing=True, takeover=takeover) as found:
+        if demo:
+            print(f"The demonstration is stored in {found.url.render_as_string()}.", flush=True)
         run(found, door, Limits(body=max_body, rate=rate), demo=demo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -25,11 +26,12 @@ def verify(store: StoreArgument, json: Json = False) -> None:
     else is not what was written, the exit code is 1.
     """
     with _opened(store) as found:
+        from qufur.service.deletion import deletions
         from qufur.service.events import DamagedError
         from qufur.service.verification import verify as check
 
         try:
-            checked = check(found)
+            checked, deleted = check(found), deletions(found)
         except DamagedError as error:
             if json:
                 show.print_json({"damage": str(error)})
@@ -37,11 +39,20 @@ def verify(store: StoreArgument, json: Json = False) -> None:
                 print(error)
             raise typer.Exit(1) from None
     if json:
-        show.print_json({"damage": None, "streams": [one._asdict() for one in checked]})
+        show.print_json(
+            {
+                "damage": None,
+                "streams": [one._asdict() for one in checked],
+                "deleted": [one._asdict() for one in deleted],
+            }
+        )
         return
     for one in checked:
         remarks = "".join(f"; {remark}" for remark in one.remarks)
         print(f"{one.stream}: {counted(one.events, 'event')}, digest {one.digest[:16]}…{remarks}")
+    for gone in deleted:
+        day = time.strftime("%Y-%m-%d", time.gmtime(gone.at / 1e6))
+        print(f"{gone.stream}: deleted on {day} by {gone.actor}, after {counted(gone.events, 'event')}.")
     streams = "1 stream is" if len(checked) == 1 else f"{len(checked)} streams are"
     print(f"{streams} what was written.")
 

@@ -112,7 +112,7 @@ class Keys:
         with self._store.writing() as connection:
             connection.execute(insert(tables.keys), values)
             seal(connection)
-        self._read_at = float("-inf")
+        self.reread()
         return f"qf_{id}_{secret}"
 
     def revoke(self, id: str) -> None:
@@ -124,6 +124,10 @@ class Keys:
             seal(connection)
         if not found.rowcount:
             raise invalid("key", "qufur key revoke", "the id of a key that is not revoked", ascii(id)[:80])
+        self.reread()
+
+    def reread(self) -> None:
+        """Read the keys again before the next request is answered."""
         self._read_at = float("-inf")
 
     @property

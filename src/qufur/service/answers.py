@@ -133,6 +133,19 @@ class Labelled(Struct):
     new: bool
 
 
+class Reading(Struct):
+    """A number that a typed text can mean, and the decimal mark with which it does."""
+
+    label: float
+    decimal: str
+
+
+class Readings(Struct):
+    """The numbers that a typed text can mean."""
+
+    readings: list[Reading]
+
+
 class Named(Struct):
     """The id of an example."""
 
@@ -179,6 +192,14 @@ class Erased(Struct):
 
     erased: int
     parts: int
+
+
+class Deleted(Struct):
+    """A deleted stream, how many events it had, and how many keys for it alone were revoked."""
+
+    name: str
+    events: int
+    keys: int
 
 
 class Released(Struct):

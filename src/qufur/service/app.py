@@ -28,7 +28,7 @@ from qufur.service.pages import add_pages
 from qufur.service.refusals import REFUSALS
 from qufur.service.replies import complaint
 from qufur.service.request_guard import RequestGuard
-from qufur.service.routes import erasure, examples, machine, streams, work
+from qufur.service.routes import erasure, examples, labels, machine, streams, work
 from qufur.service.service import Service
 from qufur.service.shortcut import STORE_ERRORS, Shortcut, refusal
 from qufur.service.store import Store, StoreError
@@ -90,7 +90,7 @@ def create_app(store: Store, limits: Limits | None = None, lines: Lines | None =
     app.state.store, app.state.keys = store, Keys(store)
     app.state.limits = limits or Limits()
     app.state.leases, app.state.descriptions = {}, {}
-    for routes in (machine, streams, examples, work, erasure):
+    for routes in (machine, streams, examples, work, labels, erasure):
         app.include_router(routes.router)
     add_pages(app)
     _handle_errors(app)

@@ -109,6 +109,10 @@ class Client:
         """Return the names of the streams that the key is for."""
         return [state["name"] for state in self._connection.send("GET", "/v1/streams")["streams"]]
 
+    def delete(self) -> None:
+        """Delete the stream with its rows, labels and model."""
+        self._send("DELETE", "", repeatable=False)
+
     # What a learner does
 
     def ask(self, x: ArrayLike | Record, *, id: Id | None = None) -> RemoteAnswer:

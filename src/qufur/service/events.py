@@ -44,6 +44,7 @@ class Kind(str, Enum):
     budget_added = "budget_added"
     imported = "imported"
     erased = "erased"
+    deleted = "deleted"
 
 
 class DamagedError(RuntimeError):

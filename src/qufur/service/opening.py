@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, Engine, insert, inspect, select, update
 
 from qufur.service import tables
-from qufur.service.events import DamagedError
+from qufur.service.events import DamagedError, Kind
 from qufur.service.fence import FencedError
-from qufur.service.mark import Mark
+from qufur.service.mark import Last, Mark
 from qufur.service.seal import check_seal, is_unsealed, seal
 
 EPOCH = "epoch"
@@ -51,9 +51,16 @@ def check_mark(connection: Connection, mark: Mark) -> None:
         return
     table = tables.events
     query = select(table.c.hash).where(table.c.stream == last[0], table.c.seq == last[1])
-    if connection.execute(query).scalar() != last[2]:
+    if connection.execute(query).scalar() != last[2] and not _is_deleted(connection, last):
         remedy = f"Restore a backup; if this is one, remove {mark.path}."
         raise DamagedError(f"The log is damaged: the last events are missing. {remedy}")
+
+
+def _is_deleted(connection: Connection, last: Last) -> bool:
+    """Return whether the stream of an event was deleted later."""
+    table = tables.events
+    later = table.c.stream == last[0], table.c.seq > last[1], table.c.kind == Kind.deleted.value
+    return connection.execute(select(table.c.seq).where(*later)).first() is not None
 
 
 def check_tables(connection: Connection) -> None:

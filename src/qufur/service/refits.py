@@ -37,25 +37,26 @@ class Refits:
         self._submit = submit
         self.fitter = Fitter()
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._under_way: set[str] = set()
+        # By the number of a stream: a deleted stream and a later one may have the same name.
+        self._under_way: set[int] = set()
         self._expected = False
         # For how many labels a fit failed, by stream: with as many it would fail again.
-        self._failed: dict[str, int] = {}
+        self._failed: dict[int, int] = {}
         threading.Thread(target=self._run, name="qufur-refits", daemon=True).start()
 
     def start_due(self, service: Service) -> None:
         """Start the fits that are due; in the writer's thread."""
-        for name, stream in service.loaded.items():
-            if name in self._under_way:
+        for stream in service.loaded.values():
+            if stream.number in self._under_way:
                 continue
             learner = stream.book.learner
             if not self._expected and learner.model.weighs_purchases:  # as all do that have experts
                 self._expected = True
                 self._work.put(self.fitter.start)
             fitting = learner.due_fit()
-            if fitting is not None and fitting.labels != self._failed.get(name):
-                self._under_way.add(name)
-                self._work.put(partial(self._make, name, fitting))
+            if fitting is not None and fitting.labels != self._failed.get(stream.number):
+                self._under_way.add(stream.number)
+                self._work.put(partial(self._make, stream.name, stream.number, fitting))
 
     def stop(self) -> None:
         """Begin no other fit, and leave one that is under way."""
@@ -69,25 +70,26 @@ class Refits:
         except StoppedError:
             return
 
-    def _make(self, name: str, fitting: Fitting) -> None:
+    def _make(self, name: str, number: int, fitting: Fitting) -> None:
         try:
             fitted = self.fitter.run(fitting)
         except FitError as error:
             LOG.warning("Experts of stream %s could not be fitted: %s", name, error)
-            self._submit(self._given_up(name, fitting))
+            self._submit(self._given_up(number, fitting))
         else:
-            self._submit(self._installed(name, fitted))
+            self._submit(self._installed(name, number, fitted))
 
-    def _installed(self, name: str, fitted: Fitted) -> Callable[[Service], None]:
+    def _installed(self, name: str, number: int, fitted: Fitted) -> Callable[[Service], None]:
         def do(service: Service) -> None:
-            self._under_way.discard(name)
-            service.install(name, fitted, ACTOR)
+            self._under_way.discard(number)
+            if service.numbers.get(name) == number:  # else the stream was deleted meanwhile
+                service.install(name, fitted, ACTOR)
 
         return do
 
-    def _given_up(self, name: str, fitting: Fitting) -> Callable[[Service], None]:
+    def _given_up(self, number: int, fitting: Fitting) -> Callable[[Service], None]:
         def do(service: Service) -> None:
-            self._under_way.discard(name)
-            self._failed[name] = fitting.labels
+            self._under_way.discard(number)
+            self._failed[number] = fitting.labels
 
         return do

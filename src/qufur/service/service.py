@@ -84,7 +84,7 @@ class Service:
 
     @property
     def _next_number(self) -> int:
-        return max(self.numbers.values(), default=0) + 1
+        return max(self.store.last_stream(), *self.numbers.values(), 0) + 1
 
     def _added(self, stream: Stream) -> Stream:
         self._streams[stream.name] = stream
@@ -256,6 +256,11 @@ class Service:
         """Return a stream as its log has it, whatever was made of it here."""
         with self._cadence.work(self._streams.pop(name)):
             return self.stream(name)
+
+    def drop(self, name: str) -> None:
+        """Remove a deleted stream from memory."""
+        self._cadence.forget(self._streams.pop(name))
+        del self.numbers[name]
 
     def forget(self) -> None:
         """Take back what was not written: streams are loaded again when they are needed."""

@@ -39,6 +39,10 @@ class Cadence:
             done = self._efforts.get(stream.number, _Effort())
             self._efforts[stream.number] = done._replace(work=done.work + time.perf_counter() - start)
 
+    def forget(self, stream: Stream) -> None:
+        """Discard what was recorded of a deleted stream."""
+        self._efforts.pop(stream.number, None)
+
     def changed(self, stream: Stream) -> bool:
         """Return whether anything was done since the last snapshot."""
         return self._efforts.get(stream.number, _Effort()).work > 0

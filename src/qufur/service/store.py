@@ -146,10 +146,18 @@ class Store:
     # Streams and their events
 
     def streams(self) -> dict[str, int]:
-        """Return the numbers of streams by name."""
+        """Return the numbers of streams by name, without those of deleted streams."""
+        table = tables.streams
         with self.reading() as connection:
-            rows = connection.execute(select(tables.streams.c.name, tables.streams.c.id))
+            rows = connection.execute(
+                select(table.c.name, table.c.id).where(~table.c.name.startswith(tables.DELETED))
+            )
             return {row.name: row.id for row in rows}
+
+    def last_stream(self) -> int:
+        """Return the largest number that a stream has or had, 0 if there was none."""
+        with self.reading() as connection:
+            return connection.execute(select(func.max(tables.streams.c.id))).scalar() or 0
 
     def append(self, writes: Sequence[Write], names: dict[int, str] | None = None) -> None:
         """Append to streams in one transaction; `names` are those of streams that are new."""

@@ -23,6 +23,8 @@ streams = Table(
     Column("name", Text, nullable=False),
     UniqueConstraint("name"),
 )
+DELETED = "deleted:"
+"""Begins the name of a deleted stream, followed by its number. No name of a stream has a colon."""
 
 events = Table(
     "events",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from qufur.service import tables
+from qufur.service.deletion import deletions
 from qufur.service.events import START, DamagedError, Event, Kind
 from qufur.service.loading import catch_up, from_start, load
 from qufur.service.logged import examples_of
@@ -23,6 +25,7 @@ AT_ONCE = 500
 PAUSE = 0.005
 """Seconds between so many events where they are checked beside the work."""
 REMEDY = "Restore a backup."
+Result = TypeVar("Result")
 
 
 class Verified(NamedTuple):
@@ -51,7 +54,12 @@ def verify(store: Store) -> list[Verified]:
     with _reading_what_may_be_damaged():
         _check_file(store)
         _check_spans(store)
-        return [_verified(store, name, number) for name, number in sorted(store.streams().items())]
+        deletions(store)
+        return [
+            one
+            for name, number in sorted(store.streams().items())
+            if (one := _unless_deleted(store, name, number, _verified)) is not None
+        ]
 
 
 def check_at_start(store: Store) -> Callable[[], None] | None:
@@ -60,8 +68,10 @@ def check_at_start(store: Store) -> Callable[[], None] | None:
     def check(pause: float = PAUSE) -> None:
         with _reading_what_may_be_damaged():
             _check_file(store)
+            deletions(store)
+            check_one = partial(_check_stream, repair=pause == 0, pause=pause)
             for name, number in store.streams().items():
-                _check_stream(store, name, number, repair=pause == 0, pause=pause)
+                _unless_deleted(store, name, number, check_one)
 
     with _reading_what_may_be_damaged():
         events = _check_spans(store)
@@ -71,6 +81,18 @@ def check_at_start(store: Store) -> Callable[[], None] | None:
         return check
     check(pause=0)
     return None
+
+
+def _unless_deleted(
+    store: Store, name: str, number: int, check: Callable[[Store, str, int], Result]
+) -> Result | None:
+    """Return the result of a check; None if a server that runs meanwhile has deleted the stream."""
+    try:
+        return check(store, name, number)
+    except DamagedError:
+        if store.streams().get(name) == number:
+            raise
+        return None
 
 
 @contextmanager
@@ -105,12 +127,17 @@ def _check_spans(store: Store) -> int:
     with store.reading() as connection:
         # Events last: somebody may append meanwhile, and what is found by events comes with them.
         later = [_spans(connection, table) for table in (tables.snapshots, tables.examples)]
-        numbers = set(connection.execute(select(tables.streams.c.id)).scalars())
+        rows = connection.execute(select(tables.streams.c.id, tables.streams.c.name))
+        names = {row.id: row.name for row in rows}
         events = _spans(connection, tables.events)
-    if set(events) != numbers:
+    if set(events) != set(names):
         raise DamagedError(f"The store is damaged: its streams are not those of its events. {REMEDY}")
     for stream, (count, first, last) in events.items():
         known = max(spans.get(stream, (0, 0, 0))[2] for spans in later)
+        if names[stream].startswith(tables.DELETED):
+            if count != 1 or known:
+                raise DamagedError(f"The log of a deleted stream is damaged. {REMEDY}")
+            continue
         if first != 1 or last != count or known > last:
             raise DamagedError(f"The log is damaged: events are missing. {REMEDY}")
     return sum(count for count, *_ in events.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,13 +11,21 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
+from qufur.service.access import Scope
 from qufur.service.pages import security
-from qufur.service.pages.access import person_of, person_with
+from qufur.service.pages.access import Person, person_of, person_with
 from qufur.service.pages.forms import fields_of
 
 HERE = Path(__file__).parent
 STRANGE = "This form is not from here, or too old. Try again."
 WRONG = "There is no such key."
+PURPOSES: Mapping[Scope, str] = {
+    Scope.ingest: "a program that sends examples",
+    Scope.label: "labelling rows",
+    Scope.read: "looking at the progress",
+    Scope.admin: "everything",
+}
+"""What a key of each scope is for."""
 
 templates = Jinja2Templates(HERE / "templates")
 router = APIRouter(include_in_schema=False)
@@ -41,20 +49,30 @@ def icon() -> Response:
 
 @router.get("/")
 def streams(request: Request) -> Response:
-    """All streams, a form for a new one, and keys."""
-    return page(request, "streams.html")
+    """All streams, a form for a new one, and keys; a key to label one stream leads to its rows."""
+    person = person_of(request)
+    if person is not None and person.key.stream is not None and _only_labels(person, None):
+        return RedirectResponse(f"/streams/{quote(person.key.stream)}/label", 303)
+    return page(request, "streams.html", scopes=(Scope.read, Scope.label))
 
 
 @router.get("/streams/{stream}")
 def stream(request: Request, stream: str) -> Response:
-    """How one stream goes."""
-    return page(request, "stream.html", stream=stream)
+    """How one stream goes; a key that may only label leads to its rows."""
+    person = person_of(request)
+    if person is not None and _only_labels(person, stream):
+        return RedirectResponse(f"/streams/{quote(stream)}/label", 303)
+    return page(request, "stream.html", scopes=(Scope.read,), stream=stream)
 
 
 @router.get("/streams/{stream}/label")
 def label(request: Request, stream: str) -> Response:
     """Its rows, one at a time, for people to label."""
-    return page(request, "label.html", images_anywhere=True, stream=stream)
+    return page(request, "label.html", scopes=(Scope.label,), images_anywhere=True, stream=stream)
+
+
+def _only_labels(person: Person, stream: str | None) -> bool:
+    return person.may(Scope.label, stream) and not person.may(Scope.read, stream)
 
 
 @router.get("/login")
@@ -96,12 +114,29 @@ def own_path(path: str) -> str:
     return path if plain and not path.startswith("//") else "/"
 
 
-def page(request: Request, template: str, *, images_anywhere: bool = False, **values: object) -> Response:
-    """Return a page for somebody who may see it; others are asked for a key."""
+def page(
+    request: Request,
+    template: str,
+    *,
+    scopes: Sequence[Scope] = tuple(Scope),
+    stream: str | None = None,
+    images_anywhere: bool = False,
+    **values: object,
+) -> Response:
+    """Return a page to a person whose key is for one of these scopes, and to others what their key is for.
+
+    Without a key the person is asked for one.
+    """
     person = person_of(request)
     if person is None:
         return RedirectResponse(f"/login?next={quote(request.url.path)}", 303)
-    return render(request, template, {"person": person, **values}, images_anywhere=images_anywhere)
+    context = {"person": person, "may": [one.value for one in Scope if person.may(one, stream)], **values}
+    if stream is not None:
+        context["stream"] = stream
+    if not any(person.may(scope, stream) for scope in scopes):
+        purposes = [PURPOSES[scope] for scope in Scope if scope in person.key.scopes]
+        return render(request, "purpose.html", {"person": person, "purposes": purposes}, status=403)
+    return render(request, template, context, images_anywhere=images_anywhere)
 
 
 def render(

@@ -13,6 +13,7 @@ from qufur.errors import invalid
 from qufur.service import answers, documented, state
 from qufur.service.access import Scope
 from qufur.service.copies import copy_for_reports
+from qufur.service.deletion import delete_stream
 from qufur.service.description import Description
 from qufur.service.documented import route
 from qufur.service.events import Payload
@@ -64,7 +65,7 @@ async def create(request: Request) -> Response:
 async def listed(request: Request) -> Response:
     """List the streams that the key is for."""
     key = known_key(request)
-    key.check(Scope.read, key.stream)
+    key.check(Scope.label if Scope.label in key.scopes else Scope.read, key.stream)
 
     def do(service: Service) -> list[dict[str, Any]]:
         names = [name for name in sorted(service.numbers) if key.stream in (None, name)]
@@ -84,6 +85,27 @@ async def one(request: Request, stream: str) -> Response:
     return reply(
         await perform(request, lambda service: state.state_of(service.stream(stream), digest=digest))
     )
+
+
+@router.delete("/{stream}", **route(answers.Deleted))
+async def delete(request: Request, stream: str) -> Response:
+    """Delete a stream with its rows, labels and model; keys for this stream alone are revoked.
+
+    The log keeps one event, which says what was deleted, when and by whom.
+    """
+    key, state = key_of(request, Scope.admin, stream), request.app.state
+
+    def do(service: Service) -> tuple[int, int]:
+        try:
+            return delete_stream(service, stream, key.name)
+        finally:
+            if stream not in service.numbers:  # before the writer may create another of this name
+                state.descriptions.pop(stream, None)
+                state.leases.pop(stream, None)
+                state.keys.reread()
+
+    events, keys = await perform(request, do)
+    return reply({"name": stream, "events": events, "keys": keys})
 
 
 @router.get("/{stream}/series", **route(answers.Series))

@@ -114,20 +114,28 @@ async def _tell(request: Request, stream: str, labels: list[Label], key: Key) ->
 @router.delete("/examples/{id:path}/label", **route(answers.Named))
 async def untell(request: Request, stream: str, id: str) -> Response:
     """Take a label back; the row waits for one again, and costs nothing more."""
-    key = key_of(request, Scope.label, stream)
-    id = as_id(id)
-    await perform(request, lambda service: service.untell(stream, id, key.name))
-    return reply({"id": id})
+    return await remove_label(request, stream, id, key_of(request, Scope.label, stream))
+
+
+async def remove_label(request: Request, stream: str, id: str | int, key: Key) -> Response:
+    """Remove a label, and wait until that is written."""
+    row = as_id(id)
+    await perform(request, lambda service: service.untell(stream, row, key.name))
+    return reply({"id": row})
 
 
 @router.post("/examples/{id:path}/decline", **route(answers.Named))
 async def decline(request: Request, stream: str, id: str) -> Response:
     """Say that a label will never come: it costs nothing."""
-    key = key_of(request, Scope.label, stream)
-    id = as_id(id)
-    await perform(request, lambda service: service.decline(stream, id, key.name))
-    leases_of(request, stream).close([id])
-    return reply({"id": id})
+    return await decline_row(request, stream, id, key_of(request, Scope.label, stream))
+
+
+async def decline_row(request: Request, stream: str, id: str | int, key: Key) -> Response:
+    """Decline a row, and wait until that is written."""
+    row = as_id(id)
+    await perform(request, lambda service: service.decline(stream, row, key.name))
+    leases_of(request, stream).close([row])
+    return reply({"id": row})
 
 
 @router.get(

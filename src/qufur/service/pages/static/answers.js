@@ -33,19 +33,14 @@ function drawSearch(classes) {
 export function drawNumberField(range) {
   const hint = range ? `from ${number(range[0])} to ${number(range[1])}` : "a number";
   return [make("div", { class: "field" }, make("label", { for: "field" }, "Label"),
-    make("input", { id: "field", inputmode: "decimal", autocomplete: "off", placeholder: hint }),
+    make("input", { id: "field", inputmode: "decimal", autocomplete: "off", placeholder: hint, "aria-describedby": "reading" }),
     make("button", { class: "primary" }, "Send ", make("kbd", {}, "Enter")))];
 }
 
-// What stands in the field as a label; throws what is wrong with it.
-export function readField(classes) {
+// The class whose name is in the field; throws if there is none.
+export function readClass(classes) {
   const text = find("field").value.trim();
-  if (classes) {
-    const found = classes.find((name) => String(name).toLowerCase() === text.toLowerCase());
-    if (found === undefined) throw new Error(`There is no class ${text || "without a name"}.`);
-    return found;
-  }
-  const value = Number(text.replace(",", ".").replace("−", "-"));
-  if (!text || !Number.isFinite(value)) throw new Error("A number is wanted, such as 3.2.");
-  return value;
+  const found = classes.find((name) => String(name).toLowerCase() === text.toLowerCase());
+  if (found === undefined) throw new Error(`There is no class ${text || "without a name"}.`);
+  return found;
 }

@@ -30,4 +30,7 @@ export async function call(method, path, body, options = {}) {
 // The path of a stream in the API; every part is encoded, whatever its name.
 export const path = (...parts) => ["/v1/streams", ...parts.map(encodeURIComponent)].join("/");
 
+// What the key may do here, by scope.
+export const may = new Set(document.body.dataset.may.split(" "));
+
 export const stream = document.body.dataset.stream;

@@ -26,14 +26,17 @@ export function say(text, refused = false) {
   if (text) quiet = setTimeout(() => say(""), refused ? 10000 : 4000);
 }
 
-export const whole = (value) => Math.round(value).toLocaleString("en");
+// Groups of digits are set apart by a narrow blank: a comma would be a decimal mark to half of the readers.
+const grouped = (value, options) => value.toLocaleString("en", options).replaceAll(",", "\u202f").replace("-", "−");
+
+export const whole = (value) => grouped(Math.round(value));
 
 export function number(value) {
   if (value == null) return "–";
-  if (Number.isInteger(value) && Math.abs(value) < 1e9) return value.toLocaleString("en");
+  if (Number.isInteger(value) && Math.abs(value) < 1e9) return grouped(value);
   const size = Math.abs(value);
   if (size >= 1e6 || size < 1e-4) return value.toExponential(2).replace("-", "−").replace("e-", "e−");
-  return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 8 }).replace("-", "−");
+  return grouped(Number(value.toPrecision(4)), { maximumFractionDigits: 8 });
 }
 
 export const count = (many, one, more = `${one}s`) => `${whole(many)} ${many === 1 ? one : more}`;

@@ -1,7 +1,7 @@
 // One row after the other, answered with keys alone.
 
-import { drawClasses, drawNumberField, keysOf, readField } from "./answers.js";
-import { call, path, stream } from "./api.js";
+import { drawClasses, drawNumberField, keysOf, readClass } from "./answers.js";
+import { call, may, path, stream } from "./api.js";
 import { budgetOf, fill } from "./budget.js";
 import { showDemo } from "./demo.js";
 import { count, find, make, number, say, write } from "./dom.js";
@@ -10,34 +10,42 @@ import { repeat } from "./live.js";
 import { whoLabels } from "./person.js";
 import { Queue } from "./queue.js";
 import { drawRow } from "./row.js";
+import { choosesReading, clearReading, readNumber, watchField } from "./typed.js";
 
 const SECONDS = 2;
+const SETTLED = [404, 409, 410]; // the row is gone, or has its label from another person
 
 let queue;
 let state;
 let row = null; // the row that is shown
-let busy = false;
+let awaited = ""; // what keys have to wait for
+let unused = ""; // what was said of a key that was pressed meanwhile
 
 function show(found) {
-  const same = found !== null && found.id === row?.id;
+  const { trouble, draft = "" } = found ?? {};
   row = found;
-  find("row").setAttribute("aria-busy", "false");
   find("row").classList.toggle("empty", !row);
   find("choices").hidden = !row;
-  if (same) return;
-  write("row-id", row ? title(row.id) : "Nothing waits");
+  write("row-id", row ? title(row.id) : `Nothing waits${queue.waiting ? " for you" : ""}`);
   write("why", row ? row.why ?? "" : whyNothing());
   find("content").replaceChildren(...(row ? [drawRow(row, state.columns)] : []));
   hidePrediction();
+  clearReading();
   const field = find("field");
-  if (field) field.value = "";
+  if (field) field.value = draft;
   if (row && !state.classes) field.focus();
+  if (!trouble) return;
+  field?.select();
+  say(trouble, true);
+  delete row.trouble;
 }
 
 const title = (id) => (/^row\b/i.test(id) ? id : `Row ${id}`);
 
-const whyNothing = () =>
-  state.left === 0 ? "The budget is spent." : "New questions show up here by themselves.";
+function whyNothing() {
+  if (queue.waiting) return `Rows that other people have now: ${queue.waiting}`;
+  return state.left === 0 ? "The budget is spent." : "New questions show up here by themselves.";
+}
 
 // Whoever sees a prediction tends to agree with it.
 function hidePrediction() {
@@ -59,54 +67,110 @@ async function refresh() {
   fill(find("budget-bar"), bar);
 }
 
-// One thing at a time: a key that is pressed meanwhile would answer a row that nobody has read.
-async function act(work) {
-  if (busy) return;
-  busy = true;
+// A key that is pressed while no row can be answered is not used for a later one, and the page says so.
+function isHeldUp() {
+  if (!awaited) return false;
+  unused = "A key that was pressed before the next row was shown was not used.";
+  say(`${awaited}. This key was not used.`, true);
+  return true;
+}
+
+async function hold(what, work) {
+  awaited = what;
+  find("row").setAttribute("aria-busy", "true");
+  find("field")?.toggleAttribute("readonly", true);
   try {
-    const done = await work();
-    show(await queue.next());
-    if (done) say(done);
-  } catch (error) {
-    say(error.message, true);
-    // What somebody else has answered meanwhile is gone from here.
-    if ([404, 409, 410].includes(error.status)) await queue.next().then(show, () => {});
+    return await work();
   } finally {
-    busy = false;
+    awaited = "";
+    find("row").setAttribute("aria-busy", "false");
+    find("field")?.toggleAttribute("readonly", false);
+  }
+}
+
+// Shows the next row: at once if it was leased ahead.
+async function advance() {
+  const next = queue.take();
+  if (next) show(next);
+  else {
+    row = null;
+    write("row-id", "The next row is on its way …");
+    write("why", "");
+    find("content").replaceChildren();
+    show(await hold("The next row is on its way", () => queue.next()));
+  }
+  queue.prefetch().catch(() => {});
+}
+
+// Sends an answer to the shown row, and shows the next one meanwhile.
+async function leave(send, done) {
+  if (isHeldUp() || !row) return;
+  const left = row;
+  unused = "";
+  left.draft = find("field")?.value ?? "";
+  const sent = send(left);
+  advance().catch((error) => say(error.message, true));
+  try {
+    await sent;
+    say([done(left), unused].filter(Boolean).join(". "), unused !== "");
+  } catch (error) {
+    comeBack(left, error);
   }
   refresh().catch(() => {});
 }
 
-const withRow = (work) => row && act(() => work(row));
+const answer = (label) => leave((left) => queue.answer(left, label), ({ id }) => `${id}: ${label}`);
+const skip = () => leave((left) => queue.skip(left), ({ id }) => `${id} skipped`);
+const decline = () => leave((left) => queue.decline(left), ({ id }) => `${id} declined: it costs nothing`);
 
-const answer = (label) =>
-  withRow(async ({ id }) => {
-    await queue.answer(row, label);
-    return `${id}: ${label}`;
-  });
+// A row whose answer was refused is shown again. A dialog comes first: a key that is meant for the row shown
+// until then must not answer the other one.
+function comeBack(left, { status, message }) {
+  if (SETTLED.includes(status)) return say(message, true);
+  left.trouble = message;
+  queue.putBack(left);
+  if (awaited) return; // it is the next one
+  if (!row) return advance();
+  write("refused-title", `${title(left.id)} is not stored`);
+  write("refused-words", message);
+  if (!find("came-back").open) find("came-back").showModal();
+}
 
-const skip = () =>
-  withRow(async ({ id }) => {
-    await queue.skip(row);
-    return `${id} skipped`;
-  });
+function goBack() {
+  row.draft = find("field")?.value ?? "";
+  queue.putBack(row);
+  advance();
+}
 
-const decline = () =>
-  withRow(async ({ id }) => {
-    await queue.decline(row);
-    return `${id} declined: it costs nothing`;
-  });
-
-const undo = () =>
-  act(async () => {
-    const id = await queue.undo();
-    return id === undefined ? "Nothing to undo." : `${id} waits again`;
-  });
-
-function send(event) {
-  event.preventDefault();
+async function undo() {
+  if (isHeldUp()) return;
   try {
-    answer(readField(state.classes));
+    const id = await hold("The last label is being removed", () => queue.undo());
+    if (id === undefined) return say("Nothing to undo.");
+    if (row) {
+      row.draft = find("field")?.value ?? "";
+      const undone = queue.take();
+      queue.putBack(row);
+      show(undone);
+    } else await advance();
+    say(`${id} waits again`);
+  } catch (error) {
+    say(error.message, true);
+  }
+  refresh().catch(() => {});
+}
+
+async function send(event) {
+  event.preventDefault();
+  if (isHeldUp() || !row) return;
+  const asked = row;
+  say("");
+  try {
+    if (state.classes) answer(readClass(state.classes));
+    else {
+      const label = await hold("The number is being read", () => readNumber(answer));
+      if (label !== undefined && row === asked) answer(label);
+    }
   } catch (error) {
     say(error.message, true);
   }
@@ -115,19 +179,32 @@ function send(event) {
 function drawAnswers({ classes, label_range: range }) {
   find("choices").replaceChildren(...(classes ? drawClasses(classes, answer) : drawNumberField(range)));
   find("answer").addEventListener("submit", send);
+  find("came-back").addEventListener("close", goBack);
   const ownKeys = [...keysOf(classes ?? [])].map(([key, name]) => [key, () => answer(name)]);
-  const leave = () => location.assign(`/streams/${encodeURIComponent(stream)}`);
+  const leavePage = () => location.assign(may.has("read") ? `/streams/${encodeURIComponent(stream)}` : "/");
   const seek = () => find("field")?.focus();
-  const actions = { ...Object.fromEntries(ownKeys), s: skip, d: decline, u: undo, p: showPrediction, b: leave, "/": seek };
+  const actions = { ...Object.fromEntries(ownKeys), s: skip, d: decline, u: undo, p: showPrediction, b: leavePage, "/": seek };
+  if (!classes) typeNumbers();
   // Letters are no part of a number, so that they are commands also in its field.
   onKeys(actions, (key) => !classes && /^[sdupb?]$/.test(key));
-  // Whoever begins a number need not look for its field.
-  document.addEventListener("keydown", ({ key }) => !classes && /^[-+.,\d]$/.test(key) && find("field").focus());
+}
+
+function typeNumbers() {
+  watchField();
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (choosesReading(event.key)) event.preventDefault();
+    else if (event.key === "Escape") clearReading();
+    else if (/^[-+.,\d]$/.test(event.key) && !isHeldUp()) find("field").focus(); // to begin a number is enough
+  });
 }
 
 async function watch() {
-  if (!row) await act(() => undefined);
-  else await refresh();
+  if (!row && !awaited) {
+    show(await hold("Rows are being looked for", () => queue.next()));
+    queue.prefetch().catch(() => {});
+  }
+  await refresh();
 }
 
 async function start() {
@@ -141,6 +218,7 @@ async function start() {
   queue = new Queue(await whoLabels());
   drawAnswers(state);
   showDemo();
+  find("row").setAttribute("aria-busy", "false");
   repeat(SECONDS, watch);
 }
 

@@ -1,7 +1,8 @@
 // The progress of one stream, every two seconds.
 
-import { call, path, stream } from "./api.js";
+import { call, may, path, stream } from "./api.js";
 import { budgetOf, fill } from "./budget.js";
+import { offerDeletion } from "./deletion.js";
 import { showDemo } from "./demo.js";
 import { age, count, find, number, percent, whole, write } from "./dom.js";
 import { onKeys } from "./keyboard.js";
@@ -11,6 +12,7 @@ import { showExperts, showReport } from "./report.js";
 
 const SECONDS = 2;
 let events = 0; // those that are shown
+let shown = { rows: 0, told: 0 }; // the state that is shown
 const here = `/streams/${encodeURIComponent(stream)}`;
 
 const errorPlot = new Plot(find("error-plot"), [
@@ -87,7 +89,8 @@ function showHeadline({ error, low, high, at_random, confidence, covered }) {
 }
 
 function showMissing(error) {
-  find("live").hidden = find("to-label").hidden = true;
+  find("live").hidden = true;
+  find("to-label")?.toggleAttribute("hidden", true);
   find("missing").hidden = false;
   find("missing").textContent = error.message;
 }
@@ -106,6 +109,7 @@ async function look() {
   try {
     const [state, queue] = await Promise.all([call("GET", path(stream)), queueOrNothing()]);
     showState(state);
+    shown = state;
     showQueue(state, queue);
     if (state.events !== events) await showCourse();
     ({ events } = state);
@@ -116,6 +120,9 @@ async function look() {
   }
 }
 
-onKeys({ l: () => location.assign(`${here}/label`), b: () => location.assign("/") });
+const keys = { b: () => location.assign("/") };
+if (may.has("label")) keys.l = () => location.assign(`${here}/label`);
+onKeys(keys);
+offerDeletion(() => shown);
 showDemo();
 repeat(SECONDS, look);

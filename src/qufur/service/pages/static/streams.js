@@ -1,6 +1,6 @@
 // All streams, and a form for a new one.
 
-import { call, path } from "./api.js";
+import { call, may, path } from "./api.js";
 import { budgetOf, fill } from "./budget.js";
 import { find, make, number, whole } from "./dom.js";
 import { onKeys } from "./keyboard.js";
@@ -8,23 +8,32 @@ import { repeat } from "./live.js";
 import { readForm } from "./new_stream.js";
 
 const SECONDS = 2;
-const HEAD = ["stream", "rows", "labels", "waiting", "error"];
+const HEAD = may.has("read") ? ["stream", "rows", "labels", "waiting", "error"] : ["stream", "waiting"];
 let drawn = "";
 
 const page = (name) => `/streams/${encodeURIComponent(name)}`;
+
+function drawWaiting({ name, outstanding }) {
+  if (!outstanding) return make("span", { class: "note" }, "none");
+  if (!may.has("label")) return whole(outstanding);
+  return make("a", { href: `${page(name)}/label`, class: "button small" }, `label ${whole(outstanding)}`);
+}
+
+// For a key that labels only: where the rows are, and nothing of the progress.
+const drawWork = (state) =>
+  make("tr", { "data-name": state.name },
+    make("th", { scope: "row" }, make("a", { href: `${page(state.name)}/label` }, state.name)),
+    make("td", { "data-head": "waiting" }, drawWaiting(state)));
 
 function drawStream(state) {
   const { words, share, bar } = budgetOf(state);
   const progress = make("progress", { max: 1, "aria-label": `Share of the budget of ${state.name} spent` });
   fill(progress, bar);
-  const label = state.outstanding
-    ? make("a", { href: `${page(state.name)}/label`, class: "button small" }, `label ${whole(state.outstanding)}`)
-    : make("span", { class: "note" }, "none");
   return make("tr", { "data-name": state.name },
     make("th", { scope: "row" }, make("a", { href: page(state.name) }, state.name)),
     make("td", { class: "figure", "data-head": "rows" }, whole(state.rows)),
     make("td", { class: "spent" }, make("span", {}, [words, share].filter(Boolean).join(" · ")), progress),
-    make("td", { "data-head": "waiting" }, label),
+    make("td", { "data-head": "waiting" }, drawWaiting(state)),
     make("td", { class: "figure", "data-head": "error" }, number(state.error)));
 }
 
@@ -36,7 +45,7 @@ function draw(streams) {
   const focused = document.activeElement.closest?.("tr")?.dataset.name;
   const head = HEAD.map((name) => make("th", { scope: "col", class: ["rows", "error"].includes(name) && "figure" }, name));
   box.replaceChildren(streams.length
-    ? make("table", { class: "list" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...streams.map(drawStream)))
+    ? make("table", { class: "list" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...streams.map(may.has("read") ? drawStream : drawWork)))
     : make("div", { class: "nothing" }, make("p", {}, "No streams yet."),
         make("p", { class: "note" }, "A stream takes examples, predicts, and asks for the labels that are worth their price.")));
   if (focused !== undefined) [...box.querySelectorAll("tr")].find((tr) => tr.dataset.name === focused)?.querySelector("a").focus();
@@ -56,7 +65,7 @@ async function withError(state) {
 
 async function look() {
   const { streams } = await call("GET", "/v1/streams");
-  draw(await Promise.all(streams.map(withError)));
+  draw(may.has("read") ? await Promise.all(streams.map(withError)) : streams);
 }
 
 function move(step) {
@@ -82,7 +91,12 @@ async function create(event) {
   }
 }
 
-find("create").addEventListener("submit", create);
-find("cancel").addEventListener("click", () => find("new").close());
-onKeys({ n: () => find("new").showModal(), l: label, ArrowDown: () => move(1), ArrowUp: () => move(-1) });
+const keys = { ArrowDown: () => move(1), ArrowUp: () => move(-1) };
+if (may.has("label")) keys.l = label;
+if (find("new")) {
+  keys.n = () => find("new").showModal();
+  find("create").addEventListener("submit", create);
+  find("cancel").addEventListener("click", () => find("new").close());
+}
+onKeys(keys);
 repeat(SECONDS, look);
