@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,8 +14,6 @@ from qufur.tables.formats.dialect import Dialect
 
 MOST_COLUMNS = 10_000
 """Columns of a CSV, JSON or Excel file: more take minutes, one by one."""
-_STANDARD_ERROR = 2
-_ONE_AT_A_TIME = threading.Lock()
 
 
 class TableFile(ABC):
@@ -70,30 +66,12 @@ class TableFile(ABC):
     def sound(self) -> Iterator[None]:
         """Turn whatever can be wrong with bytes from elsewhere into one complaint."""
         try:
-            with _without_traces():
-                yield
+            yield
         except BaseException as error:
             # That of polars is no Exception.
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
             raise unreadable(self.path, self.format, error) from None
-
-
-@contextmanager
-def _without_traces() -> Iterator[None]:
-    """Keep from standard error what readers in Rust print on a damaged file, as the error says it too."""
-    if not _ONE_AT_A_TIME.acquire(blocking=False):  # all threads share standard error
-        yield
-        return
-    with ExitStack() as after:
-        after.callback(_ONE_AT_A_TIME.release)
-        with suppress(OSError):  # it may be closed
-            kept = os.dup(_STANDARD_ERROR)
-            after.callback(os.close, kept)
-            after.callback(os.dup2, kept, _STANDARD_ERROR)
-            with open(os.devnull, "wb") as nothing:
-                os.dup2(nothing.fileno(), _STANDARD_ERROR)
-        yield
 
 
 def check_width(columns: int, path: Path) -> None:
