@@ -2,12 +2,18 @@
 
 import os
 
-SOAK = bool(os.environ.get("QUFUR_SOAK"))
+SOAK = float(os.environ.get("QUFUR_SOAK") or 0)
+"""1 under `make soak`, 0 under `make test`; with 10 the soak tries ten times as much."""
 
 
 def times(count):
-    """Return how often to repeat what is random: a hundredth of it under `make test`."""
-    return count if SOAK else max(1, count // 100)
+    """Return how often to repeat a random test: `count` under `make soak`, a hundredth under `make test`."""
+    return max(1, round(SOAK * count) if SOAK else count // 100)
+
+
+def cases(soak, test):
+    """Return the number of cases of a slow test under `make soak` and under `make test`."""
+    return round(SOAK * soak) if SOAK else test
 
 
 def spread(grid, share=4):

@@ -7,7 +7,7 @@ import time
 from tests.service.doors import Http
 from tests.service.process import free_port, kill
 from tests.service.witness import NUMBERS, RECORDS, Witness
-from tests.soak import SOAK
+from tests.soak import cases
 
 from qufur.service.store import Store
 
@@ -17,7 +17,7 @@ KILLS_OF_A_STORE = 20
 
 
 def test_nothing_acknowledged_is_lost_when_killed(tmp_path, few_trees, start_server):
-    kills, told = (2000 if SOAK else 20), 0
+    kills, told = cases(200, 20), 0
     for number in range(kills // KILLS_OF_A_STORE):
         url = f"sqlite:///{tmp_path / f'{number}.db'}"
         told += kill_again_and_again(start_server, url, KILLS_OF_A_STORE, random.Random(number))
@@ -25,7 +25,7 @@ def test_nothing_acknowledged_is_lost_when_killed(tmp_path, few_trees, start_ser
 
 
 def test_nothing_acknowledged_is_lost_on_postgresql(postgres, few_trees, start_server):
-    kills = 60 if SOAK else 3
+    kills = cases(50, 3)
     told = kill_again_and_again(start_server, postgres.database(), kills, random.Random(0))
     print(f"{kills} kills on PostgreSQL: {told} answers, 0 lost, 0 doubled")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import delete
 from tests.service.conftest import opened
-from tests.soak import SOAK, times
+from tests.soak import SOAK, cases
 
 from qufur.service import tables
 from qufur.service.app import create_app
@@ -290,7 +290,7 @@ def test_any_sequence_of_requests_agrees_with_a_model(tmp_path, monkeypatch):
 
     Machine.here = here
     Machine.TestCase.settings = settings(
-        max_examples=times(2_000),
+        max_examples=cases(200, 20),
         stateful_step_count=50 if SOAK else 25,
         phases=[Phase.explicit, Phase.generate],
         deadline=None,

@@ -4,7 +4,7 @@ import pytest
 from tests.service import apsw_driver
 from tests.service.cuts import cut_power
 from tests.service.witness import BrokenPromiseError
-from tests.soak import SOAK
+from tests.soak import cases
 
 from qufur.service.events import DamagedError
 
@@ -16,7 +16,7 @@ def snapshots_all_the_time(monkeypatch):
 
 
 def test_nothing_acknowledged_is_lost_with_the_power(tmp_path):
-    cuts = 1000 if SOAK else 50
+    cuts = cases(500, 50)
     print(f"{cuts} power cuts: {cut_power(tmp_path, cuts)} answers, 0 lost, 0 doubled")
 
 

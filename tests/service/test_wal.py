@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 import pytest
 from tests.service import apsw_driver
 from tests.service.cuts import new_disk
-from tests.soak import SOAK
+from tests.soak import cases
 
 from qufur.service.events import DamagedError
 from qufur.service.wal import HEADER, check_wal
@@ -89,7 +89,7 @@ def test_what_is_left_of_an_older_log_is_none(tmp_path):
 
 
 def test_a_power_cut_is_never_taken_for_damage(tmp_path):
-    cuts = 4_000 if SOAK else 300
+    cuts = cases(2_000, 300)
     draws, disk = random.Random(0), new_disk(0)
     for number in range(cuts):
         path = str(tmp_path / f"{number // 20}.db")
