@@ -74,7 +74,7 @@ def _spent(book: Workbook, report: Report) -> str:
 def _error(report: Report) -> Iterator[str]:
     headline, standing = report.headline, report.standing
     if headline.error is None:
-        yield "not known yet: it takes labels of rows that were asked about after others came"
+        yield "not known yet: it takes labels of rows that were predicted after the first labels"
         return
     what = "root mean squared error" if report.squared else "share of wrong classes"
     yield f"{_number(headline.error)}, the {what} of all predictions so far{_between(headline)}"

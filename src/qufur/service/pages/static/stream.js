@@ -82,8 +82,7 @@ function showHeadline({ error, low, high, at_random, confidence, covered }) {
   write("error", number(error));
   const rest = covered < 0.95 ? `, of ${percent(covered)} of the rows` : "";
   const interval = low == null || high == null ? "" : `${number(low)} to ${number(high)} (${percent(confidence)} interval)${rest}`;
-  const unknown = covered ? "known when labels arrive" : "known for rows sent after the first labels";
-  write("error-note", error == null ? unknown : interval);
+  write("error-note", error == null ? "not known yet" : interval);
   const random = at_random == null ? "not known yet" : number(at_random);
   write("random-note", error == null ? "\u00a0" : `random labels: ${random}`);
 }
