@@ -448,7 +448,7 @@ FILES = [
     (of(""), "content of t.csv must be at least one row, got none."),
     (of("a,b\n"), "content of t.csv must be at least one row, got none."),
     (of("a,a\n1,2\n"), "columns of t.csv must be of different names, got 'a' more than once."),
-    (of("a,b\n1,2\n3\n"), "row 2 of t.csv must be 2 fields wide like the header, got 1 fields."),
+    (of("a,b\n1,2\n3\n"), "row 2 of t.csv must be 2 fields wide like the header, got 1 field."),
     (
         of(b"a\nx\n\xfc\n"),
         "text of t.csv must be UTF-8, got other bytes in line 3, 'ü' in Windows-1252. Save it as UTF-8: in",
@@ -916,7 +916,7 @@ def test_many_categories_share_columns(tmp_path):
         (
             "a;b\n1;2\n3\n",
             None,
-            "row 2 of t.csv must be 2 fields wide like the header, got 1 fields. Check its",
+            "row 2 of t.csv must be 2 fields wide like the header, got 1 field. Check its",
         ),
     ],
 )
