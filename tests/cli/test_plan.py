@@ -51,13 +51,13 @@ def test_archives_set_their_labels_aside(monkeypatch, capsys, tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, X=np.random.default_rng(0).normal(size=(30, 1)), y=np.zeros(30))
     assert qufur(monkeypatch, "plan", path, "--budget", 5, "--seeds", 2, "--out", tmp_path) == 0
-    assert "30 examples, 1 features" in capsys.readouterr().out
+    assert "30 examples, 1 feature" in capsys.readouterr().out
 
 
 def test_one_column_is_enough(monkeypatch, capsys, tmp_path, table):
     skip = [*COLUMNS, "--skip", "rain"]
     assert qufur(monkeypatch, "plan", table, *skip, "--budget", 5, "--seeds", 2, "--out", tmp_path) == 0
-    assert "90 examples, 1 features" in capsys.readouterr().out
+    assert "90 examples, 1 feature" in capsys.readouterr().out
 
 
 WRONG = {

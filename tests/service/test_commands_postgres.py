@@ -28,7 +28,7 @@ def test_every_command_works_on_postgresql(postgres, command):
         digest = server.digest("s")[0]
         assert command("key", "add", "ada", "--scope", "read", *here)[0] == 0
     assert command("import", "s.qufur", "--name", "t", *here)[0] == 0
-    assert command("erase", "s", "r1", *here) == (0, "1 examples erased, in 2 parts of events.\n")
+    assert command("erase", "s", "r1", *here) == (0, "1 example erased, in 2 parts of events.\n")
     code, text = command("verify", url, "--json")
     found = {one["stream"]: one for one in json.loads(text)["streams"]}
     assert (code, list(found), found["s"]["digest"] == digest) == (0, ["s", "t"], False)

@@ -53,7 +53,7 @@ def test_a_server_in_an_empty_folder_ends_and_goes_on_where_it_was(tmp_path, com
         wanted = [one["id"] for one in said if one["query"]]
         assert http.put(f"/v1/streams/s/examples/{wanted[0]}/label", json={"label": 0.5}).json()["new"]
         assert command("verify", "sqlite:///labels.db")[0] == 0
-        assert command("backup", "sqlite:///labels.db", "copy.db")[1].startswith("1 streams, 3 events")
+        assert command("backup", "sqlite:///labels.db", "copy.db")[1].startswith("1 stream, 3 events")
         assert command("import", "none.qufur")[0] == 2
         code, text = command("serve", "--port", http.base_url.port)
         assert (code, "Address already in use" in text) == (2, True)

@@ -13,6 +13,7 @@ from tests.soak import spread
 from tests.tables.test_tables import contents, packed, save, save_parts
 
 from qufur import Refit
+from qufur.counts import counted
 from qufur.tables import read
 from qufur.workbook import Workbook
 
@@ -106,7 +107,7 @@ def test_every_command_takes_every_table(command, tmp_path, ending, kind):
     columns, options, dim = KINDS[kind]
     data, target = saved(tmp_path / "data", columns, ending)
     labelled = ["--target", target, *options]
-    shown = f"{data.name}: {N} examples, {dim} features"
+    shown = f"{data.name}: {N} examples, {counted(dim, 'feature')}"
     code, ran = command("run", data, *labelled)
     assert (code, ran["stream"]) == (0, shown)
     code, planned = command("plan", data, *labelled, "--budget", 5)
