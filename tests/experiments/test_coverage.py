@@ -18,12 +18,11 @@ def learner(seed=1):
     return Learner(Refit(LinearRegression()), Uniform(0.3), seed=seed)
 
 
-def test_half_widths_are_those_that_predict_has_on_the_way():
+def test_half_widths_are_the_likely_errors_on_the_way():
     trace = run(learner(), STREAM)
     again, expected = learner(), []
     for x, y in zip(STREAM.X, STREAM.y, strict=True):
-        ends = [again.predict(x, interval=level)[1:] for level in (0.5, 0.9)]
-        expected.append([(high.item() - low.item()) / 2 for low, high in ends])
+        expected.append([again.ledger.likely_error(level) for level in (0.5, 0.9)])
         answer = again.ask(x)
         if answer.query:
             again.tell(answer.id, y)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from contextlib import closing, suppress
+from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
 
 LOCK = 0x71756675725F31
 """The number of the advisory lock in PostgreSQL."""
@@ -52,7 +55,13 @@ def _hold_file(engine: Engine) -> Hold | None:
 def _hold_advisory(engine: Engine) -> Hold | None:
     connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
     if connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}).scalar():
-        connection.detach()  # so that closing it gives up the lock, and does not return it to the pool
-        return Hold(connection.close)
+        connection.detach()  # the lock belongs to this connection, which must not return to the pool
+        return Hold(partial(_release_advisory, connection))
     connection.close()
     return None
+
+
+def _release_advisory(connection: Connection) -> None:
+    """Release the lock now: the server would release it some time after the connection is closed."""
+    with closing(connection), suppress(DBAPIError):  # a lost connection has released it
+        connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": LOCK})
