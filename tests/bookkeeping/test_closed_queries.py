@@ -33,7 +33,7 @@ def name(request):
 
 @pytest.fixture(params=[False, True], ids=["in memory", "saved and loaded"])
 def reopened(request, tmp_path):
-    """What passes a workbook through a file, or leaves it as it is."""
+    """Pass a workbook through a file, or leave it unchanged."""
 
     def do(book):
         if not request.param:

@@ -8,7 +8,7 @@ from tests.cli.test_loop import LINEAR, filled, write
 SEVERAL = re.compile(r"(?<![.,0-9])1 (labels|rows|calls|inputs|examples|predictions|are|were)\b")
 
 
-def test_one_of_a_thing_is_singular_in_every_command(work, tmp_path):
+def test_counts_of_one_are_singular_in_every_command(work, tmp_path):
     may, out = write(tmp_path / "may.csv", [3]), tmp_path / "out.csv"
     start = [*LINEAR, "--budget", 2, "--label-range", 0, 60, "--id", "flight", "--target", "delay"]
     said = [work("ask", may, "-o", out, *start, "--horizon", 1), work("budget"), work("status")]

@@ -59,7 +59,7 @@ def work(service, kind, how):
 
 @pytest.fixture
 def services(tmp_path):
-    """What makes services, each with a store of its own."""
+    """Return a function that starts a service with a store of its own."""
     stores = []
 
     def make(name):
@@ -141,7 +141,7 @@ def test_half_width_of_intervals_follows_a_replaced_label(services):
 
 
 def as_version_0_1_0(store):
-    """Let the snapshot be one that does not keep the terms of closed queries."""
+    """Remove the mark that a snapshot keeps the terms of closed queries."""
     with store.writing() as connection:
         where = tables.snapshots.c.seq > 0
         body = bytes(connection.execute(select(tables.snapshots.c.body).where(where)).scalar_one())

@@ -113,7 +113,7 @@ class Ledger:
             self._take_in_seen(self._estimate, rows)
 
     def _count(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> Floats:
-        """Take labels into everything but the estimate, and return their losses."""
+        """Update all sums but the estimate with these labels, and return their losses."""
         loss = self._model.loss(prediction, labels)
         self.answered += len(labels)
         self.beyond += int(np.count_nonzero((loss > largest_loss) & (largest_loss > 0)))
@@ -177,7 +177,7 @@ class Ledger:
         self.correct(prediction, probability, largest_loss, labels, labels)
 
     def recall(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> None:
-        """Take note of the labels of queries that `forget` or `retract` had closed without one."""
+        """Record the labels of queries that `forget` or `retract` had closed without one."""
         loss = self._count(prediction, probability, largest_loss, labels)
         self.retracted -= len(labels)
         known = largest_loss > 0  # the estimate counts the others as passed over, with a label or without

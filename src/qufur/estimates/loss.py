@@ -166,7 +166,7 @@ class LossEstimate:
         self.forgo(p, largest)
 
     def recall(self, p: Floats, loss: Floats, largest: Floats) -> None:
-        """Let queries whose losses were unknown have had these losses: the inverse of `forget`."""
+        """Replace unknown losses of queries by these: the inverse of `forget`."""
         self._sums = self._sums - self._unknown(p, largest)
         self.saw(p, loss, largest)
 

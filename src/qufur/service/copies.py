@@ -12,7 +12,7 @@ from qufur.service.stream import Stream
 
 
 class Judgement(NamedTuple):
-    """What a model's state says about itself, in place of the state."""
+    """The diagnostics of a model's state, which stand in for the state."""
 
     of_experts: Standing | None
     fit: Callable[[], Fit | None]

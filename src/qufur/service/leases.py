@@ -43,7 +43,7 @@ class Leases:
     ) -> list[str]:
         """Return the next rows for a person: those that they have, then those that nobody has.
 
-        Of those that nobody has, the ones in `first` come before others. If membership of `waiting` takes
+        Of the free rows, the ones in `first` come before others. If membership of `waiting` takes
         O(1), a call takes O(count + leased rows + rows that this person skipped), however many rows wait.
         """
         with self._lock:

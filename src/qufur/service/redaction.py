@@ -26,7 +26,7 @@ ENCODING, UNITS = "encoding", "units"
 
 
 class Redaction:
-    """What the headers of a log may keep: it sees all events in order, and then rewrites some of them.
+    """Rewriter of event headers: it sees all events in order, and then rewrites some of them.
 
     An encoding keeps all its entries, so that inputs keep their places. A category that no remaining row has
     becomes None. Moments become coarse if a row of their event is erased. A fit after an erased row loses its

@@ -25,7 +25,7 @@ PURPOSES: Mapping[Scope, str] = {
     Scope.read: "looking at the progress",
     Scope.admin: "everything",
 }
-"""What a key of each scope is for."""
+"""Purpose of each scope, as pages show it."""
 
 templates = Jinja2Templates(HERE / "templates")
 router = APIRouter(include_in_schema=False)

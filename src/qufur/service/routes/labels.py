@@ -27,7 +27,7 @@ LONGEST = 100
 
 
 class Typed(msgspec.Struct, forbid_unknown_fields=True):
-    """What a person typed."""
+    """The text that a person typed."""
 
     text: str
 
@@ -46,7 +46,7 @@ _row: Any = decoder(Row)
 async def parse(request: Request, stream: str) -> Response:
     """Read a typed number by the rules for tables; nothing is stored.
 
-    The answer has no reading for a text that is no number, and two where the decimal mark decides: `1,500`
+    The answer has no reading for a text that is not a number, and two where the decimal mark decides: `1,500`
     is 1500 with a point as decimal mark, and 1.5 with a comma.
     """
     key_of(request, Scope.label, stream)
