@@ -60,7 +60,7 @@ class Feed:
         self.rows = 0
 
     def __call__(self, wanted: int) -> list[Id] | None:
-        """Return at least `wanted` rows to label, fewer at the end of the table or budget; None after that."""
+        """Return at least `wanted` rows, fewer at the end of the table or the budget; None after that."""
         if self._left:
             return self._handed_over()
         if self._peek() is None:

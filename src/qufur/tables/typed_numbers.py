@@ -16,7 +16,8 @@ def readings(text: str) -> dict[str, float]:
 
     A cell is read in a file whose decimal mark is known. A typed text has no file around it, so it is read
     with either mark. The result has one entry unless the two marks give different numbers, and none if the
-    text is not a number with either of them. A blank between groups of three digits and the sign − are read too.
+    text is not a number with either of them. A blank between groups of three digits and the sign − are read
+    too.
 
     >>> readings("1,500"), readings("1.500"), readings("1,234,567"), readings("1.500,25"), readings("1 500,5")
     ({'.': 1500.0, ',': 1.5}, {'.': 1.5, ',': 1500.0}, {'.': 1234567.0}, {',': 1500.25}, {',': 1500.5})
