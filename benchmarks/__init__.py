@@ -1,1 +1,1 @@
-"""Speed and accuracy of `qufur`, measured beside what they are held to: `python -m benchmarks`."""
+"""Benchmarks of speed and accuracy, with their required limits: `python -m benchmarks`."""

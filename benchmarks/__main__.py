@@ -1,4 +1,4 @@
-"""The command: `python -m benchmarks [part ...] [--quick] [--json FILE] [--docs]`."""
+"""Command line of the benchmarks: `python -m benchmarks [part ...] [--quick] [--json FILE] [--docs]`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PARTS: dict[str, Any] = {
     "gpu": gpu,
     "drift": drift,
 }
-"""Each has `measure`, which returns what JSON can hold, and `render` or `tables` for people."""
+"""Modules with `measure`, which returns JSON values, and `render` or `tables` for display."""
 FOLDER = Path("bench")
 
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("--docs shows speed, which --quick does not measure")
     progress = Progress()
     results: dict[str, Any] = {"versions": _versions()}
-    # Two BLAS pools of several threads each would fight over the cores and blur every figure.
+    # Two BLAS pools with several threads each would compete for the cores and disturb all timings.
     with threadpool_limits(1):
         for part in options.what or PARTS:
             results[part] = _measure(part, options, progress)
@@ -63,9 +63,13 @@ def _measure(part: str, options: argparse.Namespace, progress: Progress) -> Any:
     return PARTS[part].measure(options.quick, progress)
 
 
-def _render(part: str, found: Any) -> str:
+def _render(part: str, measurements: Any) -> str:
     module = PARTS[part]
-    return "\n".join(map(str, module.tables(found))) if hasattr(module, "tables") else module.render(found)
+    return (
+        "\n".join(map(str, module.tables(measurements)))
+        if hasattr(module, "tables")
+        else module.render(measurements)
+    )
 
 
 def _versions() -> dict[str, str]:

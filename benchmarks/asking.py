@@ -1,4 +1,4 @@
-"""One command of `qufur`, in a process of its own so that all the memory is its own: prints JSON."""
+"""Run one `qufur` command in a separate process and print its memory as JSON."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ def main(*arguments: str) -> None:
     start = time.perf_counter()
     with redirect_stdout(io.StringIO()):
         app(args=list(arguments), standalone_mode=False)
-    found = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time(), "peak": highest()}
-    print(json.dumps(found))
+    measurements = {
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time(),
+        "peak": highest(),
+    }
+    print(json.dumps(measurements))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`qufur.cluster.ask` on a local Ray of two workers, beside `qufur.run` over the same Parquet files."""
+"""Speed of `qufur.cluster.ask` on a local Ray with two workers, against `qufur.run` on the same files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from qufur.workbook import Workbook
 ROWS, DIM, FILES, BUDGET = 10**6, 88, 10, 5000
 WORKERS = 2
 WANTED = 0.5
-"""Of the rows that `run` decides in a second: two cores have to read, encode, carry and decide."""
+"""Required share of `run`'s rows per second: two cores read, encode, transfer and decide."""
 MEMORY = "QUFUR_BENCHMARK_MEMORY"
 
 
 class Watched(Decider):
-    """One that writes down how many rows it has decided, its own memory in MB, and its seconds of CPU."""
+    """Actor that records its decided rows, memory in MB and CPU seconds."""
 
     def take(self, first: int, block: Any) -> Any:
         answers = super().take(first, block)
@@ -40,7 +40,7 @@ class Watched(Decider):
 
 
 def measure(rows: int, progress: Progress) -> dict[str, Any]:
-    """Decide the same rows in both ways."""
+    """Decide the same rows with and without a cluster."""
     if not all(map(importable, ("ray", "pyarrow", "polars", "typer"))):
         return {}
     with TemporaryDirectory() as name:
@@ -53,7 +53,7 @@ def measure(rows: int, progress: Progress) -> dict[str, Any]:
         expected = _run(folder)
         alone, busy = time.perf_counter() - begin, time.process_time() - busy
         progress.say("cluster: ask")
-        together, found, course = _ask(folder)
+        together, queried, course = _ask(folder)
         progress.say("cluster: what rows take")
         sizes = cluster_rows.measure(folder, min(rows, cluster_rows.ROWS))
     marks = [next(mb for done, mb, _ in course if done >= share * rows) for share in (0.1, 0.5)]
@@ -64,8 +64,8 @@ def measure(rows: int, progress: Progress) -> dict[str, Any]:
         "cluster": rows / together,
         "run_cpu": 1e6 * busy / rows,
         "actor_cpu": 1e6 * (ended - begun) / (last - first),
-        "same": bool(np.array_equal(expected, found)),
-        "queries": int(found.sum()),
+        "same": bool(np.array_equal(expected, queried)),
+        "queries": int(queried.sum()),
         "memory": [*marks, course[-1][1]],
         "sizes": sizes,
     }
@@ -86,7 +86,7 @@ def _write(folder: Path, rows: int) -> None:
 
 
 def _start(folder: Path, rows: int) -> None:
-    """Make the state file, from rows that are like the others."""
+    """Create the state file from rows of the same distribution."""
     import polars as pl
 
     X = np.random.default_rng(0).normal(size=(FIRST, DIM)) / np.sqrt(DIM)
@@ -95,54 +95,54 @@ def _start(folder: Path, rows: int) -> None:
 
 
 def _run(folder: Path) -> Any:
-    book = Workbook.load(folder / "state.qufur")
-    return run(book.learner, streams.Table(folder / "rows", None, encoding=book.encoding)).query
+    workbook = Workbook.load(folder / "state.qufur")
+    return run(workbook.learner, streams.Table(folder / "rows", None, encoding=workbook.encoding)).query
 
 
 def _ask(folder: Path) -> tuple[float, Any, list[tuple[int, float, float]]]:
-    """Return the seconds, which rows were wanted, and what the actor wrote down as it went."""
+    """Return the seconds, the queried rows and the records of the actor."""
     import ray
     import ray.data
 
-    from qufur.cluster import asking
+    from qufur.cluster import job
 
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     log = folder / "memory"
     env = {"env_vars": {MEMORY: str(log), "OMP_NUM_THREADS": "1"}}
     quiet = {"include_dashboard": False, "logging_level": "ERROR", "log_to_driver": False}
     ray.init("local", num_cpus=WORKERS + 1, object_store_memory=2**30, runtime_env=env, **quiet)
-    asking.Decider = Watched
+    job.Decider = Watched
     try:
-        # A cluster is there before the work is: its processes have started, and have imported what they need.
+        # Start the cluster's processes and their imports before the clock starts.
         warm = shutil.copy(folder / "state.qufur", folder / "warm.qufur")
-        asking.ask(folder / "rows" / "part0.parquet", warm, folder / "warm", workers=WORKERS)
+        job.ask(folder / "rows" / "part0.parquet", warm, folder / "warm", workers=WORKERS)
         log.unlink()
         begin = time.perf_counter()
-        results = asking.ask(folder / "rows", folder / "state.qufur", folder / "out", workers=WORKERS)
+        results = job.ask(folder / "rows", folder / "state.qufur", folder / "out", workers=WORKERS)
         seconds = time.perf_counter() - begin
         query = np.concatenate([batch["query"] for batch in results.iter_batches()])
     finally:
-        asking.Decider = Decider
+        job.Decider = Decider
         ray.shutdown()
     lines = [line.split() for line in log.read_text().splitlines()]
     return seconds, query, [(int(done), float(mb), float(cpu)) for done, mb, cpu in lines]
 
 
-def tables(found: dict[str, Any]) -> list[Table]:
-    """Return how fast both are, and what rows take."""
-    if not found:
+def tables(measurements: dict[str, Any]) -> list[Table]:
+    """Return a table of speeds and of costs per row."""
+    if not measurements:
         return []
     row = [
-        f"{found['rows']:,}",
-        f"{found['run']:,.0f}",
-        f"{found['cluster']:,.0f}",
-        f"{found['cluster'] / found['run']:.2f}",
-        f"{found['run_cpu']:.1f}, {found['actor_cpu']:.1f}",
-        " → ".join(f"{mb:.0f}" for mb in found["memory"]),
-        f"{found['queries']:,}, {'the same' if found['same'] else 'NOT the same'}",
+        f"{measurements['rows']:,}",
+        f"{measurements['run']:,.0f}",
+        f"{measurements['cluster']:,.0f}",
+        f"{measurements['cluster'] / measurements['run']:.2f}",
+        f"{measurements['run_cpu']:.1f}, {measurements['actor_cpu']:.1f}",
+        " → ".join(f"{mb:.0f}" for mb in measurements["memory"]),
+        f"{measurements['queries']:,}, {'the same' if measurements['same'] else 'NOT the same'}",
     ]
     header = ["rows", "`run`, rows/s", "cluster, rows/s", "ratio", "CPU µs a row: run, actor"]
     header += ["actor MB at 10, 50, 100 %", "queries"]
     title = f"Parquet files of {DIM} numbers a row, on a local Ray with {WORKERS} workers"
     speed = Table(title, header, [row], f"A ratio of {WANTED:g} is wanted, on two cores for all of it.")
-    return [speed, cluster_rows.table(found["sizes"])]
+    return [speed, cluster_rows.table(measurements["sizes"])]

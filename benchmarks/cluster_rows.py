@@ -1,4 +1,4 @@
-"""What a row takes on a cluster: bytes in Parquet, CPU time to read and encode it, and to decide it."""
+"""Cost of a row on a cluster: bytes in Parquet, CPU time to read, encode and decide it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from qufur.workbook import Workbook
 
 ROWS = 2**15
 FIRST = 4096
-"""Rows of the first table, from which the encoding is made."""
+"""Rows of the first table, which determines the encoding."""
 LABELS, HORIZON = 20_000, 10**9
 KINDS = {"88 numbers": 88, "an embedding of 768": 768}
 
 
 def ask_first(folder: Path, budget: int, horizon: int, *options: str) -> None:
-    """Make the state file of a folder from its first table."""
+    """Create the state file of a folder from its first table."""
     from qufur.cli import execute
 
     table, state, out = (str(folder / name) for name in ("first.parquet", "state.qufur", "first.csv"))
@@ -32,7 +32,7 @@ def ask_first(folder: Path, budget: int, horizon: int, *options: str) -> None:
 
 
 def measure(folder: Path, rows: int) -> list[dict[str, Any]]:
-    """Return what a row of each kind takes, without a cluster."""
+    """Measure the cost of a row of each type, without a cluster."""
     return [_row(folder / name, name, rows) for name in KINDS]
 
 
@@ -40,18 +40,18 @@ def _row(folder: Path, name: str, rows: int) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from qufur.bookkeeping.wanted import header_of
     from qufur.cluster.blocks import with_inputs
     from qufur.cluster.decider import Decider
     from qufur.storage import container
+    from qufur.workbook.workbook import header_of
 
     folder.mkdir()
     embedding = KINDS[name] > 100
     _write(folder, KINDS[name], rows, embedding=embedding)
     ask_first(folder, LABELS, HORIZON, *(["--embedding", "v"] if embedding else []))
-    book = Workbook.load(folder / "state.qufur")
-    encoding = book.encoding
-    book.unfinished["rows"] = 0
+    workbook = Workbook.load(folder / "state.qufur")
+    encoding = workbook.encoding
+    workbook.partial_tables["rows"] = 0
     file = pq.ParquetFile(folder / "rows.parquet")
     names = file.schema_arrow.names
 
@@ -60,7 +60,7 @@ def _row(folder: Path, name: str, rows: int) -> dict[str, Any]:
         return [with_inputs(block, encoding=encoding, columns=names, kept=[]) for block in batches]
 
     blocks, encode = _timed(encoded)
-    decider = Decider(container.pack(book.content()), "rows", *header_of(book, []))
+    decider = Decider(container.pack(workbook.content()), "rows", *header_of(workbook, []))
     firsts = np.cumsum([0, *map(len, blocks[:-1])]).tolist()
     _, decide = _timed(lambda: list(map(decider.take, firsts, blocks)))
     size = (folder / "rows.parquet").stat().st_size / rows
@@ -68,7 +68,7 @@ def _row(folder: Path, name: str, rows: int) -> dict[str, Any]:
 
 
 def _write(folder: Path, dim: int, rows: int, *, embedding: bool) -> None:
-    """Write rows whose directions vary more and less, as those of embeddings do."""
+    """Write rows with a decaying spectrum, like that of embeddings."""
     import polars as pl
 
     rng = np.random.default_rng(dim)
@@ -82,12 +82,12 @@ def _write(folder: Path, dim: int, rows: int, *, embedding: bool) -> None:
 
 def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
     begin = time.process_time()
-    found = call()
-    return found, time.process_time() - begin
+    result = call()
+    return result, time.process_time() - begin
 
 
-def table(found: list[dict[str, Any]]) -> Table:
-    """Return what 10⁹ rows come to."""
+def table(measurements: list[dict[str, Any]]) -> Table:
+    """Return a table of the cost of 10⁹ rows."""
     rows = [
         [
             f"{one['row']}",
@@ -96,7 +96,7 @@ def table(found: list[dict[str, Any]]) -> Table:
             f"{one['bytes'] / 1e3:.1f}",
             f"{one['encode'] / 3.6:.0f}, {one['decide'] / 3.6:.0f}",
         ]
-        for one in found
+        for one in measurements
     ]
     header = ["a row", "bytes in Parquet", "CPU µs: read and encode, decide", "TB for 10⁹ rows"]
     header += ["core-hours for 10⁹ rows: encode, decide"]

@@ -1,4 +1,4 @@
-"""`qufur ask` on a table of a million rows, with the labels of an earlier one told: rows/s, and memory."""
+"""Speed and memory of `qufur ask` on a million rows, after the labels of an earlier table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ COLUMNS = 8
 CITIES = ["Berlin", "Oslo", "Paris", "Rome"]
 BUDGET = "1%"
 MODELS = {"Ridge": ["--model", "ridge", "--label-range", "-20", "20"], "Experts": []}
-"""What each is called in the command."""
+"""Command-line options of each model."""
 
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
-    """Ask about a first table, tell its labels, and ask about the second; each a process of its own."""
+    """Run `ask`, `tell` and a second `ask`, each in a separate process."""
     if not importable("typer") or not Path("/proc/self/statm").exists():
         return []
     with TemporaryDirectory() as name:
@@ -50,16 +50,16 @@ def _write(path: Path, rng: np.random.Generator, start: int, rows: int) -> None:
 def _ask(folder: Path, model: str, rows: int, progress: Progress) -> dict[str, Any]:
     progress.say(f"command: {model}")
     state, out = folder / f"{model}.qufur", folder / f"{model}.csv"
-    to, said = ["--state", str(state), "-o", str(out)], ["--id", "id", "--budget", BUDGET, *MODELS[model]]
-    _command("ask", str(folder / "first.csv"), *to, *said)
+    to, options = ["--state", str(state), "-o", str(out)], ["--id", "id", "--budget", BUDGET, *MODELS[model]]
+    _command("ask", str(folder / "first.csv"), *to, *options)
     _fill_in(out)
     _command("tell", str(out), "--state", str(state))
-    found = _command("ask", str(folder / "second.csv"), *to)
-    return {"model": model, "rows": rows} | found
+    measurements = _command("ask", str(folder / "second.csv"), *to)
+    return {"model": model, "rows": rows} | measurements
 
 
 def _fill_in(path: Path) -> None:
-    """Write a label into every row, as a person would."""
+    """Write a label into every row, as an annotator would."""
     with path.open(newline="") as file:
         records = list(csv.DictReader(file))
     with path.open("w", newline="") as file:
@@ -73,12 +73,12 @@ def _fill_in(path: Path) -> None:
 def _command(*arguments: str) -> dict[str, Any]:
     call = [sys.executable, "-m", "benchmarks.asking", *arguments]
     done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True, env=environment())
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    measurements: dict[str, Any] = json.loads(done.stdout)
+    return measurements
 
 
 def tables(results: list[dict[str, Any]]) -> list[Table]:
-    """Return speeds and memory."""
+    """Return a table of speeds and memory."""
     rows = [
         [
             r["model"],

@@ -1,4 +1,4 @@
-"""The compiled extra: the one place that knows whether it is there and how it is switched."""
+"""Availability and switch of the compiled extra."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qufur.models.engines import compiled
 
 
 def missing() -> str | None:
-    """Return why the compiled loop cannot be measured, None if it can."""
+    """Return why the compiled loop is unavailable, or None."""
     return None if compiled.available() else "numba is not installed"
 
 

@@ -1,4 +1,4 @@
-"""Accuracy after very many updates, on inputs chosen to do harm, against an extended-precision solve."""
+"""Accuracy after many updates on adversarial inputs, against an extended-precision solve."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ PROMISE = 1e-6
 IGNORED = 1e-9
 BLOCKS = (1, 64)
 PROBES = 100
-"""Probes of each of three kinds: rows of the stream, multiples of the few directions, random directions."""
+"""Probes of each of three types: rows of the stream, multiples of rare directions, random directions."""
 
 
 @dataclass(frozen=True)
 class Regime:
-    """A kind of stream.
+    """Type of stream.
 
     Parameters
     ----------
     name
-        What it is, for the table.
+        Description for the table.
     norms
-        Smallest and largest norm; logarithms are uniform between.
+        Smallest and largest norm; the logarithm of the norm is uniform between them.
     collinear, duplicate
         Shares of rows along one of three directions, and of rows seen before; the rest is random.
     wobble
-        By how much, relative to its norm, a row leaves its direction.
+        Deviation of a row from its direction, relative to its norm.
     """
 
     name: str
@@ -55,7 +55,7 @@ REGIMES = (
 
 
 def measure(updates: int, progress: Progress) -> list[dict[str, Any]]:
-    """Play every regime one row at a time and in blocks."""
+    """Run every regime row by row and in blocks."""
     return [result for regime in REGIMES for result in _play(regime, updates, progress)]
 
 
@@ -134,7 +134,7 @@ def _checkpoints(updates: int) -> list[int]:
 
 
 def _feed(gram: Gram, X: Floats, y: Floats, block: int) -> float:
-    """Let the rows in and return the CPU time it took."""
+    """Learn the rows and return the CPU time."""
     begin = time.process_time()
     for start in range(0, len(X), block):
         rows = slice(start, start + block)

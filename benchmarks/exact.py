@@ -1,4 +1,4 @@
-"""The same least-squares problem without rounding: sums in whole numbers, the solve in 60 digits."""
+"""Least squares without rounding: integer sums, and a solve with 60 digits."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ LIMB_BITS = 16
 LIMBS = 8
 CHUNK = 2**16
 """Numbers below 2^20 on a grid of 2^-108 have 8 limbs of 16 bits; 2^16 products of two limbs add up to less
-than 2^48, so that a floating-point matrix product of limbs is exact in whatever order it adds."""
+than 2^48, so that a floating-point matrix product of limbs is exact in any order of summation."""
 
 
 def on_grid(values: Floats) -> Floats:
-    """Round to the numbers that the sums can hold; only digits below 2^-108 change."""
+    """Round to representable numbers; only digits below 2^-108 change."""
     return np.ldexp(np.rint(np.ldexp(values, FRACTION_BITS)), -FRACTION_BITS)
 
 
 class ExactGram:
-    """Σ x xᵀ and Σ x y, exact."""
+    """Exact sums Σ x xᵀ and Σ x y."""
 
     def __init__(self, dim: int) -> None:
         self._sums = np.zeros((dim + 1, dim + 1), dtype=object)

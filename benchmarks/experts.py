@@ -1,4 +1,4 @@
-"""What the linear experts of `Experts` cost beyond one `Ridge`, with 5 % of the labels."""
+"""Cost of the linear experts of `Experts` relative to one `Ridge`, with 5 % of the labels."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchmarks.text import Progress, Table
 from benchmarks.timing import Timing, interleaved
 from qufur import Experts, Learner, Ridge, Steady, run
 from qufur.models.base import Model
-from qufur.models.experts.experts import LINEAR
-from qufur.models.experts.panel import Panel
-from qufur.models.experts.ridge_family import RidgeFamily
+from qufur.models.ensemble.experts import LINEAR
+from qufur.models.ensemble.fits import ExpertSet
+from qufur.models.ensemble.ridge_experts import RidgeExperts
 from qufur.streams import Arrays
 
 DIMS = {20: 6000, 88: 6000, 768: 3000}
@@ -23,15 +23,15 @@ ROUNDS = 5
 
 
 class LinearExperts(Experts):
-    """The ridge regressions on the inputs alone."""
+    """Experts reduced to ridge regressions on the inputs."""
 
-    def panel(self, dim: int, further: int) -> Panel:
-        """Return them."""
-        return Panel([RidgeFamily(LINEAR, lambda Z: Z, "linear")], [], self.first_output(), dim)
+    def build_experts(self, dim: int, further: int) -> ExpertSet:
+        """Return the ridge regressions, without any other expert."""
+        return ExpertSet([RidgeExperts(LINEAR, lambda Z: Z, "linear")], [], self.prior_output(), dim)
 
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
-    """Replay a stream, and ask and tell one by one, with one model and with experts."""
+    """Replay a stream, and ask and tell row by row, with one model and with experts."""
     measured = []
     for dim, steps in DIMS.items():
         progress.say(f"experts: d = {dim}")

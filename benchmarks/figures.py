@@ -1,4 +1,4 @@
-"""The cost of a step as d and T grow, and memory while a file goes by."""
+"""Figures of the cost of a step against d and T, and of memory while a file is read."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _tick_points(panel: Any, at: list[int]) -> None:
 
 
 def draw_memory(results: list[dict[str, Any]]) -> Any:
-    """Draw resident memory against the share of the file that has gone by."""
+    """Draw resident memory against the share of the file that was read."""
     figure, (panel,) = subplots(1, 1, 7.0, 4.2)
     for r in results:
         rows, _, memory = np.array(r["samples"]).T

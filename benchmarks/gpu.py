@@ -23,7 +23,8 @@ import numpy as np
 from benchmarks.gpu_data import Data
 from benchmarks.installed import importable
 from benchmarks.text import Progress, Table
-from qufur import Learner, Paced, QuFUR, Ridge, Steady, Trace, run, threads
+from qufur import Learner, Paced, QuFUR, Ridge, Steady, Trace, run
+from qufur._internal import threads
 from qufur.rules import Rule
 from qufur.streams import Arrays, Stream
 
@@ -36,7 +37,7 @@ ROWS, DIMS, SHARES, SOURCES = (
 )
 RULES = "qufur", "paced", "steady"
 TRIES = 5
-"""Runs to find the α of a share of labels."""
+"""Runs of the search for the α of a share of labels."""
 
 
 def measure(
@@ -51,7 +52,7 @@ def measure(
     profile: bool = False,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Measure the cells; one that fails says so, and does not end the others."""
+    """Measure the cells; a failure is recorded and does not stop the others."""
     if not importable("torch"):
         return {"skipped": "torch is not installed"}
     import torch
@@ -61,25 +62,27 @@ def measure(
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if where.type == "cpu" and not quick:
         return {"skipped": "there is no GPU"}
-    found: dict[str, Any] = {
+    measurements: dict[str, Any] = {
         "device": _name(where),
         "gemm": _gemm(where, 256 if quick else 8192),
         "cells": [],
     }
-    _say(f"{found['device']}: {found['gemm'] / 1e12:.1f} TFLOP/s in matrix products of float64")
+    _say(f"{measurements['device']}: {measurements['gemm'] / 1e12:.1f} TFLOP/s in matrix products of float64")
     with TemporaryDirectory(dir=folder) as name:
         for count, dim in itertools.product(rows, dims):
             try:
                 data = Data(count, dim, where)
                 for share, rule in itertools.product(shares, rules):
-                    cells = _cells(data, share, rule, sources, where, found["gemm"], Path(name), profile)
-                    found["cells"] += cells
+                    cells = _cells(
+                        data, share, rule, sources, where, measurements["gemm"], Path(name), profile
+                    )
+                    measurements["cells"] += cells
             except Exception:
                 _say(f"{count:,} × {dim} failed:\n{traceback.format_exc()}")
-            data = None  # type: ignore[assignment]  # its memory is needed
+            data = None  # type: ignore[assignment]  # free its memory
             if where.type == "cuda":
                 torch.cuda.empty_cache()
-    return found
+    return measurements
 
 
 def _cells(
@@ -125,7 +128,7 @@ def _rule(name: str, data: Data, share: float, device: Any) -> Rule:
 
 
 def _alpha(data: Data, share: float, device: Any) -> float:
-    """Return the α at which about this share of the labels is bought, by trial; the trials warm it up."""
+    """Search the α that buys about this share of the labels; the trials also warm up the GPU."""
     labels = share * data.rows
     # After Q labels Δ is about d/(d + Q), and α Δ of the examples are bought.
     low, high, alpha = 0.0, math.inf, share * (1 + labels / (2 * data.dim))
@@ -143,7 +146,7 @@ def _alpha(data: Data, share: float, device: Any) -> float:
 
 
 def _cpu(data: Data, rule: Rule, device: Any) -> dict[str, Any]:
-    """Measure the CPU's engine on the first rows, and on the last from the state that the GPU is in by then.
+    """Measure the CPU's engine on the first rows, and on the last rows from the GPU's state at that point.
 
     Both decide them too, and agree or not.
     """
@@ -161,11 +164,11 @@ def _cpu(data: Data, rule: Rule, device: Any) -> dict[str, Any]:
     with _two_threads():
         late, cpu = _timed(lambda: run(twin, Arrays(X, y)))
     equal_late = _equal(cpu, run(learner, Arrays(X, y)))
-    found = {"rows_per_second": last / late, "rows": last, "rows_per_second_at_first": first / early}
-    found |= {"equal": equal, "equal_late": equal_late}
+    measurements = {"rows_per_second": last / late, "rows": last, "rows_per_second_at_first": first / early}
+    measurements |= {"equal": equal, "equal_late": equal_late}
     _say(f"  the CPU, {CORES} threads, {last} rows: {last / late:.0f} rows/s, {first / early:.0f} at first")
     _say(f"  decisions as the CPU's: {equal} of the first {first}, {equal_late} of the last {last}")
-    return found
+    return measurements
 
 
 def _twin(learner: Learner) -> Learner:
@@ -194,12 +197,12 @@ def _learner(dim: int, rule: Rule, device: Any) -> Learner:
 
 @contextmanager
 def _two_threads() -> Iterator[None]:
-    """Let BLAS have as many threads as there are cores to compare with; `run` would hold it to one."""
-    threads._held.already = True
+    """Allow BLAS as many threads as compared cores; `run` would limit it to one."""
+    threads._limit.is_set = True
     try:
         yield
     finally:
-        threads._held.already = False
+        threads._limit.is_set = False
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -262,11 +265,13 @@ def _line(cell: dict[str, Any]) -> str:
     return "  ".join(_row(cell)) + (f"  (opened in {cell['opened']:.1f} s)" if "opened" in cell else "")
 
 
-def render(found: dict[str, Any]) -> str:
+def render(measurements: dict[str, Any]) -> str:
     """Return the table."""
-    if "skipped" in found:
-        return f"GPU: skipped, {found['skipped']}\n"
-    title = f"{found['device']}, {found['gemm'] / 1e12:.1f} TFLOP/s in matrix products of float64"
+    if "skipped" in measurements:
+        return f"GPU: skipped, {measurements['skipped']}\n"
+    title = (
+        f"{measurements['device']}, {measurements['gemm'] / 1e12:.1f} TFLOP/s in matrix products of float64"
+    )
     note = "The share of GEMM counts 2d² flops for each row. The CPU is measured on fewer rows, in rows per "
     note += f"second with {CORES} threads, on the same machine."
-    return str(Table(title, HEADER, [_row(cell) for cell in found["cells"]], note))
+    return str(Table(title, HEADER, [_row(cell) for cell in measurements["cells"]], note))

@@ -19,7 +19,7 @@ CORES = "2"
 def main() -> None:
     for name in ("OMP", "OPENBLAS", "MKL"):  # before NumPy reads them
         os.environ.setdefault(f"{name}_NUM_THREADS", CORES)
-    for name in ("safetensors", "safetensors.numpy", "threadpoolctl"):  # no file is saved here
+    for name in ("safetensors", "safetensors.numpy", "threadpoolctl"):  # this script saves no file
         if find_spec(name.partition(".")[0]) is None:
             sys.modules[name] = MagicMock()
     from benchmarks import gpu

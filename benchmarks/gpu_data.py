@@ -12,10 +12,10 @@ from benchmarks.installed import importable
 from qufur.streams import Arrays, Stream
 
 LARGEST_PARQUET = 10**9
-"""Numbers in a file of columns: more take minutes to write."""
+"""Maximum numbers in a columnar file: more take minutes to write."""
 NOISE = 0.1
 PIECE = 2**16
-"""Rows that are drawn together."""
+"""Rows per draw."""
 
 
 class Data:
@@ -60,7 +60,7 @@ class Data:
         return Arrays(self._host, self.y)
 
     def npy(self, folder: Path) -> Stream:
-        """Return it from a file of single precision, which no memory holds at first."""
+        """Return it from a single-precision file that is not in the page cache."""
         path = folder / f"{self.rows}x{self.dim}.npy"
         if not path.exists():
             out = np.lib.format.open_memmap(path, "w+", np.float32, (self.rows, self.dim))

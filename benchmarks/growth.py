@@ -1,4 +1,4 @@
-"""How the cost of a step grows with the dimension d and with the length T of the stream."""
+"""Growth of the cost of a step with the dimension d and the length T of the stream."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ HORIZONS = tuple(250 * 4**k for k in range(6))
 RATE = 0.20
 ROUNDS = 5
 LARGEST = {"NumPy loop": {"dim": 2048, "horizon": 64_000}, "authors' loop": {"dim": 1024, "horizon": 16_000}}
-"""Beyond these a loop written out by hand takes minutes."""
+"""Largest sizes of the hand-written loops, which take minutes above."""
 FITTED = {"dim": 256, "horizon": 1000}
-"""From here on a step is more than the overhead of its calls, and the first block is forgotten."""
+"""Smallest sizes of the fit: below, call overhead and the first block dominate."""
 
 
 def measure(quick: bool, progress: Progress) -> dict[str, Any]:
@@ -90,13 +90,13 @@ def _plain(timings: dict[str, Timing]) -> dict[str, Any]:
 
 def _exponents(points: Sequence[dict[str, Any]], start: int) -> dict[str, float]:
     """Return the slope in double logarithms of every curve with at least three points to fit."""
-    found = {}
+    exponents = {}
     for name in points[0]["microseconds"]:
         fitted = [p for p in points if p["at"] >= start and name in p["microseconds"]]
         if len(fitted) >= 3:
             cost = [p["microseconds"][name]["median"] for p in fitted]
-            found[name] = float(np.polyfit(np.log([p["at"] for p in fitted]), np.log(cost), 1)[0])
-    return found
+            exponents[name] = float(np.polyfit(np.log([p["at"] for p in fitted]), np.log(cost), 1)[0])
+    return exponents
 
 
 def tables(results: dict[str, Any]) -> list[Table]:

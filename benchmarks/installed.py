@@ -1,4 +1,4 @@
-"""Libraries that may be missing: what needs them is skipped by name."""
+"""Optional libraries; benchmarks that need a missing one are skipped with its name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 
 
 def importable(module: str) -> bool:
-    """Import a module, so that no clock counts it later, and tell whether that worked."""
+    """Import a module outside the timed part and return whether that worked."""
     try:
         import_module(module)
     except ImportError:

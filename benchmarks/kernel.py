@@ -1,4 +1,4 @@
-"""What a step of kernel regression costs as labels accumulate: their number squared, not cubed."""
+"""Cost of a step of kernel regression against the number of labels: quadratic, not cubic."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from qufur.arrays import Floats
 DIM = 50
 LADDER = (125, 250, 500, 1000, 2000)
 FITTED = 500
-"""From here on a step is more than the overhead of its calls."""
+"""Smallest number of labels of the fit: below, call overhead dominates."""
 STEPS = 16
 ROUNDS = 9
 LARGEST_EXPONENT = 2.3
-"""Some room above 2: from a few hundred labels on, the factor no longer fits into the caches."""
+"""Limit above 2: beyond a few hundred labels the factor exceeds the caches."""
 ALPHA = {"ask": 1e-15, "ask+tell": 1e15}
-"""Never buys, and always does."""
+"""Rules that never and always buy."""
 
 
 def measure(quick: bool, progress: Progress) -> dict[str, Any]:
-    """Time both kinds of step at every number of labels, interleaved, and fit exponents round by round."""
+    """Time both types of step at every number of labels, interleaved, and fit exponents per round."""
     ladder = LADDER[:-1] if quick else LADDER
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((max(ladder) + STEPS, DIM)), rng.standard_normal(max(ladder) + STEPS)

@@ -1,4 +1,4 @@
-"""Large files with known content, written as they are drawn."""
+"""Large synthetic files, written while they are drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long people wait for rows to label, by how many rows came in one request, and who waits for them."""
+"""Latency of leases of rows, by rows per request and by waiting annotators."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from benchmarks.text import Progress, Table
 
 ROWS = 10_000
 TOGETHER = (100, 1_000, 10_000)
-"""Rows of a request."""
+"""Numbers of rows per request that fills a stream."""
 COUNT, PEOPLE = 100, 20
 WANTED = 50.0
-"""Milliseconds to lease 100 rows."""
+"""Required milliseconds to lease 100 rows."""
 STREAM = {"dim": 4, "budget": "100%", "rule": "uniform", "model": "ridge", "label_range": [0, 1]}
 
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
-    """Let people lease 100 rows each of streams that were filled by requests of different sizes."""
+    """Lease 100 rows each from streams that were filled by requests of different sizes."""
     if not all(map(importable, ("fastapi", "uvicorn", "msgspec", "sqlalchemy"))):
         return []
     rows, people = (200, 1) if quick else (ROWS, PEOPLE)
     with TemporaryDirectory() as folder, serving(Path(folder)) as (port, _):
         _send(port, "", {"name": "other", **STREAM})
-        found = []
+        measurements = []
         for together in (size for size in TOGETHER if size <= rows):
             progress.say(f"leases: {together} rows a request")
-            found.append(_case(port, rows, together, people))
-    return found
+            measurements.append(_case(port, rows, together, people))
+    return measurements
 
 
 def _case(port: int, rows: int, together: int, people: int) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _case(port: int, rows: int, together: int, people: int) -> dict[str, Any]:
 
 
 def _send(port: int, path: str, body: Any) -> float:
-    """Return the milliseconds until a request is answered."""
+    """Return the milliseconds of a request."""
     url, content = f"http://127.0.0.1:{port}/v1/streams{path}", json.dumps(body).encode()
     start = time.perf_counter()
     with urllib.request.urlopen(urllib.request.Request(url, content), timeout=600) as answer:
@@ -67,8 +67,10 @@ def _send(port: int, path: str, body: Any) -> float:
     return 1e3 * (time.perf_counter() - start)
 
 
-def render(found: list[dict[str, Any]]) -> str:
+def render(measurements: list[dict[str, Any]]) -> str:
     """Return a table."""
-    rows = [[f"{one['together']:,}", f"{one['lease_ms']:.0f}", f"{one['other_ms']:.0f}"] for one in found]
+    rows = [
+        [f"{one['together']:,}", f"{one['lease_ms']:.0f}", f"{one['other_ms']:.0f}"] for one in measurements
+    ]
     header = ["rows of a request", f"{COUNT} rows leased, ms", "an example of another stream meanwhile, ms"]
     return str(Table(f"Leases, d = 4; {WANTED:g} ms wanted", header, rows))

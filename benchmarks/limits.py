@@ -1,4 +1,4 @@
-"""What the machine itself can do: BLAS on matrices of the size at hand, and reading memory."""
+"""Limits of the machine: BLAS on matrices of the measured sizes, and memory bandwidth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS = 128
 DIMS = (88, 768, 4096)
 ROUNDS = 7
 NUMBERS = 2**23
-"""64 MB for each array that is copied or added: more than the caches hold."""
+"""Elements of each array of 64 MB, which exceeds the caches."""
 
 
 def measure(quick: bool, progress: Progress) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def measure(quick: bool, progress: Progress) -> dict[str, Any]:
                 "dim": dim,
                 "microseconds": {name: asdict(timing) for name, timing in bound.items()},
                 "gigaflops": gigaflops(bound["gemm"], dim),
-                # One triangle is read, and the two vectors count for little.
+                # Only one triangle is read; the two vectors are negligible.
                 "gigabytes": 4e-3 * dim * (dim + 1) / bound["dsymv"].median,
             }
             for dim, bound in bounds.items()

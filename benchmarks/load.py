@@ -1,4 +1,4 @@
-"""A client that costs little: requests are made before the clock starts, and sent over open connections."""
+"""Load client of little overhead: requests are built in advance and sent over open connections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 @dataclass
 class Load:
-    """Examples to send, from where the last time ended, and the labels of all.
+    """Examples to send, continuing after the previous call, and all labels.
 
     Attributes
     ----------
@@ -50,21 +50,21 @@ class Load:
 
 @dataclass
 class Sent:
-    """What came of it."""
+    """Result of a load run."""
 
     sent: int = 0
-    told: int = 0
+    labels: int = 0
     seconds: float = 0.0
     milliseconds: list[float] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
-        """Examples a second."""
+        """Examples per second."""
         return self.sent / self.seconds
 
 
 def request(verb: str, path: str, body: bytes, extra: str = "") -> bytes:
-    """Return a request as it is sent."""
+    """Return the bytes of a request."""
     head = f"{verb} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
     return head.encode() + body
 
@@ -78,7 +78,7 @@ async def send(
     rate: float | None = None,
     warm: bool = False,
 ) -> Sent:
-    """Send a share of the examples over so many connections, at once or at so many examples a second.
+    """Send a share of the examples over several connections, at full speed or at a fixed rate.
 
     With `create` the stream is made first; `warm` sends a few examples that do not count.
     """
@@ -88,18 +88,20 @@ async def send(
     count = load.batch * clients if warm else int(share * len(load.X))
     todo = load.requests(count)
     todo.reverse()
-    found, start = Sent(), time.perf_counter()
+    sent_examples, start = Sent(), time.perf_counter()
     gap = 0.0 if rate is None else load.batch / rate
     total = len(todo)
-    await asyncio.gather(*(_work(load, one, todo, found, (start, gap, total)) for one in connections))
-    found.seconds = time.perf_counter() - start
+    await asyncio.gather(
+        *(_work(load, pair, todo, sent_examples, (start, gap, total)) for pair in connections)
+    )
+    sent_examples.seconds = time.perf_counter() - start
     for _, writer in connections:
         writer.close()
-    return found
+    return sent_examples
 
 
 async def _work(
-    load: Load, connection: Any, todo: list[Any], found: Sent, pace: tuple[float, float, int]
+    load: Load, connection: Any, todo: list[Any], sent_examples: Sent, pace: tuple[float, float, int]
 ) -> None:
     begin, gap, total = pace
     while todo:
@@ -110,24 +112,24 @@ async def _work(
             await asyncio.sleep(wait)
         sent = time.perf_counter()
         answers = await _exchange(*connection, body)
-        found.milliseconds.append(1e3 * (time.perf_counter() - sent))
-        found.sent += load.batch
-        wanted = [
-            {"id": answer["id"], "label": float(load.y[first + place])}
-            for place, answer in enumerate(answers if isinstance(answers, list) else [answers])
+        sent_examples.milliseconds.append(1e3 * (time.perf_counter() - sent))
+        sent_examples.sent += load.batch
+        labels = [
+            {"id": answer["id"], "label": float(load.y[first + offset])}
+            for offset, answer in enumerate(answers if isinstance(answers, list) else [answers])
             if answer["query"]
         ]
-        if wanted:
-            await _exchange(*connection, _label_request(load.stream, wanted))
-            found.told += len(wanted)
+        if labels:
+            await _exchange(*connection, _label_request(load.stream, labels))
+            sent_examples.labels += len(labels)
 
 
-def _label_request(stream: str, wanted: list[dict[str, Any]]) -> bytes:
-    if len(wanted) > 1:
-        return request("POST", f"/v1/streams/{stream}/labels", json.dumps(wanted).encode())
-    (one,) = wanted
-    path = f"/v1/streams/{stream}/examples/{one['id']}/label"
-    return request("PUT", path, json.dumps({"label": one["label"]}).encode())
+def _label_request(stream: str, labels: list[dict[str, Any]]) -> bytes:
+    if len(labels) > 1:
+        return request("POST", f"/v1/streams/{stream}/labels", json.dumps(labels).encode())
+    (label,) = labels
+    path = f"/v1/streams/{stream}/examples/{label['id']}/label"
+    return request("PUT", path, json.dumps({"label": label["label"]}).encode())
 
 
 async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> Any:

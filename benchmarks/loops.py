@@ -1,4 +1,4 @@
-"""The same replay written out by hand, one example at a time: what the library is compared with."""
+"""Hand-written replay loops, one example at a time, as reference for the library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qufur.streams import Arrays
 
 
 def plain_numpy(data: Arrays, alpha: float) -> tuple[Bools, Floats]:
-    """Keep M⁻¹ and θ̂ up to date by the Sherman–Morrison formula; return queries and predictions."""
+    """Update M⁻¹ and θ̂ by the Sherman–Morrison formula; return queries and predictions."""
     rng = np.random.default_rng(SEED)
     query, prediction = np.zeros(data.horizon, dtype=bool), np.empty(data.horizon)
     inverse, theta = np.eye(data.dim), np.zeros(data.dim)

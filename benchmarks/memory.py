@@ -1,4 +1,4 @@
-"""One run over a file, in a process of its own so that all the memory is its own: prints JSON."""
+"""Run over a file in a separate process and print its memory as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEED = 7
 
 
 class Watched(Stream):
-    """A stream that notes the memory of the process after every chunk."""
+    """Stream that records the memory of the process after every chunk."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream, self.dim, self.horizon = stream, stream.dim, stream.horizon
@@ -41,7 +41,7 @@ def resident() -> float:
 
 
 def highest() -> float:
-    """Return the most that it ever was; `ru_maxrss` would count the process that started this one."""
+    """Return the peak resident memory; `ru_maxrss` would include the parent process."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

@@ -1,4 +1,4 @@
-"""Figures in a folder, and the page of the documentation that shows the last full run.
+"""Figures of the benchmarks, and the documentation page of the last full run.
 
 `python -m benchmarks.page` writes the tables of the page anew from the numbers beside it.
 """
@@ -46,24 +46,24 @@ TABLES = {
     "cluster": cluster,
 }
 RUNS = 3
-"""How many runs the page remembers the ratios of."""
+"""Number of runs whose ratios the page stores."""
 FIGURES = {"growth": draw_growth, "scale": draw_memory}
 PLACE = re.compile(r"(?P<mark><!-- bench: (?P<part>\w+) -->\n)(?P<text>.*?)(?P<end><!-- end -->)", re.S)
 
 
 def draw(results: dict[str, Any], folder: Path) -> list[Path]:
-    """Draw what there are numbers for."""
+    """Draw the figures of the measured parts."""
     parts = [part for part in FIGURES if results.get(part)] if importable("matplotlib") else []
     return [path for part in parts for path in save(FIGURES[part](results[part]), folder, part)]
 
 
 def update(results: dict[str, Any], docs: Path = DOCS) -> list[Path]:
-    """Replace the numbers of the parts that were measured, and with them tables and figures."""
+    """Replace the numbers, tables and figures of the measured parts."""
     numbers = docs / NUMBERS
     stored = json.loads(numbers.read_text(encoding="utf-8")) if numbers.exists() else {"versions": {}}
-    for part, found in results.items():
+    for part, measurements in results.items():
         if part in TABLES:
-            stored[part] = _without_samples(found)
+            stored[part] = _without_samples(measurements)
             stored["versions"][part] = results["versions"]
     for ratio in ratios.ratios(results):
         runs = stored.setdefault("runs", {}).setdefault(ratio.work, [])
@@ -91,17 +91,17 @@ def filled(source: str, stored: dict[str, Any]) -> str:
 
 def tables(part: str, stored: dict[str, Any]) -> str:
     """Return the tables of a part for the page, empty if it was not measured."""
-    found = ratios.tables(stored) if part == "ratios" else []
+    tables = ratios.tables(stored) if part == "ratios" else []
     if part in TABLES and part in stored:
-        found = TABLES[part].tables(stored[part])
-    return "".join(f"\n{table.markdown()}" for table in found) + "\n"
+        tables = TABLES[part].tables(stored[part])
+    return "".join(f"\n{table.markdown()}" for table in tables) + "\n"
 
 
-def _without_samples(found: Any) -> Any:
-    """Leave out memory over time, which only the figure shows."""
-    if not isinstance(found, list):
-        return found
-    return [{name: value for name, value in row.items() if name != "samples"} for row in found]
+def _without_samples(measurements: Any) -> Any:
+    """Drop memory over time, which only the figure needs."""
+    if not isinstance(measurements, list):
+        return measurements
+    return [{name: value for name, value in row.items() if name != "samples"} for row in measurements]
 
 
 if __name__ == "__main__":

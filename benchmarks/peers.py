@@ -1,4 +1,4 @@
-"""Other libraries on the stream of d = 88, one example at a time: what a step costs and what it buys."""
+"""Other libraries on the stream of d = 88, one example at a time: cost per step and loss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUNDS = 7
 
 @dataclass(frozen=True)
 class Examples:
-    """The stream in the forms that libraries take, made before the clock starts."""
+    """Stream in the input formats of the libraries, converted outside the timed part."""
 
     data: Arrays
     dicts: list[dict[int, float]]
@@ -39,11 +39,11 @@ class Examples:
 
 
 Peer = Callable[[Examples], Floats]
-"""Predicts every example before it learns its label, with the settings that the library comes with."""
+"""Function that predicts every example before it learns the label, with default settings."""
 
 
 def qufur_ask(data: Arrays, alpha: float) -> Floats:
-    """Ask, and tell what was asked for."""
+    """Ask for every example, and tell the queried labels."""
     learner, predictions = Learner(Ridge(data.dim), QuFUR(alpha), seed=workloads.SEED), np.empty(data.horizon)
     for t, (x, y) in enumerate(zip(data.X, data.y, strict=True)):
         decision = learner.ask(x)
@@ -54,20 +54,20 @@ def qufur_ask(data: Arrays, alpha: float) -> Floats:
 
 
 def river_bayes(examples: Examples, *, uncertainty: bool) -> Floats:
-    """Bayesian linear regression: the same least squares, and a distribution if asked for."""
+    """Run river's Bayesian linear regression: the same least squares, optionally with uncertainty."""
     from river.linear_model import BayesianLinearRegression
 
     labels = examples.data.y.tolist()
     model, predictions = BayesianLinearRegression(), np.empty(len(labels))
     for t, (x, y) in enumerate(zip(examples.dicts, labels, strict=True)):
-        found = model.predict_one(x, with_dist=uncertainty)
-        predictions[t] = found.mu if uncertainty else found
+        prediction = model.predict_one(x, with_dist=uncertainty)
+        predictions[t] = prediction.mu if uncertainty else prediction
         model.learn_one(x, y)
     return predictions
 
 
 def vowpal_wabbit(examples: Examples) -> Floats:
-    """Adaptive, normalised gradient steps; `learn` predicts first."""
+    """Run Vowpal Wabbit: adaptive, normalised gradient steps; `learn` predicts first."""
     from vowpalwabbit import Workspace
 
     model, predictions = Workspace(quiet=True), np.empty(len(examples.lines))
@@ -81,7 +81,7 @@ def vowpal_wabbit(examples: Examples) -> Floats:
 
 
 def sklearn_sgd(examples: Examples) -> Floats:
-    """Stochastic gradient steps."""
+    """Run stochastic gradient descent of scikit-learn."""
     from sklearn.linear_model import SGDRegressor
 
     data, model = examples.data, SGDRegressor(random_state=workloads.SEED)
@@ -100,11 +100,11 @@ PEERS: dict[str, tuple[str, Peer]] = {
     "Vowpal Wabbit, defaults": ("vowpalwabbit", vowpal_wabbit),
     "scikit-learn, SGDRegressor.partial_fit": ("sklearn", sklearn_sgd),
 }
-"""With the module that each needs."""
+"""Module that must be installed, and function, of each peer."""
 
 
 def measure(quick: bool, progress: Progress) -> dict[str, Any]:
-    """Play the stream to everyone."""
+    """Run every library on the stream."""
     progress.say("peers")
     data = workloads.stream(DIM, quick)
     examples = Examples.of(data)
@@ -118,8 +118,8 @@ def measure(quick: bool, progress: Progress) -> dict[str, Any]:
     for name, (module, peer) in PEERS.items():
         if importable(module):
             variants[name] = partial(peer, examples)
-    found: dict[str, Floats] = {}
-    timings = interleaved(variants, data.horizon, 1 if quick else ROUNDS, check=found.update)
+    outputs: dict[str, Floats] = {}
+    timings = interleaved(variants, data.horizon, 1 if quick else ROUNDS, check=outputs.update)
     return {
         "dim": data.dim,
         "horizon": data.horizon,
@@ -128,8 +128,8 @@ def measure(quick: bool, progress: Progress) -> dict[str, Any]:
             {
                 "name": name,
                 "microseconds": asdict(timing),
-                "loss": float(np.mean((_clipped(found[name]) - data.y) ** 2)),
-                "regret": float(np.mean((_clipped(found[name]) - data.truth) ** 2)),
+                "loss": float(np.mean((_clipped(outputs[name]) - data.y) ** 2)),
+                "regret": float(np.mean((_clipped(outputs[name]) - data.truth) ** 2)),
             }
             for name, timing in timings.items()
         ],

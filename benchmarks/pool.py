@@ -36,8 +36,8 @@ def _measure(rows: int, format: str, progress: Progress) -> dict[str, Any]:
         command = ["choose", str(path), "--skip", label, "--budget", str(BUDGET), "-o", out]
         call = [sys.executable, "-m", "benchmarks.asking", *command]
         done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True, env=environment())
-        found: dict[str, Any] = json.loads(done.stdout)
-        return {"format": format, "rows": rows, "megabytes": path.stat().st_size / 2**20} | found
+        measurements: dict[str, Any] = json.loads(done.stdout)
+        return {"format": format, "rows": rows, "megabytes": path.stat().st_size / 2**20} | measurements
 
 
 def tables(results: list[dict[str, Any]]) -> list[Table]:

@@ -1,4 +1,4 @@
-"""Where each microsecond of one `ask` goes, at 88 columns."""
+"""Time profile of one `ask` at 88 columns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _variants(learner: Learner, X: Floats) -> dict[str, Callable[[], object]]:
     form = state.queried.form  # type: ignore[attr-defined]
 
     def made() -> None:
-        answer((0, 0.1, 0.2, 0.3, False), (model, model.size_one(X[0], 1.0), 0, None))
+        answer((0, 0.1, 0.2, 0.3, False), (model, model.squared_norm(X[0], 1.0), 0, None))
 
     works: dict[str, Callable[[Floats], object]] = {
         "ask": learner.ask,
@@ -57,13 +57,13 @@ def _variants(learner: Learner, X: Floats) -> dict[str, Callable[[], object]]:
     return {name: lambda work=work: [work(x) for x in X] for name, work in works.items()}
 
 
-def tables(found: dict[str, Any]) -> list[Table]:
-    """Return the parts, and what is left of the whole."""
-    cost = {name: Timing(**timing).median for name, timing in found["microseconds"].items()}
+def tables(measurements: dict[str, Any]) -> list[Table]:
+    """Return the time of each part and the remainder."""
+    cost = {name: Timing(**timing).median for name, timing in measurements["microseconds"].items()}
     cost["meet"] -= cost["solve"]
     cost["rest"] = cost["ask"] - sum(cost[name] for name in PARTS)
     names = {**PARTS, "rest": "what is between them", "ask": "one `ask`"}
     rows = [[title, f"{cost[name]:.2f}", f"{cost[name] / cost['ask']:.0%}"] for name, title in names.items()]
-    title = f"One ask at d = {found['dim']}, CPU microseconds"
+    title = f"One ask at d = {measurements['dim']}, CPU microseconds"
     note = "Each part is called on its own, with what calling it by itself adds."
     return [Table(title, ["part", "µs", "share"], rows, note)]

@@ -1,4 +1,4 @@
-"""The ratios that are promised, beside what was measured."""
+"""Promised ratios beside the measured ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FASTER = {
     (768, "qufur"): (40, 30, 30),
     (4096, "qufur"): (300, 300, 300),
 }
-"""How many times faster than the authors' loop a replay must be, at the three query rates."""
+"""Required speed-up of a replay over the authors' loop, at the three query rates."""
 NAMES = {"qufur": "NumPy and SciPy only", "compiled": "with the compiled extra"}
 EXPERTS = {20: 4, 88: 4, 768: 8}
 SLOWER = {88: 1.4, 384: 1.1, 768: 1.1}
-"""How many times the cost of `QuFUR` that of `FixedBudget` may be."""
+"""Largest cost of `FixedBudget` relative to `QuFUR`."""
 BARE_CALLS = 1.3
 RIVER = 5.0
 SHARE_OF_GEMM = 0.65
@@ -52,15 +52,18 @@ class Ratio:
 
 def ratios(results: dict[str, Any]) -> list[Ratio]:
     """Return the promises about the parts that were measured."""
-    return [ratio for part, found in PROMISES.items() if part in results for ratio in found(results[part])]
+    return [
+        ratio for part, promises in PROMISES.items() if part in results for ratio in promises(results[part])
+    ]
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Return them all in one table, judged by the earlier runs too that are kept beside the results."""
-    found, runs = ratios(results), results.get("runs", {})
-    kept = [[kept for _, kept in runs.get(r.work, [[r.measured, r.kept]])] for r in found]
+    """Return all promises in one table, evaluated together with the stored earlier runs."""
+    promised, runs = ratios(results), results.get("runs", {})
+    kept = [[kept for _, kept in runs.get(r.work, [[r.measured, r.kept]])] for r in promised]
     rows = [
-        [r.work, r.to_hold, r.measured, _verdict(verdicts)] for r, verdicts in zip(found, kept, strict=True)
+        [r.work, r.to_hold, r.measured, _verdict(verdicts)]
+        for r, verdicts in zip(promised, kept, strict=True)
     ]
     why = next((r["no_compiled"] for r in results.get("replay", [])), None)
     note = f"Left out: replay, d = 88, {NAMES['compiled']}: {why}." if why else ""
@@ -71,50 +74,50 @@ def _verdict(kept: list[bool]) -> str:
     return "reached" if all(kept) else f"{sum(kept)} of {len(kept)}" if any(kept) else "short"
 
 
-def _replay(found: list[dict[str, Any]]) -> Iterator[Ratio]:
+def _replay(result: list[dict[str, Any]]) -> Iterator[Ratio]:
     for (dim, name), wanted in FASTER.items():
-        faster = [r["faster_than_authors"].get(name) for r in found if r["dim"] == dim]
+        faster = [r["faster_than_authors"].get(name) for r in result if r["dim"] == dim]
         if None not in faster:
-            horizon = next(r["horizon"] for r in found if r["dim"] == dim)
+            horizon = next(r["horizon"] for r in result if r["dim"] == dim)
             yield Ratio(
                 f"replay, d = {dim}, T = {horizon}, against the authors' loop, {NAMES[name]}",
                 "≥ " + " / ".join(map(str, wanted)),
                 " / ".join(f"{value:.0f}" for value in faster),
                 all(value >= least for value, least in zip(faster, wanted, strict=True)),
             )
-    share = next(r["share_of_gemm"] for r in found if (r["dim"], r["rate"]) == (768, 0.6))
+    share = next(r["share_of_gemm"] for r in result if (r["dim"], r["rate"]) == (768, 0.6))
     name = "share of the speed of GEMM, d = 768, at 60 %"
     yield Ratio(name, f"≥ {SHARE_OF_GEMM:.0%}", f"{share:.0%}", share >= SHARE_OF_GEMM)
 
 
-def _rules(found: list[dict[str, Any]]) -> Iterator[Ratio]:
+def _rules(result: list[dict[str, Any]]) -> Iterator[Ratio]:
     for dim, most in SLOWER.items():
-        slower = [r["slower"]["FixedBudget"] for r in found if r["dim"] == dim]
+        slower = [r["slower"]["FixedBudget"] for r in result if r["dim"] == dim]
         measured = " / ".join(f"{value:.2f}" for value in slower)
         yield Ratio(f"FixedBudget against QuFUR, d = {dim}", f"≤ {most}", measured, max(slower) <= most)
 
 
-def _experts(found: list[dict[str, Any]]) -> Iterator[Ratio]:
-    for r in found:
+def _experts(result: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in result:
         most = EXPERTS[r["dim"]]
         for way, slower in r["slower"].items():
             name = f"linear experts against one Ridge, {way}, d = {r['dim']}"
             yield Ratio(name, f"≤ {most}", f"{slower:.1f}", slower <= most)
 
 
-def _single(found: list[dict[str, Any]]) -> Iterator[Ratio]:
-    for r in found:
+def _single(result: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in result:
         if r["faster_than_river"]:
             work = f"one ask, d = {r['dim']}, against river with uncertainty"
             faster = r["faster_than_river"]
             yield Ratio(work, f"≥ {RIVER:g}", f"{faster:.1f}", faster >= RIVER)
-    for work, ratio in found[-1]["ratio"].items():
-        name = f"one {work}, d = {found[-1]['dim']}, against bare BLAS calls"
+    for work, ratio in result[-1]["ratio"].items():
+        name = f"one {work}, d = {result[-1]['dim']}, against bare BLAS calls"
         yield Ratio(name, f"≤ {BARE_CALLS}", f"{ratio:.2f}", ratio <= BARE_CALLS)
 
 
-def _scale(found: list[dict[str, Any]]) -> Iterator[Ratio]:
-    for r in found:
+def _scale(result: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in result:
         if r["dim"] == 88 and r["loops"] == "plain":
             yield Ratio(
                 f"memory, T = {r['rows']:,}, d = 88, from {r['format']}",
@@ -124,22 +127,22 @@ def _scale(found: list[dict[str, Any]]) -> Iterator[Ratio]:
             )
 
 
-def _command(found: list[dict[str, Any]]) -> Iterator[Ratio]:
-    for r in found:
+def _command(result: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in result:
         speed, work = r["rows"] / r["cpu_seconds"], f"qufur ask, {r['rows']:,} rows, {r['model']}"
         least, most = ASKED[r["model"]], MEGABYTES_OF_COMMAND
         yield Ratio(work, f"≥ {least:,} rows/s", f"{speed:,.0f}", speed >= least)
         yield Ratio(f"{work}, memory", f"< {most:.0f} MB", f"{r['peak']:.0f} MB", r["peak"] < most)
 
 
-def _sweep(found: dict[str, Any]) -> Iterator[Ratio]:
-    faster = found["faster_than_authors"]["fresh"]
-    work = f"sweep of {found['cells']} runs, d = {found['dim']}, two processes, against the authors' loop"
-    yield Ratio(work, f"≥ {found['target']}", f"{faster:.0f}", faster >= found["target"])
+def _sweep(result: dict[str, Any]) -> Iterator[Ratio]:
+    faster = result["faster_than_authors"]["fresh"]
+    work = f"sweep of {result['cells']} runs, d = {result['dim']}, two processes, against the authors' loop"
+    yield Ratio(work, f"≥ {result['target']}", f"{faster:.0f}", faster >= result["target"])
 
 
-def _pool(found: list[dict[str, Any]]) -> Iterator[Ratio]:
-    for r in found:
+def _pool(result: list[dict[str, Any]]) -> Iterator[Ratio]:
+    for r in result:
         work, seconds = f"qufur choose, {r['rows']:,} × 100 from {r['format']}, CPU", r["cpu_seconds"]
         yield Ratio(work, f"< {SECONDS_TO_CHOOSE:.0f} s", f"{seconds:.0f} s", seconds < SECONDS_TO_CHOOSE)
 

@@ -1,4 +1,4 @@
-"""Replay speed: `qufur.run` against the same replay written out by hand, and against the limits of BLAS."""
+"""Replay speed of `qufur.run`, against hand-written loops and the limits of BLAS."""
 
 from __future__ import annotations
 

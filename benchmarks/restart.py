@@ -1,4 +1,4 @@
-"""A service with a long past: memory as the log grows, and how long a server takes to start on it."""
+"""Service with a long event log: memory while it grows, and start time of a server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.text import Progress, Table
 
 EVENTS = 10**6
 TOGETHER = 256
-"""Examples of a transaction, each an event of its own."""
+"""Examples per transaction, one event each."""
 WANTED = 5.0
 """Seconds to start."""
 
@@ -36,29 +36,29 @@ def measure(quick: bool, progress: Progress) -> dict[str, Any]:
 
 
 def _fill(folder: Path, events: int, progress: Progress) -> list[float]:
-    """Return the resident memory in MB at each tenth; the process ends its work without a last snapshot."""
-    from qufur.service.description import Description
+    """Return the resident memory in MB at each tenth; the process exits without a final snapshot."""
+    from qufur.service.config import StreamConfig
     from qufur.service.examples import numbered
     from qufur.service.service import Service
     from qufur.service.store import Store
 
     store = Store(f"sqlite:///{folder}/labels.db")
     service, rng = Service(store), np.random.default_rng(5)
-    service.create(Description(name="load", dim=DIM, budget=SHARE, **MODELS["Ridge"]), "load")
+    service.create(StreamConfig(name="load", dim=DIM, budget=SHARE, **MODELS["Ridge"]), "load")
     truth, memory, done = rng.standard_normal(DIM), [], 1
     while done < events:
         X = rng.standard_normal((TOGETHER, DIM)) / np.sqrt(DIM)
         before = done
         for row in X:
-            (said,) = service.ask("load", numbered([str(done)], row[None]), "load")
+            (answer,) = service.ask("load", numbered([str(done)], row[None]), "load")
             done += 1
-            if said.query:
+            if answer.query:
                 service.tell(
-                    "load", {said.id: float(row @ truth)}, "load", replace=False, accept_outliers=False
+                    "load", {answer.id: float(row @ truth)}, "load", replace=False, accept_outliers=False
                 )
                 done += 1
         service.commit()
-        service.keep_snapshots()
+        service.save_snapshots()
         if 10 * before // events < 10 * done // events:
             memory.append(_resident())
             progress.say(f"restart: {done:,} events")
@@ -84,17 +84,17 @@ def _resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def render(found: dict[str, Any]) -> str:
+def render(measurements: dict[str, Any]) -> str:
     """Return a table."""
-    if not found:
+    if not measurements:
         return ""
-    memory = found["memory"]
+    memory = measurements["memory"]
     row = [
-        f"{found['events']:,}",
-        f"{found['store_megabytes']:,.0f}",
+        f"{measurements['events']:,}",
+        f"{measurements['store_megabytes']:,.0f}",
         f"{memory[0]:.0f} → {memory[-1]:.0f}",
-        f"{found['seconds'][0]:.1f}",
-        ", ".join(f"{one:.1f}" for one in found["seconds"][1:]),
+        f"{measurements['seconds'][0]:.1f}",
+        ", ".join(f"{one:.1f}" for one in measurements["seconds"][1:]),
     ]
     header = ["events", "store MB", "memory MB, first and last tenth", "first start s", "later starts s"]
     return str(Table(f"A server on a long log, Ridge, d = 88; ready in {WANTED:g} s wanted", header, [row]))

@@ -1,4 +1,4 @@
-"""What rules with a budget cost beyond `QuFUR`, on the same stream and at the same number of labels."""
+"""Cost of budget rules relative to `QuFUR`, on the same stream and at equal labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs over files that do not fit into the memory they may use: rows per second, and memory over time."""
+"""Runs over files larger than their allowed memory: rows per second, and memory over time."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ QUICK = ((20_000, 8, "npy", PLAIN), (20_000, 8, "parquet", PLAIN), (20_000, 8, "
 
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
-    """Write every file, run over it in a process of its own, and delete it."""
+    """Write every file, run over it in a separate process, and delete it."""
     if not Path("/proc/self/statm").exists():
-        return []  # where the memory of a process is not to be read
+        return []  # process memory is not readable on this platform
     sizes = [size for size in (QUICK if quick else SIZES) if size[2] == "npy" or importable("polars")]
     sizes = [size for size in sizes if size[3] == PLAIN or compiled.missing() is None]
     return [_measure(*size, progress) for size in sizes]
@@ -46,26 +46,26 @@ def _measure(rows: int, dim: int, format: str, loops: str, progress: Progress) -
         progress.say(f"scale: running over {rows:,} × {dim} from {format}")
         command = [sys.executable, "-m", "benchmarks.memory", str(path), target, loops]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment())
-        found: dict[str, Any] = json.loads(done.stdout)
+        measurements: dict[str, Any] = json.loads(done.stdout)
         return {
             "format": format,
             "loops": loops,
             "megabytes": path.stat().st_size / 2**20,
-            **found,
-            "growth": _growth(found),
+            **measurements,
+            "growth": _growth(measurements),
         }
 
 
 def environment() -> dict[str, str]:
-    """Return one in which a new process finds the same code, and has one BLAS thread like this one."""
+    """Return an environment with the same code and one BLAS thread for a new process."""
     places = [str(Path(module.__file__).parents[1]) for module in (benchmarks, qufur)]
     path = os.pathsep.join([*places, os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
-def _growth(found: dict[str, Any]) -> float:
+def _growth(measurements: dict[str, Any]) -> float:
     """Return by how many MB its maximum in the last fifth exceeds that in the second: the first warms up."""
-    samples = [memory for _, _, memory in found["samples"]]
+    samples = [memory for _, _, memory in measurements["samples"]]
     fifth = len(samples) // 5
     return float(max(samples[4 * fifth :]) - max(samples[fifth : 2 * fifth + 1]))
 

@@ -1,4 +1,4 @@
-"""The service under load, client and server on the same machine, durable: examples/s, latency, memory."""
+"""Durable service under load, client and server on one machine: examples/s, latency, memory."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ BATCH = 64
 SHARE = "5%"
 MODELS = {"Ridge": {"model": "ridge", "label_range": [-20, 20]}, "Experts": {"model": "experts"}}
 WANTED = {"single": 4_000, "batches": 30_000, "p99": 20.0}
-"""Examples a second, one by one and in batches with Ridge, and milliseconds at half of that load."""
+"""Required examples per second with Ridge, single and in batches, and milliseconds at half of that load."""
 
 
 class Case(NamedTuple):
-    """One way to send examples: how many at a time, in which form, and how many in all."""
+    """Load pattern: examples per request, request format and total number."""
 
     name: str
     batch: int
@@ -48,17 +48,17 @@ CASES = [
 
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
-    """Send examples of each form to a stream of each model; every label that is wanted is told."""
+    """Send examples in each format to a stream of each model, and tell every queried label."""
     if not all(map(importable, ("fastapi", "uvicorn", "msgspec", "sqlalchemy"))):
         return []
-    found = []
+    measurements = []
     for model in MODELS:
         for case in CASES:
             clients = 4 if quick else CLIENTS
             size = 10 * clients * case.batch if quick else case.examples // (1 if model == "Ridge" else 4)
             progress.say(f"service: {model}, {case.name}")
-            found.append(_case(model, case, size, clients))
-    return found
+            measurements.append(_case(model, case, size, clients))
+    return measurements
 
 
 def _case(model: str, case: Case, examples: int, clients: int) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _case(model: str, case: Case, examples: int, clients: int) -> dict[str, Any]
             "case": case.name,
             "examples": examples,
             "rate": full.rate,
-            "told": full.told + half.told,
+            "told": full.labels + half.labels,
             "p50": float(np.quantile(half.milliseconds, 0.5)),
             "p99": float(np.quantile(half.milliseconds, 0.99)),
             "server_us": cpu / full.sent * 1e6,
@@ -90,10 +90,10 @@ def _case(model: str, case: Case, examples: int, clients: int) -> dict[str, Any]
 
 def _in_process(model: str, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], batch: int) -> float:
     """Return examples a second of the same loop without a service."""
-    from qufur.service.description import Description
+    from qufur.service.config import StreamConfig
 
-    book = Description(name="load", dim=DIM, budget=SHARE, **MODELS[model]).workbook()
-    learner, start = book.learner, time.perf_counter()
+    workbook = StreamConfig(name="load", dim=DIM, budget=SHARE, **MODELS[model]).workbook()
+    learner, start = workbook.learner, time.perf_counter()
     for first in range(0, len(X), batch):
         answers = learner.ask_many(X[first : first + batch])
         ids = [id for id, query in zip(answers.id, answers.query.tolist(), strict=True) if query]
@@ -133,9 +133,9 @@ def serving(folder: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
 def _port(process: subprocess.Popen[str]) -> int:
     assert process.stdout is not None
     for line in process.stdout:
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-        if found:
-            return int(found[1])
+        match = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        if match:
+            return int(match[1])
     raise RuntimeError("the server did not start")
 
 
@@ -151,7 +151,7 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def render(found: list[dict[str, Any]]) -> str:
+def render(measurements: list[dict[str, Any]]) -> str:
     """Return a table."""
     rows = [
         [
@@ -164,7 +164,7 @@ def render(found: list[dict[str, Any]]) -> str:
             f"{one['p99']:.1f}",
             f"{one['megabytes']:.0f} → {one['megabytes_end']:.0f}",
         ]
-        for one in found
+        for one in measurements
     ]
     header = ["model", "examples", "per second", "÷ in process", "server CPU µs", "p50 ms", "p99 ms", "MB"]
     return str(

@@ -1,4 +1,4 @@
-"""One `ask`, and one with its `tell`, against bare BLAS calls, which nothing can undercut, and river."""
+"""Cost of one `ask`, and of `ask` and `tell`, against bare BLAS calls (a lower bound) and river."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _river(X: Floats) -> Callable[[], object]:
     from river.linear_model import BayesianLinearRegression
 
     model = BayesianLinearRegression()
-    rows = [dict(enumerate(x.tolist())) for x in X]  # as its users have them
+    rows = [dict(enumerate(x.tolist())) for x in X]  # the input format of river
     for row in rows:
         model.learn_one(row, 0.0)
 

@@ -1,4 +1,4 @@
-"""A whole sweep in two processes, by the clock on the wall, against the authors' loop in one."""
+"""Wall-clock time of a sweep in two processes, against the authors' loop in one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from qufur.streams import Arrays
 from qufur.sweep.grid import sweep
 
 ALPHAS = tuple(float(alpha) for alpha in np.geomspace(0.03, 3.0, 10))
-"""From 3 to 85 % of the labels."""
+"""Values of α that buy from 3 to 85 % of the labels."""
 SEEDS = 5
 JOBS = 2
 ROUNDS = 5
 TARGET = 60
-"""How many times faster than the authors' loop a sweep must be, processes and imports included."""
+"""Required speed-up over the authors' loop, including process start and imports."""
 
 
 def measure(quick: bool, progress: Progress) -> dict[str, Any]:
-    """Time the sweep with fresh processes, with those of the last sweep, and without any; then the loop."""
+    """Time the sweep with new processes, with reused ones and without any, and then the loop."""
     alphas, rounds = (ALPHAS[::5], 1) if quick else (ALPHAS, ROUNDS)
     data = workloads.stream(768, quick)
     seconds: dict[str, list[float]] = {"fresh": [], "kept": [], "serial": []}
@@ -38,7 +38,7 @@ def measure(quick: bool, progress: Progress) -> dict[str, Any]:
             seconds[name].append(wall)
         cpu.append(busy)
     progress.say("sweep: authors' loop on one seed")
-    # The loop takes as long on every seed; a minute and a half more would show the same.
+    # The loop takes equally long on every seed: time only some of them.
     wall, busy = _timed(lambda: [loops.authors_loop(data, alpha) for alpha in alphas])
     cost = {name: float(np.median(taken)) for name, taken in seconds.items()} | {"authors": SEEDS * wall}
     return {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Table:
-    """What was measured, for people.
+    """Table of measurements for display.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 class Progress:
-    """One line on stderr that is written over and over; nothing unless it is a terminal."""
+    """Progress line on stderr that overwrites itself; silent unless stderr is a terminal."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()

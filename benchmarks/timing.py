@@ -1,4 +1,4 @@
-"""CPU time of variants of the same work, interleaved so that a slow moment of the machine hits them all."""
+"""CPU time of variants of one task, interleaved so that slow phases of the machine affect all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 SHORTEST = 0.03
-"""Seconds that a sample of a replay takes at least."""
+"""Minimum seconds per sample of a replay."""
 
 
 @dataclass(frozen=True)

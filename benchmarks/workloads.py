@@ -1,4 +1,4 @@
-"""The streams that are replayed, in memory so that drawing them is not timed."""
+"""Streams of the replay benchmarks, in memory so that drawing them is not timed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stream(dim: int, quick: bool) -> Arrays:
     """
     domains = STREAMS[dim]()
     (whole,) = domains.chunks(domains.horizon)
-    # The loops written out by hand take long at d = 4096.
+    # The hand-written loops are slow at d = 4096.
     wanted = min(domains.horizon, QUICK_ROWS if dim < 1000 else 6) if quick else domains.horizon
     rows = slice(None, None, domains.horizon // wanted)
     X = np.pad(whole.X[rows], [(0, 0), (0, dim - domains.dim)])
@@ -40,7 +40,7 @@ def stream(dim: int, quick: bool) -> Arrays:
 
 
 def calibrated(data: Arrays, rate: float) -> float:
-    """Return the α that spends this share of the stream, by bisection; no label plays a part in it."""
+    """Return the α that spends this share of the stream, by bisection on inputs alone."""
     low, high, wanted = 1e-6, 1e9, rate * data.horizon
     while high / low > 1.0001:
         alpha = math.sqrt(low * high)

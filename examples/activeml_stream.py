@@ -16,13 +16,13 @@ SHARE, HORIZON = 0.05, 1000
 
 
 def qufur(seed):
-    """Return our strategy with our budget manager."""
+    """Return qufur's strategy with its budget manager."""
     manager = PacedBudgetManager(budget=SHARE, horizon=HORIZON, random_state=seed)
     return StreamQuFUR(model=Ridge, regularization=0.1, intercept=False, budget_manager=manager)
 
 
 def at_random(seed):
-    """Return theirs."""
+    """Return scikit-activeml's strategy."""
     return StreamRandomSampling(budget=SHARE, random_state=seed)
 
 

@@ -24,7 +24,7 @@ def machine_hours(rng, rows):
 
 
 def error(model, X, y):
-    """Return the root of the mean squared error."""
+    """Return the root mean squared error."""
     return np.sqrt(np.mean((model.predict(X) - y) ** 2))
 
 

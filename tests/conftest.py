@@ -21,7 +21,7 @@ def pytest_collection_finish():
 @pytest.fixture
 def few_trees(monkeypatch):
     """Let `Experts` grow few trees, for tests that try it in many ways and do not care what it says."""
-    monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
+    monkeypatch.setattr("qufur.models.ensemble.experts.TREES", 3)
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from qufur.tables.embeddings import TokenMeans
-from qufur.tables.text_vectors import LOADED
+from qufur.tables.text import LOADED, TokenMeans
 
 
 class Letters:

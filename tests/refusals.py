@@ -1,10 +1,10 @@
-"""How bad input is refused: with one line."""
+"""Helper for tests of invalid input."""
 
 import pytest
 
 
 def refusal(call):
-    """Return the message with which a call is refused."""
+    """Return the message of the `ValueError` that a call raises; it must be a single line."""
     with pytest.raises(ValueError) as caught:
         call()
     message = str(caught.value)

@@ -12,32 +12,37 @@ from qufur.hypotheses import LinearBall
 
 def share(learner, x):
     answer = learner.ask(x)
-    return learner.model.outside(learner.model.sizes(np.atleast_2d(x)).item(), answer.uncertainty)
+    return learner.model.unexplained_share(
+        learner.model.squared_norms(np.atleast_2d(x)).item(), answer.uncertainty
+    )
 
 
-def test_the_line_says_it_all():
+def test_why_states_decision_uncertainty_and_budget():
     learner = Learner(Ridge(2), QuFUR(0.4, budget=2), seed=3)
     lines = [learner.ask(x).why for x in ([1, 0], [1, 0], [0, 1], [0.6, 0.8])]
+    cases = [
+        ("Queried", "uncertainty 1, query probability 40 %", 100, "0 labels bought, 2 left"),
+        ("Not queried", "uncertainty 0.5, query probability 20 %", 50, "1 label bought, 1 left"),
+        ("Not queried", "uncertainty 1, query probability 40 %", 100, "1 label bought, 1 left"),
+        ("Not queried", "uncertainty 0.82, query probability 32.8 %", 82, "1 label bought, 1 left"),
+    ]
     assert lines == [
-        "asked: uncertainty 1, probability 0.4, 100 % of the input is new; 0 labels bought, 2 left",
-        "not asked: uncertainty 0.5, probability 0.2, 50 % of the input is new; 1 label bought, 1 left",
-        "not asked: uncertainty 1, probability 0.4, 100 % of the input is new; 1 label bought, 1 left",
-        "not asked: uncertainty 0.82, probability 0.328, 82 % of the input is new; 1 label bought, 1 left",
+        f"{did}: {how}, {new} % of the input is new; {budget}." for did, how, new, budget in cases
     ]
 
 
-def test_an_answer_made_by_hand_has_its_reason():
+def test_why_omits_budget_for_an_answer_without_context():
     asked = Learner(Ridge(2), QuFUR(0.4, budget=2), seed=3).ask([1, 0])
     by_hand = Answer(*asked)
     assert by_hand == asked
-    assert by_hand.why == "asked: uncertainty 1, probability 0.4"
-    assert by_hand._replace(query=False).why == "not asked: uncertainty 1, probability 0.4"
+    assert by_hand.why == "Queried: uncertainty 1, query probability 40 %."
+    assert by_hand._replace(query=False).why == "Not queried: uncertainty 1, query probability 40 %."
 
 
-def test_without_a_budget_and_without_a_size():
+def test_why_omits_missing_budget_and_norm():
     model = ConfidenceSet(LinearBall(2), radius=0.1)
     line = Learner(model, Uniform(1.0)).ask([1.0, 0.0]).why
-    assert line == "asked: uncertainty 4, probability 1; 0 labels bought"
+    assert line == "Queried: uncertainty 4, query probability 100 %; 0 labels bought."
 
 
 @pytest.mark.parametrize(
@@ -51,7 +56,7 @@ def test_without_a_budget_and_without_a_size():
         Steady(0.2, burst=3),
     ],
 )
-def test_a_batch_says_the_same_as_single_questions(rule):
+def test_batch_answers_equal_single_answers(rule):
     X = np.random.default_rng(0).normal(size=(100, 3))
     single, batch = Learner(Ridge(3, norm_bound=2.0), rule), Learner(Ridge(3, norm_bound=2.0), rule)
     assert [answer.why for answer in batch.ask_many(X)] == [single.ask(x).why for x in X]
@@ -68,7 +73,7 @@ def test_a_batch_says_the_same_as_single_questions(rule):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_what_is_new_is_the_part_that_no_query_explains(model):
+def test_new_share_is_the_part_no_query_explains(model):
     """λ‖x‖² in M⁻¹ over ‖x‖² from a plain solve."""
     width = model.dim or 3
     X = np.random.default_rng(1).normal(size=(6, width))
@@ -82,13 +87,13 @@ def test_what_is_new_is_the_part_that_no_query_explains(model):
     assert share(learner, X[5]) == pytest.approx(expected)
 
 
-def test_what_is_new_about_nothing_and_about_more_than_the_cap_shows():
+def test_new_share_handles_zero_inputs_and_capped_uncertainty():
     learner = Learner(Ridge(2, norm_bound=3.0), Uniform(1.0))
     assert " 0 % of the input is new" in learner.ask([0.0, 0.0]).why
     assert "at least 11 % of the input is new" in learner.ask([1.0, 0.0]).why  # λ = 1/9, and Δ stops at 1
     assert math.isclose(share(Learner(Ridge(2, cap=False), Uniform(1.0)), [2.0, 0.0]), 1.0)
 
 
-def test_an_answer_is_still_five_fields():
+def test_answer_unpacks_into_five_fields():
     id, prediction, uncertainty, probability, query = Learner(Ridge(2), Uniform(1.0)).ask([1.0, 0.0])
     assert (id, prediction, uncertainty, probability, query) == (0, 0.0, 1.0, 1.0, True)

@@ -45,7 +45,7 @@ def test_replay_prints_a_table_and_writes_json(tmp_path, capsys, monkeypatch):
     assert err == ""
 
 
-def test_the_compiled_loop_is_measured_where_it_is_installed(monkeypatch):
+def test_compiled_loop_is_measured_when_installed(monkeypatch):
     from benchmarks import compiled, limits, replay, workloads
 
     switches = []
@@ -65,7 +65,7 @@ def test_the_compiled_loop_is_measured_where_it_is_installed(monkeypatch):
         assert (True in switches) == measured
 
 
-def test_other_parts_print_tables_and_write_json(tmp_path, capsys):
+def test_benchmark_parts_print_tables_and_write_json(tmp_path, capsys):
     results = quick(tmp_path, "limits", "single", "rules", "experts")
     out = capsys.readouterr().out
     assert list(results) == ["versions", "limits", "single", "rules", "experts"]
@@ -85,7 +85,7 @@ def test_other_parts_print_tables_and_write_json(tmp_path, capsys):
         assert text in out
 
 
-def test_the_command_is_measured_on_a_second_table(tmp_path, monkeypatch, capsys):
+def test_command_is_measured_on_a_second_table(tmp_path, monkeypatch, capsys):
     from benchmarks import command, ratios
 
     monkeypatch.setattr(command, "MODELS", {"Ridge": command.MODELS["Ridge"]})
@@ -107,7 +107,7 @@ def test_rules_are_compared_at_the_same_number_of_labels():
         assert spent == pytest.approx(rate * data.horizon, rel=0.1)
 
 
-def test_peers_do_the_same_work(tmp_path, monkeypatch, capsys):
+def test_peer_libraries_process_the_same_rows(tmp_path, monkeypatch, capsys):
     from benchmarks import peers
 
     monkeypatch.setattr(peers, "importable", lambda module: module != "vowpalwabbit")
@@ -134,7 +134,7 @@ def test_vowpal_wabbit_predicts_before_it_learns():
     np.testing.assert_array_equal(peers.vowpal_wabbit(peers.Examples.of(changed)), predictions)
 
 
-def test_growth_fits_the_exponent_from_where_it_counts(tmp_path):
+def test_growth_exponent_is_fitted_beyond_the_minimum_size(tmp_path):
     from benchmarks import growth
 
     points = [
@@ -150,7 +150,7 @@ def test_growth_fits_the_exponent_from_where_it_counts(tmp_path):
     assert (tmp_path / "growth.png").stat().st_size > 10_000
 
 
-def test_files_are_run_over_and_deleted(tmp_path, monkeypatch, capsys):
+def test_benchmark_files_are_deleted_after_the_run(tmp_path, monkeypatch, capsys):
     from benchmarks import large
     from benchmarks.memory import ALPHA, SEED
 
@@ -170,7 +170,7 @@ def test_files_are_run_over_and_deleted(tmp_path, monkeypatch, capsys):
     assert "from parquet" in capsys.readouterr().out
 
 
-def test_drawn_rows_do_not_depend_on_the_cutting():
+def test_drawn_rows_do_not_depend_on_chunking():
     from benchmarks import large
 
     from qufur.streams import Arrays
@@ -182,7 +182,7 @@ def test_drawn_rows_do_not_depend_on_the_cutting():
     assert max(len(part) for part in parts) == 999
 
 
-def test_memory_that_grows_falls_short():
+def test_growing_memory_fails_the_target():
     from benchmarks import ratios, scale
 
     def verdict(growth):
@@ -202,7 +202,7 @@ def test_memory_that_grows_falls_short():
     assert not verdict(57)
 
 
-def test_ratios_are_judged():
+def test_ratios_get_a_verdict():
     from benchmarks import ratios
 
     def replay(dim, rate, faster):
@@ -229,7 +229,7 @@ def test_ratios_are_judged():
     assert [ratio.kept for ratio in ratios.ratios({"single": [single]})] == [False, True, False]
 
 
-def test_the_pages_show_the_numbers_beside_them():
+def test_benchmark_pages_match_the_recorded_numbers():
     from benchmarks import page
 
     sources = [found.read_text(encoding="utf-8") for found in page.pages_of()]
@@ -241,7 +241,7 @@ def test_the_pages_show_the_numbers_beside_them():
     assert {len(runs) for runs in stored["runs"].values()} == {page.RUNS}
 
 
-def test_the_page_remembers_the_ratios_of_three_runs(tmp_path):
+def test_page_keeps_the_ratios_of_three_runs(tmp_path):
     from benchmarks import page
 
     shown = _docs(tmp_path, "<!-- bench: ratios -->\n<!-- end -->\n")
@@ -256,7 +256,7 @@ def test_the_page_remembers_the_ratios_of_three_runs(tmp_path):
         assert verdict in shown.read_text(encoding="utf-8")
 
 
-def test_the_page_is_filled_part_by_part(tmp_path):
+def test_page_is_updated_part_by_part(tmp_path):
     from benchmarks import page
 
     text = "before\n<!-- bench: limits -->\nold\n<!-- end -->\nafter\n<!-- bench: scale -->\n<!-- end -->\n"
@@ -301,7 +301,7 @@ def test_variants_agree_at_the_calibrated_rate(dim, rate):
     assert trace.queries == pytest.approx(rate * data.horizon, abs=0.01 * data.horizon)
 
 
-def test_a_loop_that_queries_otherwise_is_caught(tmp_path, monkeypatch):
+def test_loop_with_different_queries_is_detected(tmp_path, monkeypatch):
     from benchmarks import loops
 
     def timid(data, alpha):
@@ -324,7 +324,7 @@ def test_kernel_prints_an_exponent_and_a_verdict(tmp_path, capsys):
     assert "exponent fitted over Q >= 500" in capsys.readouterr().out
 
 
-def test_a_kernel_step_in_the_cube_of_labels_falls_short():
+def test_cubic_kernel_step_fails_the_target():
     from benchmarks import kernel
 
     for power, verdict in ((2.0, "reached"), (3.0, "short")):
@@ -346,7 +346,7 @@ def test_drift_of_the_variance_is_small_on_every_stream(tmp_path, capsys):
     assert "solve in 60 digits" in capsys.readouterr().out
 
 
-def test_drift_sees_a_wrong_gram(monkeypatch):
+def test_drift_detects_a_wrong_gram_matrix(monkeypatch):
     from benchmarks import drift
     from benchmarks.text import Progress
 
@@ -381,7 +381,7 @@ def test_exact_solve_matches_a_small_case():
     assert relative_error(np.array([0.5, np.nan]), variances) == np.inf
 
 
-def test_values_off_the_grid_are_refused():
+def test_values_off_the_grid_are_rejected():
     from benchmarks.exact import ExactGram
 
     with pytest.raises(ValueError, match="on the grid"):
@@ -399,7 +399,7 @@ def test_bad_arguments_exit_with_2(arguments, capsys):
     assert capsys.readouterr().err
 
 
-def test_progress_is_for_terminals_only(monkeypatch, capsys):
+def test_progress_is_shown_in_terminals_only(monkeypatch, capsys):
     from benchmarks.text import Progress
 
     Progress().say("quiet")
@@ -419,7 +419,7 @@ def test_sweep_prints_a_table_and_a_verdict(tmp_path, capsys):
     assert "≥ 60" in capsys.readouterr().out
 
 
-def test_short_work_is_repeated_until_a_sample_is_long_enough(monkeypatch):
+def test_short_measurements_are_repeated_until_long_enough(monkeypatch):
     from benchmarks import timing
 
     clock, calls = [0.0], {"short": 0, "long": 0}
@@ -446,7 +446,7 @@ def test_blocks_on_a_gpu_are_measured(tmp_path, capsys):
     assert "as the CPU's" in capsys.readouterr().out
 
 
-def test_a_cell_that_fails_does_not_end_the_others(monkeypatch):
+def test_failed_cell_does_not_stop_the_benchmark(monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed: qufur[gpu]")
     from benchmarks import gpu
     from benchmarks.text import Progress
@@ -459,7 +459,7 @@ def test_a_cell_that_fails_does_not_end_the_others(monkeypatch):
     assert "AttributeError" in gpu.render(found)
 
 
-def test_the_choice_from_a_pool_is_measured(tmp_path, monkeypatch, capsys):
+def test_pool_selection_is_measured(tmp_path, monkeypatch, capsys):
     from benchmarks import pool, ratios
 
     monkeypatch.setattr(pool, "WRITERS", {"csv": pool.WRITERS["csv"]})
@@ -471,7 +471,7 @@ def test_the_choice_from_a_pool_is_measured(tmp_path, monkeypatch, capsys):
     assert [ratio.kept for (ratio,) in verdicts] == [True, False]
 
 
-def test_a_service_under_load_answers_all_and_starts_again():
+def test_service_under_load_answers_everything_and_restarts():
     from benchmarks import leases, restart, service
     from benchmarks.text import Progress
 

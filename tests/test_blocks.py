@@ -5,7 +5,7 @@ import pytest
 
 from qufur import DomainOracle
 from qufur.blocks import BlockSize, decide
-from qufur.models.lookahead import Effort, Lookahead, Reach
+from qufur.models.lookahead import BlockCost, BlockLimits, Lookahead
 
 DOMAIN = np.repeat([0, 1], 3)
 
@@ -24,13 +24,13 @@ class BuysAll(Lookahead):
         wanted = np.flatnonzero(self.uncertainty[: len(terms.lowest_threshold)] > terms.lowest_threshold)
         for row in wanted.tolist():
             terms.buy(row, 1.0)
-        return Effort(len(terms.lowest_threshold), len(terms.lowest_threshold), len(wanted))
+        return BlockCost(len(terms.lowest_threshold), len(terms.lowest_threshold), len(wanted))
 
     def finish(self, ids, arrivals):
         raise NotImplementedError
 
 
-def test_rows_decided_apart_are_those_of_their_domains_and_count_together():
+def test_offers_split_by_domain_share_one_count():
     rule = DomainOracle(durations=[3, 3], dims=[9, 1], budget=3)
     whole, apart = (
         decide(BuysAll(rows), range(6), rule.start(), np.random.default_rng(1), DOMAIN) for rows in (None, 2)
@@ -39,7 +39,7 @@ def test_rows_decided_apart_are_those_of_their_domains_and_count_together():
     np.testing.assert_array_equal(apart.probability, whole.probability)
     assert apart.query.tolist() == whole.query.tolist()
     assert apart.spent.tolist() == whole.spent.tolist()
-    assert apart.effort == whole.effort == Effort(6, 6, whole.query.sum())
+    assert apart.effort == whole.effort == BlockCost(6, 6, whole.query.sum())
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ def test_rows_decided_apart_are_those_of_their_domains_and_count_together():
         (640, 129, 129, 32),  # too many
     ],
 )
-def test_the_next_block_is_longer_while_that_pays(rows, candidates, queries, size):
-    block = BlockSize(Reach(64))
-    block.update(Effort(rows, candidates, queries))
+def test_block_size_grows_while_few_candidates_are_rejected(rows, candidates, queries, size):
+    block = BlockSize(BlockLimits(64))
+    block.update(BlockCost(rows, candidates, queries))
     assert block.value == size
 
 
-def test_blocks_are_neither_too_short_nor_too_long_and_may_be_fixed():
+def test_block_size_stays_within_limits_or_fixed():
     for first, fixed, effort, end in (
-        (64, None, Effort(64, 64, 0), 16),
-        (64, None, Effort(64, 0, 0), Reach().largest),
-        (64, 7, Effort(64, 64, 0), 7),
-        (64, 7, Effort(64, 0, 0), 7),
+        (64, None, BlockCost(64, 64, 0), 16),
+        (64, None, BlockCost(64, 0, 0), BlockLimits().largest),
+        (64, 7, BlockCost(64, 64, 0), 7),
+        (64, 7, BlockCost(64, 0, 0), 7),
     ):
-        block = BlockSize(Reach(first), fixed)
+        block = BlockSize(BlockLimits(first), fixed)
         for _ in range(9):
             block.update(effort)
         assert block.value == end

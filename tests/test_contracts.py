@@ -41,7 +41,7 @@ def test_contract(check, model, rule, monkeypatch):
 
 
 @pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2)])
-def test_no_pair_is_left_out(axes):
+def test_contract_covers_every_pair_of_model_and_rule(axes):
     tried = spread({places: places for places in CONTRACTS}, 8)
     assert {itemgetter(*axes)(places) for places in tried} == {
         itemgetter(*axes)(place) for place in CONTRACTS
@@ -49,7 +49,7 @@ def test_no_pair_is_left_out(axes):
 
 
 @pytest.mark.parametrize(("model", "rule"), spread(places()), ids=repr)
-def test_a_pickled_learner_goes_on(model, rule):
+def test_pickled_learner_continues(model, rule):
     stream = checks.shifting_stream(model)
     learner = Learner(model, rule, seed=7)
     for t in range(30):
@@ -100,24 +100,24 @@ class ReadsGlobalRandomness(QuFUR):
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
-def test_wrong_rules_are_caught(rule, broken):
+def test_invalid_rules_fail_the_contract(rule, broken):
     with pytest.raises(AssertionError):
         broken(Ridge(4), rule)
 
 
 class ForgetsWhenWidened(Ridge):
-    def widened(self, state, constants):
-        after, moved = super().widened(state, constants)
+    def with_columns(self, state, constants):
+        after, moved = super().with_columns(state, constants)
         moved.labelled = after.posterior()
         return after, moved
 
 
-def test_a_model_that_forgets_when_it_gets_columns_is_caught():
+def test_model_that_loses_state_on_widening_fails_the_contract():
     with pytest.raises(AssertionError):
         checks.check_widen(ForgetsWhenWidened(4), QuFUR(2.0))
 
 
-def test_all_models_but_these_get_columns():
+def test_models_without_widening_are_listed():
     def refuses(model):
         learner = Learner(model, QuFUR(2.0))
         learner.ask(np.zeros(4))

@@ -24,6 +24,7 @@ from unittest import mock
 
 import polars as pl
 import pytest
+from studies.real import curves
 from tests.served import Served
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -32,8 +33,8 @@ import qufur
 from qufur.__main__ import main
 from qufur.cli import app
 from qufur.data import MissingDataError
-from qufur.experiments import PARTS
-from qufur.experiments.real import curves
+from qufur.experiments import PARTS as PAPER
+from studies import STUDIES as OWN_STUDIES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -52,6 +53,7 @@ LISTING = re.compile(r"<!-- listing: (?P<name>[\w-]+) (?P<place>\d) -->\n(?P<tex
 MADE_WITH = re.compile(r"typer (?P<version>\d+(\.\d+)*)")
 COMMAND = re.compile(r"^\$ (?:.*\\\n)*.*\n", re.M)  # a backslash goes on in the next line
 TIME = re.compile(r"` of [-0-9 ]*[0-9]{2}:[0-9]{2}:")  # of a command, which `undo` says
+MEASURED = re.compile(r"\d+\.\d+|\d{4,}")  # numbers that depend on rounding
 COPIED = re.compile(r"<!-- copied from (?P<page>[^\n]*) -->")
 COMMANDS = (
     "qufur",
@@ -196,13 +198,13 @@ def _table(rows: list[dict[str, str]]) -> str:
 
 def listing_table(name: str, place: str) -> str:
     """Return a table of an experiment, made of the runs that are kept beside the pages."""
-    experiment = next(part for parts in PARTS.values() for part in parts if part.name == name)
+    experiment = next(part for parts in (PAPER | OWN_STUDIES).values() for part in parts if part.name == name)
     listing = experiment.listings(pl.read_csv(STUDIES / f"{name}.csv"))[int(place)]
     lines = [listing.header, ["---"] * len(listing.header), *listing.rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines).replace(" ± ", " ±")  # so that columns fit
 
 
-def test_listings_are_those_of_the_runs():
+def test_listings_match_the_recorded_runs():
     tables = [table for page in PAGES for table in LISTING.finditer(page.read_text())]
     assert tables
     for table in tables:
@@ -210,21 +212,21 @@ def test_listings_are_those_of_the_runs():
 
 
 @pytest.mark.parametrize("study", ["real-numbers", "real-classes"])
-def test_the_advice_has_the_numbers_of_the_studies(study):
+def test_advice_matches_the_numbers_of_the_studies(study):
     *_, mean = listing_table(study, "0").splitlines()
     assert mean.split(" | ")[2] in (DOCS / "how-to" / "choose-a-model.md").read_text()
 
 
-def test_claims_are_those_of_the_last_full_run():
+def test_claims_match_the_last_full_run():
     tables = [table for page in PAGES for table in CLAIMS.finditer(page.read_text())]
     named = {name for table in tables for name in table["names"].split()}
-    claiming = {experiment.name for part in PARTS.values() for experiment in part}
+    claiming = {experiment.name for part in (PAPER | OWN_STUDIES).values() for experiment in part}
     assert named == claiming - {"fig2", "real-curves"}  # which are pictures
     for table in tables:
         assert table["text"] == claims_table(table["which"], table["names"])
 
 
-def test_open_claims_are_all_but_those_that_hold():
+def test_open_claims_are_the_claims_that_do_not_hold():
     everything, still_open = (
         claims_table(which, "fig1 kernel").splitlines() for which in ("claims", "open claims")
     )
@@ -232,7 +234,7 @@ def test_open_claims_are_all_but_those_that_hold():
     assert still_open == [*kept, f"|  | {len(everything) - len(kept)} more |  | hold |"]
 
 
-def test_ratio_claims_have_numbers_and_verdicts_of_the_claims():
+def test_ratio_claims_match_numbers_and_verdicts():
     claims, ratios = (claims_table(which, "fig4").splitlines() for which in ("claims", "ratio claims"))
     assert ratios[0] == "| loss | lower than | 5% | 20% | 50% | verdict |"
     assert [row.split(" | ")[-1] for row in ratios] == [row.split(" | ")[-1] for row in claims]
@@ -242,25 +244,52 @@ def test_ratio_claims_have_numbers_and_verdicts_of_the_claims():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_is_read_in_a_few_minutes(page):
+def test_pages_are_short(page):
     """At most 900 words; code, output, tables and marks do not count."""
     prose = re.sub(r"^\|.*$|<!--.*?-->", "", FENCE.sub("", page.read_text()), flags=re.M)
     assert len(prose.split()) <= 900
 
 
+def check_output(real, shown):
+    """Compare the output of a page with the real output.
+
+    Numbers with decimals or at least four digits may differ by 1 %, or by one in the last digit: BLAS kernels
+    round differently on different CPUs, and the trees of `Experts` split accordingly.
+    """
+    assert MEASURED.sub("#", real) == MEASURED.sub("#", shown)
+    for mine, theirs in zip(MEASURED.findall(real), MEASURED.findall(shown), strict=True):
+        digit = 10.0 ** -len(theirs.partition(".")[2])
+        assert float(mine) == pytest.approx(float(theirs), rel=0.01, abs=1.01 * digit), (real, shown)
+
+
+@pytest.mark.parametrize(
+    ("real", "agrees"),
+    [
+        ("3 of 2870, 5.36", True),
+        ("3 of 2873, 5.42", False),
+        ("3 of 2930, 5.35", False),
+        ("4 of 2873, 5.35", False),
+        ("3 of 2873, 5.35 left", False),
+    ],
+)
+def test_output_comparison_tolerates_rounding_only(real, agrees):
+    with contextlib.nullcontext() if agrees else pytest.raises(AssertionError):
+        check_output(real, "3 of 2873, 5.35")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+def test_code_examples_print_the_documented_output(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if "qufur.adapters.river" in page.read_text():
         pytest.importorskip("river")
     try:
         for output in outputs(page):
-            assert output.real == output.shown
+            check_output(output.real, output.shown)
     except MissingDataError as missing:
         pytest.skip(f"{page.name}: {missing}")
 
 
-def test_the_readme_is_short_and_leads_somewhere():
+def test_readme_is_short_and_links_to_the_manual():
     text = (ROOT / "README.md").read_text()
     assert len(text.split()) <= 600
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
@@ -268,13 +297,13 @@ def test_the_readme_is_short_and_leads_somewhere():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_the_picture_of_the_readme_is_of_runs_that_are_kept():
+def test_readme_figure_matches_the_recorded_runs():
     table = pl.read_csv(STUDIES / "real-curves.csv")
     assert table.group_by("stream", "share", "method").len()["len"].unique().to_list() == [8]
     assert [panel.get_title().split(",")[0] for panel in curves.draw(table).axes] == list(curves.STUDIES)
 
 
-def test_a_wrong_output_is_noticed(tmp_path, monkeypatch):
+def test_wrong_documented_output_is_detected(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     page.write_text(
@@ -285,7 +314,7 @@ def test_a_wrong_output_is_noticed(tmp_path, monkeypatch):
     assert answered.real.startswith("$ qufur run x.csv\nqufur: --target of qufur run must be")
 
 
-def test_a_command_goes_on_after_a_backslash_and_is_copied_with_its_answer(tmp_path):
+def test_documented_command_continues_after_a_backslash(tmp_path):
     source, page = tmp_path / "source.md", tmp_path / "page.md"
     first, again = "$ qufur run \\\n    x.csv\nfine\n$ qufur plan\ngood\n", "$ qufur plan\nbad\n"
     source.write_text(f"```console\n{first}```\n\n```console\n{again}```\n")
@@ -298,7 +327,7 @@ def test_a_command_goes_on_after_a_backslash_and_is_copied_with_its_answer(tmp_p
     assert ran.real.startswith("$ qufur run \\\n    x.csv\nqufur: --target of qufur run must be")
 
 
-def test_every_command_is_documented():
+def test_commands_are_all_documented():
     page = COMMAND_LINE.read_text()
     shown = {match["command"]: match["text"] for match in HELP.finditer(page)}
     assert list(shown) == list(COMMANDS)

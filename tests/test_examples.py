@@ -26,7 +26,7 @@ def output(file, folder):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_it_runs_and_says_something(file, tmp_path):
+def test_examples_run_and_print(file, tmp_path):
     if "river" in file.name:
         pytest.importorskip("river")
     assert output(file, tmp_path).strip()

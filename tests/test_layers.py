@@ -1,4 +1,4 @@
-"""Imports point downwards only: from a room to rooms and files on lower levels, never to its own or above."""
+"""Import layers: a package imports only packages and modules on lower levels."""
 
 import ast
 import subprocess
@@ -11,38 +11,40 @@ import qufur
 
 ROOT = Path(qufur.__file__).parent
 LEVELS = """
-    counts errors progress tensors threads
-    arrays figures operation registry storage
-    hypotheses rules tables trace
-    data models theory
-    answer blocks estimates ids labels streams
-    decisions snapshot
+    errors
+    _internal storage
+    figures
+    arrays
+    hypotheses ids moments rules trace
+    pending tables theory
+    data models
+    answer blocks estimates snapshot streams
+    replay
     learner
     online_to_batch run workbook
-    bookkeeping checks planning
-    adapters
-    cluster faces labelling service sweep
-    experiments
+    adapters checks cluster labelling planning
+    service sweep
     cli
+    experiments
     __init__ __main__
 """
 LEVEL = {name: level for level, names in enumerate(LEVELS.split("\n")) for name in names.split()}
 
 
-def room(path):
-    """Return the room or file that a path is in."""
+def top_package(path):
+    """Return the top-level package or module of a path."""
     return path.relative_to(ROOT).with_suffix("").parts[0]
 
 
 def is_for_types(test):
-    """Whether a condition is `TYPE_CHECKING`."""
+    """Return whether a condition is `TYPE_CHECKING`."""
     return ast.unparse(test).endswith("TYPE_CHECKING")
 
 
 def imports(source, package=()):
-    """Yield the rooms that a source imports from, whatever the form; imports for types alone do not count.
+    """Yield the top-level packages that a source imports in any form, except under `TYPE_CHECKING`.
 
-    `package` is where the source is, without the name of the library.
+    `package` is the package of the source, without the name of the library.
     """
     tree = ast.parse(source)
     guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and is_for_types(node.test)]
@@ -60,29 +62,71 @@ def imports(source, package=()):
         yield from (name.split(".")[1] for name in names if name.startswith("qufur."))
 
 
-def upward(source, here, package=()):
-    """Return the rooms on the same level or above that a source of some room imports from."""
-    named = {name for name in imports(source, package) if name in LEVEL and name != here}
-    return sorted(name for name in named if LEVEL[name] >= LEVEL[here])
+def upward(source, importer, package=()):
+    """Return the packages on the same or a higher level that a source imports."""
+    imported_names = {name for name in imports(source, package) if name in LEVEL and name != importer}
+    return sorted(name for name in imported_names if LEVEL[name] >= LEVEL[importer])
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_downwards(path):
-    assert upward(path.read_text(), room(path), path.relative_to(ROOT).parts[:-1]) == []
+    assert upward(path.read_text(), top_package(path), path.relative_to(ROOT).parts[:-1]) == []
 
 
-def test_every_room_has_a_level():
-    assert {room(path) for path in ROOT.rglob("*.py")} == set(LEVEL)
+LEAVES = {"experiments", "theory"}
+"""The evaluation of the paper; the product refers to it by strings only."""
 
 
-@pytest.mark.parametrize("here", [name for name in LEVEL if not name.startswith("__")])
-def test_an_upward_import_would_be_seen_in_every_room(here):
-    assert upward("from qufur import __main__", here) == ["__main__"]
-    assert upward("def later():\n    import qufur.__main__ as main", here) == ["__main__"]
+def leaf_imports(source, package=()):
+    """Return the leaf packages that a source imports."""
+    return sorted(LEAVES.intersection(imports(source, package)))
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    "path",
+    sorted(path for path in ROOT.rglob("*.py") if top_package(path) not in LEAVES),
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_product_imports_no_evaluation(path):
+    assert leaf_imports(path.read_text(), path.relative_to(ROOT).parts[:-1]) == []
+
+
+def test_product_import_of_evaluation_is_detected():
+    assert leaf_imports("def later():\n    from qufur.theory import bounds") == ["theory"]
+    assert leaf_imports("from ..experiments import paper", ("cli",)) == ["experiments"]
+
+
+RUN_COMMAND = """
+import sys
+from qufur.cli import execute
+code = execute(["run", "table.csv", "--target", "y", "--budget", "5"])
+loaded = sorted(name for name in sys.modules if name.startswith(("qufur.experiments", "qufur.theory")))
+print()
+print(code, *loaded)
+"""
+
+
+def test_run_command_loads_no_evaluation(tmp_path):
+    rows = "\n".join(f"{i % 7},{i % 5},{i % 7 + 2 * (i % 5)}" for i in range(40))
+    (tmp_path / "table.csv").write_text(f"a,b,y\n{rows}\n")
+    result = subprocess.run(
+        [sys.executable, "-c", RUN_COMMAND], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert result.stdout.splitlines()[-1] == "0", result.stdout + result.stderr
+
+
+def test_packages_all_have_a_level():
+    assert {top_package(path) for path in ROOT.rglob("*.py")} == set(LEVEL)
+
+
+@pytest.mark.parametrize("importer", [name for name in LEVEL if not name.startswith("__")])
+def test_upward_imports_are_detected_in_every_package(importer):
+    assert upward("from qufur import __main__", importer) == ["__main__"]
+    assert upward("def later():\n    import qufur.__main__ as main", importer) == ["__main__"]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
     [
         ("import qufur.cli.run", ["cli"]),
         ("import numpy, qufur.sweep as runs", ["sweep"]),
@@ -95,8 +139,8 @@ def test_an_upward_import_would_be_seen_in_every_room(here):
         ("if TYPE_CHECKING:\n    from qufur.cli import app\nelse:\n    import qufur.run", ["run"]),
     ],
 )
-def test_every_form_of_import_is_seen(source, found):
-    assert [name for name in imports(source, ("models",)) if name in LEVEL and name != "models"] == found
+def test_imports_are_detected_in_every_form(source, expected):
+    assert [name for name in imports(source, ("models",)) if name in LEVEL and name != "models"] == expected
 
 
 HEAVY = ["joblib", "matplotlib", "numba", "pandas", "polars", "pooch", "ray", "requests", "rich"]
@@ -104,26 +148,26 @@ HEAVY += ["river", "scipy", "skactiveml", "sklearn", "torch", "transformers"]
 
 
 def imported(code):
-    """Return which heavy packages a fresh interpreter has after some code."""
-    shown = f"import sys\n{code}\nprint(*[name for name in {[*HEAVY, 'typer']} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[-1].split()
+    """Return the heavy packages that a fresh interpreter has loaded after running code."""
+    script = f"import sys\n{code}\nprint(*[name for name in {[*HEAVY, 'typer']} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return result.stdout.splitlines()[-1].split()
 
 
-def test_importing_the_library_imports_no_tools():
+def test_library_import_loads_no_heavy_packages():
     assert imported("import qufur") == []
 
 
-def test_asking_for_help_imports_no_tools():
+def test_help_loads_no_heavy_packages():
     code = "from qufur.cli import execute; execute(['--help']); execute(['reproduce', '--help'])"
     assert imported(code) == ["typer"]
 
 
-def test_a_heavy_import_would_be_caught():
+def test_heavy_imports_are_detected():
     assert imported("import scipy, rich") == ["rich", "scipy"]
 
 
-def test_few_modules_are_loaded():
+def test_library_import_loads_at_most_72_modules():
     code = "import sys, qufur; print(sum(name.partition('.')[0] == 'qufur' for name in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) <= 72
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(result.stdout) <= 72

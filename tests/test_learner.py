@@ -49,7 +49,7 @@ def test_default_ids_count_the_inputs():
     assert learner.outstanding == (0, 1, 2)
 
 
-def test_ids_of_the_callers_own():
+def test_caller_ids_are_used():
     learner = buys_all()
     assert learner.ask(X[0], id="photo-7.jpg").id == "photo-7.jpg"
     assert learner.ask(X[1], id=-3).id == -3
@@ -60,7 +60,7 @@ def test_ids_of_the_callers_own():
     assert learner.outstanding == ("photo-7.jpg", 12)
 
 
-def test_an_int_and_its_text_are_two_ids():
+def test_int_and_its_text_are_distinct_ids():
     learner = buys_all()
     learner.ask(X[0], id=1)
     learner.ask(X[1], id="1")
@@ -81,7 +81,7 @@ def test_default_ids_never_collide(ids):
     assert len(learner.outstanding) == len(used)
 
 
-def test_an_id_can_be_used_again_once_its_label_is_in():
+def test_id_can_be_reused_after_its_label_arrived():
     learner = buys_all()
     learner.ask(X[0], id="a")
     learner.tell("a", 0.1)
@@ -92,7 +92,7 @@ def test_an_id_can_be_used_again_once_its_label_is_in():
 # Answers
 
 
-def test_an_answer_has_plain_values():
+def test_answer_has_builtin_types():
     answer = buys_all().ask(X[0])
     assert isinstance(answer, Answer)
     assert answer._fields == ("id", "prediction", "uncertainty", "probability", "query")
@@ -116,7 +116,7 @@ def test_answers_are_columns_and_rows():
     assert answers.query.dtype == bool
 
 
-def test_no_rows_are_no_answers():
+def test_empty_batch_returns_no_answers():
     learner = buys_all()
     learner.ask(X[0])
     before = encode(learner)[0]
@@ -130,7 +130,7 @@ def test_no_rows_are_no_answers():
     assert encode(learner)[0] == before
 
 
-def test_one_input_may_come_as_a_row_or_as_integers():
+def test_ask_accepts_a_row_or_integers():
     one, other, third = (Learner(Ridge(2), QuFUR(1.0)) for _ in range(3))
     assert one.ask([1.0, 0.0]) == other.ask([[1, 0]]) == third.ask(np.array([1, 0], dtype=np.float32))
 
@@ -138,7 +138,7 @@ def test_one_input_may_come_as_a_row_or_as_integers():
 # Labels
 
 
-def test_a_query_counts_at_once_and_a_label_when_it_comes():
+def test_query_lowers_uncertainty_immediately_and_label_changes_prediction():
     learner = buys_all()
     learner.ask([1, 0, 0], id="a")
     np.testing.assert_allclose(learner.uncertainty([[1, 0, 0]]), [0.5])
@@ -157,7 +157,7 @@ def test_outstanding_inputs_do_not_touch_predictions():
     assert (learner.uncertainty(X) < only.uncertainty(X)).all()
 
 
-def test_tell_many_is_tell_in_any_order():
+def test_tell_many_equals_tell_in_any_order():
     one, many = buys_all(), buys_all()
     for learner in (one, many):
         learner.ask_many(X)
@@ -171,7 +171,7 @@ def test_tell_many_is_tell_in_any_order():
     assert one.spent == many.spent == 40
 
 
-def test_an_input_may_be_overwritten_while_its_label_is_outstanding():
+def test_input_array_may_be_overwritten_while_outstanding():
     learner, other = buys_all(), buys_all()
     buffer = np.array([1.0, 2.0, 3.0])
     learner.ask(buffer, id="a")
@@ -199,7 +199,7 @@ def test_free_labels_cost_nothing():
 # Retractions
 
 
-def test_a_retraction_is_refunded():
+def test_retraction_is_refunded():
     learner = buys_all(budget=2)
     answers = [learner.ask(x) for x in X[:3]]
     assert [answer.query for answer in answers] == [True, True, False]
@@ -210,7 +210,7 @@ def test_a_retraction_is_refunded():
 
 
 @pytest.mark.parametrize("block", [True, False])
-def test_a_retraction_leaves_no_mark_on_the_model(block):
+def test_retraction_restores_the_model(block):
     learner, never = buys_all(), buys_all()
     if block:
         learner.ask_many(X[:10])
@@ -247,12 +247,12 @@ def half_retracted(many):
     return learner
 
 
-def test_several_retractions_are_one_after_the_other():
+def test_retract_many_equals_consecutive_retractions():
     one, many = half_retracted(many=False), half_retracted(many=True)
     assert same(one, many)
 
 
-def test_retractions_wait_for_the_next_decision_and_files_know_it(tmp_path):
+def test_deferred_retractions_are_saved(tmp_path):
     """M is rebuilt from what is labelled by then: saving or looking before that must not change a bit."""
     learner, stopped, looked = (half_retracted(many=True) for _ in range(3))
     stopped.save(tmp_path / "state")
@@ -267,7 +267,7 @@ def test_retractions_wait_for_the_next_decision_and_files_know_it(tmp_path):
     assert same(learner, looked)
 
 
-def test_nothing_is_retracted_if_one_of_several_is_not_outstanding():
+def test_retract_many_changes_nothing_when_one_id_is_not_outstanding():
     learner = half_retracted(many=True)
     for ids in ([*learner.outstanding, "x"], [learner.outstanding[0]] * 2):
         with pytest.raises(ValueError, match="of Learner must be"):
@@ -276,12 +276,12 @@ def test_nothing_is_retracted_if_one_of_several_is_not_outstanding():
     assert same(learner, half_retracted(many=True))
 
 
-def test_each_copy_of_a_fixed_budget_is_refunded_what_it_paid():
+def test_fixed_budget_refunds_each_charged_copy():
     learner = Learner(Ridge(3, cap=False), FixedBudget(200, 40), seed=2)
     learner.ask_many(3 * X)
     assert 5 < learner.spent < 40
     for id in learner.outstanding[:3]:
-        paid, before = learner.queries[id].charge.copies.copy(), learner.spending.charged.copy()
+        paid, before = learner.pending[id].charge.copies.copy(), learner.spending.charged.copy()
         assert paid.any()
         learner.retract(id)
         np.testing.assert_array_equal(learner.spending.charged, before - paid)
@@ -291,7 +291,7 @@ def test_each_copy_of_a_fixed_budget_is_refunded_what_it_paid():
     assert (learner.spent, learner.left) == (0, 200)
 
 
-def test_what_was_told_is_not_refunded():
+def test_answered_query_is_not_refunded():
     learner = buys_all(budget=2)
     learner.ask_many(X[:2])
     learner.tell(0, 0.5)
@@ -302,12 +302,12 @@ def test_what_was_told_is_not_refunded():
 # Randomness
 
 
-def test_an_int_seed_is_default_rng():
+def test_int_seed_equals_default_rng():
     learner = Learner(Ridge(3), Uniform(0.5), seed=12)
     assert learner.ask_many(X).query.tolist() == (np.random.default_rng(12).random(40) < 0.5).tolist()
 
 
-def test_a_generator_is_used_as_it_is():
+def test_generator_is_used_directly():
     rng = np.random.default_rng(12)
     rng.random(5)
     learner = Learner(Ridge(3), Uniform(0.5), seed=rng)
@@ -318,7 +318,7 @@ def test_a_generator_is_used_as_it_is():
     assert rng.random() == expected.random()
 
 
-def test_two_learners_of_the_same_parts_are_independent():
+def test_learners_with_shared_model_and_rule_are_independent():
     model, rule = Ridge(3), QuFUR(1.0, budget=9)
     alone, one, other = (Learner(model, rule, seed=4) for _ in range(3))
     expected = list(alone.ask_many(X))
@@ -411,7 +411,7 @@ def test_save_and_load_continue_to_the_bit(tmp_path, model, rule, moment):
 
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(cuts=st.lists(st.integers(0, 39), max_size=6), seed=st.integers(0, 99))
-def test_stopping_anywhere_changes_nothing(tmp_path_factory, cuts, seed):
+def test_save_and_load_at_any_step_change_nothing(tmp_path_factory, cuts, seed):
     file = tmp_path_factory.mktemp("stop") / "learner"
     straight, stopped = (Learner(Ridge(3, intercept=True), FixedBudget(60, 40), seed=seed) for _ in range(2))
     for t in range(40):
@@ -426,7 +426,7 @@ def test_stopping_anywhere_changes_nothing(tmp_path_factory, cuts, seed):
 
 
 @pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
-def test_any_generator_is_saved(tmp_path, bits):
+def test_generators_of_every_type_are_saved(tmp_path, bits):
     learner = Learner(Ridge(3), Uniform(0.5), seed=np.random.Generator(getattr(np.random, bits)(3)))
     learner.ask_many(X[:7])
     learner.save(tmp_path / "learner")
@@ -435,7 +435,7 @@ def test_any_generator_is_saved(tmp_path, bits):
     assert learner.rng.random(100).tolist() == again.rng.random(100).tolist()
 
 
-def test_a_half_used_word_of_the_generator_is_saved(tmp_path):
+def test_generator_buffer_is_saved(tmp_path):
     rng = np.random.default_rng(3)
     rng.integers(0, 2**31, dtype=np.int32)  # leaves half of a 64-bit word for the next 32-bit number
     learner = Learner(Ridge(3), Uniform(0.5), seed=rng)
@@ -444,7 +444,7 @@ def test_a_half_used_word_of_the_generator_is_saved(tmp_path):
     assert again.rng.integers(0, 2**31, dtype=np.int32) == rng.integers(0, 2**31, dtype=np.int32)
 
 
-def test_a_saved_learner_is_safetensors_with_a_json_header(tmp_path):
+def test_saved_learner_is_safetensors_with_a_json_header(tmp_path):
     learner = Learner(Ridge(3), Threshold(0.1), seed=3)
     learner.ask_many(X[:7])
     learner.save(tmp_path / "learner")
@@ -465,7 +465,7 @@ def test_saving_does_not_change_the_learner(tmp_path):
 # Looking
 
 
-def test_looking_changes_nothing_and_inputs_are_not_written_to():
+def test_predict_changes_neither_learner_nor_inputs():
     learner = buys_all()
     locked = X.copy()
     locked.flags.writeable = False
@@ -499,10 +499,10 @@ def test_probabilities_are_in_the_order_of_the_classes(model):
 
 
 @pytest.mark.parametrize("model", [Ridge(3), Refit(LinearRegression())], ids=lambda m: type(m).__name__)
-def test_without_classes_there_are_no_probabilities(model):
+def test_predict_proba_raises_without_classes(model):
     message = refusal(lambda: Learner(model, Uniform(0.5)).predict_proba(X))
     name = type(model).__name__
     assert message == (
         "model of Learner.predict_proba must be one with classes, such as Softmax or Experts(classes=[...]), "
-        f"got {name}. predict(X) has its predictions."
+        f"got {name}. Use predict(X) instead."
     )

@@ -28,7 +28,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_the_average_of_the_predictors_step_by_step(model):
+def test_mixture_prediction_is_the_average_of_all_steps(model):
     learner, mixture = Learner(model, QuFUR(0.7), seed=3), None
     sums = np.zeros(len(NEW))
     chunk = next(STREAM.chunks(1000))
@@ -43,7 +43,7 @@ def test_the_average_of_the_predictors_step_by_step(model):
     assert 5 < len(mixture.predictors) < 100
 
 
-def test_the_learner_is_left_as_after_a_run():
+def test_online_to_batch_leaves_the_learner_as_run_does():
     one, other = (Learner(Ridge(5), QuFUR(1.0), seed=1) for _ in range(2))
     online_to_batch(one, STREAM)
     run(other, STREAM)
@@ -51,7 +51,7 @@ def test_the_learner_is_left_as_after_a_run():
     assert one.spent == other.spent
 
 
-def test_drawing_follows_the_weights():
+def test_mixture_draw_follows_the_weights():
     mixture = online_to_batch(Learner(Ridge(5), QuFUR(1.0), seed=1), STREAM)
     rng = np.random.default_rng(0)
     drawn = [mixture.predictors.index(mixture.draw(rng)) for _ in range(4000)]
@@ -61,7 +61,7 @@ def test_drawing_follows_the_weights():
     assert (np.abs(counts - 4000 * mixture.weights) < 5 * spread + 1).all()
 
 
-def test_the_average_is_no_worse_than_a_draw():
+def test_mixture_average_is_no_worse_than_a_draw():
     mixture = online_to_batch(Learner(Ridge(5), QuFUR(1.0), seed=1), STREAM)
     y = np.random.default_rng(1).normal(size=len(NEW))
     assert ((mixture.predict(NEW) - y) ** 2).mean() <= mixture.loss(NEW, y)
@@ -83,7 +83,7 @@ def test_excess_risk_is_regret_per_step_on_iid_data():
     assert abs(difference.mean()) < 3 * difference.std() / np.sqrt(60)
 
 
-def test_classes_are_mixed_by_their_loss():
+def test_mixture_loss_of_classes_is_averaged():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 5))
     y = (X[:, 0] > 0).astype(float)
@@ -91,14 +91,14 @@ def test_classes_are_mixed_by_their_loss():
     assert 0 < mixture.loss(X, y) < 0.5
 
 
-def test_the_cost_model():
+def test_trace_cost_is_regret_times_ratio_plus_queries():
     trace = run(Learner(Ridge(5), QuFUR(2.0), seed=1), STREAM)
     assert trace.cost(3.0) == pytest.approx(3 * trace.total_regret + trace.queries)
     with pytest.raises(ValueError, match="cost_ratio of Trace must be a finite number above 0"):
         trace.cost(0)
 
 
-def test_new_data_of_another_dimension_is_refused():
+def test_mixture_rejects_inputs_of_another_dimension():
     mixture = online_to_batch(Learner(Ridge(5), QuFUR(2.0)), STREAM)
     with pytest.raises(ValueError, match="X of Mixture must be of 5 columns"):
         mixture.predict(np.ones((2, 4)))

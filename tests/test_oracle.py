@@ -210,7 +210,7 @@ class Pair:
 
 @settings(max_examples=700 if SOAK else 200, deadline=None, derandomize=True)
 @given(model=models, rule=rules, calls=calls, seed=st.integers(0, 2**32))
-def test_any_sequence_of_calls(model, rule, calls, seed):
+def test_learner_matches_the_oracle_for_any_sequence_of_calls(model, rule, calls, seed):
     pair = Pair(model, rule, seed)
     for name, *arguments in calls:
         getattr(pair, name)(*arguments)

@@ -14,7 +14,8 @@ from typer.main import get_command
 
 from qufur import theory
 from qufur.cli import app
-from qufur.experiments import PARTS
+from qufur.experiments import PARTS as PAPER
+from studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "docs" / "explanation" / name for name in ("paper-map.md", "paper-map-appendices.md")]
@@ -55,11 +56,12 @@ ITEMS = [kind.format(i) for kind, last in NUMBERED.items() for i in range(1, las
     r",\s+|\n\s+", NAMED.strip()
 )
 COMMANDS = get_command(app).commands
+PARTS = PAPER | STUDIES
 EXPERIMENTS = {experiment.name for part in PARTS.values() for experiment in part}
 # What the paper does not speak of.
 BEYOND = {
     "libsvm",
-    *(experiment.name for part in ("pacing", "shifts", "real", "pool") for experiment in PARTS[part]),
+    *(experiment.name for part in STUDIES.values() for experiment in part),
 }
 
 
@@ -150,11 +152,11 @@ def whole_map():
     return "".join(page.read_text() for page in PAGES)
 
 
-def test_the_map_is_complete_and_true():
+def test_paper_map_is_complete_and_correct():
     assert complaints(whole_map()) == []
 
 
-def test_the_papers_items_are_told_apart():
+def test_paper_items_are_distinguished():
     assert max(Counter(ITEMS).values()) == 1
 
 
@@ -175,18 +177,18 @@ DOCTORED = {
     "no figure": ("`qufur reproduce fig1`", "`qufur reproduce fig9`", ["no such code: qufur reproduce fig9"]),
     "no option": ("reproduce fig1`", "reproduce fig1 --pane`", ["no such code: qufur reproduce fig1 --pane"]),
     "a test misspelt": (
-        "::test_clipping",
-        "::test_cliping",
-        ["no such test: tests/models/test_ridge.py::test_cl"],
+        "::test_predictions_are_clipped",
+        "::test_predictions_are_cliped",
+        ["no such test: tests/models/test_ridge.py::test_predictions_are_cliped"],
     ),
     "a helper for a test": (
-        "::test_clipping",
+        "::test_predictions_are_clipped",
         "::learned",
         ["no such test: tests/models/test_ridge.py::learned"],
     ),
     "a file misspelt": (
-        "models/test_ridge.py::test_clip",
-        "test_rigde.py::test_clip",
+        "models/test_ridge.py::test_predictions_are_clipped",
+        "test_rigde.py::test_predictions_are_clipped",
         ["no such test: tests/tes"],
     ),
     "an experiment misspelt": ("`tradeoff`", "`trade`", ["no such experiment: trade", "tradeoff is nowhere"]),
@@ -200,7 +202,7 @@ DOCTORED = {
 
 
 @pytest.mark.parametrize("case", DOCTORED)
-def test_a_doctored_map_is_noticed(case):
+def test_wrong_paper_map_is_detected(case):
     pattern, put, expected = DOCTORED[case]
     page = whole_map()
     doctored = re.sub(pattern, put, page)

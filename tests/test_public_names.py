@@ -36,11 +36,11 @@ WHY = {
 FOR_CONTRIBUTORS = {"checks"}
 
 
-def test_every_public_name_has_a_reason():
+def test_public_names_all_have_a_reason():
     assert sorted(qufur.__all__) == sorted(name for names in WHY.values() for name in names)
 
 
-def test_every_public_name_is_there():
+def test_public_names_all_exist():
     assert all(hasattr(qufur, name) for name in qufur.__all__)
 
 
@@ -62,6 +62,13 @@ def test_pages_import_public_names_only():
         "rules": ["RULES", "Rule"],
     }.items(),
 )
-def test_what_is_handed_back_or_derived_from_is_in_its_module(module, names):
+def test_public_return_types_and_bases_are_in_their_module(module, names):
     home = importlib.import_module(f"qufur.{module}")
     assert all(hasattr(home, name) and not hasattr(qufur, name) for name in names)
+
+
+@pytest.mark.parametrize(
+    "package", [qufur, qufur.models, qufur.streams], ids=lambda package: package.__name__
+)
+def test_dir_lists_public_names_only(package):
+    assert set(dir(package)) - {"__version__"} == set(package.__all__)

@@ -26,7 +26,7 @@ def wheel(tmp_path_factory):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_the_wheel_has_the_library_and_nothing_else(wheel):
+def test_wheel_contains_the_library_only(wheel):
     source = ROOT / "src"
     modules = {path.relative_to(source).as_posix() for path in source.rglob("*.py")}
     shown = (path for part in ("static", "templates") for path in (source / PAGES / part).rglob("*.*"))
@@ -45,14 +45,14 @@ def metadata(wheel):
     return message_from_bytes(wheel[f"{INFO}/METADATA"])
 
 
-def test_an_index_can_show_it(metadata):
+def test_package_metadata_renders(metadata):
     assert metadata["Version"] == qufur.__version__
     assert metadata["License-Expression"] == "MIT"
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert metadata.get_payload(decode=True) == (ROOT / "README.md").read_bytes()
 
 
-def test_the_versions_of_python_that_are_named_are_tried(metadata):
+def test_declared_python_versions_are_tested(metadata):
     lines = "\n".join(metadata.get_all("Classifier"))
     named = re.findall(r"Python :: (3\.\d+)", lines)
     workflow = (ROOT / ".github/workflows/test.yml").read_text()
@@ -60,5 +60,5 @@ def test_the_versions_of_python_that_are_named_are_tried(metadata):
     assert metadata["Requires-Python"] == f">={named[0]}"
 
 
-def test_the_citation_names_this_version():
+def test_citation_names_the_current_version():
     assert re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M) == [qufur.__version__]

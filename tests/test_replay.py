@@ -9,36 +9,36 @@ from tests.soak import spread
 from tests.test_contracts import places
 
 from qufur import Answer, Experts, Learner, Paced, QuFUR, Ridge, Softmax, Steady, Uniform, checks
-from qufur.bookkeeping.digest import state_digest
-from qufur.decisions import Decisions, decisions_of
+from qufur.models._regression import LeastSquares
 from qufur.models.engines import compiled
-from qufur.models.experts.board import Board
-from qufur.models.experts.state import CommitteeState
-from qufur.models.least_squares import LeastSquares
+from qufur.models.ensemble.fits import FitSchedule
+from qufur.models.ensemble.state import EnsembleState
+from qufur.replay import RecordedDecisions, record_decisions
 from qufur.tables import Encoding
 from qufur.workbook import Workbook
+from qufur.workbook.content import state_digest
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 
-def workbook(model, rule):
+def new_workbook(model, rule):
     return Workbook(Learner(model, rule, seed=7), Encoding(()), "id", "y")
 
 
-def play(book, stream, seed=1):
+def play(workbook, stream, seed=1):
     """Ask, tell, retract, learn and add to the budget in random cuts; return the log of it."""
     rng, log, start = np.random.default_rng(seed), [], 0
 
     def note(*event):
         log.append(event)
-        apply(book, event)
+        apply(workbook, event)
 
     while start < len(stream.X):
         part = slice(start, start + int(rng.choice([1, 1, 2, 20, 40])))
         names, X = [f"r{row}" for row in range(len(stream.X))[part]], stream.X[part]
-        log.append(("asked", X, names, ask(book, X, names, stream.domain[part]), stream.domain[part]))
+        log.append(("asked", X, names, ask(workbook, X, names, stream.domain[part]), stream.domain[part]))
         start = part.stop
-        waiting = book.learner.outstanding
+        waiting = workbook.learner.outstanding
         for name in rng.permutation(waiting)[: rng.integers(4)].tolist():
             happened = rng.random()
             if happened < 0.2:
@@ -48,7 +48,7 @@ def play(book, stream, seed=1):
         if rng.random() < 0.2:
             rows = rng.integers(len(stream.X), size=int(rng.integers(1, 4)))
             note("learned", stream.X[rows], stream.y[rows])
-        if rng.random() < 0.1 and book.learner.rule.limit is not None and can_add(book.learner.rule):
+        if rng.random() < 0.1 and workbook.learner.rule.limit is not None and can_add(workbook.learner.rule):
             note("budget_added", 3)
     return log
 
@@ -61,33 +61,33 @@ def can_add(rule):
     return True
 
 
-def ask(book, X, names, domain):
-    return decisions_of(book.learner, book.ask_rows(X, names, domain))
+def ask(workbook, X, names, domain):
+    return record_decisions(workbook.learner, workbook.ask_rows(X, names, domain))
 
 
-def apply(book, event):
+def apply(workbook, event):
     match event:
         case "asked", X, names, decisions, domain:
-            book.replay(X, names, decisions, domain)
+            workbook.replay(X, names, decisions, domain)
         case "told", name, label:
-            book.tell_known([name], np.array([label]), "the log", accept_outliers=True)
+            workbook.tell_known([name], np.array([label]), "the log", accept_outliers=True)
         case "retracted", name:
-            book.learner.retract(name)
+            workbook.learner.retract(name)
         case "learned", X, y:
-            book.learner.learn(X, y)
+            workbook.learner.learn(X, y)
         case "budget_added", labels:
-            book.learner.add_budget(labels)
+            workbook.learner.add_budget(labels)
 
 
 def replayed(model, rule, log):
-    book = workbook(model, rule)
+    workbook = new_workbook(model, rule)
     for event in log:
-        apply(book, event)
-    return book
+        apply(workbook, event)
+    return workbook
 
 
 def without_loops(model, rule, log):
-    with compiled.left_out():
+    with compiled.disabled():
         return replayed(model, rule, log)
 
 
@@ -95,8 +95,8 @@ def same_books(one, other):
     """Whether all that decides is the same: digest, outstanding, spent, and the ledger."""
     mine, its = one.learner, other.learner
     assert state_digest(one) == state_digest(other)
-    assert (mine.queries.keys(), mine.spent, mine.left) == (its.queries.keys(), its.spent, its.left)
-    assert [query[:3] for query in mine.queries.values()] == [query[:3] for query in its.queries.values()]
+    assert (mine.pending.keys(), mine.spent, mine.left) == (its.pending.keys(), its.spent, its.left)
+    assert [query[:3] for query in mine.pending.values()] == [query[:3] for query in its.pending.values()]
     assert mine.spending.save() == its.spending.save()
     assert mine.ledger.save()[0] == its.ledger.save()[0]
     assert mine.rng.bit_generator.state == its.rng.bit_generator.state
@@ -104,21 +104,21 @@ def same_books(one, other):
 
 def same_next(one, other, stream):
     domain = np.ones(len(stream.X), dtype=np.int64)
-    mine, its = (book.learner.ask_many(stream.X, domain=domain) for book in (one, other))
+    mine, its = (workbook.learner.ask_many(stream.X, domain=domain) for workbook in (one, other))
     assert mine.query.tolist() == its.query.tolist()
     np.testing.assert_allclose(mine.encoded, its.encoded, atol=1e-6)
     np.testing.assert_allclose(mine.uncertainty, its.uncertainty, atol=1e-6)
 
 
 @pytest.mark.parametrize(("model", "rule"), spread(places(), 12), ids=repr)
-def test_a_log_rebuilds_the_learner(model, rule):
-    stream, book = checks.shifting_stream(model), workbook(model, rule)
-    log = play(book, stream)
+def test_replayed_log_rebuilds_the_learner(model, rule):
+    stream, workbook = checks.shifting_stream(model), new_workbook(model, rule)
+    log = play(workbook, stream)
     twins = replayed(model, rule, log), without_loops(model, rule, log)
     for twin in twins:
-        same_books(book, twin)
+        same_books(workbook, twin)
     for twin in twins:
-        same_next(copy.deepcopy(book), twin, checks.shifting_stream(model, seed=6))
+        same_next(copy.deepcopy(workbook), twin, checks.shifting_stream(model, seed=6))
 
 
 @pytest.fixture
@@ -127,8 +127,8 @@ def noise(monkeypatch):
     for kind, name in (
         (LeastSquares, "unscaled"),
         (LeastSquares, "uncertainty_of"),
-        (Board, "ask"),
-        (CommitteeState, "combine"),
+        (FitSchedule, "predict"),
+        (EnsembleState, "combine"),
     ):
         monkeypatch.setattr(kind, name, off(getattr(kind, name)))
 
@@ -143,11 +143,11 @@ RULES = [Steady(0.3), Paced(0.2, burst=10.0, floor=0.1), Paced(20, 90)]
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_what_another_machine_would_compute_does_not_matter(model, rule, request):
-    stream, book = checks.shifting_stream(model), workbook(model, rule)
-    log = play(book, stream)
+def test_replay_does_not_depend_on_local_arithmetic(model, rule, request):
+    stream, workbook = checks.shifting_stream(model), new_workbook(model, rule)
+    log = play(workbook, stream)
     request.getfixturevalue("noise")
-    same_books(book, replayed(model, rule, log))
+    same_books(workbook, replayed(model, rule, log))
 
 
 def changed(log, change):
@@ -162,27 +162,27 @@ def strange(decisions, rng):
     """Return decisions that no learner would make, but for which labels are bought."""
     count = len(decisions)
     numbers = {name: rng.uniform(0.1, 0.9, count) for name in ("prediction", "uncertainty", "probability")}
-    if decisions.said is not None:
-        numbers["said"] = rng.uniform(0.1, 0.9, decisions.said.shape)
+    if decisions.expert_outputs is not None:
+        numbers["expert_outputs"] = rng.uniform(0.1, 0.9, decisions.expert_outputs.shape)
     at_random = rng.random(len(decisions.at_random)) < 0.5
     return replace(decisions, **numbers, at_random=at_random)
 
 
 @pytest.mark.parametrize("model", [Ridge(4), Experts(4)], ids=repr)
-def test_recorded_numbers_count_and_no_others(model):
+def test_replay_uses_recorded_numbers_only(model):
     stream, rule, rng = checks.shifting_stream(model), Steady(0.3), np.random.default_rng(3)
-    log = play(workbook(model, rule), stream)
+    log = play(new_workbook(model, rule), stream)
     log = changed(log, lambda decisions: strange(decisions, rng))
-    book = replayed(model, rule, log)
-    same_books(book, without_loops(model, rule, log))
+    workbook = replayed(model, rule, log)
+    same_books(workbook, without_loops(model, rule, log))
     found = [event[3] for event in log if event[0] == "asked"]
     delta = np.concatenate([decisions.uncertainty for decisions in found])
     mean = 0.0
-    for t, width in enumerate(delta[: book.learner.spending.seen].tolist(), 1):
+    for t, width in enumerate(delta[: workbook.learner.spending.seen].tolist(), 1):
         mean += max(1 / t, 0.01) * (width - mean)
-    assert book.learner.spending.mean == mean
+    assert workbook.learner.spending.mean == mean
     said = np.concatenate([np.column_stack([each.prediction, each.probability]) for each in found])
-    for name, query in book.learner.queries.items():
+    for name, query in workbook.learner.pending.items():
         assert query[:2] == tuple(said[int(name[1:])])
 
 
@@ -193,7 +193,7 @@ def edited(decisions, **changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"said": lambda said: said + 0.01},
+        {"expert_outputs": lambda said: said + 0.01},
         {"at_random": lambda at_random: ~at_random},
         {"uncertainty": lambda delta: delta * (1 + 1e-9)},
         {"prediction": lambda prediction: prediction + 1e-9},
@@ -201,25 +201,29 @@ def edited(decisions, **changes):
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_the_digest_has_every_part_of_a_decision(changes):
+def test_digest_covers_every_field_of_a_decision(changes):
     model, rule = Experts(4), Steady(0.3)
-    log = play(workbook(model, rule), checks.shifting_stream(model))
+    log = play(new_workbook(model, rule), checks.shifting_stream(model))
     other = changed(log, lambda decisions: edited(decisions, **changes))
     assert state_digest(replayed(model, rule, log)) != state_digest(replayed(model, rule, other))
 
 
-def test_absent_rows_are_paid_for_and_known_to_nobody():
+def test_replay_charges_absent_rows_without_learning_them():
     model, rule = Experts(4), Steady(0.3)
     stream = checks.shifting_stream(model)
-    book, names = workbook(model, rule), [f"r{row}" for row in range(40)]
-    answers = book.ask_rows(stream.X[:40], names)
-    decisions = decisions_of(book.learner, answers)
+    workbook, names = new_workbook(model, rule), [f"r{row}" for row in range(40)]
+    answers = workbook.ask_rows(stream.X[:40], names)
+    decisions = record_decisions(workbook.learner, answers)
     present = np.arange(40) % 3 > 0
-    twin, bare = workbook(model, rule), Learner(model, Uniform(0.5))
+    twin, bare = new_workbook(model, rule), Learner(model, Uniform(0.5))
     twin.replay(stream.X[:40][present], names, decisions, present=present)
     learner = twin.learner
-    assert (learner.spent, twin.rows, learner.next_id) == (book.learner.spent, 40, book.learner.next_id)
-    assert learner.spending.save() == book.learner.spending.save()
+    assert (learner.spent, twin.rows, learner.next_id) == (
+        workbook.learner.spent,
+        40,
+        workbook.learner.next_id,
+    )
+    assert learner.spending.save() == workbook.learner.spending.save()
     assert learner.ledger.examples == 40
     gone = answers.query & ~present
     assert gone.any()
@@ -240,9 +244,12 @@ def names_of(names, rows):
 def of_rows(decisions, rows):
     """Return the decisions of some rows."""
     asked = rows[decisions.query]
-    every, queried = ("prediction", "uncertainty", "probability", "query"), ("at_random", "charges", "said")
+    every, queried = (
+        ("prediction", "uncertainty", "probability", "query"),
+        ("at_random", "charges", "expert_outputs"),
+    )
     columns = {name: getattr(decisions, name)[rows] for name in every}
-    return Decisions(**columns, **{name: getattr(decisions, name)[asked] for name in queried})
+    return RecordedDecisions(**columns, **{name: getattr(decisions, name)[asked] for name in queried})
 
 
 @pytest.mark.parametrize(
@@ -253,15 +260,15 @@ def of_rows(decisions, rows):
         (np.eye(4)[:2], ["a", "b"], [True], "present of Learner.replay must be of shape"),
     ],
 )
-def test_what_does_not_fit_is_refused(X, ids, present, message):
+def test_replay_rejects_inconsistent_arguments(X, ids, present, message):
     learner, twin = Learner(Ridge(4), QuFUR(2.0)), Learner(Ridge(4), QuFUR(2.0))
-    decisions = decisions_of(learner, learner.ask_many(np.eye(4)[:2]))
+    decisions = record_decisions(learner, learner.ask_many(np.eye(4)[:2]))
     with pytest.raises(ValueError, match=message):
         twin.replay(X, ids, decisions, present=present)
     assert twin.spent == twin.ledger.examples == 0
 
 
-def test_one_by_one_and_in_a_batch_losses_have_the_same_bounds():
+def test_loss_bounds_are_equal_in_ask_and_ask_many():
     learner, twin = (Learner(Experts(4, label_range=(-1, 1)), Steady(0.3)) for _ in range(2))
     X = checks.shifting_stream(learner.model).X
     for each in (learner, twin):
@@ -269,19 +276,19 @@ def test_one_by_one_and_in_a_batch_losses_have_the_same_bounds():
     twin.ask_many(X)
     for x in X:
         learner.ask(x)
-    bounds = [[query.largest_loss for query in each.queries.values()] for each in (learner, twin)]
+    bounds = [[query.largest_loss for query in each.pending.values()] for each in (learner, twin)]
     np.testing.assert_allclose(*bounds, rtol=1e-9)
     assert min(bounds[0]) < 4
 
 
-def test_one_answer_has_the_decisions_of_many():
+def test_single_answer_records_the_same_decisions_as_a_batch():
     learner, twin = (Learner(Experts(4), Steady(0.3)) for _ in range(2))
     for x in checks.shifting_stream(learner.model).X[:20]:
-        one, other = decisions_of(learner, learner.ask(x)), decisions_of(twin, twin.ask_many(x))
-        for field in fields(Decisions):
+        one, other = record_decisions(learner, learner.ask(x)), record_decisions(twin, twin.ask_many(x))
+        for field in fields(RecordedDecisions):
             np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
 
 
-def test_an_answer_of_no_learner_has_no_decisions():
-    with pytest.raises(ValueError, match="what a learner answered"):
-        decisions_of(Learner(Ridge(1), QuFUR(1.0)), Answer(7, 0.0, 0.3, 0.9, True))
+def test_record_decisions_raises_for_an_answer_without_context():
+    with pytest.raises(ValueError, match="answers of a learner"):
+        record_decisions(Learner(Ridge(1), QuFUR(1.0)), Answer(7, 0.0, 0.3, 0.9, True))

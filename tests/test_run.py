@@ -45,7 +45,7 @@ GOLDEN = [(QuFUR(2.0), 638, 18.62150188), (Uniform(0.3), 430, 21.44705409), (Gre
 
 @pytest.mark.parametrize("block", [None, 1, 2, 7, 64, 1000, 1500])
 @pytest.mark.parametrize(("rule", "queries", "loss"), GOLDEN, ids=["QuFUR", "Uniform", "Greedy"])
-def test_golden_numbers(rule, queries, loss, block):
+def test_run_reproduces_recorded_numbers(rule, queries, loss, block):
     stream = streams.published_draw(3)
     assert (stream.horizon, stream.dim) == (1500, 91)
     coins = np.random.Generator(np.random.RandomState(11)._bit_generator)
@@ -58,7 +58,7 @@ def test_golden_numbers(rule, queries, loss, block):
 # Traces
 
 
-def test_a_trace_has_one_record_per_example():
+def test_trace_has_one_record_per_example():
     trace = run(learner_of(), full_stream())
     assert len(trace) == 60
     for column in ("prediction", "uncertainty", "probability", "query", "loss", "regret", "excess", "domain"):
@@ -94,7 +94,7 @@ def test_totals_by_domain():
         )
 
 
-def test_what_is_unknown_is_nan_and_not_zero():
+def test_unknown_values_are_nan():
     trace = run(learner_of(), streams.Arrays(X, Y))
     assert np.isnan(trace.regret).all()
     assert np.isnan(trace.excess).all()
@@ -116,7 +116,7 @@ def test_losses_are_in_the_users_units():
 
 
 @pytest.mark.parametrize("horizon", [1, 60, 9000])
-def test_a_trace_in_a_file_equals_one_in_memory(tmp_path, horizon):
+def test_trace_in_a_file_equals_trace_in_memory(tmp_path, horizon):
     stream = streams.Arrays(np.resize(X, (horizon, 3)), np.resize(Y, horizon))
     memory = run(learner_of(), stream)
     file = run(learner_of(), stream, out=tmp_path / "trace.npy")
@@ -127,7 +127,7 @@ def test_a_trace_in_a_file_equals_one_in_memory(tmp_path, horizon):
     assert np.load(tmp_path / "trace.npy")["query"].sum() == memory.queries
 
 
-def test_what_was_recorded_before_a_failure_can_be_read(tmp_path):
+def test_trace_before_a_failure_is_readable(tmp_path):
     class Breaks(streams.Arrays):
         def chunks(self, size):
             yield next(super().chunks(20))
@@ -141,7 +141,7 @@ def test_what_was_recorded_before_a_failure_can_be_read(tmp_path):
 
 
 @pytest.mark.parametrize("horizon", [60, 5])
-def test_a_trace_goes_on_showing_its_run_when_another_takes_the_file(tmp_path, horizon):
+def test_open_trace_stays_valid_when_its_file_is_replaced(tmp_path, horizon):
     """In a process of its own: a map of a file that was cut short kills whoever looks at it."""
     code = f"""
 import numpy as np
@@ -161,7 +161,7 @@ assert len(Trace.load("trace.npy")) == {horizon}
     assert os.listdir(tmp_path) == ["trace.npy"]
 
 
-def test_the_earlier_file_stays_if_nothing_was_recorded(tmp_path):
+def test_trace_file_is_kept_when_no_record_was_written(tmp_path):
     class Breaks(streams.Arrays):
         def chunks(self, size):
             raise RuntimeError("no connection")
@@ -174,7 +174,7 @@ def test_the_earlier_file_stays_if_nothing_was_recorded(tmp_path):
     assert os.listdir(tmp_path) == ["trace.npy"]
 
 
-def test_a_kill_leaves_the_earlier_file_and_the_records(tmp_path):
+def test_kill_leaves_the_old_file_and_readable_records(tmp_path):
     code = """
 import os
 import numpy as np
@@ -193,7 +193,7 @@ run(Learner(Ridge(3), QuFUR(1.5)), Killed(np.eye(60, 3), np.zeros(60)), out="tra
     assert 0 < len(Trace.load(part)) <= 20
 
 
-def test_records_go_to_a_file_alone(tmp_path):
+def test_file_trace_uses_no_memory_for_records(tmp_path):
     with pytest.raises(ValueError, match="out of run must be a file, new or to be replaced, got '"):
         run(learner := learner_of(), full_stream(), out=tmp_path)
     assert learner.spent == 0
@@ -215,7 +215,7 @@ def test_records_go_to_a_file_alone(tmp_path):
         ([9, 0, 9, 0, 9], [0, 0, 1, 1, 2]),
     ],
 )
-def test_a_label_arrives_after_so_many_further_examples(delay, told, block):
+def test_label_arrives_after_its_delay(delay, told, block):
     """Always x = 1 and y = 1 with λ = 1: with n labels in, the prediction is n/(n + 1)."""
     learner = Learner(Ridge(1), Uniform(1.0))
     trace = run(learner, streams.Arrays(np.ones((5, 1)), np.ones(5)), delay=delay, block=block)
@@ -226,7 +226,7 @@ def test_a_label_arrives_after_so_many_further_examples(delay, told, block):
 
 
 @pytest.mark.parametrize("delay", [sys.maxsize, np.full(60, 2**64 - 1, dtype=np.uint64)], ids=["one", "many"])
-def test_a_label_may_never_arrive(delay):
+def test_label_may_never_arrive(delay):
     learner = learner_of()
     trace = run(learner, full_stream(), delay=delay)
     assert not trace.prediction.any()
@@ -242,7 +242,7 @@ def test_delays_do_not_change_what_is_queried():
         assert not np.allclose(trace.prediction, traces[0].prediction)
 
 
-def test_a_run_goes_on_from_where_the_learner_is():
+def test_run_continues_from_the_state_of_the_learner():
     whole, parts = learner_of(), learner_of()
     trace = run(whole, full_stream())
     first = run(parts, streams.Arrays(X[:25], Y[:25]))
@@ -252,7 +252,7 @@ def test_a_run_goes_on_from_where_the_learner_is():
     assert whole.spent == parts.spent
 
 
-def test_queries_that_were_outstanding_before_stay_so():
+def test_run_keeps_earlier_outstanding_queries():
     learner = Learner(Ridge(3), Uniform(1.0))
     learner.ask(X[0], id="mine")
     run(learner, full_stream(), delay=2)
@@ -260,7 +260,7 @@ def test_queries_that_were_outstanding_before_stay_so():
     assert learner.spent == 61
 
 
-def test_only_queried_labels_reach_the_learner():
+def test_run_reveals_queried_labels_only():
     """Labels that were not bought may be anything: changing them changes only the losses."""
     first = run(learner_of(), full_stream())
     other = np.where(first.query, Y, 77.0)
@@ -269,7 +269,7 @@ def test_only_queried_labels_reach_the_learner():
     np.testing.assert_array_equal(first.prediction, second.prediction)
 
 
-def test_a_run_leaves_the_learner_as_asking_would():
+def test_run_leaves_the_learner_as_ask_and_tell_do():
     ran, asked = learner_of(), learner_of()
     trace = run(ran, full_stream(), block=1)
     for t in range(60):
@@ -286,7 +286,7 @@ def test_a_run_leaves_the_learner_as_asking_would():
 
 @pytest.mark.parametrize("block", [None, 1, 50])
 @pytest.mark.parametrize("rule", [QuFUR(1.0), Threshold(0.3), FixedBudget(60, 40)], ids=repr)
-def test_an_adaptive_adversary_sees_the_learner_before_every_example(rule, block):
+def test_adaptive_adversary_sees_the_learner_before_every_example(rule, block):
     stream = streams.MostUncertain(4, 40, seed=2)
     trace = run(ran := Learner(Ridge(4), rule, seed=1), stream, block=block)
     assert len(trace) == 40
@@ -303,7 +303,7 @@ def test_an_adaptive_adversary_sees_the_learner_before_every_example(rule, block
     assert 0 < ran.spent == by_hand.spent
 
 
-def test_the_adversary_is_harder_than_chance():
+def test_adversary_is_harder_than_random_inputs():
     regret = {}
     for pool in (1, 64):
         traces = [
@@ -317,7 +317,7 @@ def test_the_adversary_is_harder_than_chance():
 # The two regrets
 
 
-def test_both_regrets_agree_in_expectation():
+def test_regret_and_excess_agree_in_expectation():
     """E[R] = E[Reg]: the difference of the sums is 2 Σ (ŷ − f*) ξ, of mean 0 given the past.
 
     Over 200 seeds it is within 4.5 standard errors of 0: by chance it fails once in 150,000; here never.
@@ -334,7 +334,7 @@ def test_both_regrets_agree_in_expectation():
     assert np.std(differences) > 0.1, "they are two different numbers on every single run"
 
 
-def test_the_oracle_divides_its_budget_over_the_domains():
+def test_oracle_divides_its_budget_over_the_domains():
     """Domain 0 gets √8/(√8 + 1) of the labels; the hard cap, biting late, moves that by less than 0.03."""
     durations, dims = [200, 200], [8, 1]
     stream = streams.HiddenDomains(durations, dims, seed=0)
@@ -359,7 +359,7 @@ run(Learner(Ridge(2), Greedy(50)), Watched([90], [2]))  # long enough to need Sc
 """
 
 
-def test_a_run_holds_every_blas_to_one_thread():
+def test_run_limits_blas_to_one_thread():
     """SciPy is imported late, yet before its pool of threads is looked for."""
     threads = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     code = [sys.executable, "-c", WATCHED]

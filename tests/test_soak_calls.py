@@ -86,7 +86,7 @@ class SavedPair(Pair):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(model=models, rule=rules, calls=sequences, seed=st.integers(0, 2**32))
-def test_any_sequence_of_calls_and_files(tmp_path, model, rule, calls, seed):
+def test_learner_survives_any_sequence_of_calls_and_files(tmp_path, model, rule, calls, seed):
     for path in tmp_path.iterdir():
         path.unlink()
     pair = SavedPair(model, rule, seed, tmp_path / "learner")
@@ -132,7 +132,7 @@ def play_extreme(learner, name, size, label, both):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(model=ridges, rule=rules, calls=extremes)
-def test_numbers_of_any_size_are_refused_or_can_be_saved(tmp_path, model, rule, calls):
+def test_numbers_of_any_size_are_rejected_or_saved(tmp_path, model, rule, calls):
     if rule.told_domain:
         return
     learner = Learner(model, rule)

@@ -25,7 +25,7 @@ while True:
 """
 
 
-def test_killed_while_saving(tmp_path):
+def test_kill_while_saving_leaves_a_readable_file(tmp_path):
     path, seconds, inside = tmp_path / "learner", random.Random(5), 0
     for _ in range(times(200)):
         begun, ended = killed_after(path, seconds.uniform(0, 0.05))

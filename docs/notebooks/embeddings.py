@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Embeddings with shifting topics
 #
-# 2000 texts come as embeddings of 64 numbers, topic after topic; a score of each can be bought. The
-# embeddings are made up: those of a topic lie near a subspace of a few dimensions, and the score is
-# linear in all of them.
+# The stream has 2000 texts as embeddings of 64 numbers, one topic after another. The label of a text is
+# a score. The data are synthetic: the embeddings of a topic lie near a subspace of a few dimensions, and
+# the score is linear in the embedding, with the same coefficients for all topics.
 
 # %%
 import numpy as np
@@ -23,7 +23,7 @@ scores = np.clip(X @ rng.normal(size=64) / 3 + 0.1 * rng.normal(size=2000), -1, 
 texts = streams.Arrays(X, scores)
 
 # %% [markdown]
-# With a linear truth and inputs that shift, `Ridge` and `Paced` are the pair to take.
+# Labels are linear in the inputs, and inputs shift: this is the setting for `Ridge` and `Paced`.
 
 # %%
 rules = {"Paced": Paced(200, 2000), "at random": Uniform(0.1, budget=200)}
@@ -33,8 +33,8 @@ for name, trace in traces.items():
     print(f"{name:9}  {trace.queries} labels, mean squared error {trace.loss.mean():.4f}; the noise has 0.01")
 
 # %% [markdown]
-# A new topic is uncertain, and so labels are bought when it begins. The report says where that seemed to
-# happen.
+# A new topic has a high uncertainty, so the rule buys labels when it starts. The report estimates where
+# topics start.
 
 # %%
 print("topics began after", *np.cumsum(lengths)[:-1])

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # The paper's Figure 1 in ten lines
 #
-# Regret against labels on the synthetic stream of 20 hidden domains, as the authors' scripts have it.
-# `qufur reproduce fig1` has all panels, with more seeds.
+# Regret against the number of labels on the synthetic stream of 20 hidden domains from the authors'
+# scripts. `qufur reproduce fig1` draws all panels, with more seeds.
 
 # %%
 from matplotlib import pyplot as plt

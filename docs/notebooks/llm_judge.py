@@ -1,8 +1,8 @@
 # %% [markdown]
 # # An LLM judge with a budget in money
 #
-# A language model judges reviews, and is asked only for those that are worth its price. The judge is a
-# stand-in: like a real one it is called through `async` code, and is sometimes slow, wrong or silent.
+# A language model rates reviews, but only those that the rule selects. The judge is simulated. Like a real
+# one, it is called through `async` code and is sometimes slow, wrong or silent.
 
 # %%
 import asyncio
@@ -14,12 +14,12 @@ from qufur import Learner, Paced, Ridge, Uniform
 from qufur.labelling import buy
 
 REVIEWS, PARTS = 2000, 5
-PRICE, MONEY, CALLS = 0.002, 0.80, 2.5  # of a call; for all of them; about so many for a label
+PRICE, MONEY, CALLS = 0.002, 0.80, 2.5  # per call; for all calls; calls per label, roughly
 BUDGET = int(MONEY / (PRICE * CALLS))
 
 # %% [markdown]
-# Reviews are counts of ten good and ten bad words, and of six that say nothing: first of games, then of
-# groceries, which use other words.
+# A review is represented by the counts of ten positive, ten negative and six neutral words. The first half
+# reviews games, the second half groceries, which use other words.
 
 # %%
 rng = np.random.default_rng(4)
@@ -32,7 +32,7 @@ X = counts / 4
 
 
 def judge_of(seed):
-    """Return a judge of its own moods."""
+    """Return a simulated judge with its own random generator."""
     mood = np.random.default_rng(seed)
 
     async def judge(id, x):
@@ -40,20 +40,20 @@ def judge_of(seed):
         if mood.random() < 0.05:
             raise TimeoutError("no answer")
         if mood.random() < 0.02:
-            return None  # it will not say
+            return None  # the judge skips this review
         return float(np.clip(round(stars[id]) + mood.choice([0, 0, 0, 0, 0, 1, -1]), 1, 5))
 
     return judge
 
 
 # %% [markdown]
-# `buy` plays the reviews to a learner and calls the judge for what it asks, eight calls at a time: twice
-# for each review, and a third time where the two differ.
+# `buy` passes the reviews to a learner and calls the judge for each query, with eight concurrent calls. It
+# requests two votes per review, and a third if they differ.
 
 
 # %%
 def judged(rule):
-    """Return what was spent, how often judges agreed, and the error on all reviews, part by part."""
+    """Yield labels and money spent, the share of agreement, and the error on all reviews after each part."""
     learner, judge = Learner(Ridge(26, intercept=True, label_range=(1, 5)), rule), judge_of(7)
     calls = agreed = twice = 0
     for part in np.array_split(np.arange(REVIEWS), PARTS):
@@ -70,9 +70,9 @@ for (labels, spent, share, error), (*_, other) in zip(chosen, random, strict=Tru
     print(f"{labels:6.0f} {spent:7.3f} {share:7.2f} {error:7.3f} {other:7.3f}")
 
 # %% [markdown]
-# Choosing is ahead early, since `Paced` buys early: over eight such streams its error was 0.82 of that of
-# labels at random after 400 reviews. With all labels bought it was 1.05 of it: the judge is noisy, and
-# then any labels do.
+# Choosing is better early, because `Paced` buys early: over eight such streams its error was 0.82 of that
+# with random labels after 400 reviews. After all purchases it was 1.05 of it: the judge is noisy, so random
+# labels are as good.
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A raw table, a budget, and labels saved
 #
-# Readings of a machine: three columns in their own units, and the power it draws, which is costly to
-# measure. Now and then it runs other jobs for a short while, and nobody says when.
+# The table has sensor readings of a machine: three columns in their own units, and the power that it draws,
+# which is costly to measure. Occasionally it runs other jobs for a short time, unannounced.
 
 # %%
 import numpy as np
@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from qufur import Experts, Learner, Steady, Uniform, run, streams
 from qufur.figures.curves import draw_curves
 from qufur.sweep import sweep
-from qufur.sweep.equal_error import labels_ratio
+from qufur.sweep.equal_labels import labels_ratio
 
 rng = np.random.default_rng(0)
 job = np.tile(np.repeat([0, 1, 0, 2], [90, 10, 90, 10]), 3)
@@ -22,7 +22,7 @@ power = 0.02 * speed + np.array([0.5, 2, -1])[job] * heat + 0.3 * age + rng.norm
 readings = streams.Arrays(np.column_stack([speed, heat, age]), power)
 
 # %% [markdown]
-# `Experts` takes the columns as they are; `Steady` spreads 36 labels over the 600 readings.
+# `Experts` takes raw columns; `Steady` spreads 36 labels over the 600 readings.
 
 # %%
 learner = Learner(Experts(), Steady(36, 600), seed=0)
@@ -30,7 +30,7 @@ trace = run(learner, readings)
 print(learner.report())
 
 # %% [markdown]
-# The same budget for labels at random, and two and a half times as much:
+# For comparison: random labels with the same budget, and with two and a half times as much.
 
 # %%
 grid = {
@@ -44,8 +44,7 @@ panel.legend()
 figure.savefig("tutorial.png")
 
 # %% [markdown]
-# How many labels at random have the error of `Steady`? Straight lines between the points of the figure
-# say it.
+# How many random labels give the error of `Steady`? Interpolate linearly between the points of the figure.
 
 # %%
 runs = table.select("queries", "loss").to_numpy().reshape(3, 3, 2).swapaxes(0, 1)
@@ -54,6 +53,6 @@ for (labels, loss), name in zip(runs.mean(axis=0), ("Steady", "at random", "at r
 print(f"{1 - np.exp(-labels_ratio(runs)):.0%} fewer labels for the same error")
 
 # %% [markdown]
-# Three seeds are few: with six it was 29 %, and `Steady` was ahead on each. This stream has rare regimes
-# that come back, which is where choosing helps. Where labels are mostly noise it does not; `qufur run` finds
-# out on rows of yours.
+# Three seeds are few: with six seeds the saving was 29 %, and `Steady` was better with each. This stream has
+# rare regimes that return, which is where choosing helps. Where labels are mostly noise it does not help;
+# `qufur run` measures it on your own rows.

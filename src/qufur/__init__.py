@@ -1,13 +1,13 @@
-"""Learn online from a stream when labels cost money and the domains shift without notice."""
+"""Active online learning from streams with hidden domain shifts and a label budget."""
 
 from typing import TYPE_CHECKING
 
+from qufur._internal.registry import lazy_attributes
 from qufur.answer import Answer, Answers
 from qufur.errors import OutlierWarning
 from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.online_to_batch import online_to_batch
-from qufur.registry import lazily
 from qufur.rules import DomainOracle, FixedBudget, Greedy, Paced, QuFUR, Steady, Threshold, Uniform
 from qufur.run import run
 from qufur.trace import Trace
@@ -26,29 +26,24 @@ if TYPE_CHECKING:
     )
     from qufur.planning import plan
 else:
-    _ROOMS = "cluster", "hypotheses", "labelling", "planning", "streams", "theory"
-    # The others come when they are named: `import qufur` loads what a learner needs.
-    __getattr__ = lazily(
+    _MODELS = (
+        "ConfidenceSet",
+        "Converged",
+        "Experts",
+        "FisherSoftmax",
+        "KernelRidge",
+        "PaperAdam",
+        "Refit",
+        "Softmax",
+    )
+    _MODULES = ("cluster", "hypotheses", "labelling", "planning", "streams", "theory")
+    # Imported on first use, so that `import qufur` loads only what a learner needs.
+    __getattr__ = lazy_attributes(
         __name__,
         {
-            **dict.fromkeys(
-                [
-                    "ConfidenceSet",
-                    "Converged",
-                    "Experts",
-                    "FisherSoftmax",
-                    "KernelRidge",
-                    "PaperAdam",
-                    "Refit",
-                    "Softmax",
-                ],
-                "qufur.models",
-            ),
+            **dict.fromkeys(_MODELS, "qufur.models"),
+            **{name: f"qufur.{name}" for name in _MODULES},
             "plan": "qufur.planning",
-            **{
-                name: f"qufur.{name}"
-                for name in ("cluster", "hypotheses", "labelling", "planning", "streams", "theory")
-            },
         },
     )
 
@@ -87,3 +82,7 @@ __all__ = [
     "streams",
     "theory",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""What a learner answers: one input, or a batch as columns; and why."""
+"""Answers of a learner to one input or a batch, and the reason for each decision."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from qufur._internal.counts import counted
 from qufur.arrays import Bools, Floats, Ints
-from qufur.counts import counted
-from qufur.models.base import Id, Model
+from qufur.ids import Id
+from qufur.models.base import Model
 
 
-class Circumstances(NamedTuple):
-    """What a decision was made from, besides the uncertainty.
+class AnswerContext(NamedTuple):
+    """Inputs of a decision besides the uncertainty.
 
     Attributes
     ----------
     model
-        It knows how uncertainty compares with the size of an input.
+        The learner's model, which relates uncertainty to the norm of an input.
     size
-        ‖x‖² of the input as the model sees it, or None where Δ does not compare with that.
+        ‖x‖² of the input as the model uses it; None if Δ is not comparable with it.
     spent, left
-        Labels bought before, and labels that were left; None without a budget.
+        Labels bought before this decision, and labels left then; `left` is None without a budget.
     encoded
-        The prediction as a number; that of a class is its place among all classes.
+        The prediction as a number; for a class, its index.
     at_random
-        Whether the label was bought by a coin below the rule's floor.
+        Whether the uniform draw was below the rule's floor.
     """
 
     model: Model
@@ -48,39 +49,54 @@ class _Fields(NamedTuple):
 
 
 class Answer(_Fields):
-    """What a learner says about one input.
+    """Answer of a learner to one input.
 
-    `query` is whether the label is wanted; `probability` is the chance with which it was going to be; `why`
-    says how that came about.
+    Attributes
+    ----------
+    id
+        The id that `Learner.tell` takes.
+    prediction
+        The predicted label.
+    uncertainty
+        Δ of the input.
+    probability
+        The probability with which the rule queries the label.
+    query
+        Whether the rule queried the label.
     """
 
-    circumstances: Circumstances | None = None
-    """None for an answer that no learner made."""
+    circumstances: AnswerContext | None = None
+    """Inputs of the decision; None for an answer that was not created by a learner."""
 
     @property
     def why(self) -> str:
-        """The decision in one line: uncertainty, probability, what is new about the input, and the budget.
+        """The decision in one sentence: uncertainty, probability, new share of the input, and budget.
 
         Examples
         --------
         >>> from qufur import Learner, QuFUR, Ridge
-        >>> Learner(Ridge(2), QuFUR(0.5, budget=9), seed=1).ask([1.0, 0.0]).why
-        'not asked: uncertainty 1, probability 0.5, 100 % of the input is new; 0 labels bought, 9 left'
+        >>> Learner(Ridge(2), QuFUR(0.5), seed=1).ask([1.0, 0.0]).why
+        'Not queried: uncertainty 1, query probability 50 %, 100 % of the input is new; 0 labels bought.'
         >>> Answer(7, 0.0, 0.3, 0.9, True).why
-        'asked: uncertainty 0.3, probability 0.9'
+        'Queried: uncertainty 0.3, query probability 90 %.'
         """
         _, _, uncertainty, probability, query = self
         if self.circumstances is None:
-            return _decision(query, uncertainty, probability)
+            return _decision(query, uncertainty, probability) + "."
         model, size, spent, left, *_ = self.circumstances
-        sizes, lefts = (None if value is None else np.array([value]) for value in (size, left))
-        decided = np.array([query]), np.array([uncertainty]), np.array([probability])
-        (line,) = reasons(model, Cases(*decided, sizes, np.array([spent]), lefts))
-        return line
+        cases = Cases(
+            np.array([query]),
+            np.array([uncertainty]),
+            np.array([probability]),
+            None if size is None else np.array([size]),
+            np.array([spent]),
+            None if left is None else np.array([left]),
+        )
+        return next(reasons(model, cases))
 
 
 class Cases(NamedTuple):
-    """Decisions as columns, and what they were made from: sizes, and labels bought and left."""
+    """Decisions and their inputs as columns; see `AnswerContext`."""
 
     query: Bools
     uncertainty: Floats
@@ -91,54 +107,61 @@ class Cases(NamedTuple):
 
 
 def reasons(model: Model, cases: Cases) -> Iterator[str]:
-    """Return decisions in one line each."""
+    """Return one sentence per decision."""
     query, uncertainty, probability, size, spent, left = cases
     decisions = map(_decision, query.tolist(), uncertainty.tolist(), probability.tolist())
-    return map("".join, zip(decisions, _new(model, uncertainty, size), _bought(spent, left), strict=False))
+    parts = decisions, _new_share(model, uncertainty, size), _budget(spent, left)
+    return map("".join, zip(*parts, strict=False))
 
 
 def _decision(query: bool, uncertainty: float, probability: float) -> str:
-    decision = "asked" if query else "not asked"
-    return f"{decision}: uncertainty {uncertainty:.3g}, probability {probability:.3g}"
+    decision = "Queried" if query else "Not queried"
+    return f"{decision}: uncertainty {uncertainty:.3g}, query probability {100 * probability:.3g} %"
 
 
-def _new(model: Model, uncertainty: Floats, size: Floats | None) -> Iterator[str]:
+def _new_share(model: Model, uncertainty: Floats, size: Floats | None) -> Iterator[str]:
     if size is None:
         return repeat("")
-    share = model.outside(size, uncertainty)
-    least = (model.capped(uncertainty) & (share < 1)).tolist()
-    found = zip(least, (100 * share).tolist(), strict=True)
-    return (f", {'at least ' if most else ''}{new:.0f} % of the input is new" for most, new in found)
+    share = model.unexplained_share(size, uncertainty)
+    is_lower_bound = (model.capped(uncertainty) & (share < 1)).tolist()
+    return (
+        f", {'at least ' if is_bound else ''}{percent:.0f} % of the input is new"
+        for is_bound, percent in zip(is_lower_bound, (100 * share).tolist(), strict=True)
+    )
 
 
-def _bought(spent: Ints, left: Ints | None) -> Iterator[str]:
-    both = list(zip(spent.tolist(), repeat(None) if left is None else left.tolist(), strict=False))
-    # The same for most of those in a row.
-    lines = {
-        (bought, more): f"; {counted(bought, 'label')} bought" + ("" if more is None else f", {more} left")
-        for bought, more in set(both)
+def _budget(spent: Ints, left: Ints | None) -> Iterator[str]:
+    counts = list(zip(spent.tolist(), repeat(None) if left is None else left.tolist(), strict=False))
+    # Most consecutive rows share their counts, so that each text is formatted once.
+    texts = {
+        (bought, more): f"; {counted(bought, 'label')} bought{'' if more is None else f', {more} left'}."
+        for bought, more in set(counts)
     }
-    return map(lines.__getitem__, both)
+    return map(texts.__getitem__, counts)
 
 
 def answer(fields: Sequence[Id | float | bool], circumstances: Sequence[Model | float | None]) -> Answer:
-    """Return an answer; what led to it is not among its fields, so that they unpack into five."""
-    # Named tuples are made faster from tuples than from their parts.
-    made = tuple.__new__(Answer, fields)
-    made.circumstances = tuple.__new__(Circumstances, circumstances)
-    return made
+    """Return an `Answer`; the context is an attribute, not a field, so that an answer unpacks into five."""
+    # A named tuple is created faster from one tuple than from its fields.
+    created = tuple.__new__(Answer, fields)
+    created.circumstances = tuple.__new__(AnswerContext, circumstances)
+    return created
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a learner says about a batch of inputs: `Answer`s as columns, and iterable as rows.
+    """Answers of a learner to a batch of inputs, stored as columns; iteration yields an `Answer` per row.
 
     Attributes
     ----------
+    id, prediction, uncertainty, probability, query
+        As in `Answer`, for each row.
+    model
+        The learner's model.
     size, spent, left, encoded
-        As in `Circumstances`, for each row.
+        As in `AnswerContext`, for each row.
     at_random
-        As there, for each query.
+        As in `AnswerContext`, for each queried row.
     """
 
     id: Sequence[Id]
@@ -154,11 +177,11 @@ class Answers:
     at_random: Bools
 
     @classmethod
-    def of_one(cls, answer: Answer, case: Circumstances) -> Answers:
+    def from_answer(cls, answer: Answer, case: AnswerContext) -> Answers:
         """Return one answer as columns."""
         id, _, uncertainty, probability, query = answer
         model, size, spent, left, encoded, at_random = case
-        number, sizes = np.array([encoded]), None if size is None else np.array([size])
+        number = np.array([encoded])
         return cls(
             [id],
             model.decode_predictions(number),
@@ -166,7 +189,7 @@ class Answers:
             np.array([probability]),
             np.array([query]),
             model,
-            sizes,
+            None if size is None else np.array([size]),
             np.array([spent]),
             None if left is None else np.array([left]),
             number,
@@ -183,6 +206,8 @@ class Answers:
         size, left = (none if column is None else column.tolist() for column in (self.size, self.left))
         at_random = np.zeros(len(self), dtype=bool)
         at_random[self.query] = self.at_random
-        more = self.spent.tolist(), left, self.encoded.tolist(), at_random.tolist()
-        for row, *case in zip(rows, size, *more, strict=True):
-            yield answer(row, (self.model, *case))
+        contexts = zip(
+            size, self.spent.tolist(), left, self.encoded.tolist(), at_random.tolist(), strict=True
+        )
+        for row, context in zip(rows, contexts, strict=True):
+            yield answer(row, (self.model, *context))

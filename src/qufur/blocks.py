@@ -1,4 +1,4 @@
-"""Blocks that are looked ahead over, and how far to look next: only speed depends on it."""
+"""Blocks of inputs decided in one look-ahead, and the adaptive block size; it affects speed only."""
 
 from __future__ import annotations
 
@@ -9,17 +9,31 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
-from qufur.models.base import Id
-from qufur.models.lookahead import Effort, Lookahead, Reach
+from qufur.ids import Id
+from qufur.models.lookahead import BlockCost, BlockLimits, Lookahead
 from qufur.rules.spending import BlockOffer, Charge, Spending
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive inputs whose queries are decided and whose predictions wait for `Learner.finish`."""
+    """Consecutive inputs whose queries are decided; `Learner._finish` computes their predictions.
+
+    Attributes
+    ----------
+    look
+        The look-ahead of the model.
+    effort
+        Rows, candidates and queries of the block.
+    query, probability
+        The decision and its probability for each row.
+    queried
+        Ids of the queried rows.
+    offers
+        One offer of the rule for each segment between two of its updates.
+    """
 
     look: Lookahead
-    effort: Effort
+    effort: BlockCost
     query: Bools
     probability: Floats
     queried: Sequence[Id]
@@ -35,81 +49,96 @@ class Block:
 
     @property
     def charges(self) -> list[Charge]:
-        """What each query cost."""
+        """The charge of each query."""
         return [charge for offer in self.offers for charge in offer.paid()]
 
     @property
     def at_random(self) -> Bools:
-        """For each query, whether its coin lay below the rule's floor."""
-        return np.asarray(_chained([offer.at_random for offer in self.offers]))
+        """For each query, whether its uniform draw was below the rule's floor."""
+        return np.asarray(_concatenate([offer.at_random for offer in self.offers]))
 
     @property
     def spent(self) -> Ints:
         """Labels bought before each row."""
-        return np.asarray(_chained([offer.spent + _earlier(offer.query) for offer in self.offers]))
+        counts = [offer.spent + _queries_before(offer.query) for offer in self.offers]
+        return np.asarray(_concatenate(counts))
 
     @property
     def left(self) -> Ints | None:
-        """Labels left before each row, if they are counted."""
-        counted = [(offer.left, offer.query) for offer in self.offers if offer.left is not None]
-        return _chained([left - _earlier(query) for left, query in counted]) if counted else None
+        """Labels left before each row; None without a budget."""
+        limited = [(offer.left, offer.query) for offer in self.offers if offer.left is not None]
+        return _concatenate([left - _queries_before(query) for left, query in limited]) if limited else None
 
 
 def decide(
     look: Lookahead, names: Sequence[Id], spending: Spending, rng: np.random.Generator, domain: Ints | None
 ) -> Block:
-    """Decide the inputs of a look-ahead, in as many offers as the rule changes in between."""
-    offers, probability, start, effort = [], [], 0, Effort(0, 0, 0)
+    """Decide the inputs of a look-ahead; the rule makes a new offer after each of its updates."""
+    offers, probability = [], []
+    start, effort = 0, BlockCost(0, 0, 0)
     while start < len(look):
         count = look.rows_at_once or len(look) - start
-        here = None if domain is None else domain[start : start + count]
-        offer = spending.offer(count, rng, here)
+        domains = None if domain is None else domain[start : start + count]
+        offer = spending.offer(count, rng, domains)
         effort += look.decide(offer)
         stop = start + len(offer)
         probability.append(offer.close(look.uncertainty[start:stop]))
         offers.append(offer)
         start = stop
-    query, rows = _chained([offer.query for offer in offers]), look.queried
-    return Block(look, effort, query, _chained(probability), [names[row] for row in rows.tolist()], offers)
+    query = _concatenate([offer.query for offer in offers])
+    queried = [names[row] for row in look.queried.tolist()]
+    return Block(look, effort, query, _concatenate(probability), queried, offers)
 
 
 def columns(blocks: Sequence[Block]) -> dict[str, Any]:
-    """Return what `Answers` says about the decisions of consecutive blocks, of which there may be none."""
-    kinds: dict[str, type] = {"uncertainty": float, "probability": float, "query": bool}
-    kinds |= {"at_random": bool, "spent": int}
-    counted: dict[str, type] = {"left": int} if all(block.left is not None for block in blocks) else {}
-    found = {
-        name: np.concatenate([np.empty(0, kind), *(getattr(block, name) for block in blocks)])
-        for name, kind in (kinds | counted).items()
+    """Return the columns of `Answers` that describe the decisions of zero or more consecutive blocks."""
+    dtypes: dict[str, type] = {
+        "uncertainty": float,
+        "probability": float,
+        "query": bool,
+        "at_random": bool,
+        "spent": int,
     }
-    return {"left": None} | found
+    if all(block.left is not None for block in blocks):
+        dtypes["left"] = int
+    return {"left": None} | {
+        name: np.concatenate([np.empty(0, dtype), *(getattr(block, name) for block in blocks)])
+        for name, dtype in dtypes.items()
+    }
 
 
-def _chained(parts: Sequence[Any]) -> Any:
+def _concatenate(parts: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _earlier(query: Bools) -> Ints:
+def _queries_before(query: Bools) -> Ints:
     return np.asarray(query.cumsum() - query)
 
 
 class BlockSize:
-    """How many examples to look ahead over: more while that pays, fewer when it does not.
+    """Adaptive number of examples per look-ahead. It affects speed, never results.
 
-    Only speed depends on it. What a block costs beyond its rows grows with the square and the cube of its
-    candidates, so it should have some 50 to 100 of them, and on a GPU a thousand. After an abrupt
-    shift Δ collapses within a few queries: most candidates of a large block are then rejected after all, and
-    their products wasted.
+    Beyond a fixed cost per row, the cost of a block grows with the square and the cube of its number of
+    candidates, so a block should have some 50 to 100 of them, on a GPU a thousand. After an abrupt
+    shift Δ collapses within a few queries: most candidates of a large block are then rejected, and
+    their products are wasted.
+
+    Parameters
+    ----------
+    limits
+        Smallest, first and largest size, and how many candidates are few and many.
+    fixed
+        A constant size instead.
     """
 
-    def __init__(self, reach: Reach, fixed: int | None = None) -> None:
-        self._few, self._many = reach.few, reach.many
-        self.smallest, self.value, self.largest = (
-            (reach.smallest, reach.first, reach.largest) if fixed is None else (fixed, fixed, fixed)
-        )
+    def __init__(self, limits: BlockLimits, fixed: int | None = None) -> None:
+        self._few, self._many = limits.few, limits.many
+        self.smallest = limits.smallest if fixed is None else fixed
+        self.value = limits.first if fixed is None else fixed
+        self.largest = limits.largest if fixed is None else fixed
 
-    def update(self, effort: Effort) -> None:
-        """Take note of what a block took."""
+    def update(self, effort: BlockCost) -> None:
+        """Double or halve the size, depending on how many candidates the last block rejected."""
         rejected = effort.candidates - effort.queries
         if 4 * rejected > effort.rows or effort.candidates > self._many:
             self.value = max(self.smallest, self.value // 2)

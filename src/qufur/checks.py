@@ -1,7 +1,7 @@
-"""The promises that every model and rule keeps, as checks for whoever adds one.
+"""Contract checks for authors of models and rules.
 
-Each check takes a model and a rule, plays small streams, and raises AssertionError where a promise is broken;
-what does not apply to what the model declares is passed over. `CHECKS` lists them.
+Each check runs a model and a rule on small streams and raises AssertionError if an invariant is violated.
+Checks that do not apply to the declared properties of the model return without a test. `CHECKS` lists them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from qufur.streams import Arrays
 HORIZON = 90
 DIM = 4
 BLOCKS = (2, 7, 64, HORIZON, None)
-"""Sizes of blocks that are compared with one by one; None is the learner's own choice."""
+"""Block sizes compared with row-by-row processing; None lets the learner choose."""
 Check = Callable[[Model, Rule], None]
 
 
 def combinations(dim: int = DIM) -> Iterator[tuple[Model, Rule]]:
-    """Yield the small instances of every model with those of every rule; of slow models, with one of each."""
-    models = [model for kind in MODELS for model in kind.examples(dim)]
-    rules = [kind.examples(HORIZON) for kind in RULES]
-    every, first = [rule for few in rules for rule in few], [few[0] for few in rules]
-    return ((model, rule) for model in models for rule in (every if model.quick else first))
+    """Yield small instances of every model with those of every rule; slow models get one per rule class."""
+    models = [model for model_class in MODELS for model in model_class.examples(dim)]
+    rules = [rule_class.examples(HORIZON) for rule_class in RULES]
+    all_rules, first_rules = [rule for group in rules for rule in group], [group[0] for group in rules]
+    return ((model, rule) for model in models for rule in (all_rules if model.quick else first_rules))
 
 
 def shifting_stream(model: Model, horizon: int = HORIZON, seed: int = 5) -> Arrays:
@@ -55,7 +55,7 @@ def shifting_stream(model: Model, horizon: int = HORIZON, seed: int = 5) -> Arra
 
 
 def check_budget(model: Model, rule: Rule) -> None:
-    """Invariant 1: the budget is never exceeded, with no label answered at all."""
+    """Invariant 1: the budget is never exceeded, even if no query is answered."""
     learner, stream = Learner(model, rule), shifting_stream(model)
     asked = 0
     for t in range(HORIZON):
@@ -68,7 +68,7 @@ def check_budget(model: Model, rule: Rule) -> None:
 
 
 def check_blocks(model: Model, rule: Rule) -> None:
-    """Invariant 2: looking ahead over blocks changes nothing, not even the state of the random generator."""
+    """Invariant 2: block look-ahead changes nothing, not even the state of the random generator."""
     stream = shifting_stream(model)
     random_delays = np.random.default_rng(3).integers(0, 40, HORIZON)
     for delay in (0, 7, random_delays):
@@ -80,11 +80,11 @@ def check_blocks(model: Model, rule: Rule) -> None:
     for one, other in zip(answers, batch.ask_many(stream.X, domain=stream.domain), strict=True):
         assert (one.id, one.query) == (other.id, other.query)
         np.testing.assert_allclose(one[1:4], other[1:4], atol=1e-9)
-    _assert_same_coins(single, batch)
+    _assert_same_draws(single, batch)
 
 
 def check_late_labels(model: Model, rule: Rule) -> None:
-    """Invariant 3: querying and learning are separate, and the order in which labels arrive is forgotten."""
+    """Invariant 3: querying and learning are separate, and the order of arrival of labels has no effect."""
     stream = shifting_stream(model)
     if not (model.label_free and model.order_free):
         return
@@ -93,18 +93,18 @@ def check_late_labels(model: Model, rule: Rule) -> None:
     late.ask_many(stream.X, domain=stream.domain)
     queried = _outstanding(late)
     assert queried == np.flatnonzero(trace.query).tolist()
-    _assert_alike(late.predict(stream.X), Learner(model, rule).predict(stream.X))
-    _assert_alike(late.uncertainty(stream.X), immediate.uncertainty(stream.X))
+    _assert_close(late.predict(stream.X), Learner(model, rule).predict(stream.X))
+    _assert_close(late.uncertainty(stream.X), immediate.uncertainty(stream.X))
     half = queried[::2]
     for id in reversed(half):
         late.tell(id, stream.y[id])
     only = _taught(model, rule, stream, half)
-    _assert_alike(late.predict(stream.X), only.predict(stream.X))
+    _assert_close(late.predict(stream.X), only.predict(stream.X))
     for id in queried[1::2]:
         late.tell(id, stream.y[id])
     assert not late.outstanding
-    _assert_alike(late.predict(stream.X), immediate.predict(stream.X))
-    _assert_alike(late.uncertainty(stream.X), immediate.uncertainty(stream.X))
+    _assert_close(late.predict(stream.X), immediate.predict(stream.X))
+    _assert_close(late.uncertainty(stream.X), immediate.uncertainty(stream.X))
 
 
 def check_retract(model: Model, rule: Rule) -> None:
@@ -113,22 +113,22 @@ def check_retract(model: Model, rule: Rule) -> None:
     learner = Learner(model, rule)
     learner.ask_many(stream.X, domain=stream.domain)
     ids = _outstanding(learner)
-    told, gone, waiting = ids[::3], ids[1::3], ids[2::3]
-    learner.tell_many(told, stream.y[told])
-    for id in gone:
+    answered, retracted, pending = ids[::3], ids[1::3], ids[2::3]
+    learner.tell_many(answered, stream.y[answered])
+    for id in retracted:
         learner.retract(id)
-    assert list(learner.outstanding) == waiting
-    assert learner.spent == len(told) + len(waiting)
-    learner.tell_many(waiting, stream.y[waiting])
-    only = _taught(model, rule, stream, told + waiting)
+    assert list(learner.outstanding) == pending
+    assert learner.spent == len(answered) + len(pending)
+    learner.tell_many(pending, stream.y[pending])
+    only = _taught(model, rule, stream, answered + pending)
     if model.order_free:
-        _assert_alike(learner.predict(stream.X), only.predict(stream.X))
+        _assert_close(learner.predict(stream.X), only.predict(stream.X))
     if model.label_free and not model.scales_inputs:
-        _assert_alike(learner.uncertainty(stream.X), only.uncertainty(stream.X))
+        _assert_close(learner.uncertainty(stream.X), only.uncertainty(stream.X))
 
 
 def check_seed(model: Model, rule: Rule) -> None:
-    """Invariant 4: a seed decides everything; saved, loaded and continued gives the same bits."""
+    """Invariant 4: the seed determines all results, bit for bit, also after saving and loading."""
     stream = shifting_stream(model)
     np.random.seed(1)  # noqa: NPY002
     before = _global_state()
@@ -148,7 +148,7 @@ def check_seed(model: Model, rule: Rule) -> None:
 
 
 def check_copies(model: Model, rule: Rule) -> None:
-    """Invariant 4: a deep copy goes on as the learner does, and neither changes the other."""
+    """Invariant 4: a deep copy continues like the learner, and neither changes the other."""
     stream = shifting_stream(model)
     learner = Learner(model, rule, seed=7)
     for t in range(HORIZON // 2):
@@ -163,7 +163,7 @@ def check_copies(model: Model, rule: Rule) -> None:
 
 
 def check_looking_is_free(model: Model, rule: Rule) -> None:
-    """Invariant 5: predict and uncertainty never change state, and inputs are never written to."""
+    """Invariant 5: predict and uncertainty never change the state, and inputs are never modified."""
     stream = shifting_stream(model)
     X = np.array(stream.X)
     learner, unseen = Learner(model, rule), Learner(model, rule)
@@ -179,7 +179,7 @@ def check_looking_is_free(model: Model, rule: Rule) -> None:
 
 
 def check_numbers(model: Model, rule: Rule) -> None:
-    """Invariant 6: with norms from 1e-6 to 1e6, where the model allows them, numbers stay right."""
+    """Invariant 6: results stay accurate for norms from 1e-6 to 1e6, if the model allows them."""
     rng = np.random.default_rng(8)
     stream = shifting_stream(model)
     decades = 6 if model.any_norm else 1
@@ -189,25 +189,25 @@ def check_numbers(model: Model, rule: Rule) -> None:
     for column in (trace.prediction, trace.uncertainty, trace.probability):
         assert np.isfinite(column).all()
     assert (trace.uncertainty >= 0).all()
-    if model.scales_inputs:  # then all inputs matter, and not those with labels alone
+    if model.scales_inputs:  # the scaling depends on all inputs, not only on labelled ones
         return
-    at_once = _taught(model, rule, spread, np.flatnonzero(trace.query).tolist())
-    np.testing.assert_allclose(learner.predict(X), at_once.predict(X), rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(learner.uncertainty(X), at_once.uncertainty(X), rtol=1e-6)
+    batch = _taught(model, rule, spread, np.flatnonzero(trace.query).tolist())
+    np.testing.assert_allclose(learner.predict(X), batch.predict(X), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(learner.uncertainty(X), batch.uncertainty(X), rtol=1e-6)
 
 
 def check_memory(model: Model, rule: Rule) -> None:
-    """Invariant 7: what a bounded model keeps does not grow with the stream."""
+    """Invariant 7: the state of a bounded model does not grow with the stream."""
     if model.bounded:
         lengths = (HORIZON, 33 * HORIZON)
         sizes = [_size(_played(model, rule, shifting_stream(model, T))[0]) for T in lengths]
         all_inputs = 8 * DIM * (lengths[1] - lengths[0])
-        # Half: the ledger keeps up to a thousand examples, as two or three numbers each, before it sums up.
-        assert sizes[1] - sizes[0] < 0.5 * all_inputs, "the examples are kept"
+        # Half, since the ledger buffers up to 1024 examples as two or three numbers each.
+        assert sizes[1] - sizes[0] < 0.5 * all_inputs, "the state stores the examples"
 
 
 def check_bad_input(model: Model, rule: Rule) -> None:
-    """Invariant 8: bad input is refused with one line, and the state is untouched."""
+    """Invariant 8: invalid input raises an error of one line, and the state is unchanged."""
     stream = shifting_stream(model)
     learner = Learner(model, rule)
     for t in range(10):
@@ -221,9 +221,9 @@ def check_bad_input(model: Model, rule: Rule) -> None:
         lambda: learner.ask(["a"] * DIM, domain=0),
         lambda: learner.ask_many([x, x + np.inf], domain=[0, 0]),
         lambda: learner.ask(x, domain=0, id=1.5),  # type: ignore[arg-type]
-        lambda: learner.tell("nobody", 1.0),
+        lambda: learner.tell("unknown", 1.0),
         lambda: learner.tell(id, np.nan),
-        lambda: learner.retract("nobody"),
+        lambda: learner.retract("unknown"),
         lambda: learner.learn([x], [np.inf]),
         lambda: learner.learn([x], [1.0, 2.0]),
         lambda: learner.predict(hole),
@@ -242,10 +242,10 @@ def check_bad_input(model: Model, rule: Rule) -> None:
 
 
 def check_widen(model: Model, rule: Rule) -> None:
-    """Let inputs get columns: all is as if they had been there from the start, or the model refuses."""
+    """Widening: results are as if appended columns had existed from the start, or the model raises."""
     if model.dim is None:
         model = dataclasses.replace(model, dim=DIM)  # type: ignore[type-var]
-    constants = _constants_taken(model, rule)
+    constants = _accepted_constants(model, rule)
     if constants is None:
         return
     horizon = HORIZON if model.quick else HORIZON // 3
@@ -256,7 +256,7 @@ def check_widen(model: Model, rule: Rule) -> None:
     early.widen(constants)
     with tempfile.TemporaryDirectory() as folder:
         for t in range(horizon):
-            if t in moments:  # before the first input, and with queries outstanding, young and grown
+            if t in moments:  # before the first input, and later with outstanding queries
                 late.widen(constants[[moments.index(t)]])
                 late.save(Path(folder) / "learner.qufur")
                 late = Learner.load(Path(folder) / "learner.qufur")
@@ -267,7 +267,7 @@ def check_widen(model: Model, rule: Rule) -> None:
             for learner in (early, late):
                 for id in _outstanding(learner)[:-3]:
                     learner.retract(id) if id % 5 == 0 else learner.tell(id, stream.y[id])
-    _assert_alike(late.uncertainty(wide), early.uncertainty(wide))
+    _assert_close(late.uncertainty(wide), early.uncertainty(wide))
 
 
 CHECKS: tuple[Check, ...] = (
@@ -304,9 +304,9 @@ def _played(model: Model, rule: Rule, stream: Arrays, **options: Any) -> tuple[L
 
 
 def _taught(model: Model, rule: Rule, stream: Arrays, rows: list[int]) -> Learner:
-    """Return a learner that got these labels all at once, or each in its place if that matters.
+    """Return a learner trained on these labels in one batch, or in stream order if the model forgets.
 
-    They are free, but for a model to which it matters on what terms they were bought.
+    The labels are free, except for a model that uses the terms of purchases.
     """
     learner = Learner(model, rule)
     if model.weighs_purchases and model.order_free:
@@ -326,8 +326,8 @@ def _taught(model: Model, rule: Rule, stream: Arrays, rows: list[int]) -> Learne
     return learner
 
 
-def _constants_taken(model: Model, rule: Rule) -> Floats | None:
-    """Return what further columns may have been, as far as the model takes some."""
+def _accepted_constants(model: Model, rule: Rule) -> Floats | None:
+    """Return constants that the model accepts for appended columns; None if it accepts none."""
     for constants in (np.array([7.0, -2.0, 0.5]), np.zeros(3)):
         learner = Learner(model, rule)
         before = encode(learner)
@@ -345,14 +345,14 @@ def _assert_same_run(one: tuple[Learner, Any], other: tuple[Learner, Any]) -> No
     np.testing.assert_array_equal(one[1].query, other[1].query)
     for column in ("prediction", "uncertainty", "probability"):
         np.testing.assert_allclose(getattr(one[1], column), getattr(other[1], column), atol=1e-9)
-    _assert_same_coins(one[0], other[0])
+    _assert_same_draws(one[0], other[0])
 
 
-def _assert_same_coins(one: Learner, other: Learner) -> None:
-    assert encode(one)[0]["rng"] == encode(other)[0]["rng"], "a path used more random numbers than another"
+def _assert_same_draws(one: Learner, other: Learner) -> None:
+    assert encode(one)[0]["rng"] == encode(other)[0]["rng"], "the paths used different numbers of draws"
 
 
-def _assert_alike(one: Floats, other: Floats) -> None:
+def _assert_close(one: Floats, other: Floats) -> None:
     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""The learner: a model, a rule and a random generator, and everything that changes."""
+"""The learner: a model, a rule, a random generator and their state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qufur import snapshot
-from qufur.answer import Answer, Answers, Circumstances, answer
+from qufur._internal.operation import Operation
+from qufur._internal.tensors import is_tensor, on_host
+from qufur.answer import Answer, AnswerContext, Answers, answer
 from qufur.arrays import (
     Bools,
     Floats,
@@ -24,46 +26,49 @@ from qufur.arrays import (
     as_labels,
     as_tensor_inputs,
     as_whole_numbers,
-    is_whole,
+    is_integer,
 )
 from qufur.blocks import Block, BlockSize, columns, decide
 from qufur.errors import OutlierWarning, invalid
 from qufur.estimates import intervals
 from qufur.estimates.ledger import Ledger
-from qufur.estimates.query import Query
-from qufur.ids import as_ids, beyond, check_outstanding
-from qufur.models.base import Id, Model, Purchases
-from qufur.models.diagnostics.outliers import KnownRange, Outlier, first_outlier
-from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, beyond_numbers
-from qufur.operation import Operation
+from qufur.ids import Id, as_ids, check_outstanding, next_free_id
+from qufur.models.base import Model, Purchases
+from qufur.models.diagnostics.outliers import ObservedRange, Outlier, first_outlier
+from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, not_finite_error
+from qufur.pending import Pending
 from qufur.rules.base import Rule
-from qufur.tensors import is_tensor, on_host
 
 if TYPE_CHECKING:
-    from qufur.decisions import Decisions
     from qufur.estimates.report import Report
-    from qufur.models.experts.fitting import Fitted, Fitting
+    from qufur.models.ensemble.fits import FitJob, FitResult
+    from qufur.replay import RecordedDecisions
 
 
 class Learner:
-    """Predicts on a stream and decides which labels to buy.
+    """Online learner that predicts on a stream and decides which labels to buy.
 
-    A learner is for one thread at a time. An interrupt, such as Ctrl-C, waits until a call has done all of
-    its work; a second one does not, and leaves a learner that refuses to go on.
+    A learner is not thread-safe. An interrupt, such as Ctrl-C, is deferred until the current call is
+    complete. A second interrupt is not deferred; it leaves a learner that raises on every further call.
 
     Parameters
     ----------
     model
-        What is learned. It is a description: the learner keeps the state, so it can be shared.
+        The model. It is immutable and holds no state, so several learners can share it.
     rule
-        When a label is bought; a description as well.
+        The rule that decides which labels to buy; immutable as well.
     seed
-        An int means `numpy.random.default_rng(seed)`; a Generator is used as it is.
+        An int for `numpy.random.default_rng(seed)`, or a `Generator`, which is used directly.
     device
-        Where blocks are decided: "cpu" is NumPy; "cuda", "cuda:1" and so on are GPUs, through torch; "auto"
-        takes a GPU if there is one, and where that pays. Decisions are the same, and predictions to rounding.
-        A `torch.device` is taken as it is. `Ridge` has a path on GPUs; what has none runs on the CPU, with
-        a `DeviceWarning`.
+        Where blocks are decided: "cpu" uses NumPy; "cuda", "cuda:1" or a `torch.device` use a GPU through
+        torch; "auto" uses a GPU if one is available and faster. Decisions do not depend on the device, and
+        predictions differ by rounding only. Only `Ridge` has a GPU implementation; other models run on the
+        CPU and emit a `DeviceWarning`.
+
+    Raises
+    ------
+    InvalidError
+        If a parameter has the wrong type or is out of range.
 
     Examples
     --------
@@ -83,7 +88,7 @@ class Learner:
         if not (isinstance(model, Model) and isinstance(rule, Rule)):
             received = f"{type(model).__name__} and {type(rule).__name__}"
             raise invalid("model and rule", "Learner", "a Model and a Rule, in this order", received)
-        if not isinstance(seed, np.random.Generator) and not (is_whole(seed) and seed >= 0):
+        if not isinstance(seed, np.random.Generator) and not (is_integer(seed) and seed >= 0):
             raise invalid("seed", "Learner", "an integer of at least 0 or a numpy Generator", repr(seed))
         self.model = model
         self.rule = rule
@@ -92,13 +97,13 @@ class Learner:
         self.spending = rule.start()
         self.dim = model.dim
         self.next_id = 0
-        self.queries: dict[Id, Query] = {}
+        self.pending: dict[Id, Pending] = {}
         self.ledger = Ledger(model, _typical_probability(rule))
         self._operation = Operation()
-        self._place(device)
+        self._choose_device(device)
 
     def __repr__(self) -> str:
-        """Say what it is made of, and how it stands.
+        """Return model, rule, and the number of spent, remaining and outstanding labels.
 
         >>> from qufur import QuFUR, Ridge
         >>> Learner(Ridge(2), QuFUR(4.0, budget=9))
@@ -109,186 +114,239 @@ class Learner:
 
     @property
     def device(self) -> Any:
-        """The device of torch on which blocks are decided; None is the CPU, by NumPy."""
+        """The torch device that decides blocks; None for NumPy on the CPU."""
         return self.state.device
 
-    def _place(self, device: Any) -> None:
+    def _choose_device(self, device: Any) -> None:
         if device != "cpu":
-            from qufur.models.device import place
+            from qufur.models._device import choose_device
 
-            place(self.state, self.model, device)
+            choose_device(self.state, self.model, device)
 
     def ask(self, x: ArrayLike, *, id: Id | None = None, domain: int | None = None) -> Answer:
-        """Predict on one input and decide whether its label is wanted.
+        """Predict on one input and decide whether to query its label.
 
         Parameters
         ----------
         x
             The input, of shape (dim,).
         id
-            A name for `tell` to refer to; by default the smallest number above all used so far.
+            An id to pass to `tell`; by default the smallest number above all used so far.
         domain
-            The domain, for rules that are told it.
+            The domain, for rules that require it.
+
+        Returns
+        -------
+        Answer
+            Prediction, uncertainty, query probability and decision.
+
+        Raises
+        ------
+        InvalidError
+            If the input, the id or the domain is invalid. The learner does not change.
         """
         with self._operation:
-            row, square = as_input_one(x, self.dim, "Learner")
-            name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.queries)[0]
+            row, squared_norm = as_input_one(x, self.dim, "Learner")
+            name = self.next_id if id is None else as_ids([id], 1, self.next_id, self.pending)[0]
             domains = None if domain is None else as_whole_numbers([domain], 1, "domain", "Learner")
             if self.rule.told_domain:
                 self.rule.check_domain(domains)
-            return self._ask(row, square, name, domains)
+            return self._ask(row, squared_norm, name, domains)
 
-    def _ask(self, row: Floats, square: float, name: Id, domains: Ints | None) -> Answer:
+    def _ask(self, row: Floats, squared_norm: float, name: Id, domains: Ints | None) -> Answer:
         model, state, spending = self.model, self.state, self.spending
-        prediction, uncertainty = state.predict_next(row, square)
+        prediction, uncertainty = state.predict_next(row, squared_norm)
         if not math.isfinite(prediction + uncertainty):
-            raise beyond_numbers(prediction, uncertainty)
+            raise not_finite_error(prediction, uncertainty)
         spending.enter(domains)
         spent, left = spending.spent, spending.left
         query, probability, charge, at_random = spending.decide_one(uncertainty, self.rng, domains)
-        known = model.loss_scale is not None
-        largest_loss = (model if known else state).largest_loss_one(prediction)
+        # Only the state knows the loss bound of a model that learns its label range.
+        bounds_loss = state if model.loss_scale is None else model
+        largest_loss = bounds_loss.largest_loss_one(prediction)
         self.dim = len(row)
-        self.next_id = self.next_id + 1 if name == self.next_id else beyond([name], self.next_id)
+        self.next_id = self.next_id + 1 if name == self.next_id else next_free_id([name], self.next_id)
         if query:
-            self.queries[name] = Query(prediction, probability, largest_loss, charge)
+            self.pending[name] = Pending(prediction, probability, largest_loss, charge)
             if model.weighs_purchases:
                 self.note_purchases([name], np.array([probability]), [0], np.array([at_random]))
             state.query([name], row[None])
         state.advance(1)
         self.ledger.record_one(uncertainty, probability, query, largest_loss)
-        case = model, model.size_one(row, square), spent, left, prediction, at_random
-        shown = model.decode_prediction_one(prediction)
-        return answer((name, shown, uncertainty, probability, query), case)
+        context = model, model.squared_norm(row, squared_norm), spent, left, prediction, at_random
+        decoded = model.decode_prediction_one(prediction)
+        return answer((name, decoded, uncertainty, probability, query), context)
 
     def ask_many(
         self, X: ArrayLike, *, ids: Sequence[Id] | None = None, domain: ArrayLike | None = None
     ) -> Answers:
-        """Answer a batch of inputs whose labels come later: the same as `ask` one by one, but in blocks."""
+        """Predict and decide on a batch of inputs whose labels arrive later.
+
+        Decisions equal those of consecutive calls to `ask`; blocks make them faster.
+
+        Parameters
+        ----------
+        X
+            The inputs, of shape (n, dim).
+        ids
+            One id per input; by default consecutive numbers.
+        domain
+            One domain per input, for rules that require it.
+
+        Returns
+        -------
+        Answers
+            Predictions and decisions as columns.
+
+        Raises
+        ------
+        InvalidError
+            If an input, an id or a domain is invalid. The learner does not change.
+        """
         with self._operation:
             rows = self._inputs(X)
-            names = as_ids(ids, len(rows), self.next_id, self.queries)
+            names = as_ids(ids, len(rows), self.next_id, self.pending)
             domains = None if domain is None else as_whole_numbers(domain, len(rows), "domain", "Learner")
             if len(rows):
                 self.rule.check_domain(domains)
             return self._ask_many(rows, names, domains)
 
     def _inputs(self, X: Any) -> Floats:
-        """Return inputs, checked; a tensor stays where it is, if blocks are decided on its device."""
+        """Validate inputs; a tensor stays on its device if blocks are decided there."""
         if self.device is not None and is_tensor(X) and X.device.type == self.device.type:
             return as_tensor_inputs(X, self.dim, "Learner")  # type: ignore[no-any-return]
         return as_inputs(X, self.dim, "Learner")
 
     def _ask_many(self, rows: Floats, names: Sequence[Id], domains: Ints | None) -> Answers:
-        sizes = self.model.sizes(rows)
-        if sizes is not None and not np.isfinite(sizes).all():  # before the first of them is paid for
+        sizes = self.model.squared_norms(rows)
+        if sizes is not None and not np.isfinite(sizes).all():  # before any row is charged
             received = f"{sizes.max()} at row {sizes.argmax()}"
             raise invalid("‖x‖²", "Learner", "finite", received, "Scale the inputs.")
         if len(rows) == 1:
             rows = on_host(rows)
-            made = self._ask(rows[0], float(rows[0].dot(rows[0])), names[0], domains)
-            return Answers.of_one(made, cast(Circumstances, made.circumstances))
+            single = self._ask(rows[0], float(rows[0].dot(rows[0])), names[0], domains)
+            return Answers.from_answer(single, cast(AnswerContext, single.circumstances))
         blocks, predictions = [], [np.empty(0)]
-        start, size = 0, self.block_size()
+        start, size = 0, self._block_size()
         while start < len(rows):
             part = slice(start, start + size.value)
-            here = None if domains is None else domains[part]
             look = self.state.look_ahead_unlabelled(rows[part])
-            block = self._decide(look, rows.shape[1], names[part], here)
-            prediction = self._finish(block, NO_ARRIVALS)
+            block_domains = None if domains is None else domains[part]
+            block = self._decide(look, rows.shape[1], names[part], block_domains)
+            predictions.append(self._finish(block, NO_ARRIVALS))
             blocks.append(block)
-            predictions.append(prediction)
             size.update(block.effort)
             start += len(block)
         encoded = np.concatenate(predictions)
-        shown = self.model.decode_predictions(encoded)
-        return Answers(names, shown, model=self.model, size=sizes, encoded=encoded, **columns(blocks))
+        decoded = self.model.decode_predictions(encoded)
+        return Answers(names, decoded, model=self.model, size=sizes, encoded=encoded, **columns(blocks))
 
     def replay(
         self,
         X: ArrayLike,
         ids: Sequence[Id],
-        decisions: Decisions,
+        decisions: RecordedDecisions,
         domain: ArrayLike | None = None,
         *,
         present: ArrayLike | None = None,
     ) -> None:
-        """Take over what was decided about inputs, by a learner that had gone the same way.
+        """Apply recorded decisions of a learner that had the same history.
 
         Nothing is decided again: predictions, Δ and probabilities are as recorded, whatever this machine
-        would compute. The generator moves on as it did, so that what is asked next is decided alike.
+        would compute. The generator advances as it did, so that subsequent decisions agree.
 
         Parameters
         ----------
         X
             The inputs that are present.
         ids, domain
-            Of all of them.
+            Ids and domains of all inputs, present or not.
         decisions
-            What `qufur.decisions.decisions_of` returned.
+            The result of `qufur.replay.record_decisions`.
         present
-            Which inputs are present, by default all. The others count as decided and paid for, but the model
-            learns nothing of them, and their labels never come.
+            Boolean mask of the inputs that are present, by default all. Missing inputs count as decided and
+            charged, but the model does not see them, and their queries are retracted.
+
+        Raises
+        ------
+        InvalidError
+            If the arguments have different lengths, or an input or id is invalid.
         """
-        from qufur.decisions import as_present, replay
+        from qufur.replay import as_present, replay
 
         with self._operation:
             rows, mask = as_present(X, present, len(decisions), self.dim)
-            names = as_ids(ids, len(decisions), self.next_id, self.queries)
+            names = as_ids(ids, len(decisions), self.next_id, self.pending)
             domains = None if domain is None else as_whole_numbers(domain, len(names), "domain", "Learner")
             if names:
                 self.rule.check_domain(domains)
             replay(self, rows, names, decisions, mask, domains)
             self.dim = rows.shape[1] if len(rows) else self.dim
-            self.next_id = beyond(names, self.next_id)
+            self.next_id = next_free_id(names, self.next_id)
 
     def tell(self, id: Id, label: float) -> None:
-        """Give the label of an outstanding query.
+        """Learn the label of an outstanding query.
 
-        One that lies more than ten times the label range outside it may be a mistake: it is learned with an
-        `OutlierWarning`. A range that is learned has to rest on 20 labels for that.
+        Parameters
+        ----------
+        id
+            The id of the query.
+        label
+            The label. One that lies outside the label range by more than ten times its width may be a
+            mistake; it is learned with an `OutlierWarning`. A learned range is checked only once it is
+            based on 20 labels.
+
+        Raises
+        ------
+        InvalidError
+            If the id is not outstanding or the label is invalid. The learner does not change.
         """
         with self._operation:
             self._tell([id], as_label_one(self.model.encode_labels(label), "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
-        """Give the labels of several outstanding queries at once."""
+        """Learn the labels of several outstanding queries in one batch; see `tell`."""
         with self._operation:
             y = as_labels(self.model.encode_labels(labels), len(ids), "Learner")
             if len(ids):
                 self._tell(ids, y)
 
     def _tell(self, ids: Sequence[Id], labels: Floats) -> None:
-        check_outstanding(ids, self.queries)
+        check_outstanding(ids, self.pending)
         self.model.check_labels(labels)
-        self._warn_of(self.outlier(ids, labels), level=4)
+        self._warn_about(self._first_outlier(ids, labels), level=4)
         self.state.label(ids, labels)
-        self.ledger.tell([self.queries.pop(id) for id in ids], labels)
+        self.ledger.tell([self.pending.pop(id) for id in ids], labels)
 
     def retract(self, id: Id) -> None:
-        """Say that the label of an outstanding query will never come; its cost is refunded."""
+        """Retract an outstanding query whose label will never arrive, and refund its cost."""
         self.retract_many([id])
 
     def retract_many(self, ids: Sequence[Id]) -> None:
-        """Say that the labels of several outstanding queries will never come."""
+        """Retract several outstanding queries, and refund their cost."""
         with self._operation:
-            check_outstanding(ids, self.queries)
+            check_outstanding(ids, self.pending)
             for id in ids:
                 self.state.retract(id)
-                query = self.queries.pop(id)
+                query = self.pending.pop(id)
                 self.ledger.retract(query)
                 self.spending.refund(query.charge)
 
     def add_budget(self, labels: int, rows: int | None = None) -> None:
-        """Let the rule buy more labels; what it has spent and decided stays.
+        """Add labels to the budget of the rule; past spending and decisions do not change.
 
         Parameters
         ----------
         labels
-            How many more, at least 1. A rule whose budget is a share, or that has none, refuses.
+            The number of labels to add, at least 1.
         rows
-            For rules with a horizon: over how many examples from now on what is left is spent. By default
-            those up to the horizon, or beyond it as many as keep the pace.
+            For rules with a horizon: the number of further examples over which the remaining budget is
+            spent. By default those up to the horizon; after it, as many as keep the rate.
+
+        Raises
+        ------
+        InvalidError
+            If the rule's budget is a share of the examples, or the rule has no budget.
 
         Examples
         --------
@@ -307,28 +365,48 @@ class Learner:
             self.ledger.expect(_typical_probability(self.rule))
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> None:
-        """Learn from labels that were free: they cost no budget and no coin."""
+        """Learn from free labels. They charge no budget and use no random draws.
+
+        Parameters
+        ----------
+        X
+            The inputs, of shape (n, dim).
+        y
+            One label per input.
+
+        Raises
+        ------
+        InvalidError
+            If an input or a label is invalid. The learner does not change.
+        """
         with self._operation:
             rows = as_inputs(X, self.dim, "Learner")
             labels = as_labels(self.model.encode_labels(y), len(rows), "Learner")
             self.model.check_labels(labels)
-            self._warn_of(self.outlier(range(len(rows)), labels))
+            self._warn_about(self._first_outlier(range(len(rows)), labels))
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
 
     def widen(self, constants: ArrayLike) -> None:
-        """Let inputs have further columns at the end, from now on.
+        """Append columns to the inputs.
 
-        All is as if the columns had been there from the first input on, with these values: the same
-        decisions, and predictions that are equal to rounding. Labels that are outstanding stay so.
+        The result is a learner whose inputs had these columns, with constant values, from the beginning:
+        the same decisions, and predictions that are equal up to rounding. Outstanding queries stay
+        outstanding.
 
         Parameters
         ----------
         constants
-            What each new column was in all inputs so far. Any finite numbers for `Experts` and `Refit`, whose
-            learner is then the one that was widened before its first input; 0 for `Ridge` and `KernelRidge`,
-            and for a `Softmax` that trains to convergence, whose learner is that of a model of so many
-            columns. Other models refuse.
+            The value of each new column in all inputs so far. `Experts` and `Refit` accept any finite
+            numbers; the learner then equals one that was widened before its first input. `Ridge`,
+            `KernelRidge` and a `Softmax` that trains to convergence accept zeros only; the learner then
+            equals one whose model was created with that many columns.
+
+        Raises
+        ------
+        InvalidError
+            If the model accepts no further columns or not these values, or if the number of columns is not
+            known yet. The learner does not change.
 
         Examples
         --------
@@ -342,22 +420,24 @@ class Learner:
         with self._operation:
             values = as_labels(constants, np.size(constants), "Learner.widen", "constants")
             if self.dim is None:
-                remedy = "Widen it after the first input, or give the model its dim."
+                remedy = "Call it after the first input, or pass dim to the model."
                 raise invalid("dim", "Learner.widen", "known", "None", remedy)
             device = self.device
-            self.model, self.state = self.model.widened(self.state, values)
+            self.model, self.state = self.model.with_columns(self.state, values)
             self.state.device = device
             self.dim += len(values)
 
     def fit_elsewhere(self) -> None:
-        """Let no call wait for a fit of experts, from now on: `due_fit` says what is to be fitted.
+        """Defer fits of experts: calls no longer block on them, and `due_fit` returns the next one.
 
-        It is for whoever has another thread or process for that, where BLAS keeps to one thread: otherwise
-        bits may depend on what runs at the same time. Until a fit is installed experts go on as they were,
-        also where labels were replaced or taken back. Files do not say that fits are elsewhere.
-        Of a learner that was loaded, or went through `refit`, slow experts are due as they were fitted, to
-        as many labels, as these are now; quick ones speak for them until then. Quick experts are still waited
-        for by the next prediction: of such a learner, and after `widen`.
+        The caller runs fits in another thread or process in which BLAS uses one thread; otherwise the last
+        bits may depend on concurrent work. Until a fit is installed, the experts stay as they are,
+        even after labels were replaced or removed. Files do not store this setting.
+
+        After `load` or `refit`, the slow experts are due again with the same number of labels as in
+        their last fit, at the current values of the labels; until that fit is installed the fast experts
+        predict for them. In that case, and after `widen`, the next prediction still blocks on the fast
+        experts.
 
         Examples
         --------
@@ -367,49 +447,58 @@ class Learner:
         >>> learner = Learner(Refit(LinearRegression(), label_range=(0, 10)), Uniform(0.5))
         >>> learner.fit_elsewhere()
         >>> learner.learn([[0.0], [1.0]], [5.0, 7.0])
-        >>> fitting = learner.due_fit()
-        >>> fitting.values
+        >>> job = learner.due_fit()
+        >>> job.values
         {'speed': 'slow', 'labels': 2, 'units': [[0.5], [0.5]]}
-        >>> with ThreadPoolExecutor() as others:
-        ...     fitted = others.submit(fitting.run)
-        >>> learner.predict([[2.0]]), learner.install_fit(fitted.result()), learner.predict([[2.0]])
+        >>> with ThreadPoolExecutor() as pool:
+        ...     future = pool.submit(job.run)
+        >>> learner.predict([[2.0]]), learner.install_fit(future.result()), learner.predict([[2.0]])
         (array([5.]), True, array([9.]))
         """
         with self._operation:
             self.state.fit_elsewhere()
 
-    def due_fit(self) -> Fitting | None:
-        """Return the fit that is due, or None; it stays due until it is installed.
+    def due_fit(self) -> FitJob | None:
+        """Return the next fit that is due, or None; it stays due until it is installed.
 
-        Its `run` may be called in any thread, and shares nothing that this learner changes. Its `values` are
-        what `refit` needs. Quick experts come first. Models without experts have no fits.
+        Returns
+        -------
+        FitJob or None
+            `run` may be called in any thread; it shares no mutable state with this learner. `values` is the
+            argument of `refit`. Fast experts come first. Models without experts have no fits.
         """
         self._operation.check_idle()
         return self.state.due_fit()
 
-    def install_fit(self, fitted: Fitted) -> bool:
-        """Go on with experts that were fitted, and return True: predictions are theirs from now on.
+    def install_fit(self, fitted: FitResult) -> bool:
+        """Install a finished fit.
 
-        Those that were overtaken are discarded, and False is returned: by labels that were replaced or taken
-        back, by `widen` or a new class since the fit was due, or by a later fit. What is still due, or due
-        again as more labels came, `due_fit` says.
+        Parameters
+        ----------
+        fitted
+            The result of `FitJob.run`.
+
+        Returns
+        -------
+        bool
+            False if the fit is outdated and was discarded: labels, columns or classes changed since it was
+            scheduled, or a later fit is installed. `due_fit` returns what is due then.
         """
         with self._operation:
             return self.state.install_fit(fitted)
 
     def refit(self, values: Mapping[str, Any]) -> None:
-        """Go on with experts fitted as those were that another learner installed at this point.
+        """Repeat a fit that another learner with deferred fits installed at this point of the same history.
 
-        For one with fits elsewhere that goes through the same calls once more. It fits at the next prediction
-        what is needed then, unless `fit_elsewhere` comes before; on the same machine that is the same to the
-        last bit.
+        The experts are fitted at the next prediction, unless `fit_elsewhere` is called before. On the same
+        machine the result is identical to the last bit.
 
         Parameters
         ----------
         values
-            What the fit had as its `values`; without `units`, it has those of the inputs so far. Where fewer
-            labels came this time, it is fitted to all of them; before the first input there is nothing to
-            fit.
+            `FitJob.values` of that fit. Without `units`, the scaling of the inputs so far is used. If fewer
+            labels have arrived in this learner, the experts are fitted to all of them; before the first
+            input the call has no effect.
         """
         with self._operation:
             self.state.refit(values)
@@ -421,19 +510,28 @@ class Learner:
     def predict(self, X: ArrayLike, interval: float) -> tuple[Floats, Floats, Floats]: ...
 
     def predict(self, X: ArrayLike, interval: float | None = None) -> Floats | tuple[Floats, Floats, Floats]:
-        """Return the prediction for each row, from the labelled data alone.
+        """Predict each row from the labels received so far; nothing changes.
 
         Parameters
         ----------
         X
-            The inputs.
+            The inputs, of shape (n, dim).
         interval
-            The share of labels that are to lie in intervals about the predictions, such as 0.9. Then
-            predictions, lower and upper ends are returned. The ends come from the errors of the labels that
-            were bought; `qufur.estimates.intervals` has what is guaranteed, and under which assumption.
-            Where labels are too few they are ±∞, or the ends of the label range if that is given. Where the
-            range is learned, intervals end where predictions do, somewhat beyond the labels so far, and never
-            beyond 0 while all labels have been on one side of it.
+            The level of prediction intervals, such as 0.9. The ends are computed from the errors on
+            purchased labels; `qufur.estimates.intervals` states the guarantee and its assumption. With too
+            few labels they are ±∞, or the ends of the label range if the model was given one. If the model
+            learns its range, intervals are clipped like predictions: somewhat beyond the labels so far, and
+            at 0 while all labels have the same sign.
+
+        Returns
+        -------
+        array or tuple
+            Predictions; with `interval`, predictions, lower ends and upper ends.
+
+        Raises
+        ------
+        InvalidError
+            If an input or the level is invalid, or the labels are classes and `interval` is given.
 
         Examples
         --------
@@ -458,7 +556,10 @@ class Learner:
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the probability of each class for each row, in the order of the model's classes.
 
-        Models without classes refuse.
+        Raises
+        ------
+        InvalidError
+            If the model has no classes.
 
         Examples
         --------
@@ -469,7 +570,7 @@ class Learner:
         self._operation.check_idle()
         if not self.model.classifies:
             allowed = "one with classes, such as Softmax or Experts(classes=[...])"
-            received, remedy = type(self.model).__name__, "predict(X) has its predictions."
+            received, remedy = type(self.model).__name__, "Use predict(X) instead."
             raise invalid("model", "Learner.predict_proba", allowed, received, remedy)
         return self.state.probabilities(as_inputs(X, self.dim, "Learner"))
 
@@ -480,27 +581,32 @@ class Learner:
 
     @property
     def outstanding(self) -> tuple[Id, ...]:
-        """Ids whose label was asked for and has not come."""
-        return tuple(self.queries)
+        """Ids of queries whose labels have not arrived."""
+        return tuple(self.pending)
 
     @property
     def spent(self) -> int:
-        """Labels bought, outstanding ones included."""
+        """Number of labels bought, outstanding ones included."""
         return self.spending.spent
 
     @property
     def left(self) -> int | None:
-        """Labels that may still be bought, or None without a budget."""
+        """Number of labels that may still be bought; None without a budget."""
         return self.spending.left
 
     def report(self, inputs: ArrayLike | None = None) -> Report:
-        """Say how it is going: the loss over all examples, noise, fit and shifts. It changes nothing.
+        """Report the estimated loss over all examples, noise, fit and shifts; nothing changes.
 
         Parameters
         ----------
         inputs
-            The inputs asked about so far, for a comparison with labels bought at random; the learner does not
-            keep them.
+            All inputs so far, for a comparison with uniformly sampled labels; the learner does not store
+            them.
+
+        Returns
+        -------
+        Report
+            The estimates; `str(report)` is readable text.
 
         Examples
         --------
@@ -519,10 +625,15 @@ class Learner:
         return report(self, X)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole learner to a file, random generator and outstanding queries included.
+        """Save the whole learner to a file, including random generator and outstanding queries.
 
-        The file is replaced as a whole: a crash leaves the old one, and so does anything that `load` would
-        refuse.
+        The file is replaced atomically: a crash leaves the old file, and so does a learner that `load`
+        could not read back.
+
+        Raises
+        ------
+        InvalidError
+            If the random generator is not one of NumPy's bit generators, or a class has no importable name.
         """
         self._operation.check_idle()
         snapshot.save(self, path)
@@ -535,76 +646,73 @@ class Learner:
         estimators: Mapping[str, Any] | None = None,
         device: Any = "cpu",
     ) -> Learner:
-        """Read a learner back; on the same kind of device it goes on bit for bit as if it had not stopped.
-
-        Files that `save` did not write, or that changed since, are refused with a `ValueError`.
+        """Load a learner from a file. On the same type of device it continues bit for bit.
 
         Parameters
         ----------
         path
-            What `save` wrote.
+            A file written by `save`.
         estimators
-            By the names of their classes, estimators of `Experts` or `Refit` that are not scikit-learn's own:
-            a file can name those and not bring them.
+            Third-party estimators of `Experts` or `Refit`, by class name; a file stores only their names.
         device
-            Where blocks are decided from now on; files do not say where they were.
+            Where blocks are decided; files do not store the device.
+
+        Raises
+        ------
+        InvalidError
+            If `save` did not write the file, or it was modified since.
         """
         learner = snapshot.load(cls, path, estimators or {})
-        learner._place(device)
+        learner._choose_device(device)
         return learner
 
-    def block_size(self, fixed: int | None = None) -> BlockSize:
-        """Return how far to look ahead at most; how far that can go is the state's affair."""
-        return BlockSize(self.state.reach(at_once=self.spending.ahead is None), fixed)
+    def _block_size(self, fixed: int | None = None) -> BlockSize:
+        """Return the adaptive block size within the limits of the state."""
+        return BlockSize(self.state.block_limits(at_once=self.spending.ahead is None), fixed)
 
-    def play(
+    def _run_block(
         self,
         X: Floats,
         domain: Ints | None,
         exchange: Callable[[Block], Arrivals],
         ahead: Callable[[Block], Any] | None = None,
     ) -> tuple[Block, Floats]:
-        """Answer the next inputs, or as many of them as can be taken together, with labels that arrive.
+        """Decide the next inputs, or as many of them as one block allows, and learn the labels that arrive.
 
-        For loops that know the labels, such as `run`.
+        For loops with simulated label delivery, such as `run`.
 
         Parameters
         ----------
         X
-            Inputs, checked.
+            Validated inputs.
         domain
-            Their domains, for rules that are told them.
+            Their domains, for rules that require them.
         exchange
-            Takes the block once its queries are decided, and returns the labels that arrive by its end.
+            Called with the block after its queries are decided; returns the labels that arrive by its end.
         ahead
-            Takes it then, and returns the tensor that is likely to be played next, or None. A device begins
-            with that while the host keeps its books.
+            Called with the block after that; returns the tensor that the next block probably starts with, or
+            None. The device starts on it while the host updates the ledger.
 
         Returns
         -------
         tuple
-            The block, and its predictions as labels arrive.
+            The block, and its predictions with the labels that arrive within it.
         """
-        odd: list[Outlier | None] = []
-
-        def noted(block: Block) -> Arrivals:
-            arrivals = exchange(block)
-            odd.append(self.outlier(arrivals.ids, arrivals.labels))
-            return arrivals
-
         with self._operation:
             self.rule.check_domain(domain)
             look = self.state.look_ahead(X)
             block = self._decide(look, X.shape[1], range(self.next_id, self.next_id + len(look)), domain)
-            played = block, self._finish(block, noted(block), ahead)
-        # Not in the middle of a block: where warnings are errors, the learner is to be found after it.
-        self._warn_of(odd[0])
-        return played
+            arrivals = exchange(block)
+            outlier = self._first_outlier(arrivals.ids, arrivals.labels)
+            prediction = self._finish(block, arrivals, ahead)
+        # After the block, so that the learner is complete even if warnings are errors.
+        self._warn_about(outlier)
+        return block, prediction
 
     def _decide(self, look: Lookahead, dim: int, names: Sequence[Id], domain: Ints | None) -> Block:
         self.dim = dim
         block = decide(look, names, self.spending, self.rng, domain)
-        self.next_id = beyond(names[: len(block)], self.next_id)
+        self.next_id = next_free_id(names[: len(block)], self.next_id)
         return block
 
     def _finish(
@@ -613,45 +721,46 @@ class Learner:
         if self.model.weighs_purchases:
             self.note_purchases(block.queried, block.probability, block.query, block.at_random)
         prediction = block.look.finish(block.queried, arrivals)
-        coming = None if ahead is None else ahead(block)
-        if coming is not None:
-            self.state.expect(coming)
+        next_inputs = None if ahead is None else ahead(block)
+        if next_inputs is not None:
+            self.state.prefetch(next_inputs)
         largest_loss = block.look.largest_loss
         if largest_loss is None:
             largest_loss = self.model.largest_loss(prediction)
         self.ledger.record(block.uncertainty, block.probability, block.query, largest_loss)
         rows = block.look.queried
-        asked = prediction[rows], block.probability[rows], largest_loss[rows]
-        if arrivals.ids is block.queried:  # all is paid for and answered
-            self.ledger.answer(*asked, arrivals.labels)
+        terms = prediction[rows], block.probability[rows], largest_loss[rows]
+        if arrivals.ids is block.queried:  # every query of the block is answered
+            self.ledger.answer(*terms, arrivals.labels)
         else:
-            queries = map(Query, *(column.tolist() for column in asked), block.charges)
-            self.queries.update(zip(block.queried, queries, strict=True))
-            self.ledger.tell([self.queries.pop(id) for id in arrivals.ids], arrivals.labels)
+            queries = map(Pending, *(column.tolist() for column in terms), block.charges)
+            self.pending.update(zip(block.queried, queries, strict=True))
+            self.ledger.tell([self.pending.pop(id) for id in arrivals.ids], arrivals.labels)
         return prediction
 
-    def outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
-        """Return the first label that lies far out of the range known so far, by name; None if none does."""
+    def _first_outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
+        """Return the first label far outside the given or observed label range, if any."""
         given = self.model.given_range
-        known = self.state.known_range() if given is None else KnownRange(*given)
-        return None if known is None else first_outlier(known, names, labels)
+        label_range = self.state.observed_range() if given is None else ObservedRange(*given)
+        return None if label_range is None else first_outlier(label_range, names, labels)
 
-    def _warn_of(self, outlier: Outlier | None, level: int = 3) -> None:
-        """Warn of a label; `level` frames up is who brought it."""
+    def _warn_about(self, outlier: Outlier | None, level: int = 3) -> None:
+        """Emit an `OutlierWarning`; the caller of the library is `level` frames up."""
         if outlier is not None:
             warnings.warn(str(outlier), OutlierWarning, stacklevel=level)
 
     def note_purchases(
         self, ids: Sequence[Id], probability: Floats, queried: Bools | Ints | Sequence[int], at_random: Bools
     ) -> None:
-        """Tell a model that weighs purchases on what terms labels are bought.
+        """Pass the terms of purchases to a model that uses them.
 
-        For what decides in place of the learner; `probability` is that of all examples, bought or not.
+        `probability` covers all examples of the block, queried or not. Code that decides in place of the
+        learner calls this as well.
         """
         mean = self.ledger.mean_probability(probability)
         self.state.note_purchases(ids, Purchases(probability[queried], mean[queried], at_random))
 
 
 def _typical_probability(rule: Rule) -> float:
-    """Return about what most probabilities will be: rules that choose have them below the mean."""
+    """Return an estimate of the median query probability; for selective rules it is below the mean."""
     return max(rule.floor, (rule.share or 0.1) / 2)

@@ -1,4 +1,4 @@
-"""From a run on a stream to a predictor for new data (appendix on online to batch conversion)."""
+"""Conversion of a run on a stream to a predictor for new data (appendix on online-to-batch conversion)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Predictor = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Mixture:
-    """The predictors f̂_1, …, f̂_T of a run, each as often as it was used.
+    """Mixture of the predictors f̂_1, …, f̂_T of a run, weighted by the number of examples each served.
 
-    Drawn uniformly on iid data, their expected excess loss is at most E[Reg]/T (Theorem "otb"); for a convex
-    loss such as the squared one that of their average is no larger.
+    On iid data, a predictor drawn uniformly from f̂_1, …, f̂_T has an expected excess loss of at most E[Reg]/T
+    (Theorem "otb"). For a convex loss, such as the squared loss, that of their average is no larger.
 
     Parameters
     ----------
     model
-        Whose predictors they are; its loss is taken.
+        The model of the predictors; it defines the loss.
     predictors
-        The different predictors in order.
+        The distinct predictors in order.
     weights
-        The share of the run that each served.
+        The share of examples that each predictor served.
     dim
         Number of input columns.
     """
@@ -46,11 +46,11 @@ class Mixture:
         return np.asarray(self.weights @ self._predictions(X))
 
     def draw(self, rng: np.random.Generator) -> Predictor:
-        """Return one of the predictors, each with its share."""
+        """Draw a predictor with probability equal to its weight."""
         return self.predictors[rng.choice(len(self.predictors), p=self.weights)]
 
     def loss(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Return the mean loss of a predictor drawn anew for every row, in expectation over the draws."""
+        """Return the mean loss over rows, in expectation over one draw of a predictor per row."""
         predictions = self._predictions(X)
         labels = as_labels(y, predictions.shape[1], "Mixture")
         return float(self.weights @ self.model.loss(predictions, labels).mean(axis=1))
@@ -61,10 +61,27 @@ class Mixture:
 
 
 def online_to_batch(learner: Learner, stream: Stream) -> Mixture:
-    """Play a stream one by one, labels at once, and keep every predictor on the way.
+    """Run a learner on a stream one example at a time, with immediate labels, and store every predictor.
 
-    Memory is O(Qd) for a linear model, and O(Q) states for others. A model that forgets is refused: on iid
-    data, which this is for, nothing moves, and on a target that moves the average of all predictors is off.
+    Memory is O(Qd) for a linear model, and O(Q) states for others.
+
+    Parameters
+    ----------
+    learner
+        A learner whose model does not forget. The conversion is for iid data; on a drifting target the
+        average of all predictors is biased.
+    stream
+        The examples.
+
+    Returns
+    -------
+    Mixture
+        The predictors and their weights.
+
+    Raises
+    ------
+    InvalidError
+        If the model forgets.
 
     Examples
     --------
@@ -75,7 +92,7 @@ def online_to_batch(learner: Learner, stream: Stream) -> Mixture:
     (40, 1.0)
     """
     if learner.model.forgets:
-        remedy = "Use learner.predict for the target as it is now."
+        remedy = "Use learner.predict to predict the current target."
         raise invalid("model", "online_to_batch", "one that does not forget", repr(learner.model), remedy)
     predictors, served = [learner.state.predictor()], [0]
     for chunk in stream.against(learner).chunks(4096):
@@ -88,5 +105,5 @@ def online_to_batch(learner: Learner, stream: Stream) -> Mixture:
                 served.append(0)
     weights = np.array(served, dtype=np.float64) / sum(served)
     used = weights > 0
-    kept = tuple(predictor for predictor, is_used in zip(predictors, used, strict=True) if is_used)
-    return Mixture(learner.model, kept, weights[used], stream.dim)
+    distinct = tuple(predictor for predictor, is_used in zip(predictors, used, strict=True) if is_used)
+    return Mixture(learner.model, distinct, weights[used], stream.dim)

@@ -1,4 +1,4 @@
-"""The only loop: a learner meets a stream."""
+"""The loop that runs a learner on a stream."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qufur._internal.tensors import is_tensor
+from qufur._internal.threads import single_blas_thread
 from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
 from qufur.blocks import Block, BlockSize
 from qufur.errors import invalid
+from qufur.ids import Id
 from qufur.learner import Learner
-from qufur.models.base import Id
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals
 from qufur.streams.base import Chunk, Stream
-from qufur.tensors import is_tensor
-from qufur.threads import one_thread
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
 
 if TYPE_CHECKING:
-    from qufur.streams.staging import Coming
+    from qufur.streams.staging import StagedChunk
 
 NEVER = 2**62
-"""A delay that no stream is long enough for, and that can be added to."""
+"""A delay longer than any stream; adding to it does not overflow."""
 
 
 def rows_at_once(dim: int) -> int:
-    """Return how many rows of a stream to hold: 8 MB of them, but enough for the largest block."""
+    """Return the number of rows per chunk of a stream: about 8 MB, and enough for the largest block."""
     return max(1024, min(4096, 2**20 // dim))
 
 
@@ -42,27 +42,33 @@ def run(
     delay: int | Sequence[int] | Ints = 0,
     out: str | os.PathLike[str] | None = None,
 ) -> Trace:
-    """Play a stream to a learner and record what happens.
+    """Run a learner on a stream and record every example.
 
     Parameters
     ----------
     learner
-        It goes on from the state it is in, and is left in the state after the stream.
+        The learner. It continues from its current state and is modified in place.
     stream
-        The examples; only the labels that the learner queries reach it.
+        The examples. The learner receives only the labels that it queries.
     block
-        How many inputs to look ahead over: speed only, never results. By default chosen on the way.
+        The number of inputs per look-ahead; it affects speed, never results. By default adaptive.
     delay
-        After how many further examples a label arrives: 0 is before the next one. One number, or one per
-        example. Labels on their way when the stream ends are delivered then.
+        The number of further examples after which a label arrives; 0 means before the next example. One
+        number, or one per example. Labels still pending at the end of the stream are delivered then.
     out
-        A `.npy` file for the records, written under another name as the run goes, and in its place at the
-        end, also if that is an error. By default records are kept in memory.
+        A `.npy` file for the records. It is written under a temporary name and moved into place at the end,
+        also after an error. By default records are stored in memory.
 
     Returns
     -------
     Trace
         One record per example, and totals.
+
+    Raises
+    ------
+    InvalidError
+        If stream and learner differ in `dim`, or an argument or an example is invalid. Examples before the
+        invalid chunk are processed and recorded.
 
     Examples
     --------
@@ -75,37 +81,37 @@ def run(
     if learner.dim not in (None, stream.dim):
         raise invalid("dim", "stream", f"{learner.dim}, that of the learner's model", stream.dim)
     delayed = _DelayedLabels(_as_delays(delay, stream))
-    size = learner.block_size(None if block is None else as_count(block, "block", "run"))
+    size = learner._block_size(None if block is None else as_count(block, "block", "run"))
     recorder = MemoryRecorder() if out is None else FileRecorder(out)
-    with one_thread(), recorder:
+    with single_blas_thread(), recorder:
         loop = _Loop(learner, size, delayed, recorder)
         for chunk, coming in _chunks(learner, stream, size):
-            loop.play(_checked(chunk, stream.dim, learner), coming)
+            loop.run_chunk(_validate(chunk, stream.dim, learner), coming)
         delayed.deliver_rest(learner)
     return recorder.trace()
 
 
-def _chunks(learner: Learner, stream: Stream, size: BlockSize) -> Iterator[tuple[Chunk, Coming | None]]:
-    """Read the stream; where a device decides, ahead of it, unless the stream looks at the learner."""
-    met = stream.against(learner)
-    if learner.device is None or met is not stream:
-        return ((chunk, None) for chunk in met.chunks(max(rows_at_once(stream.dim), size.largest)))
+def _chunks(learner: Learner, stream: Stream, size: BlockSize) -> Iterator[tuple[Chunk, StagedChunk | None]]:
+    """Read the stream; prefetch for a device, unless the stream depends on the learner."""
+    source = stream.against(learner)
+    if learner.device is None or source is not stream:
+        return ((chunk, None) for chunk in source.chunks(max(rows_at_once(stream.dim), size.largest)))
     from qufur.streams.staging import staged
 
     return staged(stream.chunks(size.largest), learner.device, stream.dim)
 
 
-def _checked(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
-    """Refuse what a stream should not have sent, before the learner meets any of it."""
-    staged = learner.device is not None and is_tensor(chunk.X)  # then its inputs are checked
-    X = chunk.X if staged else as_inputs(chunk.X, dim, "the stream")
+def _validate(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
+    """Validate a chunk before the learner processes any of it."""
+    is_staged = learner.device is not None and is_tensor(chunk.X)  # staging validates the inputs
+    X = chunk.X if is_staged else as_inputs(chunk.X, dim, "the stream")
     y = as_labels(learner.model.encode_labels(chunk.y), len(X), "the stream")
     learner.model.check_labels(y)
     return replace(chunk, X=X, y=y)
 
 
 class _Loop:
-    """Plays one chunk after the other, block by block."""
+    """Loop over the blocks of consecutive chunks."""
 
     def __init__(
         self,
@@ -114,16 +120,19 @@ class _Loop:
         delayed: _DelayedLabels,
         recorder: MemoryRecorder | FileRecorder,
     ) -> None:
-        self._learner, self._size, self._delayed, self._recorder = learner, size, delayed, recorder
-        self._next: Any = None  # inputs that the learner was told to expect
+        self._learner = learner
+        self._size = size
+        self._delayed = delayed
+        self._recorder = recorder
+        self._next: Any = None  # prefetched inputs of the next block
 
-    def play(self, chunk: Chunk, coming: Coming | None) -> None:
-        """Play a chunk; another one may be on its way."""
+    def run_chunk(self, chunk: Chunk, coming: StagedChunk | None) -> None:
+        """Run the learner on a chunk; `coming` is the future of the next chunk."""
         start = 0
         while start < len(chunk):
             X = chunk.X[start : start + self._size.value] if self._next is None else self._next
             part = slice(start, start + len(X))
-            block, prediction = self._learner.play(
+            block, prediction = self._learner._run_block(
                 X,
                 None if chunk.domain is None else chunk.domain[part],
                 partial(self._delayed.exchange, labels=chunk.y[part]),
@@ -133,19 +142,20 @@ class _Loop:
             self._recorder.write(_records(self._learner, block, prediction, chunk, part))
             start = part.stop
 
-    def _ahead(self, chunk: Chunk, start: int, coming: Coming | None, block: Block) -> Any:
-        """Return the inputs that are next on the device, as far as they are there."""
+    def _ahead(self, chunk: Chunk, start: int, coming: StagedChunk | None, block: Block) -> Any:
+        """Return the inputs of the next block if they are already on the device."""
         self._size.update(block.effort)
         stop = start + len(block)
-        rest = chunk.X[stop:] if stop < len(chunk) else _arrived(coming)
+        rest = chunk.X[stop:] if stop < len(chunk) else _finished_inputs(coming)
         self._next = rest[: self._size.value] if is_tensor(rest) and len(rest) else None
         return self._next
 
 
-def _arrived(coming: Coming | None) -> Any:
-    """Return the inputs of a chunk that is on its way, if that is at its end; this never waits."""
-    there = coming is not None and coming.done() and coming.exception() is None
-    chunk = coming.result() if coming is not None and there else None
+def _finished_inputs(coming: StagedChunk | None) -> Any:
+    """Return the inputs of the next chunk if its transfer is finished, without blocking."""
+    if coming is None or not coming.done() or coming.exception() is not None:
+        return None
+    chunk = coming.result()
     return None if chunk is None else chunk.X
 
 
@@ -166,7 +176,7 @@ def _records(learner: Learner, block: Block, prediction: Floats, chunk: Chunk, p
 
 
 class _DelayedLabels:
-    """Labels on their way: when each is due, the place of its example, its id and the label itself."""
+    """Queue of pending labels: due time, index of the example, id and label."""
 
     def __init__(self, delays: int | Ints) -> None:
         self._delays = delays
@@ -174,7 +184,7 @@ class _DelayedLabels:
         self._pending: list[tuple[int, int, Id, float]] = []
 
     def exchange(self, block: Block, labels: Floats) -> Arrivals:
-        """Take in the block's queries and hand out the labels that arrive by its end."""
+        """Enqueue the labels of the block's queries and return the labels due by its end."""
         rows = np.flatnonzero(block.query)
         start, end = self._time, self._time + len(block)
         self._time = end
@@ -188,7 +198,7 @@ class _DelayedLabels:
         return self._collect(start, end)
 
     def deliver_rest(self, learner: Learner) -> None:
-        """Hand out what is still on its way."""
+        """Deliver all pending labels."""
         rest = self._collect(self._time, None)
         if rest.ids:
             learner.tell_many(rest.ids, rest.labels)

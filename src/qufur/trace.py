@@ -1,4 +1,4 @@
-"""What happened in a run, example by example, in memory or in a file."""
+"""Records of a run, one per example, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RECORD = np.dtype(
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over some examples of a run; NaN where f* is unknown."""
+    """Sums over examples of a run; `regret` and `excess` are NaN if f* is unknown."""
 
     examples: int
     queries: int
@@ -43,11 +43,11 @@ class Totals:
 
 @dataclass(frozen=True)
 class Trace:
-    """One record per example.
+    """Trace of a run, with one record per example.
 
-    `loss` is on the noisy labels, `regret` is the paper's (ŷ − f*(x))², `excess` is the appendix's other
-    regret, the loss minus that of f*; the last two agree in expectation. For classes all three are 0-1
-    losses. `domain` is −1 where unknown.
+    `loss` is computed on the noisy labels. `regret` is the paper's (ŷ − f*(x))². `excess` is the other regret
+    of the appendix, the loss minus that of f*; the two agree in expectation. For classes all three are 0-1
+    losses. `domain` is −1 if unknown.
     """
 
     records: Records
@@ -67,7 +67,7 @@ class Trace:
 
     @property
     def probability(self) -> Floats:
-        """The chance with which the label was going to be queried."""
+        """The query probability."""
         return self.records["probability"]
 
     @property
@@ -130,7 +130,7 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
-        """Open a trace that `run(..., out=path)` wrote, without reading it into memory."""
+        """Open a trace written by `run(..., out=path)` as a memory map."""
         return cls(np.load(path, mmap_mode="r"))
 
 
@@ -140,10 +140,10 @@ def _totals(records: Records) -> Totals:
 
 
 class MemoryRecorder:
-    """Keeps the records in memory."""
+    """Recorder that stores the records in memory."""
 
     def __init__(self) -> None:
-        self._parts: list[Records] = []
+        self._chunks: list[Records] = []
 
     def __enter__(self) -> MemoryRecorder:
         return self
@@ -152,24 +152,24 @@ class MemoryRecorder:
         pass
 
     def write(self, records: Records) -> None:
-        """Add records."""
-        self._parts.append(records)
+        """Append records."""
+        self._chunks.append(records)
 
     def trace(self) -> Trace:
-        """Return everything written."""
-        records, start = np.empty(sum(map(len, self._parts)), RECORD), 0
-        for part in self._parts:  # `concatenate` would look for a type common to all, field by field
-            records[start : start + len(part)] = part
-            start += len(part)
+        """Return all records."""
+        records, start = np.empty(sum(map(len, self._chunks)), RECORD), 0
+        for chunk in self._chunks:  # `np.concatenate` would derive a common dtype, field by field
+            records[start : start + len(chunk)] = chunk
+            start += len(chunk)
         return Trace(records)
 
 
 class FileRecorder:
-    """Writes the records to a `.npy` file as they come, so that a run of any length takes no memory.
+    """Recorder that appends the records to a `.npy` file, so that memory does not grow with the run.
 
-    It is a new file, which takes the place of an earlier one when the run ends: a trace that looks at that
-    goes on seeing it. If the run fails, the file holds what was recorded; if that is nothing, or the process
-    is killed, the earlier file stays.
+    It writes a new file that replaces an existing one when the run ends; an open trace of the old file stays
+    valid. If the run fails, the file contains the records so far. If there are none, or the process is
+    killed, the old file stays.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -179,33 +179,36 @@ class FileRecorder:
     def __enter__(self) -> FileRecorder:
         if os.path.exists(self._path) and not os.path.isfile(self._path):
             raise invalid("out", "run", "a file, new or to be replaced", repr(os.fspath(self._path)))
-        self._place = replacing(self._path)
-        self._file = self._place.__enter__()
+        self._replacement = replacing(self._path)
+        self._file = self._replacement.__enter__()
         self._write_header()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         if self._count:
-            self._place.__exit__(None, None, None)
+            self._replacement.__exit__(None, None, None)
         else:
-            self._place.__exit__(kind, error, at)
+            self._replacement.__exit__(error_type, error, traceback)
 
     def write(self, records: Records) -> None:
-        """Add records."""
+        """Append records."""
         self._file.seek(0, os.SEEK_END)
         self._file.write(records.tobytes())
         self._count += len(records)
         self._write_header()
-        self._file.flush()  # also what a kill leaves behind can be read
+        self._file.flush()  # so that the file is readable even after a kill
 
     def trace(self) -> Trace:
-        """Return everything written, as a view of the file."""
+        """Return all records as a memory map of the file."""
         return Trace.load(self._path)
 
     def _write_header(self) -> None:
-        # NumPy leaves room in the header for the length to grow, so it can be written over in place.
+        # NumPy pads the header so that the length can grow, which allows overwriting it in place.
         self._file.seek(0)
         header = {"descr": npy.dtype_to_descr(RECORD), "fortran_order": False, "shape": (self._count,)}
         npy.write_array_header_1_0(self._file, header)

@@ -1,4 +1,4 @@
-"""The adapters with `Experts`: inputs as they come, any labels, and a steady pace."""
+"""Tests of the adapters with `Experts`: unscaled inputs, any labels, and the rule `Steady`."""
 
 import pickle
 
@@ -31,7 +31,7 @@ def test_fit_is_a_run_of_experts_on_raw_rows():
     assert estimator.score(X, Y) > 0.8
 
 
-def test_classes_of_any_name():
+def test_classes_may_have_any_name():
     model = Experts(classes=["low", "high"])
     for given in (None, Experts(), model):
         estimator = sklearn.QuFURClassifier(model=given, budget=30, random_state=1).fit(X, WORDS)
@@ -45,7 +45,7 @@ def test_classes_of_any_name():
 
 
 @pytest.mark.parametrize(
-    ("kind", "model", "labels"),
+    ("cls", "model", "labels"),
     [
         (sklearn.QuFURRegressor, Refit(DecisionTreeRegressor(random_state=0)), Y),
         (
@@ -56,9 +56,9 @@ def test_classes_of_any_name():
     ],
     ids=["numbers", "classes"],
 )
-def test_any_estimator_through_refit_goes_on_after_a_pickle(kind, model, labels):
-    estimator = clone(kind(model=model, budget="50%", random_state=1))
-    first = {"classes": ["high", "low"]} if kind is sklearn.QuFURClassifier else {}
+def test_refit_with_any_estimator_continues_after_pickling(cls, model, labels):
+    estimator = clone(cls(model=model, budget="50%", random_state=1))
+    first = {"classes": ["high", "low"]} if cls is sklearn.QuFURClassifier else {}
     estimator.partial_fit(X[:60], labels[:60], **first)
     assert estimator.learner_.rule == Steady(0.5)
     again = pickle.loads(pickle.dumps(estimator))
@@ -67,7 +67,7 @@ def test_any_estimator_through_refit_goes_on_after_a_pickle(kind, model, labels)
     assert (estimator.predict(X) == again.predict(X)).all()
 
 
-def test_river_is_a_learner_of_experts():
+def test_river_regressor_equals_learner_of_experts():
     model = river.QuFURRegressor(budget=0.3, seed=2)
     learner = Learner(Experts(), Steady(0.3), seed=2)
     for row, x, y in zip(ROWS, X, Y, strict=True):
@@ -76,12 +76,12 @@ def test_river_is_a_learner_of_experts():
         if answer.query:
             model.learn_one(row, y)
             learner.tell(answer.id, y)
-    found = [model.predict_one(row) for row in ROWS]
-    np.testing.assert_allclose(found, learner.predict(np.insert(X, 0, 0.0, axis=1)), rtol=1e-12)
+    predictions = [model.predict_one(row) for row in ROWS]
+    np.testing.assert_allclose(predictions, learner.predict(np.insert(X, 0, 0.0, axis=1)), rtol=1e-12)
     assert model.learner.spent <= 0.3 * 120 + 10
 
 
-def test_river_with_classes():
+def test_river_classifier_equals_learner_of_experts_with_classes():
     model = river.QuFURClassifier(model=Experts(classes=["low", "high"]), budget=0.3)
     right = []
     for row, word in zip(ROWS, WORDS, strict=True):
@@ -99,23 +99,23 @@ def test_river_with_classes():
     assert model.learner.spent == spent
 
 
-def test_river_meets_classes_as_they_come():
-    words = np.where(X[:, 0] > 1, "odd", WORDS)
+def test_river_classifier_adds_classes_as_they_arrive():
+    words = np.where(X[:, 0] > 1, "other", WORDS)
     model, right = river.QuFURClassifier(budget=0.5), []
     late = []
-    for place, (row, word) in enumerate(zip(ROWS, words.tolist(), strict=True)):
+    for index, (row, word) in enumerate(zip(ROWS, words.tolist(), strict=True)):
         right.append(model.predict_one(row) == word)
         if model.query_one(row):
             late.append((row, word))
-        if place % 5 == 4:
-            for known in late:
-                model.learn_one(*known)
+        if index % 5 == 4:
+            for example in late:
+                model.learn_one(*example)
             late = []
     assert np.mean(right[60:]) > 0.6
     assert model.learner.rule == Steady(0.5)
     assert model.learner.outstanding == ()
     named = list(model.predict_proba_one(ROWS[0]))
-    assert sorted(named) == ["high", "low", "odd"]
+    assert sorted(named) == ["high", "low", "other"]
     assert model.learner.model == Experts(classes=[0, 1, 2])
     assert len(model.learner.state.labelled) == model.learner.spent > 40
     pickled = pickle.loads(pickle.dumps(model))
@@ -126,7 +126,7 @@ def test_river_meets_classes_as_they_come():
     assert model.learner.spent == spent
 
 
-def test_features_that_the_first_example_did_not_have_are_left_out():
+def test_features_missing_in_the_first_example_are_ignored():
     model = river.QuFURRegressor(model=Experts(), budget=1.0)
     for row, y in zip(ROWS[:20], Y, strict=False):
         assert model.query_one(row)
@@ -137,20 +137,20 @@ def test_features_that_the_first_example_did_not_have_are_left_out():
     assert model.learner.dim == 4
 
 
-def test_scikit_activeml_does_not_mind_units():
-    """By powers of two, so that nothing rounds."""
-    found = []
+def test_scikit_activeml_queries_are_independent_of_units():
+    """Scale by powers of two, which is exact."""
+    queries = []
     for unit in (1.0, 2.0**20):
         strategy = skactiveml.StreamQuFUR(budget=0.2, random_state=0)
         queried = strategy.query(X * [1.0, unit, 1.0])
         strategy.update(X * [1.0, unit, 1.0], queried)
         assert isinstance(strategy.budget_manager_, skactiveml.SteadyBudgetManager)
-        found.append(queried.tolist())
-    assert found[0] == found[1]
-    assert 10 < len(found[0]) <= 0.2 * 120 + 10
+        queries.append(queried.tolist())
+    assert queries[0] == queries[1]
+    assert 10 < len(queries[0]) <= 0.2 * 120 + 10
 
 
-def test_scikit_activeml_asks_what_a_learner_asks():
+def test_scikit_activeml_queries_the_rows_of_a_learner():
     strategy = skactiveml.StreamQuFUR(model=Experts(), budget=0.2, random_state=3)
     learner = Learner(Experts(), Steady(0.2), seed=3)
     assert strategy.query(X).tolist() == np.flatnonzero(learner.ask_many(X).query).tolist()
@@ -171,7 +171,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_model_that_does_not_fit_is_refused(case):
+def test_unsuitable_model_raises(case):
     assert refusal(REFUSED[case]).startswith("model of ")
 
 
@@ -186,18 +186,18 @@ LINEAR_SETTINGS = {
 
 
 @pytest.mark.parametrize("case", LINEAR_SETTINGS)
-def test_what_only_linear_models_take_is_refused(case):
+def test_options_of_linear_models_raise_beside_experts(case):
     message = refusal(LINEAR_SETTINGS[case])
     assert "must be left out beside experts" in message
     assert message.endswith(("model=Ridge takes it.", "model=Softmax takes it."))
 
 
-def test_a_floor_goes_with_alpha():
+def test_floor_is_accepted_with_alpha():
     model = sklearn.QuFURRegressor(alpha=0.01, budget=9, floor=0.1, random_state=0).fit(X, Y)
     assert model.learner_.rule == QuFUR(0.01, budget=9, floor=0.1)
 
 
-def test_a_range_of_labels_is_for_the_experts():
+def test_label_range_is_passed_to_the_experts():
     for make in (sklearn.QuFURRegressor, river.QuFURRegressor):
         model = make(label_range=(0, 1e4))
         learner = model.fit(X[:2], Y[:2]).learner_ if make is sklearn.QuFURRegressor else model.learner
@@ -207,22 +207,22 @@ def test_a_range_of_labels_is_for_the_experts():
 @parametrize_with_checks(
     [sklearn.QuFURRegressor(budget=0.3, random_state=0), sklearn.QuFURClassifier(budget=0.3, random_state=0)]
 )
-def test_scikit_learns_own_checks(estimator, check):
+def test_estimators_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("kind", [river.QuFURRegressor, river.QuFURClassifier])
-def test_passes_the_checks_of_river(monkeypatch, kind):
+@pytest.mark.parametrize("cls", [river.QuFURRegressor, river.QuFURClassifier])
+def test_estimators_pass_the_checks_of_river(monkeypatch, cls):
     few = [
-        *(datasets.TrumpApproval().take(40) if kind is river.QuFURRegressor else datasets.Phishing().take(15))
+        *(datasets.TrumpApproval().take(40) if cls is river.QuFURRegressor else datasets.Phishing().take(15))
     ]
     monkeypatch.setattr(checks, "_yield_datasets", lambda model, scale=1: [few])
-    model = kind()
+    model = cls()
     for check in checks.yield_checks(model):
         check(model.clone())
 
 
-def test_what_belongs_into_the_model_is_refused_beside_it():
+def test_label_range_beside_a_model_raises():
     wide = {"model": Experts(), "label_range": (0, 1)}
     for make in (lambda: sklearn.QuFURRegressor(**wide).fit(X, Y), lambda: river.QuFURRegressor(**wide)):
         assert "label_range of QuFURRegressor must be None beside a model" in refusal(make)

@@ -1,4 +1,4 @@
-"""The river face with linear models: the numbers of a learner fed with vectors, and river's own checks."""
+"""Tests of the river adapter with linear models: equality with a learner over vectors, and river's checks."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ from tests.soak import SOAK
 
 from qufur import DomainOracle, Learner, Paced, QuFUR, Ridge, Softmax
 from qufur.adapters.river import QuFURClassifier, QuFURRegressor
-from qufur.errors.installation import command_for
+from qufur.errors import command_for
 from qufur.snapshot import encode
 
 NAMES = list("abcd")
@@ -35,7 +35,7 @@ def state_of(model):
     return str((header, {name: array.tolist() for name, array in tensors.items()}, model._dicts.columns))
 
 
-# river's own checks
+# The checks of river
 
 
 MODELS = [
@@ -44,32 +44,32 @@ MODELS = [
     QuFURClassifier(model=Softmax),
 ]
 CHECKS = [
-    pytest.param(model, place, id=f"{type(model).__name__}-{check.__name__}-{place}")
+    pytest.param(model, index, id=f"{type(model).__name__}-{check.__name__}-{index}")
     for model in MODELS
-    for place, check in enumerate(checks.yield_checks(model))
+    for index, check in enumerate(checks.yield_checks(model))
     if SOAK or model is MODELS[0] or check.__name__ != "check_bounded_memory_growth"  # the slowest
 ]
 
 
 @pytest.fixture
 def few_rows(monkeypatch):
-    """Let river's checks take fewer rows than they do; those of memory need theirs."""
-    theirs = checks._yield_datasets
+    """Limit the rows of the checks of river, except those of memory."""
+    original = checks._yield_datasets
 
-    def fewer(model, scale=1):
+    def limited(model, scale=1):
         few = None if SOAK or scale > 1 else FEW_ROWS
-        return (itertools.islice(rows, few) for rows in theirs(model, scale))
+        return (itertools.islice(rows, few) for rows in original(model, scale))
 
-    monkeypatch.setattr(checks, "_yield_datasets", fewer)
+    monkeypatch.setattr(checks, "_yield_datasets", limited)
 
 
-@pytest.mark.parametrize(("model", "place"), CHECKS)
-def test_passes_the_checks_of_river(model, place, few_rows):
-    check = next(itertools.islice(checks.yield_checks(model), place, None))
+@pytest.mark.parametrize(("model", "index"), CHECKS)
+def test_estimators_pass_the_checks_of_river(model, index, few_rows):
+    check = next(itertools.islice(checks.yield_checks(model), index, None))
     check(model.clone())
 
 
-# The same as a learner
+# Equality with a learner
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -78,8 +78,12 @@ def test_regressor_is_the_learner_fed_with_vectors(intercept, label_range):
     X, y = rows(150)
     options = {"regularization": 0.5, "intercept": intercept}
     model = QuFURRegressor(model=Ridge, alpha=2.0, label_range=label_range, seed=3, **options)
-    own = {"clip": label_range is not None, "label_range": label_range or (-1, 1), "intercept_penalty": 1.0}
-    ridge = Ridge(4, **own, **options)
+    range_options = {
+        "clip": label_range is not None,
+        "label_range": label_range or (-1, 1),
+        "intercept_penalty": 1.0,
+    }
+    ridge = Ridge(4, **range_options, **options)
     learner = Learner(ridge, QuFUR(2.0), seed=3)
     late = []
     for x, label in zip(X, y, strict=True):
@@ -104,9 +108,9 @@ def test_classifier_is_the_learner_fed_with_vectors():
     learner = Learner(Softmax(5, 2, regularization=0.5), QuFUR(2.0), seed=3)
     for x, label in zip(X, labels, strict=True):
         wide = np.append(1.0, x)
-        answer, wanted = learner.ask(wide), model.query_one(as_dict(x))
-        assert wanted is answer.query
-        if wanted:
+        answer, queried = learner.ask(wide), model.query_one(as_dict(x))
+        assert queried is answer.query
+        if queried:
             learner.tell(answer.id, classes.index(label))
             model.learn_one(as_dict(x), label)
         if learner.spent - len(learner.outstanding) > 3:
@@ -116,7 +120,7 @@ def test_classifier_is_the_learner_fed_with_vectors():
     assert 0 < learner.spent < 80
 
 
-def test_a_rate_is_paced_by_default():
+def test_rate_budget_is_paced_by_default():
     model, learner = (
         QuFURRegressor(model=Ridge),
         Learner(Ridge(4, intercept=True, intercept_penalty=1.0), Paced(0.05)),
@@ -126,36 +130,36 @@ def test_a_rate_is_paced_by_default():
     assert model.learner.spent <= 0.05 * 1000 + 1000 * 0.05 + 32
 
 
-# Names that come and go
+# Changing feature names
 
 
-@pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier])
-def test_names_that_come_later_are_as_if_all_had_been_there_from_the_start(kind):
+@pytest.mark.parametrize("cls", [QuFURRegressor, QuFURClassifier])
+def test_new_feature_names_equal_columns_of_zeros_from_the_start(cls):
     X, y = rows(90)
     X[:30, 1:] = 0.0
     X[30:60, 3] = 0.0
-    late, early = kind(model=LINEAR[kind], alpha=2.0, seed=1), kind(model=LINEAR[kind], alpha=2.0, seed=1)
+    late, early = cls(model=LINEAR[cls], alpha=2.0, seed=1), cls(model=LINEAR[cls], alpha=2.0, seed=1)
     early.query_one(dict.fromkeys(NAMES, 0.0))
     late.query_one({})
-    waiting = []
+    pending = []
     for x, value in zip(X, y, strict=True):
-        label = float(value) if kind is QuFURRegressor else bool(value > 0)
+        label = float(value) if cls is QuFURRegressor else bool(value > 0)
         full = as_dict(x)
-        some = {name: number for name, number in full.items() if number != 0.0}
+        nonzero = {name: number for name, number in full.items() if number != 0.0}
         if late.learner.spent > 10:
-            said = (late.predict_one(some), early.predict_one(full))
-            assert said[0] == pytest.approx(said[1], abs=1e-9)
-        wanted = late.query_one(some)
-        assert wanted == early.query_one(full)
-        waiting += [((some, label), (full, label))] if wanted else []
-        if len(waiting) > 3:
-            for model, example in zip((late, early), waiting.pop(0), strict=True):
+            predictions = (late.predict_one(nonzero), early.predict_one(full))
+            assert predictions[0] == pytest.approx(predictions[1], abs=1e-9)
+        queried = late.query_one(nonzero)
+        assert queried == early.query_one(full)
+        pending += [((nonzero, label), (full, label))] if queried else []
+        if len(pending) > 3:
+            for model, example in zip((late, early), pending.pop(0), strict=True):
                 model.learn_one(*example)
     assert list(late._dicts.columns) == NAMES
     assert late.learner.outstanding == early.learner.outstanding
 
 
-def test_the_order_of_names_in_a_dict_does_not_matter_to_the_bit():
+def test_order_of_dict_keys_changes_no_bit():
     X, _ = rows(50)
     model, other = QuFURRegressor(model=Ridge, alpha=2.0), QuFURRegressor(model=Ridge, alpha=2.0)
     for x in map(as_dict, X):
@@ -164,7 +168,7 @@ def test_the_order_of_names_in_a_dict_does_not_matter_to_the_bit():
     assert state_of(model) == state_of(other)
 
 
-def test_a_name_that_is_missing_counts_as_0():
+def test_missing_feature_counts_as_0():
     X, y = rows(20)
     model = QuFURRegressor(model=Ridge)
     for x, label in zip(X, y, strict=True):
@@ -172,7 +176,7 @@ def test_a_name_that_is_missing_counts_as_0():
     assert model.predict_one({"a": 1.0}) == model.predict_one({"a": 1.0, "b": 0, "c": False, "d": 0.0})
 
 
-def test_a_new_class_is_as_if_it_had_been_there_from_the_start():
+def test_new_class_equals_class_known_from_the_start():
     X, y = rows(60)
     labels = np.digitize(y, [-0.2, 0.2])
     first, last = np.sort(labels, kind="stable"), np.argsort(labels, kind="stable")
@@ -186,9 +190,9 @@ def test_a_new_class_is_as_if_it_had_been_there_from_the_start():
         assert a == pytest.approx(b, abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", [None, Softmax])
-def test_before_two_classes_are_known(kind):
-    model = QuFURClassifier(model=kind)
+@pytest.mark.parametrize("model_class", [None, Softmax])
+def test_classifier_predicts_none_or_the_only_class_before_two_classes(model_class):
+    model = QuFURClassifier(model=model_class)
     assert (model.predict_one({"a": 1.0}), model.predict_proba_one({"a": 1.0})) == (None, {})
     model.learn_one({"a": 1.0}, "yes")
     assert (model.predict_one({"a": -9.0}), model.predict_proba_one({})) == ("yes", {"yes": 1.0})
@@ -218,7 +222,7 @@ def test_equal_inputs_are_answered_one_after_the_other():
     assert (model.predict_one(x), model.learner.spent) == (pytest.approx(2 / 4), 2)
 
 
-def test_a_query_that_is_never_answered_can_be_taken_back():
+def test_unanswered_query_can_be_retracted():
     model, x = QuFURRegressor(model=Ridge, rule=QuFUR(50.0)), {"a": 1.0}
     model.query_one(x)
     model.retract_one(x)
@@ -227,40 +231,40 @@ def test_a_query_that_is_never_answered_can_be_taken_back():
     assert message == "x of QuFURRegressor must be an input whose label is outstanding, got {'a': 1.0}."
 
 
-def test_the_budget_counts_labels_that_have_not_come():
+def test_budget_counts_pending_labels():
     model = QuFURRegressor(model=Ridge, alpha=50.0, budget=7)
     X, _ = rows(100)
     assert sum(model.query_one(as_dict(x)) for x in X) == model.learner.spent == 7
 
 
-@pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier])
-def test_predicting_changes_nothing(kind):
-    model = kind(model=LINEAR[kind], alpha=2.0)
+@pytest.mark.parametrize("cls", [QuFURRegressor, QuFURClassifier])
+def test_predicting_changes_nothing(cls):
+    model = cls(model=LINEAR[cls], alpha=2.0)
     for label in (0, 1):
         model.query_one({"a": 1.0})
         model.learn_one({"a": 1.0}, label)
     before = state_of(model)
     model.predict_one({"a": 2.0, "new": 1.0})
-    if kind is QuFURClassifier:
+    if cls is QuFURClassifier:
         model.predict_proba_one({"new": 1.0})
     assert state_of(model) == before
 
 
-@pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier])
+@pytest.mark.parametrize("cls", [QuFURRegressor, QuFURClassifier])
 @pytest.mark.parametrize("value", ["red", None, float("nan"), float("inf")])
-def test_bad_features_are_refused_and_change_nothing(kind, value):
-    model = kind()
+def test_invalid_features_raise_and_change_nothing(cls, value):
+    model = cls()
     before = state_of(model)
     x = {"b": 1.0, "a": value}
     for call in (lambda: model.query_one(x), lambda: model.learn_one(x, 1), lambda: model.predict_one(x)):
-        if kind is QuFURRegressor or call.__code__.co_names[0] != "predict_one":
+        if cls is QuFURRegressor or call.__code__.co_names[0] != "predict_one":
             assert refusal(call).startswith(
-                f"x['a'] of {kind.__name__} must be a finite number, got {value!r}."
+                f"x['a'] of {cls.__name__} must be a finite number, got {value!r}."
             )
     assert state_of(model) == before
 
 
-def test_bad_labels_are_refused_and_change_nothing():
+def test_invalid_labels_raise_and_change_nothing():
     model = QuFURRegressor(model=Ridge)
     before = state_of(model)
     message = refusal(lambda: model.learn_one({"a": 1.0}, float("nan")))
@@ -273,13 +277,16 @@ def test_bad_labels_are_refused_and_change_nothing():
     [
         (
             {"budget": 5},
-            "budget of QuFURRegressor must be a share such as 0.05, while it is not known how many",
+            "budget of QuFURRegressor must be a share such as 0.05 when the number of rows is unknown",
         ),
-        ({"alpha": 1.0, "budget": 0.5}, "budget of QuFURRegressor must be a count beside alpha, while it is"),
+        (
+            {"alpha": 1.0, "budget": 0.5},
+            "budget of QuFURRegressor must be a count when alpha is given",
+        ),
         ({"rule": QuFUR(1.0), "alpha": 1.0}, "budget and alpha of QuFURRegressor must be None beside a rule"),
         (
             {"rule": "greedy"},
-            "rule of QuFURRegressor must be a rule that is not told the domain, got 'greedy'.",
+            "rule of QuFURRegressor must be a rule that does not need the domain, got 'greedy'.",
         ),
         ({"rule": DomainOracle(durations=[9], dims=[2], budget=3)}, "rule of QuFURRegressor must be a rule"),
         ({"regularization": 0.0}, "regularization of Ridge must be"),
@@ -287,14 +294,14 @@ def test_bad_labels_are_refused_and_change_nothing():
         ({"seed": -1}, "seed of Learner must be"),
     ],
 )
-def test_bad_options_are_refused(options, start):
+def test_invalid_options_raise(options, start):
     assert refusal(lambda: QuFURRegressor(model=Ridge, **options)).startswith(start)
 
 
-# In river's own surroundings
+# Integration with river
 
 
-def test_in_a_pipeline():
+def test_estimators_work_in_a_river_pipeline():
     model = preprocessing.StandardScaler() | QuFURRegressor(model=Ridge, label_range=(30, 50))
     plain = model.clone()
     metric = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
@@ -305,25 +312,25 @@ def test_in_a_pipeline():
     assert metric.get() == by_hand.get() < 0.9
 
 
-@pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier])
-def test_labels_come_late_in_progressive_validation(kind):
-    classes = kind is QuFURClassifier
+@pytest.mark.parametrize("cls", [QuFURRegressor, QuFURClassifier])
+def test_delayed_labels_work_in_progressive_validation(cls):
+    classes = cls is QuFURClassifier
     data = list((datasets.Phishing() if classes else datasets.TrumpApproval()).take(300))
     options = {} if classes else {"label_range": (30, 50)}
-    model = compose.Pipeline(preprocessing.StandardScaler(), kind(model=LINEAR[kind], **options))
+    model = compose.Pipeline(preprocessing.StandardScaler(), cls(model=LINEAR[cls], **options))
     twin = model.clone()
     delay = {"moment": None if classes else "ordinal_date", "delay": 20}  # examples, or days
     score = evaluate.progressive_val_score(
         data, model, metrics.Accuracy() if classes else metrics.MAE(), **delay
     )
     by_hand = metrics.Accuracy() if classes else metrics.MAE()
-    said = {}
+    predictions = {}
     for i, x, y in stream.simulate_qa(data, **delay, copy=True):
         if y is None:
-            said[i] = twin.predict_one(x)
+            predictions[i] = twin.predict_one(x)
         else:
-            if said[i] is not None:
-                by_hand.update(y, said[i])
+            if predictions[i] is not None:
+                by_hand.update(y, predictions[i])
             twin.learn_one(x, y)
     assert score.get() == by_hand.get()
     simple = dummy.PriorClassifier() if classes else dummy.StatisticRegressor(stats.Mean())
@@ -331,7 +338,7 @@ def test_labels_come_late_in_progressive_validation(kind):
     assert score.is_better_than(simple_score)
 
 
-def test_a_seed_decides_everything_and_clones_start_anew():
+def test_seed_determines_results_and_clones_start_empty():
     X, y = rows(100)
     model = QuFURRegressor(model=Ridge, alpha=0.5, seed=4)
     twins = [model.clone(), model.clone()]
@@ -343,7 +350,7 @@ def test_a_seed_decides_everything_and_clones_start_anew():
     assert state_of(model) != state_of(model.clone())
 
 
-def test_without_river_the_extra_is_named(monkeypatch):
+def test_import_without_river_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "qufur.adapters.river")
     monkeypatch.setitem(sys.modules, "river", None)
     with pytest.raises(ImportError, match=re.escape(command_for("river"))):

@@ -1,4 +1,4 @@
-"""The scikit-activeml face: pure queries, updates that move on, and budgets that hold."""
+"""Tests of the scikit-activeml adapter: queries without side effects, updates, and budgets."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from tests.refusals import refusal
 
 from qufur import Learner, Paced, Ridge
 from qufur.adapters.skactiveml import PacedBudgetManager, StreamQuFUR
-from qufur.errors.installation import command_for
+from qufur.errors import command_for
 
 MANAGERS = [
     None,
@@ -26,20 +26,20 @@ def inputs(count=120, dim=3, seed=0):
     return np.random.default_rng(seed).normal(size=(count, dim))
 
 
-def in_pieces(strategy, X, size):
-    """Query and update piece by piece; return which rows were queried, and their utilities."""
-    found, utilities = [], []
+def query_in_batches(strategy, X, size):
+    """Query and update in batches; return the queried rows and the utilities."""
+    queried, utilities = [], []
     for start in range(0, len(X), size):
         part = X[start : start + size]
         indices, values = strategy.query(part, return_utilities=True)
         strategy.update(part, indices)
-        found += (start + indices).tolist()
+        queried += (start + indices).tolist()
         utilities += values.tolist()
-    return found, utilities
+    return queried, utilities
 
 
 def fingerprint(object):
-    """Return everything that an object remembers, as text."""
+    """Return the attributes of an object as text."""
     if isinstance(object, np.random.Generator):
         return str(object.bit_generator.state)
     if isinstance(object, np.random.RandomState):
@@ -59,17 +59,17 @@ def test_strategy_is_a_learner_without_labels():
     strategy = StreamQuFUR(model=Ridge, budget=0.1, regularization=0.5, random_state=7)
     learner = Learner(Ridge(3, regularization=0.5, intercept=True), Paced(0.1), seed=7)
     answers = learner.ask_many(X)
-    found, utilities = in_pieces(strategy, X, 100)
-    assert found == np.flatnonzero(answers.query).tolist()
+    queried, utilities = query_in_batches(strategy, X, 100)
+    assert queried == np.flatnonzero(answers.query).tolist()
     np.testing.assert_allclose(utilities, answers.uncertainty, rtol=1e-9)
 
 
 @pytest.mark.parametrize("manager", MANAGERS, ids=lambda manager: type(manager).__name__)
-def test_a_batch_is_its_samples_one_by_one(manager):
+def test_batch_is_decided_as_its_samples_one_by_one(manager):
     X = inputs()
     X[60:] = X[:60] + 1e-3
     runs = [
-        in_pieces(StreamQuFUR(budget_manager=manager, budget=0.2, random_state=1), X, size)
+        query_in_batches(StreamQuFUR(budget_manager=manager, budget=0.2, random_state=1), X, size)
         for size in (1, 7, 120)
     ]
     assert 0 < len(runs[0][0]) < 120
@@ -88,7 +88,7 @@ def test_query_changes_nothing(manager):
     np.testing.assert_array_equal(first[1], second[1])
 
 
-def test_other_queries_than_proposed_are_taken_as_they_are():
+def test_update_accepts_other_queries_than_proposed():
     X = inputs(40)
     strategy = StreamQuFUR(model=Ridge, random_state=0)
     strategy.update(X, [0, 3, 3])
@@ -98,7 +98,7 @@ def test_other_queries_than_proposed_are_taken_as_they_are():
     assert strategy.budget_manager_.spending_.spent == 2
 
 
-def test_an_update_without_a_query_before_it_is_fine():
+def test_update_works_without_a_previous_query():
     X = inputs(60)
     one, other = StreamQuFUR(random_state=0), StreamQuFUR(random_state=0)
     other.query(X[:20])
@@ -107,14 +107,14 @@ def test_an_update_without_a_query_before_it_is_fine():
     np.testing.assert_array_equal(one.query(X[20:]), other.query(X[20:]))
 
 
-def test_a_manager_is_not_shared():
+def test_budget_manager_is_copied():
     manager = PacedBudgetManager(budget=0.2, random_state=3)
     strategy = StreamQuFUR(budget_manager=manager)
     strategy.update(inputs(), strategy.query(inputs()))
     assert not hasattr(manager, "spending_")
 
 
-def test_bad_input_to_the_strategy_changes_nothing():
+def test_invalid_input_to_the_strategy_changes_nothing():
     X = inputs(20)
     strategy = StreamQuFUR(random_state=0)
     strategy.update(X, [0])
@@ -132,9 +132,9 @@ def test_bad_input_to_the_strategy_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("options", "kind"),
+    ("options", "error"),
     [
-        ({"budget": 1}, ValueError),  # one label, of how many samples?
+        ({"budget": 1}, ValueError),  # a count without a horizon
         ({"budget_manager": 0.5}, TypeError),
         ({"budget_manager": PacedBudgetManager}, TypeError),
         ({"model": Ridge, "regularization": 0.0}, ValueError),
@@ -142,8 +142,8 @@ def test_bad_input_to_the_strategy_changes_nothing():
         ({"random_state": "state"}, ValueError),
     ],
 )
-def test_bad_options_of_the_strategy_are_refused_when_used(options, kind):
-    with pytest.raises(kind):
+def test_invalid_options_of_the_strategy_raise_on_use(options, error):
+    with pytest.raises(error):
         StreamQuFUR(**options).query(inputs(5))
 
 
@@ -152,15 +152,15 @@ def test_bad_options_of_the_strategy_are_refused_when_used(options, kind):
 
 @pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize("batch", [1, 30])
-def test_no_window_has_more_queries_than_the_rate_and_the_burst(rate, batch):
+def test_window_never_exceeds_rate_and_burst(rate, batch):
     rng, burst = np.random.default_rng(1), 100 * rate + 8
     manager = PacedBudgetManager(budget=rate, burst=burst, random_state=0)
     query = np.zeros(600)
     for start in range(0, 600, batch):
         utilities = rng.random(batch) if start < 300 else np.ones(batch)
-        found = manager.query_by_utility(utilities)
-        manager.update(np.zeros((batch, 1)), found, utilities)
-        query[start + found] = 1
+        indices = manager.query_by_utility(utilities)
+        manager.update(np.zeros((batch, 1)), indices, utilities)
+        query[start + indices] = 1
     bought = np.append(0, query.cumsum())
     excess = bought - rate * np.arange(601)
     assert (excess - np.minimum.accumulate(excess)).max() <= burst
@@ -168,36 +168,36 @@ def test_no_window_has_more_queries_than_the_rate_and_the_burst(rate, batch):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.29, 1.0])
-def test_with_a_horizon_the_whole_budget_is_spent_and_no_more(share):
+def test_manager_with_horizon_spends_exactly_the_budget(share):
     manager = PacedBudgetManager(budget=share, horizon=100, random_state=0)
     utilities = np.random.default_rng(0).random(150)
     assert len(manager.query_by_utility(utilities)) == round(100 * share)
 
 
-def test_labels_bought_besides_are_paid_for():
+def test_additional_queries_are_charged():
     manager = PacedBudgetManager(budget=0.1, horizon=100, random_state=0)
     manager.update(np.zeros((20, 1)), np.arange(12), np.full(20, 0.5))
     assert len(manager.query_by_utility(np.ones(80))) == 0
     manager = PacedBudgetManager(budget=0.1, burst=6.0, random_state=0)
     manager.update(np.zeros((20, 1)), np.arange(16), np.full(20, 0.5))
-    found = manager.query_by_utility(np.ones(400))
-    assert 16 + len(found) <= 0.1 * 420 + 6
-    assert found[0] > 80  # when the debt is paid
+    indices = manager.query_by_utility(np.ones(400))
+    assert 16 + len(indices) <= 0.1 * 420 + 6
+    assert indices[0] > 80  # after the debt is paid
 
 
-def test_batches_of_utilities_are_as_single_ones():
+def test_batches_of_utilities_equal_single_utilities():
     utilities = np.random.default_rng(2).random(200)
     utilities[::7] = np.nan
     manager = PacedBudgetManager(budget=0.2, random_state=5)
     whole = manager.query_by_utility(utilities)
     single = []
     for i, utility in enumerate(utilities):
-        found = manager.query_by_utility(np.array([utility]))
-        manager.update([[0]], found, np.array([utility]))
-        single += [i] * len(found)
+        indices = manager.query_by_utility(np.array([utility]))
+        manager.update([[0]], indices, np.array([utility]))
+        single += [i] * len(indices)
     assert single == whole.tolist()
     assert not np.isnan(utilities[whole]).any()
-    for sure in (manager, PacedBudgetManager(budget=1.0, horizon=50)):  # which buys all that has a utility
+    for sure in (manager, PacedBudgetManager(budget=1.0, horizon=50)):  # buys every sample with a utility
         assert len(sure.query_by_utility(np.full(50, np.nan))) == 0
 
 
@@ -213,14 +213,14 @@ def test_managers_work_in_strategies_of_scikit_activeml():
     total = 0
     for start in range(10, 60, 10):
         part = X[start : start + 10]
-        found, utilities = strategy.query(part, clf=clf, return_utilities=True)
-        strategy.update(part, found, budget_manager_param_dict={"utilities": utilities})
-        total += len(found)
+        indices, utilities = strategy.query(part, clf=clf, return_utilities=True)
+        strategy.update(part, indices, budget_manager_param_dict={"utilities": utilities})
+        total += len(indices)
     assert total == 5
 
 
 @pytest.mark.parametrize(
-    ("options", "kind"),
+    ("options", "error"),
     [
         ({"budget": 5}, ValueError),
         ({"budget": 0.1, "horizon": 0}, ValueError),
@@ -230,15 +230,15 @@ def test_managers_work_in_strategies_of_scikit_activeml():
         ({"random_state": float("nan")}, ValueError),
     ],
 )
-def test_bad_options_are_refused_when_used(options, kind):
+def test_invalid_options_raise_on_use(options, error):
     manager = PacedBudgetManager(**options)
-    with pytest.raises(kind):
+    with pytest.raises(error):
         manager.query_by_utility(np.array([0.5]))
     assert not hasattr(manager, "spending_")
 
 
 @pytest.mark.parametrize("bad", [0, "all", [-1], [2], [0.0], [True], [[0]], [np.nan], np.array([2**64 - 1])])
-def test_bad_indices_are_refused_and_change_nothing(bad):
+def test_invalid_indices_raise_and_change_nothing(bad):
     manager = PacedBudgetManager(random_state=0)
     manager.update([[0], [1]], [], np.array([0.2, 0.8]))
     before = fingerprint(manager)
@@ -257,7 +257,7 @@ def test_utilities_are_arrays(utilities):
         PacedBudgetManager().query_by_utility(utilities)
 
 
-def test_bad_utilities_are_refused():
+def test_invalid_utilities_raise():
     manager = PacedBudgetManager(random_state=0)
     start = "utilities of PacedBudgetManager must be a vector of finite numbers"
     assert refusal(lambda: manager.query_by_utility(np.array([np.inf]))).startswith(start)
@@ -265,38 +265,38 @@ def test_bad_utilities_are_refused():
     assert message == "utilities of PacedBudgetManager must be 2, one per sample, got 1."
 
 
-# As estimators, and random numbers
+# Estimator interface and random state
 
 
-@pytest.mark.parametrize("kind", [StreamQuFUR, PacedBudgetManager])
-def test_constructors_only_store(kind):
-    names = kind().get_params()
-    marked = kind(**{name: (name,) for name in names})
+@pytest.mark.parametrize("cls", [StreamQuFUR, PacedBudgetManager])
+def test_constructors_only_store(cls):
+    names = cls().get_params()
+    marked = cls(**{name: (name,) for name in names})
     assert marked.get_params(deep=False) == {name: (name,) for name in names}
-    assert clone(kind(budget=0.3)).budget == 0.3
+    assert clone(cls(budget=0.3)).budget == 0.3
     assert {"budget", "random_state"} <= set(names)
 
 
 @pytest.mark.parametrize("random_state", [4, np.random.RandomState(4)])
-def test_a_random_state_decides_everything_and_is_not_touched(random_state):
+def test_random_state_determines_results_and_is_unchanged(random_state):
     X, before = inputs(), fingerprint(deepcopy(random_state))
     np.random.seed(0)  # noqa: NPY002
-    runs = [in_pieces(StreamQuFUR(random_state=random_state, budget=0.3), X, 30) for _ in range(2)]
-    assert runs[0] == runs[1] != in_pieces(StreamQuFUR(random_state=5, budget=0.3), X, 30)
+    runs = [query_in_batches(StreamQuFUR(random_state=random_state, budget=0.3), X, 30) for _ in range(2)]
+    assert runs[0] == runs[1] != query_in_batches(StreamQuFUR(random_state=5, budget=0.3), X, 30)
     assert fingerprint(random_state) == before
     untouched = np.random.RandomState(0).random_sample()
     assert np.random.random_sample() == untouched  # noqa: NPY002
 
 
-def test_queries_what_is_new():
+def test_strategy_queries_new_directions():
     X = inputs(400, 4)
     X[:300, 2:] = 0.0
     query = np.zeros(400)
-    query[in_pieces(StreamQuFUR(budget=0.1, model=Ridge, random_state=0), X, 50)[0]] = 1
+    query[query_in_batches(StreamQuFUR(budget=0.1, model=Ridge, random_state=0), X, 50)[0]] = 1
     assert query[300:320].mean() > 0.1 + 2 * query[200:300].mean()
 
 
-def test_without_scikit_activeml_the_extra_is_named(monkeypatch):
+def test_import_without_scikit_activeml_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "qufur.adapters.skactiveml")
     monkeypatch.setitem(sys.modules, "skactiveml.base", None)
     with pytest.raises(ImportError, match=re.escape(command_for("activeml"))):

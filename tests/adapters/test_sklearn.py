@@ -1,4 +1,4 @@
-"""The scikit-learn estimators with linear models: its own checks, identities, and labels that stay unseen."""
+"""Tests of the scikit-learn estimators with linear models: its checks, identities and unread labels."""
 
 import pickle
 from itertools import pairwise
@@ -41,7 +41,7 @@ def classification(horizon=T, seed=11):
 
 
 DATA = {QuFURRegressor: regression, QuFURClassifier: classification}
-both = pytest.mark.parametrize("kind", [QuFURRegressor, QuFURClassifier], ids=lambda kind: kind.__name__)
+both = pytest.mark.parametrize("cls", [QuFURRegressor, QuFURClassifier], ids=lambda cls: cls.__name__)
 options = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
@@ -53,27 +53,27 @@ options = pytest.mark.parametrize("options", OPTIONS, ids=str)
         QuFURClassifier(model=Softmax, budget=0.5, random_state=1),
     ]
 )
-def test_scikit_learns_own_checks(estimator, check):
+def test_estimators_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("regularization", [1e-3, 1.0, 30.0])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("label_range", [None, (-1e9, 3e9)])
-def test_with_every_label_it_is_ridge_regression(regularization, intercept, label_range):
+def test_regressor_with_every_label_equals_ridge_of_scikit_learn(regularization, intercept, label_range):
     X, y = regression()
     ours = QuFURRegressor(
         model=Ridge, regularization=regularization, intercept=intercept, label_range=label_range, scale=False
     )
     theirs = Batch(alpha=regularization, fit_intercept=intercept).fit(X, y)
     if label_range and not intercept:
-        y = y + sum(label_range) / 2  # labels count from the middle of their range
+        y = y + sum(label_range) / 2  # predictions shrink to the centre of the range
     off = sum(label_range) / 2 if label_range and not intercept else 0.0
     np.testing.assert_allclose(ours.fit(X, y).predict(X) - off, theirs.predict(X), rtol=1e-8)
 
 
 @options
-def test_it_predicts_as_ridge_regression_on_the_labels_bought(options):
+def test_regressor_predicts_as_ridge_on_the_queried_labels(options):
     X, y = regression()
     ours = QuFURRegressor(model=Ridge, random_state=3, **options).fit(X, y)
     Z = StandardScaler().fit_transform(X)
@@ -82,7 +82,7 @@ def test_it_predicts_as_ridge_regression_on_the_labels_bought(options):
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e6])
-def test_few_labels_far_from_zero(mean):
+def test_regressor_predicts_few_labels_far_from_zero(mean):
     X, y = regression(mean=mean)
     model = QuFURRegressor(model=Ridge, budget=20, random_state=3).fit(X, y)
     assert model.n_queries_ == 20
@@ -120,13 +120,13 @@ def test_fit_of_the_classifier_is_a_run():
 
 @both
 @pytest.mark.parametrize("options", OPTIONS[:4], ids=str)
-def test_labels_that_are_not_bought_are_not_looked_at(kind, options):
-    X, y = DATA[kind]()
-    model = kind(model=kind.linear, random_state=5, **options).fit(X, y)
+def test_unqueried_labels_are_never_read(cls, options):
+    X, y = DATA[cls]()
+    model = cls(model=cls.linear, random_state=5, **options).fit(X, y)
     others = np.setdiff1d(np.arange(T), model.queried_)
     assert 0 < model.n_queries_ == T - len(others) < T
     y = y.copy()
-    y[others] = y[others][::-1] if kind is QuFURClassifier else 1e6 - y[others]
+    y[others] = y[others][::-1] if cls is QuFURClassifier else 1e6 - y[others]
     again = clone(model).fit(X, y)
     assert np.array_equal(again.queried_, model.queried_)
     assert np.array_equal(again.predict(X), model.predict(X))
@@ -135,25 +135,25 @@ def test_labels_that_are_not_bought_are_not_looked_at(kind, options):
 @both
 @pytest.mark.parametrize("budget", [1, 7, 240, 0.01, 0.3, 1.0])
 @pytest.mark.parametrize("alpha", [None, 0.3, 100.0])
-def test_the_budget_is_never_exceeded(kind, budget, alpha):
-    X, y = DATA[kind]()
-    model = kind(model=kind.linear, budget=budget, alpha=alpha, random_state=6).fit(X, y)
+def test_budget_is_never_exceeded(cls, budget, alpha):
+    X, y = DATA[cls]()
+    model = cls(model=cls.linear, budget=budget, alpha=alpha, random_state=6).fit(X, y)
     allowed = budget if isinstance(budget, int) else max(1, round(budget * T))
     assert model.n_queries_ == len(model.queried_) <= allowed
     if alpha is None:
         assert model.n_queries_ == allowed
-    more = {"classes": np.unique(y)} if kind is QuFURClassifier else {}
+    more = {"classes": np.unique(y)} if cls is QuFURClassifier else {}
     model.partial_fit(X, y, **more)
     model.query(100 * X, **more)
     assert model.n_queries_ == len(model.queried_) <= allowed
 
 
-def test_one_is_not_one_point_zero():
+def test_budget_of_one_differs_from_one_point_zero():
     X, y = regression()
     assert [QuFURRegressor(model=Ridge, budget=budget).fit(X, y).n_queries_ for budget in (1, 1.0)] == [1, T]
 
 
-def test_a_rate_holds_in_every_window():
+def test_rate_budget_holds_in_every_window():
     X, y = regression(3000)
     model = QuFURRegressor(model=Ridge, budget=0.05, random_state=7)
     bought = [model.partial_fit(X[i : i + 100], y[i : i + 100]).n_queries_ for i in range(0, 3000, 100)]
@@ -161,41 +161,41 @@ def test_a_rate_holds_in_every_window():
     assert 0.05 * 3000 * 0.8 < bought[-1] <= 0.05 * 3000 + 82
 
 
-def assert_same(one, other, X):
+def assert_same(a, b, X):
     """Assert equal predictions, to rounding and to the tolerance of the classifier's training."""
-    name, tolerance = ("predict_proba", 1e-6) if hasattr(one, "classes_") else ("predict", 1e-9)
-    np.testing.assert_allclose(getattr(one, name)(X), getattr(other, name)(X), rtol=tolerance, atol=tolerance)
+    name, tolerance = ("predict_proba", 1e-6) if hasattr(a, "classes_") else ("predict", 1e-9)
+    np.testing.assert_allclose(getattr(a, name)(X), getattr(b, name)(X), rtol=tolerance, atol=tolerance)
 
 
 @both
 @pytest.mark.parametrize("options", [{}, {"alpha": 0.5, "budget": 60}], ids=str)
-def test_partial_fit_goes_on(kind, options):
-    X, y = DATA[kind]()
-    whole = kind(model=kind.linear, scale=False, random_state=8, **options).fit(X, y)
-    parts = kind(model=kind.linear, scale=False, random_state=8, **options)
-    first = {"classes": np.unique(y)} if kind is QuFURClassifier else {}
+def test_partial_fit_continues_the_stream(cls, options):
+    X, y = DATA[cls]()
+    whole = cls(model=cls.linear, scale=False, random_state=8, **options).fit(X, y)
+    parts = cls(model=cls.linear, scale=False, random_state=8, **options)
+    first = {"classes": np.unique(y)} if cls is QuFURClassifier else {}
     parts.partial_fit(X[:50], y[:50], **first).partial_fit(X[50:], y[50:])
     assert np.array_equal(parts.queried_, whole.queried_)
     assert_same(parts, whole, X)
 
 
 @both
-def test_query_and_teach_make_partial_fit(kind):
-    X, y = DATA[kind]()
-    first = {"classes": np.unique(y)} if kind is QuFURClassifier else {}
-    known = kind(model=kind.linear, alpha=0.5, random_state=9).partial_fit(X, y, **first)
-    asked = kind(model=kind.linear, alpha=0.5, random_state=9)
-    mask = asked.query(X, **first)
+def test_query_and_teach_make_partial_fit(cls):
+    X, y = DATA[cls]()
+    first = {"classes": np.unique(y)} if cls is QuFURClassifier else {}
+    fitted = cls(model=cls.linear, alpha=0.5, random_state=9).partial_fit(X, y, **first)
+    queried = cls(model=cls.linear, alpha=0.5, random_state=9)
+    mask = queried.query(X, **first)
     assert mask.dtype == bool
-    assert np.array_equal(np.flatnonzero(mask), asked.pending_)
-    assert np.array_equal(asked.pending_, known.queried_)
-    late, soon = asked.pending_[:5], asked.pending_[5:]
-    asked.teach(y[soon], soon)
-    assert np.array_equal(asked.pending_, late)
-    assert asked.teach(y[mask][:5]) is asked
-    assert len(asked.pending_) == 0
-    assert np.array_equal(asked.queried_, known.queried_)
-    assert_same(asked, known, X)
+    assert np.array_equal(np.flatnonzero(mask), queried.pending_)
+    assert np.array_equal(queried.pending_, fitted.queried_)
+    late, soon = queried.pending_[:5], queried.pending_[5:]
+    queried.teach(y[soon], soon)
+    assert np.array_equal(queried.pending_, late)
+    assert queried.teach(y[mask][:5]) is queried
+    assert len(queried.pending_) == 0
+    assert np.array_equal(queried.queried_, fitted.queried_)
+    assert_same(queried, fitted, X)
 
 
 def test_rows_are_numbered_through():
@@ -207,7 +207,7 @@ def test_rows_are_numbered_through():
     assert model.n_queries_ == before + mask.sum() == len(model.queried_)
 
 
-def test_before_any_label_it_predicts_the_middle():
+def test_prediction_before_any_label_is_the_middle_of_the_range():
     X, _ = regression()
     for label_range, middle in ((None, 0.0), ((1, 5), 3.0)):
         model = QuFURRegressor(model=Ridge, label_range=label_range)
@@ -217,7 +217,7 @@ def test_before_any_label_it_predicts_the_middle():
         assert np.isnan(std).all()
 
 
-def test_the_deviation_is_that_of_a_gaussian_process():
+def test_standard_deviation_equals_that_of_a_gaussian_process():
     X, y = regression(mean=0.0)
     model = QuFURRegressor(
         model=Ridge,
@@ -239,7 +239,7 @@ def test_the_deviation_is_that_of_a_gaussian_process():
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e4])
-def test_the_deviation_has_a_free_intercept_and_the_users_units(unit):
+def test_standard_deviation_has_a_free_intercept_and_the_users_units(unit):
     X, y = regression()
     model = QuFURRegressor(model=Ridge, budget=60, regularization=0.5, random_state=2).fit(X, unit * y)
     rows = np.column_stack([StandardScaler().fit_transform(X), np.ones(T)])
@@ -252,7 +252,7 @@ def test_the_deviation_has_a_free_intercept_and_the_users_units(unit):
 
 
 @pytest.mark.parametrize("mean", [10.0**power for power in range(9)])
-def test_the_deviation_is_right_or_absent(mean):
+def test_standard_deviation_is_right_or_nan(mean):
     X, y = regression(mean=mean)
     model = QuFURRegressor(model=Ridge, budget=100, random_state=2).fit(X, y)
     ranged = clone(model).set_params(label_range=(mean - 50, mean + 50)).fit(X, y)
@@ -264,7 +264,7 @@ def test_the_deviation_is_right_or_absent(mean):
     assert 0.08 < ranged.learner_.state.fit().noise < 0.12
 
 
-def test_a_label_range_clips():
+def test_label_range_clips_predictions():
     X, y = regression()
     model = QuFURRegressor(model=Ridge, label_range=(990.0, 991.0)).fit(X, y)
     assert model.predict(X).min() == 990.0
@@ -272,7 +272,7 @@ def test_a_label_range_clips():
     assert QuFURRegressor(model=Ridge).fit(X, y).predict(X).max() > 991.0
 
 
-def test_with_every_label_it_is_logistic_regression():
+def test_classifier_with_every_label_equals_logistic_regression():
     X, y = classification()
     ours = QuFURClassifier(model=Softmax, penalty=0.02, scale=False, intercept=False).fit(X, y)
     theirs = LogisticRegression(C=1 / (0.02 * T), fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y)
@@ -293,7 +293,7 @@ def test_classes_have_any_names(names):
     assert np.array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
 
 
-def test_fitted_models_do_not_mind_new_parameters():
+def test_set_params_does_not_change_a_fitted_model():
     X, y = classification()
     model = QuFURClassifier(model=Softmax).fit(X, y)
     before = model.predict_proba(X)
@@ -301,9 +301,9 @@ def test_fitted_models_do_not_mind_new_parameters():
 
 
 @both
-def test_pickles_go_on_as_if_not_stopped(kind):
-    X, y = DATA[kind]()
-    model = kind(model=kind.linear, alpha=0.5, random_state=0).fit(X[:100], y[:100])
+def test_unpickled_estimator_continues_identically(cls):
+    X, y = DATA[cls]()
+    model = cls(model=cls.linear, alpha=0.5, random_state=0).fit(X[:100], y[:100])
     again = pickle.loads(pickle.dumps(model))
     for one in (model, again):
         one.partial_fit(X[100:], y[100:])
@@ -311,7 +311,7 @@ def test_pickles_go_on_as_if_not_stopped(kind):
     assert np.array_equal(again.predict(X), model.predict(X))
 
 
-def test_clones_know_nothing():
+def test_clones_are_unfitted():
     X, y = regression()
     model = QuFURRegressor(model=Ridge, budget=5, label_range=(0, 2000), random_state=0).fit(X, y)
     copy = clone(model)
@@ -323,36 +323,36 @@ def test_clones_know_nothing():
 
 
 @both
-def test_in_pipelines_and_searches(kind):
-    X, y = DATA[kind]()
-    line = make_pipeline(PolynomialFeatures(2, include_bias=False), kind(model=kind.linear, random_state=0))
-    search = GridSearchCV(line, {f"{kind.__name__.lower()}__budget": [0.05, 0.5]}, cv=3).fit(X, y)
-    assert search.best_params_ == {f"{kind.__name__.lower()}__budget": 0.5}
-    assert cross_val_score(kind(model=kind.linear, budget=0.5, random_state=0), X, y, cv=3).min() > 0.7
+def test_estimators_work_in_pipelines_and_searches(cls):
+    X, y = DATA[cls]()
+    line = make_pipeline(PolynomialFeatures(2, include_bias=False), cls(model=cls.linear, random_state=0))
+    search = GridSearchCV(line, {f"{cls.__name__.lower()}__budget": [0.05, 0.5]}, cv=3).fit(X, y)
+    assert search.best_params_ == {f"{cls.__name__.lower()}__budget": 0.5}
+    assert cross_val_score(cls(model=cls.linear, budget=0.5, random_state=0), X, y, cv=3).min() > 0.7
 
 
 @both
-def test_data_frames_give_their_names(kind):
+def test_data_frame_columns_become_feature_names(cls):
     pandas = pytest.importorskip("pandas")
-    X, y = DATA[kind]()
+    X, y = DATA[cls]()
     frame = pandas.DataFrame(X, columns=list("abcde"))
-    model = kind(model=kind.linear, budget=20, random_state=0).fit(frame, pandas.Series(y))
+    model = cls(model=cls.linear, budget=20, random_state=0).fit(frame, pandas.Series(y))
     assert model.feature_names_in_.tolist() == list("abcde")
     assert np.array_equal(
-        model.predict(frame), kind(model=kind.linear, budget=20, random_state=0).fit(X, y).predict(X)
+        model.predict(frame), cls(model=cls.linear, budget=20, random_state=0).fit(X, y).predict(X)
     )
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[list("edcba")])
 
 
-def test_random_states():
+def test_random_state_accepts_ints_generators_and_random_states():
     X, y = regression()
     states = [4, np.random.default_rng(4), np.random.RandomState(4), np.random.RandomState(4), None, None]
     a, b, c, d, e, f = (
         QuFURRegressor(model=Ridge, budget=30, random_state=s).fit(X, y).queried_.tolist() for s in states
     )
     assert a == b != c == d
-    assert e != f  # equal with a chance below 1e-9
+    assert e != f  # equal with probability below 1e-9
 
 
 WRONG = {
@@ -367,31 +367,31 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in WRONG for value in WRONG[name]])
-def test_bad_parameters_are_refused_by_fit(name, value):
+def test_invalid_parameters_raise_in_fit(name, value):
     X, y = regression()
     model = QuFURRegressor(**{"model": Ridge, "budget": 30, name: value})
     assert refusal(lambda: model.fit(X, y)).startswith(f"{name} of ")
 
 
-def test_refusals_say_what_to_do():
+def test_error_messages_name_a_remedy():
     X, y = regression()
     message = refusal(lambda: QuFURRegressor(model=Ridge, budget=30).partial_fit(X, y))
     assert message == (
-        "budget of QuFURRegressor must be a share such as 0.05, while it is not known how many rows come,"
-        " got 30. fit knows how many, and partial_fit and query do not."
+        "budget of QuFURRegressor must be a share such as 0.05 when the number of rows is unknown,"
+        " got 30. fit knows their number; partial_fit and query do not."
     )
     message = refusal(lambda: QuFURRegressor(model=Ridge, budget=0.1, alpha=1.0).partial_fit(X, y))
-    assert "must be a count beside alpha, while it is not known how many rows come, got 0.1." in message
+    assert "must be a count when alpha is given and the number of rows is unknown, got 0.1." in message
     model = QuFURRegressor(model=Ridge)
     model.query(X[:3])
     message = refusal(lambda: model.teach([1.0, 2.0]))
-    assert message == "y of QuFURRegressor must be 3 labels, one for each row that is told, got shape (2,)."
+    assert message == "y of QuFURRegressor must be 3 labels, one for each row, got shape (2,)."
     assert "outstanding" in refusal(lambda: model.teach([1.0], [17]))
     assert "finite" in refusal(lambda: model.teach([np.nan, 1.0, 2.0]))
     assert len(model.pending_) == 3
 
 
-def test_refusals_about_classes():
+def test_invalid_classes_raise():
     X, y = classification()
     model = QuFURClassifier(model=Softmax)
     for call in (model.query, lambda X: model.partial_fit(X, y)):
@@ -402,17 +402,5 @@ def test_refusals_about_classes():
     assert "unseen" in refusal(lambda: model.partial_fit(X, np.full(T, "yew")))
 
 
-def test_seeds():
+def test_seed_of_converts_random_states():
     assert seed_of(np.int64(3), "x") == 3
-
-
-def test_the_former_name_of_the_adapters_works():
-    pytest.importorskip("river")
-    from qufur.faces.river import QuFURRegressor as of_river
-    from qufur.faces.skactiveml import StreamQuFUR
-    from qufur.faces.sklearn import QuFURRegressor as of_sklearn
-
-    assert of_sklearn is QuFURRegressor
-    assert (
-        of_river.__module__ == StreamQuFUR.__module__.replace("skactiveml", "river") == "qufur.adapters.river"
-    )

@@ -40,13 +40,13 @@ def rows_of(path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "xlsx"])
-def test_the_rows_are_those_of_the_function(run, tmp_path, ending):
+def test_rows_are_those_of_the_function(run, tmp_path, ending):
     path = save(tmp_path, WITHOUT, ending)
     code, text = run(path, "--id", "flight", "--budget", 5)
     assert (code, text) == (
         0,
         f"5 of 90 rows chosen: written to {tmp_path / 'out.csv'}.\n"
-        "Fill in the column 'label'. A model must leave out the columns of ranks and reasons.\n",
+        "Fill in the column 'label'. Do not use the columns of ranks and reasons as model inputs.\n",
     )
     (batch,) = read(path)
     X = Encoding.of([batch], id="flight", scale=False).encode(batch)
@@ -64,7 +64,7 @@ def test_the_rows_are_those_of_the_function(run, tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet", "tsv.gz"])
-def test_the_format_is_that_of_the_ending(run, tmp_path, ending):
+def test_format_is_that_of_the_ending(run, tmp_path, ending):
     path = save(tmp_path, WITHOUT, "csv")
     assert run(path, "--id", "flight", "--budget", 4)[0] == 0
     assert run(path, "--id", "flight", "--budget", 4, out=f"out.{ending}")[0] == 0
@@ -74,7 +74,7 @@ def test_the_format_is_that_of_the_ending(run, tmp_path, ending):
 
 def test_rows_that_have_labels_are_known(run, tmp_path):
     code, text = run(save(tmp_path, TABLE, "csv"), "--id", "flight", "--budget", 3)
-    assert (code, "2 rows have labels already." in text) == (0, True)
+    assert (code, "2 rows have existing labels." in text) == (0, True)
     (batch,) = read(tmp_path / "table.csv")
     X = Encoding.of([batch], id="flight", target="label", scale=False).encode(batch)
     free = [t for t in range(SIZE) if t not in (4, 8)]
@@ -84,11 +84,11 @@ def test_rows_that_have_labels_are_known(run, tmp_path):
     assert rows[0]["reason"].startswith("unlike the labelled rows in ")
 
 
-def test_a_second_choice_goes_on_from_the_first(run, tmp_path):
+def test_second_choice_goes_on_from_the_first(run, tmp_path):
     path = save(tmp_path, WITHOUT, "csv")
     run(path, "--id", "flight", "--budget", 5)
     code, text = run(path, "--id", "flight", "--budget", 5, "--known", tmp_path / "out.csv", out="more.csv")
-    assert (code, "5 rows have labels already." in text) == (0, True)
+    assert (code, "5 rows have existing labels." in text) == (0, True)
     first, more = ({row["flight"] for row in rows_of(tmp_path / name)} for name in ("out.csv", "more.csv"))
     assert not first & more
     (tmp_path / "else.csv").write_text("flight\nLH1\nXX\n")
@@ -104,7 +104,7 @@ def test_rows_without_ids_are_numbered(run, tmp_path):
     assert run(path, "--budget", 85, "--known", tmp_path / "out.csv", out="rest.csv")[0] == 0
 
 
-def test_an_archive_of_arrays_is_written_number_by_number(run, tmp_path):
+def test_archive_of_arrays_is_written_number_by_number(run, tmp_path):
     X = RNG.normal(size=(60, 3))
     np.savez(tmp_path / "pool.npz", X=X)
     assert run(tmp_path / "pool.npz", "--budget", 4)[0] == 0
@@ -128,7 +128,7 @@ def test_names_that_are_taken_get_a_mark(run, tmp_path):
     assert list(rows_of(tmp_path / "out.csv")[0]) == ["row_", "rank", "row", "rank_", "reason", "label"]
 
 
-def test_a_share_and_json(run, tmp_path):
+def test_share_and_json(run, tmp_path):
     path = save(tmp_path, WITHOUT, "csv")
     code, text = run(path, "--id", "flight", "--budget", "10%", "--json")
     found = json.loads(text)
@@ -136,11 +136,11 @@ def test_a_share_and_json(run, tmp_path):
     assert len(found["uncertainty"]) == 10
 
 
-def test_a_long_table_is_sampled(run, tmp_path, monkeypatch):
+def test_long_table_is_sampled(run, tmp_path, monkeypatch):
     monkeypatch.setattr("qufur.labelling.pool.CANDIDATES", 20)
     path = save(tmp_path, WITHOUT, "csv")
     text = run(path, "--id", "flight", "--budget", 5)[1]
-    assert "Looked at 20 of its rows, drawn at random." in text
+    assert "Chosen from a uniform sample of 20 of its rows." in text
     seeds = {}
     for seed in (0, 1):
         run(path, "--id", "flight", "--budget", 5, "--seed", seed, "--force")
@@ -148,9 +148,9 @@ def test_a_long_table_is_sampled(run, tmp_path, monkeypatch):
     assert seeds[0] != seeds[1]
 
 
-def test_a_column_that_may_have_labels_is_pointed_out(run, tmp_path):
+def test_column_that_may_have_labels_is_pointed_out(run, tmp_path):
     path = save(tmp_path, {"wind": TABLE["wind"], "y": TABLE["hour"]}, "csv")
-    assert "Column 'y' is an input; --target y if it has labels." in run(path, "--budget", 2)[1]
+    assert "Column 'y' is an input; pass --target y if it has the labels." in run(path, "--budget", 2)[1]
 
 
 BLANK = {"flight": TABLE["flight"], "wind": [None, *TABLE["wind"][1:]]}
@@ -178,7 +178,7 @@ TWICE = {"flight": ["LH1", *TABLE["flight"][1:]], "wind": TABLE["wind"]}
         (
             TWICE,
             ["--budget", 5, "--id", "flight"],
-            "must be there once, got 'LH1' in rows 1 and 2.",
+            "must be unique, got 'LH1' in rows 1 and 2.",
         ),
         (
             WITHOUT,
@@ -198,15 +198,15 @@ def test_missing_cells_are_let_in_if_told(run, tmp_path):
     assert run(save(tmp_path, BLANK, "csv"), "--budget", 5, "--impute")[0] == 0
 
 
-def test_an_id_that_comes_again_much_later_is_noticed(run, tmp_path, monkeypatch):
+def test_id_that_comes_again_much_later_is_noticed(run, tmp_path, monkeypatch):
     monkeypatch.setattr("qufur.tables.batch.ROWS", 10)
     again = {"flight": [*TABLE["flight"][:-1], "LH1"], "wind": TABLE["wind"]}
     code, text = run(save(tmp_path, again, "csv"), "--budget", 5, "--id", "flight")
-    assert (code, "must be there once, got 'LH1' in row 90 again." in text) == (2, True)
+    assert (code, "must be unique, got 'LH1' in row 90 again." in text) == (2, True)
 
 
 @pytest.mark.parametrize("used", ["table.csv", "known.csv"])
-def test_what_is_used_is_not_written_over(run, tmp_path, used):
+def test_out_never_overwrites_an_input_file(run, tmp_path, used):
     path = save(tmp_path, WITHOUT, "csv")
     (tmp_path / "known.csv").write_text("row\n1\n")
     before = (tmp_path / used).read_bytes()
@@ -215,7 +215,7 @@ def test_what_is_used_is_not_written_over(run, tmp_path, used):
     assert (tmp_path / used).read_bytes() == before
 
 
-def test_an_existing_file_stays_unless_forced(run, tmp_path):
+def test_existing_file_stays_unless_forced(run, tmp_path):
     path = save(tmp_path, WITHOUT, "csv")
     (tmp_path / "out.csv").write_text("my labels")
     code, text = run(path, "--budget", 5)

@@ -54,7 +54,7 @@ def learner_of(tmp_path):
     return Workbook.load(tmp_path / "s.qufur").learner
 
 
-def test_the_loop_is_a_learner_of_classes(work, tmp_path):
+def test_loop_is_a_learner_of_classes(work, tmp_path):
     out, _ = asked(work, tmp_path, *NAMES)
     learner = Learner(Experts(1, classes=["yes", "no", "cancelled"]), Steady(24, 90))
     answers = learner.ask_many(WIND[:60, None], ids=[f"LH{t}" for t in range(60)])
@@ -79,7 +79,9 @@ def test_the_loop_is_a_learner_of_classes(work, tmp_path):
     text = work("status")[1]
     assert "error rate    0." in text
     errors = json.loads(work("status", "--json")[1])["standing"]["class_errors"]
-    judged = [LATE[int(name[2:])] for name in Workbook.load(tmp_path / "s.qufur").told if int(name[2:]) >= 60]
+    judged = [
+        LATE[int(name[2:])] for name in Workbook.load(tmp_path / "s.qufur").labels if int(name[2:]) >= 60
+    ]
     found = {name: labels for name, labels, *_ in errors}
     assert found == {name: judged.count(name) for name in found}
 
@@ -88,7 +90,7 @@ def test_classes_are_found_in_the_first_table(work, tmp_path):
     labels = LATE.copy()
     labels[3] = ""
     _, text = asked(work, tmp_path, labels=labels)
-    assert "Labels in column 'late' are text, so classes: 'cancelled', 'no', 'yes'.\n" in text
+    assert "Labels in column 'late' are text, so they are classes: 'cancelled', 'no', 'yes'.\n" in text
     assert learner_of(tmp_path).model == Experts(1, classes=["cancelled", "no", "yes"])
 
 
@@ -96,7 +98,7 @@ def test_numbers_may_be_classes(work, tmp_path):
     """Written as 1, 1.0 or true, in any format."""
     out, _ = asked(work, tmp_path, "--classes", "0, 1", labels=["1.0", "0"] * 45)
     assert work("tell", filled(out, ["1", "0.0"] * 45))[0] == 0
-    told = Workbook.load(tmp_path / "s.qufur").told
+    told = Workbook.load(tmp_path / "s.qufur").labels
     assert {name: record.label for name, record in told.items()} == {n: 1 - int(n[2:]) % 2 for n in told}
 
 
@@ -105,7 +107,7 @@ def test_text_where_numbers_are_meant_is_said(work, tmp_path, options):
     labels = ["n/a" if t == 4 or options else f"{t}" for t in range(90)]
     _, text = asked(work, tmp_path, *options, labels=labels)
     row = 1 if options else 5
-    assert f"Labels in column 'late' are taken for numbers, though 'n/a' in row {row} is none" in text
+    assert f"Labels in column 'late' are read as numbers, although 'n/a' in row {row} is not a number" in text
     assert not learner_of(tmp_path).model.classifies
 
 
@@ -128,14 +130,18 @@ def test_text_where_numbers_are_meant_is_said(work, tmp_path, options):
         (["--classes", "x,'=y"], None, "got \"'=y\", which is read as '=y'. Give the class another name"),
         (["--classes", "1,1.0"], None, "--classes of qufur ask must be two or more different names"),
         ([*NAMES, "--model", "ridge", "--label-range", 0, 1], None, "--model of qufur ask must be experts"),
-        ([*NAMES, "--label-range", 0, 1], None, "--label-range of qufur ask must be for numbers"),
+        (
+            [*NAMES, "--label-range", 0, 1],
+            None,
+            "--label-range of qufur ask must be given for numeric labels only",
+        ),
         (["--classes", "yes,no"], LATE, "must be one of 'yes', 'no', got 'cancelled' in row 1."),
         ([], ["no"] * 90, "from 2 to 50 classes, got 'no' throughout. Name all classes with --classes"),
         ([], [f"v{t}" for t in range(90)], "from 2 to 50 classes, got more, such as 'v0' in row 1."),
     ],
     ids=str,
 )
-def test_a_start_that_does_not_work(work, tmp_path, options, labels, message):
+def test_start_that_does_not_work(work, tmp_path, options, labels, message):
     may, out = write(tmp_path / "may.csv", range(60), labels), tmp_path / "out.csv"
     code, text = work("ask", may, "-o", out, *START, *options)
     assert (code, len(text.splitlines())) == (2, 1)
@@ -148,11 +154,11 @@ def test_every_accepted_class_can_be_told(work, tmp_path):
     out, _ = asked(work, tmp_path, "--classes", ",".join(names))
     code, text = work("tell", filled(out, names * 12))
     assert code == 0, text
-    told = Workbook.load(tmp_path / "s.qufur").told
+    told = Workbook.load(tmp_path / "s.qufur").labels
     assert {name: record.label for name, record in told.items()} == {n: int(n[2:]) % len(names) for n in told}
 
 
-def test_an_unknown_class_is_refused_and_nothing_learned(work, tmp_path):
+def test_unknown_class_is_refused_and_nothing_learned(work, tmp_path):
     out, _ = asked(work, tmp_path, "--classes", "yes,no")
     before = (tmp_path / "s.qufur").read_bytes()
     code, text = work("tell", filled(out))
@@ -164,7 +170,7 @@ def test_an_unknown_class_is_refused_and_nothing_learned(work, tmp_path):
     assert (tmp_path / "s.qufur").read_bytes() == before
 
 
-def test_a_new_class_keeps_what_was_told(work, tmp_path):
+def test_new_class_keeps_what_was_told(work, tmp_path):
     out, _ = asked(work, tmp_path, "--classes", "yes,no")
     labels = filled(out)
     lines = labels.read_text().splitlines()
@@ -176,12 +182,12 @@ def test_a_new_class_keeps_what_was_told(work, tmp_path):
     assert (code, "0 labels are outstanding." in text) == (0, True)
     after = Workbook.load(tmp_path / "s.qufur")
     assert after.classes == ("yes", "no", "cancelled")
-    assert {name: after.told[name].label for name in before.told} == {
-        name: record.label for name, record in before.told.items()
+    assert {name: after.labels[name].label for name in before.labels} == {
+        name: record.label for name, record in before.labels.items()
     }
     assert (after.learner.spent, after.rows) == (before.learner.spent, before.rows)
     assert np.ptp(after.learner.predict_proba(WIND[:, None])[:, 0]) > 0.5
-    assert "too early to say: nothing was asked for since the first label came" in work("status")[1]
+    assert "not known yet: no label was queried after the first label arrived" in work("status")[1]
 
 
 def test_labels_that_turn_out_to_be_classes_keep_what_was_paid(work, tmp_path):
@@ -189,15 +195,17 @@ def test_labels_that_turn_out_to_be_classes_keep_what_was_paid(work, tmp_path):
     before, labels = (tmp_path / "s.qufur").read_bytes(), filled(out)
     code, text = work("tell", labels)
     assert (code, len(text.splitlines())) == (2, 1)
-    assert "name all of them, such as `qufur tell … --classes cancelled,no,yes`. Nothing is lost." in text
+    assert "name all of them, such as `qufur tell … --classes cancelled,no,yes`. Nothing was changed." in text
     assert (tmp_path / "s.qufur").read_bytes() == before
     assert work("tell", labels, *NAMES)[0] == 0
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert (book.classes, book.learner.outstanding) == (("yes", "no", "cancelled"), ())
-    assert len(book.told) == book.learner.spent == len(table(out))
-    learner = Learner(book.learner.model, Steady(24, 90))
-    learner.learn([record.row for record in book.told.values()], [LATE[int(name[2:])] for name in book.told])
-    found = book.learner.predict(WIND[:, None])
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert (workbook.classes, workbook.learner.outstanding) == (("yes", "no", "cancelled"), ())
+    assert len(workbook.labels) == workbook.learner.spent == len(table(out))
+    learner = Learner(workbook.learner.model, Steady(24, 90))
+    learner.learn(
+        [record.row for record in workbook.labels.values()], [LATE[int(name[2:])] for name in workbook.labels]
+    )
+    found = workbook.learner.predict(WIND[:, None])
     assert (found == learner.predict(WIND[:, None])).mean() > 0.9
     assert "error rate    unknown" in work("status")[1]
     assert work("ask", write(tmp_path / "june.csv", range(60, 90)), "-o", out)[0] == 0
@@ -230,7 +238,7 @@ def test_another_class_is_refused_or_replaced(work, tmp_path):
     assert len(encode(learner)[1]["ledger.errors"]) == 0
 
 
-def test_what_was_told_may_be_written_over(work, tmp_path):
+def test_out_replaces_rows_whose_labels_were_told(work, tmp_path):
     out, _ = asked(work, tmp_path, *NAMES)
     work("tell", filled(out))
     filled(out).replace(out)
@@ -258,10 +266,10 @@ def test_plan_is_for_numbers(monkeypatch, capsys, tmp_path, options):
     assert not out.exists()
 
 
-def test_an_interval_is_for_numbers(work, tmp_path):
+def test_interval_is_for_numbers(work, tmp_path):
     asked(work, tmp_path, *NAMES)
     code, text = work("predict", tmp_path / "may.csv", "-o", tmp_path / "p.csv", "--interval", 0.9)
-    assert (code, "--interval of qufur predict must be left out for classes" in text) == (2, True)
+    assert (code, "--interval of qufur predict must be omitted for classes" in text) == (2, True)
     assert not (tmp_path / "p.csv").exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 from qufur import __version__, experiments
 from qufur.__main__ import main
 from qufur.data import MissingDataError
-from qufur.errors.installation import command_for
+from qufur.errors import command_for
 from qufur.experiments.paper import fig1
 from qufur.experiments.paper.learners import unit_ridge
 from qufur.experiments.paper.panels import Panel, figure_of
@@ -43,7 +43,7 @@ def test_run_on_a_file(monkeypatch, capsys, tmp_path, table):
     assert "readings.csv: 120 examples, 2 features" in text
     for rule in ("QuFUR", "FixedBudget", "Uniform", "Greedy", "Threshold", "no labels", "every label"):
         assert rule in text
-    assert "Left out: DomainOracle" in text
+    assert "Omitted: DomainOracle" in text
     assert {path.name for path in out.iterdir()} == {"run.csv", "run.png", "run.svg"}
 
 
@@ -64,7 +64,7 @@ class EveryOther(Uniform):
     """A rule as `docs/contributing.md` tells to add one."""
 
 
-def test_a_new_rule_is_swept_printed_and_drawn(monkeypatch, capsys, tmp_path, table):
+def test_new_rule_is_swept_printed_and_drawn(monkeypatch, capsys, tmp_path, table):
     monkeypatch.setattr("qufur.sweep.at_budgets.RULES", (*RULES, EveryOther))
     arguments = ["--model", "ridge", "--target", "delay", "--budget", "30", "--seeds", 1, "--out", tmp_path]
     assert qufur(monkeypatch, "run", table, *arguments) == 0
@@ -121,7 +121,7 @@ def test_reproduce_prints_what_is_measured(monkeypatch, capsys, tmp_path):
     text = capsys.readouterr().out
     assert "Synthetic, as the scripts have it: regret R" in text
     assert "holds: " in text
-    assert "Skipped, for want of data: Gone. gone.npz is missing." in text
+    assert "Skipped because data are missing: Gone. gone.npz is missing." in text
     assert "report.html" in text
     assert "<svg" in (tmp_path / "report.html").read_text()
     assert qufur(monkeypatch, *arguments, "--json") == 0
@@ -142,7 +142,7 @@ BAD_FILES = {
     "model": (
         "a,y\n1,2\n",
         "--target y --text-model m",
-        "--text-model of qufur run must be left out",
+        "--text-model of qufur run must be omitted",
     ),
     "empty": ("", "--target y", "content of t.csv must be at least one row"),
     "header only": ("a,y\n", "--target y", "content of t.csv must be at least one row"),
@@ -216,7 +216,7 @@ def test_the_version(monkeypatch, capsys):
     ("typed", "word", "offered"),
     [("qufur re", 1, ["retract", "reproduce"]), ("qufur run --model ", 3, ["experts", "ridge", "kernel"])],
 )
-def test_the_tab_key_in_a_shell(tmp_path, typed, word, offered):
+def test_tab_key_in_a_shell(tmp_path, typed, word, offered):
     asked = {"_QUFUR_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(word)}
     command = [sys.executable, "-m", "qufur"]
     environment = {**os.environ, **asked}

@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 import pytest
-from tests.cli.test_loop import DELAY, START, asked, filled, write
 from tests.cli.test_outstanding import WORKBOOKS, rows
+from tests.cli.test_state_file import DELAY, START, asked, filled, write
 
-from qufur.bookkeeping.corrections import forget_labels
 from qufur.snapshot import encode
 from qufur.workbook import Workbook
+from qufur.workbook.corrections import forget_labels
 
 EXPERTS = ["--budget", 20, "--id", "flight", "--target", "delay"]
 X = np.random.default_rng(0).normal(size=(6, 4))
@@ -21,14 +21,14 @@ def loaded(tmp_path):
     return Workbook.load(tmp_path / "s.qufur")
 
 
-def test_the_budget_gets_retracted_labels_back(work, tmp_path):
+def test_budget_gets_retracted_labels_back(work, tmp_path):
     out, _ = asked(work, tmp_path)
-    book = loaded(tmp_path)
-    names = book.learner.outstanding[3:6]
+    workbook = loaded(tmp_path)
+    names = workbook.learner.outstanding[3:6]
     code, text = work("retract", *names)
-    assert (code, text) == (0, "3 labels given up; the budget has them back: 3 left, 37 outstanding.\n")
-    book.learner.retract_many(names)
-    found, expected = encode(loaded(tmp_path).learner), encode(book.learner)
+    assert (code, text) == (0, "3 labels retracted; returned to the budget: 3 left, 37 outstanding.\n")
+    workbook.learner.retract_many(names)
+    found, expected = encode(loaded(tmp_path).learner), encode(workbook.learner)
     assert found[0] == expected[0]
     work("outstanding", "-o", out)
     assert not {row["flight"] for row in rows(out)} & set(names)
@@ -37,10 +37,10 @@ def test_the_budget_gets_retracted_labels_back(work, tmp_path):
     t = int(names[0][2:])
     assert "1 label learned" in work("learn", write(tmp_path / "late.csv", [t], with_delay=True))[1]
     assert (loaded(tmp_path).rows, loaded(tmp_path).learner.left) == (300, 3)
-    assert "2 taken back" in work("status")[1]
+    assert "2 retracted" in work("status")[1]
 
 
-def test_what_waits_for_too_long_expires(work, tmp_path, monkeypatch):
+def test_retract_expire_retracts_old_pending_labels(work, tmp_path, monkeypatch):
     asked(work, tmp_path, "--horizon", 400)
     first = len(loaded(tmp_path).learner.outstanding)
     now = time.time()
@@ -53,12 +53,12 @@ def test_what_waits_for_too_long_expires(work, tmp_path, monkeypatch):
     named = loaded(tmp_path).learner.outstanding[-1]
     monkeypatch.setattr("time.time", lambda: now + 32 * 86400)
     code, text = work("retract", named, "--expire", "30d")
-    assert (code, text.split(";")[0]) == (0, f"{first + 1} labels given up")
-    assert "Took back `retract " in work("undo")[1]
+    assert (code, text.split(";")[0]) == (0, f"{first + 1} labels retracted")
+    assert "Undid `retract " in work("undo")[1]
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
-def test_an_ask_gives_up_on_what_waits_for_too_long(work, tmp_path, monkeypatch):
+def test_ask_gives_up_on_what_waits_for_too_long(work, tmp_path, monkeypatch):
     """What it asks for then is what `retract --expire` before it would have left to ask for."""
     now, day = time.time(), 86400
     monkeypatch.setattr("time.time", lambda: now)
@@ -71,10 +71,10 @@ def test_an_ask_gives_up_on_what_waits_for_too_long(work, tmp_path, monkeypatch)
     waiting = len(loaded(tmp_path).learner.outstanding)
     out.write_text(filled(out, dict.fromkeys(loaded(tmp_path).learner.outstanding[:1], 5.0)).read_text())
     code, text = work("ask", june, "-o", out, "--expire", "30d")
-    assert (code, "where that of" in text) == (2, True), "a label that is filled in is not given up"
+    assert (code, " is new or changed" in text) == (2, True), "a filled-in label stays"
     assert (tmp_path / "s.qufur").read_bytes() == state
     code, text = work("ask", june, "-o", more, "--expire", "40d")
-    assert "given up" not in text
+    assert "Retracted" not in text
     (tmp_path / "s.qufur").write_bytes(state)
     work("retract", "--expire", "30d")
     work("ask", june, "-o", more)
@@ -82,23 +82,23 @@ def test_an_ask_gives_up_on_what_waits_for_too_long(work, tmp_path, monkeypatch)
     (tmp_path / "s.qufur").write_bytes(state)
     code, text = work("ask", june, "-o", more, "--expire", "30d", "--force")
     assert code == 0
-    assert f"\n{waiting} labels given up that did not come within 30d.\n" in text
+    assert f"\nRetracted {waiting} labels that did not arrive within 30d.\n" in text
     assert (loaded(tmp_path).learner.outstanding, more.read_text()) == (expected, wanted)
     assert len(expected) > 0
     code, text = work("ask", june, "-o", more, "--expire", "30")
     assert (code, "--expire of qufur ask must be hours, days or weeks" in text) == (2, True)
 
 
-def test_the_age_of_rows_of_earlier_versions_is_not_known(work, tmp_path):
+def test_age_of_rows_of_earlier_versions_is_not_known(work, tmp_path):
     file = WORKBOOKS / "1-csv-paced.qufur.gz"
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
-    assert work("retract", "--expire", "0h")[1].startswith("0 labels given up")
-    assert work("retract", loaded(tmp_path).learner.outstanding[0])[1].startswith("1 label given up")
+    assert work("retract", "--expire", "0h")[1].startswith("0 labels retracted")
+    assert work("retract", loaded(tmp_path).learner.outstanding[0])[1].startswith("1 label retracted")
 
 
 @pytest.mark.parametrize("start", [START, EXPERTS], ids=["ridge", "experts"])
 @pytest.mark.parametrize("rest", [True, False], ids=["while labels are outstanding", "when all are there"])
-def test_a_label_is_forgotten_as_if_it_would_never_come(work, tmp_path, start, rest):
+def test_label_is_forgotten_as_if_it_would_never_come(work, tmp_path, start, rest):
     """M, predictions and what is known of the loss are those of a retracted query; the purchase stays."""
     out = tmp_path / "to_label.csv"
     work("ask", write(tmp_path / "may.csv", range(100)), "-o", out, *start)
@@ -109,7 +109,7 @@ def test_a_label_is_forgotten_as_if_it_would_never_come(work, tmp_path, start, r
     spent = loaded(tmp_path).learner.spent
     code, text = work("forget-label", *wrong)
     assert code == 0
-    assert f"2 labels forgotten, {len(labels) - 2} are left; what was paid for them stays spent." in text
+    assert f"2 labels forgotten, {len(labels) - 2} remain. The budget is not refunded." in text
     learner = loaded(tmp_path).learner
     kept = {name: label for name, label in labels.items() if name not in wrong}
     other.learner.retract_many(wrong)
@@ -134,17 +134,17 @@ def test_all_labels_can_be_forgotten_free_ones_too(work, tmp_path, start):
     fresh = loaded(tmp_path).learner.predict(X)
     work("learn", write(tmp_path / "april.csv", range(100, 130), with_delay=True))
     work("tell", filled(out))
-    book = loaded(tmp_path)
-    told = list(book.told)
-    loss = book.learner.ledger.loss_seen
+    workbook = loaded(tmp_path)
+    told = list(workbook.labels)
+    loss = workbook.learner.ledger.loss_seen
     assert work("forget-label", *told[:30])[0] == 0  # the free ones
     assert loaded(tmp_path).learner.ledger.loss_seen == pytest.approx(loss)
-    book = loaded(tmp_path)
-    book.learner.predict(X)
-    forget_labels(book, told[30:])
-    assert (book.told, book.learner.ledger.answered) == ({}, 0)
-    np.testing.assert_allclose(book.learner.predict(X), fresh)
-    book.save(tmp_path / "s.qufur")
+    workbook = loaded(tmp_path)
+    workbook.learner.predict(X)
+    forget_labels(workbook, told[30:])
+    assert (workbook.labels, workbook.learner.ledger.answered) == ({}, 0)
+    np.testing.assert_allclose(workbook.learner.predict(X), fresh)
+    workbook.save(tmp_path / "s.qufur")
     np.testing.assert_allclose(loaded(tmp_path).learner.predict(X), fresh)
     assert work("learn", write(tmp_path / "again.csv", range(50, 120), with_delay=True))[0] == 0
     work("ask", write(tmp_path / "june.csv", range(300, 330)), "-o", out, "--force")
@@ -161,13 +161,13 @@ def test_all_labels_can_be_forgotten_free_ones_too(work, tmp_path, start):
         (["retract", "--expire", "30"], "--expire of qufur retract must be hours, days or weeks, such as"),
         (["retract", "--expire", "-1d"], "--expire of qufur retract must be hours, days or weeks, such as"),
         (["forget-label", "nobody"], "id of qufur forget-label must be of a row that has a label"),
-        (["forget-label", "WAITS"], "`qufur retract` gives up on one that is outstanding."),
-        (["forget-label", "LH0", "LH0"], "must be there once, got 'LH0' more than once"),
+        (["forget-label", "WAITS"], "`qufur retract` cancels an outstanding query."),
+        (["forget-label", "LH0", "LH0"], "must be unique, got 'LH0' more than once"),
         (["forget-label"], "Missing argument"),
     ],
     ids=" ".join,
 )
-def test_what_cannot_be_taken_back_leaves_everything_as_it_was(work, tmp_path, command, message):
+def test_invalid_corrections_change_nothing(work, tmp_path, command, message):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out, {"LH0": 30.0}))
     waits = loaded(tmp_path).learner.outstanding[0]

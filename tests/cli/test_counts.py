@@ -3,7 +3,7 @@
 import re
 import sys
 
-from tests.cli.test_loop import LINEAR, filled, write
+from tests.cli.test_state_file import LINEAR, filled, write
 
 SEVERAL = re.compile(r"(?<![.,0-9])1 (labels|rows|calls|inputs|examples|predictions|are|were)\b")
 
@@ -20,6 +20,8 @@ def test_counts_of_one_are_singular_in_every_command(work, tmp_path):
     said += [work("label", write(tmp_path / "july.csv", [5]), "--with", judge, "--cost", 1), work("status")]
     assert [text for code, text in said if code] == []
     assert [found[0] for _, text in said for found in SEVERAL.finditer(text)] == []
-    assert "1 row, 1 label wanted" in said[0][1]
+    assert "1 row, 1 row to label" in said[0][1]
     assert "1 row predicted" in said[5][1]
-    assert "1 label learned, 0 known before, 0 rows without a label.\n0 labels are outstanding." in said[6][1]
+    assert (
+        "1 label learned, 0 already known, 0 rows without a label.\n0 labels are outstanding." in said[6][1]
+    )

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 from tests.cli.test_cli import qufur
 
-from qufur.cli.comparison import Comparison, Task, further_shares
-from qufur.cli.decision import Decision
+from qufur.cli._compare import Comparison, Decision, Task, further_shares
 
 SHARES = [0.1, *further_shares(0.1)]
 
@@ -34,31 +33,32 @@ def test_half_the_loss_is_half_the_labels_where_loss_falls_with_labels():
     assert decision.loss_ratio.value == pytest.approx(0.5, abs=0.03)
     assert decision.labels_saved.value == pytest.approx(0.5, abs=0.04)
     assert decision.labels_saved.low < 0.5 < decision.labels_saved.high
-    sentence = decision.sentence("10%", "qufur ask t.csv --budget 10%")
-    loss = r"At 10% Steady has 0\.\d\d \(0\.\d\d to 0\.\d\d\) of the loss of labels at random"
-    saved = r"\d\d% fewer labels for the same error \(\d\d% to \d\d%\)"
-    assert re.fullmatch(f"{loss}: {saved}\\. Use `qufur ask t.csv --budget 10%`\\.", sentence)
+    sentence = decision.sentence("100 labels", "qufur ask t.csv --budget 10%")
+    loss = r"With 100 labels, Steady's error is \d\d % lower than with random labels \(95 % CI \d\d–\d\d %\)"
+    saved = r"It needs \d\d% fewer labels for the same error \(\d\d% to \d\d%\)"
+    assert re.fullmatch(f"{loss}\\. {saved}\\. Use `qufur ask t.csv --budget 10%`\\.", sentence)
 
 
 @pytest.mark.parametrize(
     ("ours", "others", "said"),
     [
-        (1.0, {}, "which these seeds do not tell apart"),
-        (1.5, {}, "leave the choice to chance here. Use `qufur ask --at-random`."),
+        (1.0, {}, "; the difference is not significant."),
+        (1.5, {}, "Random labels are better here. Use `qufur ask --at-random`."),
         (0.1, {}, "at least 71% fewer labels"),
-        (0.5, {"boosting": 0.42}, "Boosting alone, on labels at random, has 0.8"),
+        (0.5, {"boosting": 0.42}, "Boosting alone, on random labels, has 0.8"),
         (0.5, {"constant": 0.3}, "The best constant has 0.6"),
-        (1.0, {"first": 0.8}, "Labels of the first rows alone have 0."),
+        (1.0, {"first": 0.8}, "Labelling only the first rows has 0."),
     ],
 )
-def test_what_does_not_help_is_said(ours, others, said):
+def test_decision_names_the_better_alternative(ours, others, said):
     assert said in Decision.of(comparison(ours, **others), "Steady", 0.1).sentence("10%", "qufur ask")
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0)])
 def test_no_loss_at_all_is_no_error(ours, theirs):
     found = comparison(ours, theirs=lambda n: theirs, boosting=0.0, constant=0.0)
-    assert Decision.of(found, "Steady", 0.1).sentence("10%", "qufur ask").startswith("At 10% Steady has")
+    sentence = Decision.of(found, "Steady", 0.1).sentence("100 labels", "qufur ask")
+    assert sentence.startswith("With 100 labels, Steady's error is ")
 
 
 def test_no_labels_at_random_are_no_error():
@@ -69,10 +69,10 @@ def test_no_labels_at_random_are_no_error():
     assert np.isfinite(Decision.of(found, "Steady", 0.1).labels_saved.value)
 
 
-def test_one_seed_decides_nothing():
-    sentence = Decision.of(comparison(0.5, seeds=1), "Steady", 0.1).sentence("10%", "qufur ask")
-    assert re.match(
-        "At 10% Steady has 0.50 of the loss of labels at random, which these seeds do not", sentence
+def test_decision_is_not_significant_with_one_seed():
+    sentence = Decision.of(comparison(0.5, seeds=1), "Steady", 0.1).sentence("100 labels", "qufur ask")
+    assert sentence.startswith(
+        "With 100 labels, Steady's error is 50 % lower than with random labels; the difference is not"
     )
 
 
@@ -96,7 +96,7 @@ def table(tmp_path):
 OPTIONS = ["--target", "y", "--model", "ridge", "--budget", "10%", "--seeds", 3]
 
 
-def test_the_sentence_is_right_by_the_table(monkeypatch, capsys, tmp_path, table, no_pictures):
+def test_sentence_is_right_by_the_table(monkeypatch, capsys, tmp_path, table, no_pictures):
     assert qufur(monkeypatch, "run", table, *OPTIONS, "--skip", "d", "--json", "--out", tmp_path) == 0
     found = json.loads(capsys.readouterr().out)
     runs = pl.DataFrame(found["runs"]).filter(pl.col("parameter") == 0.1)
@@ -110,13 +110,13 @@ def test_the_sentence_is_right_by_the_table(monkeypatch, capsys, tmp_path, table
     assert found["constant"] == pytest.approx(y.var())
 
 
-def test_it_ends_with_the_command_to_go_on_with(monkeypatch, capsys, tmp_path, table, no_pictures):
+def test_run_ends_with_the_next_command(monkeypatch, capsys, tmp_path, table, no_pictures):
     assert qufur(monkeypatch, "run", table, *OPTIONS, "--domain", "d", "--out", tmp_path) == 0
     *above, last = capsys.readouterr().out.splitlines()
     assert "Use `qufur ask t.csv --target y --model ridge --label-range" in last
     assert "--budget 10%" in last
     text = "\n".join(above)
     assert "DomainOracle" in text
-    assert "Left out: DomainOracle" not in text
+    assert "Omitted: DomainOracle" not in text
     assert "│ * " in text  # the lowest, in a log file too
     assert "the best constant" in text

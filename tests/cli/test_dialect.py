@@ -23,7 +23,7 @@ def begun(work, tmp_path):
         out = [] if command in ("tell", "learn") else ["-o", tmp_path / f"{name}.out.csv"]
         code, said = work(command, tmp_path / name, *out, *options, "--json")
         assert code == 0, said
-        return [note for note in json.loads(said)["notes"] if "between cells" in note]
+        return [note for note in json.loads(said)["notes"] if "between fields" in note]
 
     return give
 
@@ -44,36 +44,39 @@ def test_thousands_are_no_decimals_where_commas_were(begun, tmp_path):
     assert begun("ask", "june.csv", "n;wind;rain\n3;7,5;2\n4;1.000;5\n") == [], "as it is found out too"
     notes = begun("ask", "july.csv", "n;wind;rain\n5;1.000;2\n6;3;5\n")
     assert winds(tmp_path, "july.csv") == ["1000", "3"]
-    how = "';' between cells, and 1,5 is a number, as in tables before"
-    assert notes == [f"july.csv: {how}; --sep and --decimal say otherwise."]
-    assert begun("predict", "p.csv", "n;wind;rain\n7;1.000;2\n")[0].startswith("p.csv: ';' between cells")
+    how = "';' between fields, and 1,5 is a number, as in earlier tables"
+    assert notes == [f"july.csv: {how}; --sep and --decimal override this."]
+    assert begun("predict", "p.csv", "n;wind;rain\n7;1.000;2\n")[0].startswith("p.csv: ';' between fields")
     assert begun("ask", "given.csv", "n;wind;rain\n8;1.500;2\n", "--decimal", ".") == []
     assert winds(tmp_path, "given.csv") == ["1.500"]
     assert dialect(tmp_path) == Dialect(";", "."), "what was said last"
 
 
-def test_what_is_plain_to_see_goes_before_what_is_usual(begun, tmp_path):
+def test_detected_dialect_precedes_the_stored_one(begun, tmp_path):
     begun("ask", "may.csv", "n;wind;rain\n1;0,5;2\n2;1,25;3\n", *START)
     notes = begun("ask", "june.csv", "n,wind,rain\n3,1.250,2\n")
     assert winds(tmp_path, "june.csv") == ["1.250"]
-    assert notes == ["june.csv: ',' between cells, and 1.5 is a number; --sep and --decimal say otherwise."]
+    assert notes == ["june.csv: ',' between fields, and 1.5 is a number; --sep and --decimal override this."]
     assert begun("ask", "july.csv", "n;wind;rain\n4;7.5;2\n")[0].startswith(
-        "july.csv: ';' between cells, and 1.5"
+        "july.csv: ';' between fields, and 1.5"
     )
     assert dialect(tmp_path) == Dialect(";", ",")
     labels = (tmp_path / "may.csv.out.csv").read_text().replace("0,\n", "0,3.5\n")
     begun("tell", "labels.csv", labels)
     begun("tell", "other.csv", "n;sold\n3;1.000\n4;2,5\n", "--accept-outliers")
-    assert [record.label for record in Workbook.load(tmp_path / "s.qufur").told.values()][-2:] == [1000, 2.5]
+    assert [record.label for record in Workbook.load(tmp_path / "s.qufur").labels.values()][-2:] == [
+        1000,
+        2.5,
+    ]
 
 
-def test_a_point_that_was_said_holds(begun, tmp_path):
+def test_point_that_was_said_holds(begun, tmp_path):
     """The codes look like numbers with commas, in every table."""
     begun("ask", "may.csv", "n;code;rain\n1;1,5;2\n2;2,7;3\n3;1,5;4\n", *START, "--decimal", ".")
     notes = begun("ask", "june.csv", "n;code;rain\n4;2,7;2\n5;1,5;9\n")
     assert winds(tmp_path, "june.csv") == ["2,7", "1,5"]
     assert len(notes) == 1
-    assert "1.5 is a number, as in tables before" in notes[0]
+    assert "1.5 is a number, as in earlier tables" in notes[0]
 
 
 def test_learn_keeps_it_too_and_other_formats_do_not_mind(begun, tmp_path):

@@ -8,7 +8,8 @@ import pytest
 
 from qufur import Learner
 from qufur.tables import read
-from qufur.workbook import Stage, Workbook
+from qufur.workbook import Workbook
+from qufur.workbook.workbook import EncodingVersion
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 START = {
@@ -29,8 +30,8 @@ def write(path, rows=30, head="wind,sky,crew", line="{wind},{sky},2"):
 
 
 def tell(work, tmp_path, *options, add=0.0):
-    book = Workbook.load(tmp_path / "s.qufur")
-    names = [*book.told, *book.learner.outstanding]
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    names = [*workbook.labels, *workbook.learner.outstanding]
     lines = "".join(f"{name},{20 + name % 7 + add}\n" for name in names)
     (tmp_path / "labels.csv").write_text(f"row,label\n{lines}")
     assert work("tell", tmp_path / "labels.csv", *options)[0] == 0
@@ -46,24 +47,29 @@ def test_labels_of_before_count_and_can_be_replaced(work, tmp_path, model):
     assert code == 0, text
     tell(work, tmp_path)
     tell(work, tmp_path, "--replace", add=5.0)
-    book = Workbook.load(tmp_path / "s.qufur")
+    workbook = Workbook.load(tmp_path / "s.qufur")
     new = {"experts": ["sky=hail", "gate", "gate known"]}
     new["ridge"] = ["crew", *new["experts"]]
-    assert book.encoding.names[4:] == sorted(new[model], key=["sky=hail", "crew", "gate", "gate known"].index)
-    assert book.growth == [Stage(0, 0, 3), Stage(1, 30, len(book.encoding.columns))]
-    told = list(book.told.values())
-    rows = np.array([record.row[: book.encoding.dim] for record in told])
-    before = book.encoding_at(0).dim
-    constants = [value for entry in book.encoding.columns[3:] for value in entry.before]
+    assert workbook.encoding.names[4:] == sorted(
+        new[model], key=["sky=hail", "crew", "gate", "gate known"].index
+    )
+    assert workbook.encoding_versions == [
+        EncodingVersion(0, 0, 3),
+        EncodingVersion(1, 30, len(workbook.encoding.columns)),
+    ]
+    told = list(workbook.labels.values())
+    rows = np.array([record.row[: workbook.encoding.dim] for record in told])
+    before = workbook.encoding_at(0).dim
+    constants = [value for entry in workbook.encoding.columns[3:] for value in entry.before]
     np.testing.assert_array_equal(rows[0, before:], constants)
     (batch,) = read(table)
-    X = book.encoding.encode(batch)
+    X = workbook.encoding.encode(batch)
     if model == "ridge":
-        other = Learner(book.learner.model, book.learner.rule)
+        other = Learner(workbook.learner.model, workbook.learner.rule)
         other.learn(rows, [record.label for record in told])
-        np.testing.assert_allclose(book.learner.predict(X), other.predict(X), rtol=1e-9)
+        np.testing.assert_allclose(workbook.learner.predict(X), other.predict(X), rtol=1e-9)
     else:
-        known = book.learner.state.labelled.first()
+        known = workbook.learner.state.labelled.first()
         np.testing.assert_array_equal(known.X, rows)
         np.testing.assert_array_equal(known.y, [record.label for record in told])
 
@@ -90,7 +96,7 @@ REMEDIES = {
 
 @pytest.mark.parametrize("table", REMEDIES)
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_a_remedy_helps_and_keeps_everything(begun, tmp_path, command, table):
+def test_remedy_helps_and_keeps_everything(begun, tmp_path, command, table):
     cells, remedy = REMEDIES[table]
     before = (tmp_path / "s.qufur").read_bytes()
     code, text = begun(command, **cells)
@@ -108,7 +114,7 @@ def test_predictions_make_nothing_grow(begun, tmp_path):
     code, text = begun("predict", head="wind,sky,crew,gate", line="{wind},hail,{t},2")
     assert code == 0
     assert text.splitlines()[1:] == [
-        "New in column 'sky', so counted as none until `qufur ask` meets them: hail."
+        "New categories in column 'sky', ignored until `qufur ask` adds them: hail."
     ]
     assert (tmp_path / "s.qufur").read_bytes() == before
 
@@ -118,9 +124,9 @@ def test_predictions_make_nothing_grow(begun, tmp_path):
     [
         (["--add-column", "gaet"], "Did you mean 'gate'?"),
         (["--add-column", "label"], "column to add of Growth must be neither of ids nor of labels"),
-        (["--categorical", "gate"], "--categorical of qufur ask must be left out once the state file is"),
-        (["--embedding", "gate"], "--embedding of qufur ask must be left out once the state file is"),
-        (["--skip", "gate"], "--skip of qufur ask must be left out once the state file is there"),
+        (["--categorical", "gate"], "--categorical of qufur ask must be omitted for an existing state file"),
+        (["--embedding", "gate"], "--embedding of qufur ask must be omitted for an existing state file"),
+        (["--skip", "gate"], "--skip of qufur ask must be omitted for an existing state file"),
     ],
 )
 def test_options_that_do_not_work_later(begun, options, message):
@@ -149,11 +155,11 @@ def test_kinds_of_new_columns_can_be_said(begun, tmp_path):
     assert "is an input" not in begun("ask", *options[:2], head=table["head"], line=table["line"] + "4")[1]
 
 
-def test_the_first_table_adds_no_columns(work, tmp_path):
+def test_first_table_adds_no_columns(work, tmp_path):
     options = [*START["ridge"], "-o", tmp_path / "o.csv", "--add-column", "wind"]
     code, text = work("ask", write(tmp_path / "1.csv"), *options)
     assert code == 2
-    assert "--add-column of qufur ask must be left out for the first table" in text
+    assert "--add-column of qufur ask must be omitted for the first table" in text
 
 
 def test_files_of_before_grow_as_well(work, tmp_path):
@@ -162,31 +168,33 @@ def test_files_of_before_grow_as_well(work, tmp_path):
     table.write_text("flight,wind,gate,sky,fuel\nKL1,,2,hail,3\nKL2,1,2,fog,4\n")
     code, text = work("ask", table, "-o", tmp_path / "o.csv", "--impute", "--add-column", "fuel")
     assert code == 0, text
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert book.encoding.names[-4:] == ["wind missing", "sky=hail", "fuel", "fuel known"]
-    assert [stage.rows for stage in book.growth] == [0, 40]
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert workbook.encoding.names[-4:] == ["wind missing", "sky=hail", "fuel", "fuel known"]
+    assert [stage.rows for stage in workbook.encoding_versions] == [0, 40]
     (batch,) = read(table)
-    assert np.isfinite(book.learner.predict(book.encoding.encode(batch))).all()
+    assert np.isfinite(workbook.learner.predict(workbook.encoding.encode(batch))).all()
 
 
-def test_an_amount_that_begins_to_vary_counts(work, tmp_path):
+def test_amount_that_begins_to_vary_counts(work, tmp_path):
     """The label is the price, which was the same in the first table."""
     out = ["-o", tmp_path / "out.csv", "--force"]
     first = write(tmp_path / "1.csv", head="wind,price", line="{wind},€ 3")
     code, text = work("ask", first, *out, *START["ridge"])
-    assert (code, "without effect until it varies: 'price'." in text) == (0, True), text
+    assert (code, "without effect until the value varies: 'price'." in text) == (0, True), text
     table = write(tmp_path / "2.csv", 60, head="wind,price", line="{wind},€ {t}.50")
     code, text = work("ask", table, *out)
-    assert (code, "Column 'price' begins to vary, and counts from now on." in text) == (0, True), text
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert book.encoding.names == ["wind", "price", "price"]
-    labels = {name: 3.0 if name <= 30 else name - 30.5 for name in book.learner.outstanding}
+    assert (code, "Column 'price' is no longer constant and now affects predictions." in text) == (0, True), (
+        text
+    )
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert workbook.encoding.names == ["wind", "price", "price"]
+    labels = {name: 3.0 if name <= 30 else name - 30.5 for name in workbook.learner.outstanding}
     lines = "".join(f"{name},{label}\n" for name, label in labels.items())
     (tmp_path / "labels.csv").write_text(f"row,label\n{lines}")
     assert work("tell", tmp_path / "labels.csv")[0] == 0
     (batch,) = read(table)
-    book = Workbook.load(tmp_path / "s.qufur")
-    errors = book.learner.predict(book.encoding.encode(batch)) - (np.arange(60) + 0.5)
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    errors = workbook.learner.predict(workbook.encoding.encode(batch)) - (np.arange(60) + 0.5)
     assert np.sqrt(np.mean(errors**2)) < 2.0, "17 is the deviation of the labels"
     table = write(tmp_path / "3.csv", 5, head="wind,price", line="{wind},{t}")
-    assert "begins to vary" not in work("ask", table, *out)[1]
+    assert "no longer constant" not in work("ask", table, *out)[1]

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.cli.test_loop import DELAY, LINEAR, START, asked, filled, write
+from tests.cli.test_state_file import DELAY, LINEAR, START, asked, filled, write
 
 from qufur import Learner, Paced
 from qufur.snapshot import encode
@@ -23,20 +23,20 @@ def test_free_labels_are_those_of_the_learner(work, tmp_path):
     code, text = work("learn", write(tmp_path / "april.csv", range(300, 350), with_delay=True))
     assert (code, text) == (
         0,
-        "50 labels learned, 0 known before, 0 rows without a label.\n40 labels are outstanding.\n",
+        "50 labels learned, 0 already known, 0 rows without a label.\n40 labels are outstanding.\n",
     )
-    book = loaded(tmp_path)
-    X = np.array([record.row[:-1] for record in book.told.values()])  # without the intercept
+    workbook = loaded(tmp_path)
+    X = np.array([record.row[:-1] for record in workbook.labels.values()])  # without the intercept
     learner.learn(X, DELAY[300:350])
-    found, expected = encode(book.learner), encode(learner)
+    found, expected = encode(workbook.learner), encode(learner)
     assert found[0] == expected[0]
     for name, array in expected[1].items():
         np.testing.assert_array_equal(found[1][name], array)
-    assert (book.rows, book.learner.spent) == (350, 40)
+    assert (workbook.rows, workbook.learner.spent) == (350, 40)
     assert work("predict", tmp_path / "april.csv", "-o", tmp_path / "predicted.csv")[0] == 0
 
 
-def test_they_are_known_from_then_on(work, tmp_path):
+def test_learned_rows_cannot_be_asked_again(work, tmp_path):
     out, _ = asked(work, tmp_path)
     april = write(tmp_path / "april.csv", range(300, 350), with_delay=True)
     work("learn", april)
@@ -74,17 +74,17 @@ def test_rows_that_wait_get_their_labels(work, tmp_path):
     rows = [int(name[2:]) for name in names]
     code, text = work("learn", write(tmp_path / "full.csv", rows, with_delay=True))
     assert code == 0
-    assert "40 of them had been asked for; the others cost nothing.\n0 labels are outstanding." in text
-    book = loaded(other)
-    book.tell(names, DELAY[rows], "labels.csv")
+    assert "40 of them were pending; the others are free.\n0 labels are outstanding." in text
+    workbook = loaded(other)
+    workbook.tell(names, DELAY[rows], "labels.csv")
     X = np.random.default_rng(0).normal(size=(5, 4))
-    np.testing.assert_array_equal(loaded(tmp_path).learner.predict(X), book.learner.predict(X))
+    np.testing.assert_array_equal(loaded(tmp_path).learner.predict(X), workbook.learner.predict(X))
     assert loaded(tmp_path).learner.ledger.answered == 40
-    assert "0 labels learned, 40 known before" in work("tell", filled(out))[1]
+    assert "0 labels learned, 40 already known" in work("tell", filled(out))[1]
 
 
 @pytest.mark.parametrize("start", [START, EXPERTS], ids=["ridge", "experts"])
-def test_a_free_label_can_be_replaced(work, tmp_path, start):
+def test_free_label_can_be_replaced(work, tmp_path, start):
     out = tmp_path / "to_label.csv"
     work("ask", write(tmp_path / "may.csv", range(100)), "-o", out, *start)
     april = write(tmp_path / "april.csv", range(300, 330), with_delay=True)
@@ -93,18 +93,18 @@ def test_a_free_label_can_be_replaced(work, tmp_path, start):
     work("learn", april)
     work("tell", filled(out))
     before = loaded(tmp_path)
-    assert before.told["LH310"].label == 55
+    assert before.labels["LH310"].label == 55
     (tmp_path / "fix.csv").write_text(f"flight,delay\nLH310,{DELAY[310]}\n")
     assert "1 label was replaced" in work("tell", tmp_path / "fix.csv", "--replace")[1]
-    book = loaded(tmp_path)
-    labels = [record.label for record in book.told.values()]
-    assert labels == [DELAY[int(name[2:])] for name in book.told]
-    assert book.learner.ledger.loss_seen == pytest.approx(before.learner.ledger.loss_seen)
+    workbook = loaded(tmp_path)
+    labels = [record.label for record in workbook.labels.values()]
+    assert labels == [DELAY[int(name[2:])] for name in workbook.labels]
+    assert workbook.learner.ledger.loss_seen == pytest.approx(before.learner.ledger.loss_seen)
     if start is START:
-        fresh = Learner(book.learner.model, Paced(1, 5))
-        fresh.learn([record.row[:-1] for record in book.told.values()], labels)
+        fresh = Learner(workbook.learner.model, Paced(1, 5))
+        fresh.learn([record.row[:-1] for record in workbook.labels.values()], labels)
         X = np.random.default_rng(0).normal(size=(5, 4))
-        np.testing.assert_allclose(book.learner.predict(X), fresh.predict(X), rtol=1e-9)
+        np.testing.assert_allclose(workbook.learner.predict(X), fresh.predict(X), rtol=1e-9)
 
 
 def test_rows_without_ids_go_on_being_numbered(work, tmp_path):
@@ -113,25 +113,25 @@ def test_rows_without_ids_go_on_being_numbered(work, tmp_path):
     (tmp_path / "b.csv").write_text("wind,label\n2,0.5\n3,\n4,0.25\n")
     (tmp_path / "c.csv").write_text("wind\n7\n")
     work("ask", tmp_path / "a.csv", "-o", out, *options)
-    assert "2 labels learned, 0 known before, 1 row without a label." in work("learn", tmp_path / "b.csv")[1]
+    assert "2 labels learned, 0 already known, 1 row without a label." in work("learn", tmp_path / "b.csv")[1]
     work("ask", tmp_path / "c.csv", "-o", out, "--force")
     assert out.read_text().splitlines()[1].startswith("5,7,")
-    assert {name: record.label for name, record in loaded(tmp_path).told.items()} == {3: 0.5, 4: 0.25}
+    assert {name: record.label for name, record in loaded(tmp_path).labels.items()} == {3: 0.5, 4: 0.25}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("flight,wind,sky,delay\nA,1,clear,30\nA,2,clear,31\n", "must be there once, got 'A' more than once"),
+        ("flight,wind,sky,delay\nA,1,clear,30\nA,2,clear,31\n", "must be unique, got 'A' more than once"),
         ("flight,wind,sky,delay\nA,1,clear,late\n", "must be finite numbers, got 'late' in row 1"),
         ("flight,wind,sky,delay\nA,1,clear,30\nB,x,clear,30\n", "column 'wind' of t.csv must be"),
         ("flight,wind,delay\nA,1,30\n", "column 'sky' of t.csv must be one of"),
         ("flight,wind,sky\nA,1,clear\n", "column 'delay' of t.csv must be one of"),
         ("flight,wind,sky,delay\nA,1,clear,1e6\n", "--accept-outliers takes it as it is"),
-        ("flight,wind,sky,delay\nLH0,1,clear,31\n", "which has 30. `qufur tell --replace` takes the new one"),
+        ("flight,wind,sky,delay\nLH0,1,clear,31\n", "which has 30. `qufur tell --replace` replaces it"),
     ],
 )
-def test_a_bad_row_leaves_everything_as_it_was(work, tmp_path, text, message):
+def test_bad_row_leaves_everything_as_it_was(work, tmp_path, text, message):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out, {"LH0": 30.0}))
     state = (tmp_path / "s.qufur").read_bytes()
@@ -142,13 +142,13 @@ def test_a_bad_row_leaves_everything_as_it_was(work, tmp_path, text, message):
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
-def test_a_table_without_a_new_label_changes_nothing(work, tmp_path):
+def test_table_without_a_new_label_changes_nothing(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out, {"LH0": 30.0}))
     state = (tmp_path / "s.qufur").read_bytes()
     (tmp_path / "t.csv").write_text("flight,wind,sky,delay\nLH0,1,clear,30\nX,1,clear,\n")
     _, text = work("learn", tmp_path / "t.csv")
-    assert text.startswith("0 labels learned, 1 known before, 1 row without a label.")
+    assert text.startswith("0 labels learned, 1 already known, 1 row without a label.")
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
@@ -156,8 +156,8 @@ def test_experts_learn_them_too(work, tmp_path):
     out = tmp_path / "to_label.csv"
     work("ask", write(tmp_path / "may.csv", range(60)), "-o", out, *EXPERTS)
     assert work("learn", write(tmp_path / "april.csv", range(100, 200), with_delay=True))[0] == 0
-    book = loaded(tmp_path)
-    assert len(book.learner.state.labelled) == len(book.told) == 100
+    workbook = loaded(tmp_path)
+    assert len(workbook.learner.state.labelled) == len(workbook.labels) == 100
     predicted = tmp_path / "predicted.csv"
     work("predict", write(tmp_path / "june.csv", range(300, 400)), "-o", predicted)
     found = np.genfromtxt(predicted, delimiter=",", skip_header=1, usecols=1)

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.cli.test_loop import DELAY, LINEAR, SKY, WIND, filled, write
+from tests.cli.test_state_file import DELAY, LINEAR, SKY, WIND, filled, write
 
 from qufur import Learner, Paced, QuFUR, Ridge, Steady
 from qufur.workbook import Workbook
@@ -25,12 +25,12 @@ def begun(work, tmp_path, *options):
     return text
 
 
-def test_it_is_the_learner(work, tmp_path):
+def test_learn_on_a_first_table_equals_the_library(work, tmp_path):
     text = begun(work, tmp_path, *RIDGE, "--seed", 3)
     assert text.splitlines() == [
-        "100 labels learned, 0 known before, 0 rows without a label.",
+        "100 labels learned, 0 already known, 0 rows without a label.",
         "0 labels are outstanding.",
-        "Give the first table of which labels may be bought to `qufur ask`, with --budget.",
+        "Pass the first table to buy labels for to `qufur ask`, with --budget.",
     ]
     out = tmp_path / "to_label.csv"
     assert work("ask", write(tmp_path / "may.csv", range(100, 400)), "-o", out, "--budget", 40)[0] == 0
@@ -43,9 +43,9 @@ def test_it_is_the_learner(work, tmp_path):
         assert [row["flight"] for row in csv.DictReader(file)] == [f"LH{t}" for t in wanted]
     assert "40 labels learned" in work("tell", filled(out))[1]
     learner.tell_many((wanted - 100).tolist(), DELAY[wanted])
-    book = loaded(tmp_path)
-    np.testing.assert_allclose(book.learner.predict(X), learner.predict(X), rtol=1e-9)
-    assert (book.rows, book.learner.rule) == (400, Paced(40, 300))
+    workbook = loaded(tmp_path)
+    np.testing.assert_allclose(workbook.learner.predict(X), learner.predict(X), rtol=1e-9)
+    assert (workbook.rows, workbook.learner.rule) == (400, Paced(40, 300))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_it_is_the_learner(work, tmp_path):
         (RIDGE, ["--alpha", 2, "--budget", 9], QuFUR(2.0, budget=9)),
     ],
 )
-def test_the_first_ask_says_what_labels_may_cost(work, tmp_path, start, spend, rule):
+def test_first_ask_says_what_labels_may_cost(work, tmp_path, start, spend, rule):
     begun(work, tmp_path, *start)
     state, out = (tmp_path / "s.qufur").read_bytes(), ["-o", tmp_path / "out.csv"]
     may = write(tmp_path / "may.csv", range(100, 140))
@@ -64,29 +64,29 @@ def test_the_first_ask_says_what_labels_may_cost(work, tmp_path, start, spend, r
         ([], "--budget of qufur ask must be given for the first table, got none"),
         (
             [*spend, "--target", "delay"],
-            "--target of qufur ask must be left out once the state file is there",
+            "--target of qufur ask must be omitted for an existing state file",
         ),
-        ([*spend, "--seed", 1], "--seed of qufur ask must be left out"),
+        ([*spend, "--seed", 1], "--seed of qufur ask must be omitted"),
     ]:
         code, text = work("ask", may, *out, *options)
         assert (code, len(text.splitlines()), message in text) == (2, 1, True), text
-    assert "takes --budget" in work("budget", "--add", 5)[1]
+    assert "sets --budget" in work("budget", "--add", 5)[1]
     assert (tmp_path / "s.qufur").read_bytes() == state
     assert work("budget")[1] == "0 labels bought, no budget.\n"
     assert work("ask", may, *out, *spend)[0] == 0
-    book = loaded(tmp_path)
-    assert (book.learner.rule, book.has_rule) == (rule, True)
+    workbook = loaded(tmp_path)
+    assert (workbook.learner.rule, workbook.has_rule) == (rule, True)
     june = write(tmp_path / "june.csv", range(200, 220))
     code, text = work("ask", june, "-o", tmp_path / "more.csv", *spend)
     assert code == 2, "once only"
-    assert "--budget of qufur ask must be left out" in text
+    assert "--budget of qufur ask must be omitted" in text
     assert work("ask", june, "-o", tmp_path / "more.csv")[0] == 0
 
 
-def test_what_only_ridge_takes_is_refused_for_experts(work, tmp_path):
+def test_ridge_options_raise_with_experts(work, tmp_path):
     begun(work, tmp_path, *NAMED)
     code, text = work("ask", write(tmp_path / "m.csv", range(100, 110)), "-o", tmp_path / "o", "--alpha", 2)
-    assert (code, "left out with --model experts" in text) == (2, True), text
+    assert (code, "omitted with --model experts" in text) == (2, True), text
 
 
 def orders(path, rows, *, late):
@@ -113,7 +113,7 @@ def test_classes_dates_and_amounts(work, tmp_path):
     code, text = work("learn", past, "--id", "order", "--target", "late", "--json")
     assert code == 0, text
     notes = json.loads(text)["notes"]
-    assert notes[0] == "Labels in column 'late' are text, so classes: 'no', 'yes'."
+    assert notes[0] == "Labels in column 'late' are text, so they are classes: 'no', 'yes'."
     assert "Column 'day' is read as yyyy-mm-dd" in notes[1]
     assert "Column 'price' is read as numbers: '€ 5.50' is 5.5." in notes[2]
     week, out = orders(tmp_path / "week.csv", range(60, 90), late=False), tmp_path / "out.csv"
@@ -128,7 +128,7 @@ def test_classes_dates_and_amounts(work, tmp_path):
         assert next(csv.reader(file))[:3] == ["order", "prediction", "probability of no"]
 
 
-def test_a_class_that_is_new_later(work, tmp_path):
+def test_class_that_is_new_later(work, tmp_path):
     work("learn", orders(tmp_path / "past.csv", range(30), late=True), "--id", "order", "--target", "late")
     more = tmp_path / "more.csv"
     more.write_text("order,day,price,country,late\nB1,2024-03-05,€ 4,DE,lost\nB2,2024-03-06,€ 4,FR,no\n")
@@ -151,11 +151,11 @@ def test_arrays_name_their_labels(work, tmp_path):
         ("wind,label\n1,\n2,\n", [], "column 'label' of t.csv must be"),
         ("wind,label\n1,4\n", LINEAR, "--label-range of qufur learn must be given with --model ridge"),
         ("wind,label\n1,4\n", ["--id", "label"], "--target of qufur learn must be another column than --id"),
-        ("wind,label\n1,4\n", ["--add-column", "wind"], "--add-column of qufur learn must be left out"),
+        ("wind,label\n1,4\n", ["--add-column", "wind"], "--add-column of qufur learn must be omitted"),
         ("wind,label\n1,4\n", ["--budget", 5], "No such option: --budget"),
     ],
 )
-def test_a_start_that_does_not_work(work, tmp_path, text, options, message):
+def test_start_that_does_not_work(work, tmp_path, text, options, message):
     (tmp_path / "t.csv").write_text(text)
     code, said = work("learn", tmp_path / "t.csv", *options)
     assert (code, len(said.splitlines()), message in said) == (2, 1, True), said
@@ -167,12 +167,12 @@ def test_start_options_are_refused_later(work, tmp_path):
     june = write(tmp_path / "june.csv", range(200, 300), with_delay=True)
     for option in (["--target", "delay"], ["--skip", "sky"], ["--model", "ridge"]):
         code, text = work("learn", june, *option)
-        assert (code, f"{option[0]} of qufur learn must be left out once" in text) == (2, True), text
+        assert (code, f"{option[0]} of qufur learn must be omitted for" in text) == (2, True), text
     assert work("learn", june)[1].startswith("100 labels learned")
 
 
-def test_a_column_that_tells_the_labels_is_pointed_out(work, tmp_path):
+def test_column_that_tells_the_labels_is_pointed_out(work, tmp_path):
     lines = "".join(f"{t},{3 * delay + 1},{delay}\n" for t, delay in enumerate(DELAY[:30]))
     (tmp_path / "t.csv").write_text(f"row,meter,delay\n{lines}")
     text = work("learn", tmp_path / "t.csv", *RIDGE[:-4], "--id", "row", "--target", "delay")[1]
-    assert "Column 'meter' tells the labels almost exactly, in 30 of them." in text
+    assert "Column 'meter' determines the label almost exactly in all 30 labelled rows." in text

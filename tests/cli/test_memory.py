@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from tests.cli.test_loop import START, write
+from tests.cli.test_state_file import START, write
 
-from qufur.cli.imports import without_pandas
+from qufur.cli._state_file import without_pandas
 from qufur.models.engines import compiled
 
 

@@ -11,10 +11,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 from tests.cli.test_cli import qufur
-from tests.cli.test_loop import DELAY, LINEAR, SKY, START, WIND, filled, write
+from tests.cli.test_state_file import DELAY, LINEAR, SKY, START, WIND, filled, write
 
 from qufur import Experts, KernelRidge, Learner, Refit, Ridge, Steady, Uniform
-from qufur.cli.model import boosting
+from qufur.cli._start import boosting
 from qufur.tables import read
 from qufur.workbook import Workbook
 
@@ -40,7 +40,7 @@ def asked(work, tmp_path, *options, rows=range(120)):
     return out
 
 
-def test_the_loop_is_a_learner_of_experts_on_raw_columns(work, tmp_path):
+def test_loop_is_a_learner_of_experts_on_raw_columns(work, tmp_path):
     out = asked(work, tmp_path, "--seed", 3)
     X = np.column_stack([WIND, *np.equal.outer(range(3), SKY)])
     learner = Learner(Experts(4), Steady(40, 120), seed=3)
@@ -50,8 +50,8 @@ def test_the_loop_is_a_learner_of_experts_on_raw_columns(work, tmp_path):
     assert places == np.flatnonzero(answers.query).tolist()
     assert work("tell", filled(out))[0] == 0
     learner.tell_many(places, DELAY[places])
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert (book.learner.model, book.learner.rule) == (Experts(4), Steady(40, 120))
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert (workbook.learner.model, workbook.learner.rule) == (Experts(4), Steady(40, 120))
     predicted = tmp_path / "predicted.csv"
     assert work("predict", write(tmp_path / "june.csv", range(120, 200)), "-o", predicted)[0] == 0
     with predicted.open(newline="") as file:
@@ -60,22 +60,22 @@ def test_the_loop_is_a_learner_of_experts_on_raw_columns(work, tmp_path):
     assert np.sqrt(np.mean((np.array(found) - DELAY[120:200]) ** 2)) < 3 < DELAY.std()
 
 
-def test_a_table_in_two_parts_goes_on_as_one(work, tmp_path):
+def test_table_in_two_parts_goes_on_as_one(work, tmp_path):
     """Saved and loaded between: the rows, the labels and the scaling are all there."""
     out = asked(work, tmp_path, "--horizon", 160)
     work("tell", filled(out))
     work("ask", write(tmp_path / "june.csv", range(120, 160)), "-o", out)
-    book = Workbook.load(tmp_path / "s.qufur")
+    workbook = Workbook.load(tmp_path / "s.qufur")
     learner = Learner(Experts(4), Steady(40, 160))
     X = np.column_stack([WIND, *np.equal.outer(range(3), SKY)])
     first = learner.ask_many(X[:120], ids=[f"LH{t}" for t in range(120)])
     learner.tell_many(list(learner.outstanding), DELAY[:120][first.query])
     second = learner.ask_many(X[120:160], ids=[f"LH{t}" for t in range(120, 160)])
-    assert list(book.learner.outstanding) == [f"LH{120 + t}" for t in np.flatnonzero(second.query)]
-    np.testing.assert_array_equal(book.learner.predict(X), learner.predict(X))
+    assert list(workbook.learner.outstanding) == [f"LH{120 + t}" for t in np.flatnonzero(second.query)]
+    np.testing.assert_array_equal(workbook.learner.predict(X), learner.predict(X))
 
 
-def test_a_label_is_replaced(work, tmp_path):
+def test_label_is_replaced(work, tmp_path):
     out = asked(work, tmp_path)
     right = {name: DELAY[int(name[2:])] for name in Workbook.load(tmp_path / "s.qufur").learner.outstanding}
     work("tell", filled(out, right | dict.fromkeys(list(right)[3:6], 70.0)))
@@ -85,19 +85,19 @@ def test_a_label_is_replaced(work, tmp_path):
     assert state.labelled.first().y.tolist() == list(right.values())
 
 
-def test_a_column_that_is_constant_at_first_counts_when_it_varies(work, tmp_path):
+def test_column_that_is_constant_at_first_counts_when_it_varies(work, tmp_path):
     first, second, out = (tmp_path / name for name in ("1.csv", "2.csv", "out.csv"))
     first.write_text("year,wind\n" + "".join(f"2011,{t % 7}\n" for t in range(30)))
     _, text = work("ask", first, "-o", out, "--budget", "100%")
-    assert "The same in all rows" not in text
+    assert "Constant in all rows" not in text
     labels = tmp_path / "labels.csv"
     labels.write_text("row,label\n" + "".join(f"{t + 1},{10 + t % 7}\n" for t in range(30)))
     assert work("tell", labels)[0] == 0
     second.write_text("year,wind\n" + "".join(f"2012,{t % 7}\n" for t in range(30)))
     assert work("ask", second, "-o", out, "--force")[0] == 0
-    book = Workbook.load(tmp_path / "s.qufur")
-    np.testing.assert_array_equal(book.encoding.encode(next(iter(read(second))))[0], [2012.0, 0.0])
-    assert book.learner.uncertainty([[2013.0, 3.0]]) > book.learner.uncertainty([[2012.0, 3.0]])
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    np.testing.assert_array_equal(workbook.encoding.encode(next(iter(read(second))))[0], [2012.0, 0.0])
+    assert workbook.learner.uncertainty([[2013.0, 3.0]]) > workbook.learner.uncertainty([[2012.0, 3.0]])
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_column_that_is_constant_at_first_counts_when_it_varies(work, tmp_path
     ],
     ids=str,
 )
-def test_what_is_started(work, tmp_path, options, model, rule):
+def test_first_table_starts_the_given_model_and_rule(work, tmp_path, options, model, rule):
     asked(work, tmp_path, *options)
     learner = Workbook.load(tmp_path / "s.qufur").learner
     assert learner.model == (model or Ridge(4, intercept=True, label_range=(0.0, 60.0)))
@@ -131,14 +131,14 @@ def test_what_is_started(work, tmp_path, options, model, rule):
     ids=str,
 )
 @pytest.mark.parametrize("said", [[], ["--model", "experts"]], ids=str)
-def test_what_only_ridge_has_names_it(work, monkeypatch, capsys, tmp_path, command, option, said):
+def test_ridge_options_name_ridge_in_the_error(work, monkeypatch, capsys, tmp_path, command, option, said):
     may, out = write(tmp_path / "may.csv", range(30)), ["--out", tmp_path / "out"]
     options = [*said, "--budget", 5, "--skip", "flight", *option, *out]
     call = work if command == "ask" else lambda *parts: (qufur(monkeypatch, *parts), capsys.readouterr().err)
     code, text = call(command, may, *options)
     assert (code, len(text.splitlines())) == (2, 1)
-    assert f"{option[0]} of qufur {command} must be left out with --model experts, which is" in text
-    assert text.endswith("--model ridge takes it.\n")
+    assert f"{option[0]} of qufur {command} must be omitted with --model experts, the default" in text
+    assert text.endswith("--model ridge accepts it.\n")
     assert not (tmp_path / "out").exists()
 
 
@@ -156,10 +156,10 @@ def test_run_compares_rules_on_experts(monkeypatch, capsys, tmp_path, table, no_
 
 
 def test_many_rows_are_not_all_labelled(monkeypatch, capsys, tmp_path, table):
-    monkeypatch.setattr(import_module("qufur.cli.run"), "MOST_LABELS", 78)
-    monkeypatch.setattr("qufur.cli.decision.Decision.of", lambda *_: None)
-    monkeypatch.setattr("qufur.cli.comparison.budget_grid", lambda *_: ({}, {}))
-    monkeypatch.setattr("qufur.cli.comparison.Comparison.write", lambda *_: [])
+    monkeypatch.setattr(import_module("qufur.cli.run"), "MAX_LABELS", 78)
+    monkeypatch.setattr("qufur.cli._compare.Decision.of", lambda *_: None)
+    monkeypatch.setattr("qufur.cli._compare.budget_grid", lambda *_: ({}, {}))
+    monkeypatch.setattr("qufur.cli._compare.Comparison.write", lambda *_: [])
     arguments = ["--target", "load", "--seeds", 1, "--out", tmp_path, "--json"]
     for model, left_out in {"experts": ["every label"], "ridge": []}.items():
         assert qufur(monkeypatch, "run", table, "--model", model, *arguments) == 0
@@ -174,7 +174,7 @@ def test_plan_says_where_a_steady_pace_buys(monkeypatch, capsys, tmp_path, table
     assert qufur(monkeypatch, "plan", table, *arguments) == 0
     text = capsys.readouterr().out
     assert "20 of 80 labels: Steady buys 20 (20–20)" in text
-    assert "80 rows have labels, which tell the error to expect" in text
+    assert "80 rows have labels; the expected error is estimated from them" in text
     written = {"plan-parts.csv", "plan-error.csv", "plan.png", "plan.svg"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == written
     assert qufur(monkeypatch, "plan", table, *arguments, "--json") == 0
@@ -203,7 +203,7 @@ def test_plan_says_where_a_steady_pace_buys(monkeypatch, capsys, tmp_path, table
     ],
     ids=str,
 )
-def test_the_model_is_the_users_choice(work, tmp_path, options, model):
+def test_model_is_the_users_choice(work, tmp_path, options, model):
     out = asked(work, tmp_path, *options)
     assert Workbook.load(tmp_path / "s.qufur").learner.model == model
     assert work("tell", filled(out))[0] == 0
@@ -217,26 +217,29 @@ def test_the_model_is_the_users_choice(work, tmp_path, options, model):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--regularization", 0.5], "must be left out with --model experts, which is the default, got 0.5"),
-        (["--half-life", 50], "--half-life of qufur ask must be left out with --model experts, got 50."),
+        (["--regularization", 0.5], "must be omitted with --model experts, the default, got 0.5"),
+        (["--half-life", 50], "--half-life of qufur ask must be omitted with --model experts, got 50."),
         (
             ["--model", "kernel", "--half-life", 50],
-            "left out with --model kernel, got 50. --model ridge takes",
+            "omitted with --model kernel, got 50. --model ridge accepts",
         ),
         (["--model", "kernel"], "--label-range of qufur ask must be given with --model kernel, got none."),
-        (["--model", "ridge", "--also", "svr"], "--also of qufur ask must be left out with --model ridge"),
+        (["--model", "ridge", "--also", "svr"], "--also of qufur ask must be omitted with --model ridge"),
         (["--model", "ridge", "--label-range", 0, 9, "--regularization", 0], "regularization of Ridge must"),
         (
             ["--also", "random-forst"],
-            "regressor of scikit-learn, got 'random-forst'. Did you mean random-fore",
+            "scikit-learn regressor, got 'random-forst'. Did you mean random-fore",
         ),
-        (["--also", "logistic-regression"], "--also of qufur ask must be the name of a regressor"),
-        (["--also", "zzz"], "One is hist-gradient-boosting."),
-        (["--also", "voting"], "--also of qufur ask must be the name of a regressor of scikit-learn"),
+        (
+            ["--also", "logistic-regression"],
+            "--also of qufur ask must be the name of a scikit-learn regressor",
+        ),
+        (["--also", "zzz"], "An example is hist-gradient-boosting."),
+        (["--also", "voting"], "--also of qufur ask must be the name of a scikit-learn regressor"),
     ],
     ids=str,
 )
-def test_a_model_that_means_nothing_is_refused(work, tmp_path, options, message):
+def test_model_that_means_nothing_is_refused(work, tmp_path, options, message):
     may, out = write(tmp_path / "may.csv", range(30)), tmp_path / "out.csv"
     code, text = work("ask", may, "-o", out, *START, *options)
     assert (code, len(text.splitlines())) == (2, 1)
@@ -253,7 +256,7 @@ def test_run_takes_the_model_as_well(monkeypatch, capsys, tmp_path, table, optio
     error = {row["rule"]: row["mean squared error"] for row in json.loads(capsys.readouterr().out)["runs"]}
     assert error["every label"] < error["no labels"]
     assert qufur(monkeypatch, "run", table, *arguments, *options, "--also", "svr") == 2
-    assert "--also of qufur run must be left out with --model" in capsys.readouterr().err
+    assert "--also of qufur run must be omitted with --model" in capsys.readouterr().err
 
 
 def test_plan_takes_a_kernel(monkeypatch, capsys, tmp_path, table, no_pictures):
@@ -285,7 +288,7 @@ def test_intervals_without_labels_have_no_ends(work, tmp_path):
     asked(work, tmp_path)
     predicted = tmp_path / "predicted.csv"
     code, text = work("predict", tmp_path / "may.csv", "-o", predicted, "--interval", 0.9)
-    assert (code, "Cells of low and high are empty: too few labels" in text) == (0, True)
+    assert (code, "Cells of low and high are empty: there are too few labels" in text) == (0, True)
     with predicted.open(newline="") as file:
         assert {(row["low"], row["high"]) for row in csv.DictReader(file)} == {("", "")}
 

@@ -9,12 +9,12 @@ import sys
 import numpy as np
 import pytest
 from tests.cli.test_cli import qufur
-from tests.cli.test_loop import START, asked, filled, write
+from tests.cli.test_state_file import START, asked, filled, write
 from tests.tables.test_tables import save
 
-from qufur.cli.loop import table
 from qufur.tables import ids, labels, read
 from qufur.tables.cells import listed
+from qufur.tables.writers import table
 from qufur.workbook import Workbook
 
 LINKS = {
@@ -38,7 +38,7 @@ def everything(folder):
 @pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize("file", ["s.qufur", "june.csv", "s.qufur.lock"])
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_what_is_used_is_not_written_over(work, tmp_path, command, file, name):
+def test_out_never_overwrites_a_used_file(work, tmp_path, command, file, name):
     asked(work, tmp_path)
     june = write(tmp_path / "june.csv", range(300, 320))
     out = LINKS[name](tmp_path / file, tmp_path)
@@ -49,7 +49,7 @@ def test_what_is_used_is_not_written_over(work, tmp_path, command, file, name):
     assert everything(tmp_path) == before
 
 
-def test_a_state_file_that_is_to_be_made(work, tmp_path):
+def test_state_file_that_is_to_be_made(work, tmp_path):
     (tmp_path / "link.csv").symlink_to("s.qufur")
     for out in ("s.qufur", "link.csv"):
         may = write(tmp_path / "may.csv", range(30))
@@ -71,7 +71,7 @@ def test_no_pipe_folder_or_other_format(work, tmp_path, command):
     assert everything(tmp_path) == before | {"june.csv": june.read_bytes()}
 
 
-def test_a_state_file_is_no_pipe(work, tmp_path):
+def test_state_file_is_no_pipe(work, tmp_path):
     os.mkfifo(tmp_path / "s.qufur")
     may, out = write(tmp_path / "may.csv", range(30)), ["-o", tmp_path / "t.csv"]
     for command in (["ask", may, *out], ["predict", may, *out], ["tell", may], ["status"]):
@@ -80,8 +80,8 @@ def test_a_state_file_is_no_pipe(work, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_labels_that_are_yet_to_be_told_are_not_written_over(work, tmp_path, command):
-    """Blank, filled in, some of both, corrected after they were told, or made odd by a spreadsheet."""
+def test_out_with_pending_rows_is_not_overwritten(work, tmp_path, command):
+    """Rows may be blank, filled in, corrected after `tell`, or changed by a spreadsheet."""
     out, _ = asked(work, tmp_path, "--horizon", 600)
     june = write(tmp_path / "june.csv", range(300, 320))
     names = Workbook.load(tmp_path / "s.qufur").learner.outstanding
@@ -99,7 +99,7 @@ def test_labels_that_are_yet_to_be_told_are_not_written_over(work, tmp_path, com
         before = everything(tmp_path)
         code, text = work(command, june, "-o", out)
         assert (code, len(text.splitlines())) == (2, 1), case
-        assert "of 1 row were not, such as 'LH" in text
+        assert "1 row is pending or changed, such as 'LH" in text
         assert "`qufur tell`" in text
         assert "--force" in text
         assert everything(tmp_path) == before
@@ -136,7 +136,7 @@ def test_folders_do_not_hold_the_table(monkeypatch, capsys, tmp_path, command, n
     assert "--out of qufur must be a folder, or a new one" in capsys.readouterr().err
 
 
-def test_a_folder_is_checked_first(monkeypatch, capsys, tmp_path):
+def test_folder_is_checked_first(monkeypatch, capsys, tmp_path):
     (tmp_path / "file").touch()
     assert qufur(monkeypatch, "reproduce", "fig1", "--out", tmp_path / "file") == 2
     (tmp_path / "claims.csv").mkdir()
@@ -149,7 +149,7 @@ ODD = ["007", "12", "=1+1", "'a", "1e5", "a\tb"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_what_is_written_has_the_format_of_its_ending(work, tmp_path, ending):
+def test_out_has_the_format_of_its_extension(work, tmp_path, ending):
     for package in {"csv.zst": ["zstandard"], "xlsx": ["fastexcel", "xlsxwriter"]}.get(ending, []):
         pytest.importorskip(package)
     data, out = tmp_path / "may.jsonl", tmp_path / f"to_label.{ending}"
@@ -161,12 +161,16 @@ def test_what_is_written_has_the_format_of_its_ending(work, tmp_path, ending):
     assert list(next(read(out)).columns) == ["flight", "wind", "note", "prediction", "delay"]
     june = write(tmp_path / "june.csv", range(300, 320))
     code, text = work("predict", june, "-o", out)
-    assert (code, "those of 6 rows were not, such as '007'" in text, out.read_bytes()) == (2, True, before)
+    assert (code, "6 rows are pending or changed, such as '007'" in text, out.read_bytes()) == (
+        2,
+        True,
+        before,
+    )
     frame = {"flight": listed(next(read(out)).columns["flight"]), "delay": list(range(6))}
     (tmp_path / "labels").mkdir()
     code, text = work("tell", save(tmp_path / "labels", frame, ending))
     assert code == 0, text
-    told = Workbook.load(tmp_path / "s.qufur").told
+    told = Workbook.load(tmp_path / "s.qufur").labels
     assert [(str(name), record.label) for name, record in told.items()] == list(
         zip(ODD, range(6), strict=True)
     )
@@ -179,7 +183,7 @@ def test_what_is_written_has_the_format_of_its_ending(work, tmp_path, ending):
     assert (tmp_path / f"predicted.{ending}").read_bytes() == written
 
 
-def test_what_is_needed_to_write_is_named_first(work, tmp_path, monkeypatch):
+def test_missing_writer_extra_raises_before_any_work(work, tmp_path, monkeypatch):
     asked(work, tmp_path)
     june = write(tmp_path / "june.csv", range(300, 320))
     for package, ending in (("zstandard", "csv.zst"), ("xlsxwriter", "xlsx"), ("polars", "parquet")):
@@ -189,11 +193,11 @@ def test_what_is_needed_to_write_is_named_first(work, tmp_path, monkeypatch):
         assert (code, f"needs {package}" in text) == (2, True)
 
 
-def test_a_file_that_excel_saved_anew_is_still_looked_at(work, tmp_path):
+def test_out_saved_by_excel_is_still_checked(work, tmp_path):
     out, _ = asked(work, tmp_path)
     out.write_bytes(out.read_bytes().replace(b",", b";"))
     code, text = work("predict", tmp_path / "may.csv", "-o", out)
-    assert (code, "those of 40 rows were not" in text) == (2, True)
+    assert (code, "40 rows are pending or changed" in text) == (2, True)
 
 
 def test_numbers_that_came_as_floats_name_the_same_rows(work, tmp_path):
@@ -203,7 +207,7 @@ def test_numbers_that_came_as_floats_name_the_same_rows(work, tmp_path):
     told = tmp_path / "told.csv"
     told.write_text("flight,delay\n12.0,7\n11,8\n013,9\n")
     assert work("tell", told)[0] == 0
-    assert list(Workbook.load(tmp_path / "s.qufur").told) == [12, 11, "013"]
+    assert list(Workbook.load(tmp_path / "s.qufur").labels) == [12, 11, "013"]
 
 
 def test_labels_of_other_rows_are_not_learned_for_rows_with_equal_numbers(work, tmp_path):
@@ -220,10 +224,10 @@ def test_labels_of_other_rows_are_not_learned_for_rows_with_equal_numbers(work, 
     assert (code, f"must be outstanding, got '{other}'" in text) == (2, True), text
     told.write_text(f"flight,delay\n{other[:-2]},7\n")
     assert work("tell", told)[0] == 0
-    assert set(Workbook.load(tmp_path / "s.qufur").told) == {int(other[:-2])}
+    assert set(Workbook.load(tmp_path / "s.qufur").labels) == {int(other[:-2])}
 
 
-def test_a_pattern_of_files_is_one_table(work, tmp_path):
+def test_pattern_of_files_is_one_table(work, tmp_path):
     weeks = tmp_path / "weeks"
     weeks.mkdir()
     for week in (2, 10):
@@ -240,21 +244,21 @@ def test_a_pattern_of_files_is_one_table(work, tmp_path):
     assert names == [f"LH{t}" for week in (2, 10) for t in range(week * 10, week * 10 + 20)]
 
 
-def test_a_table_may_come_through_a_pipe(tmp_path):
+def test_table_may_come_through_a_pipe(tmp_path):
     table = write(tmp_path / "may.csv", range(30)).read_bytes().replace(b",", b"\t")
     command = [sys.executable, "-m", "qufur", "ask", "-", "--state", "s.qufur", "-o", "out.jsonl", *START]
     done = subprocess.run(
         list(map(str, command)), input=table, capture_output=True, cwd=tmp_path, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"30 rows, 30 labels wanted" in done.stdout
-    assert b"standard-input.csv: tabs between cells" in done.stdout
+    assert b"30 rows, 30 rows to label" in done.stdout
+    assert b"standard-input.csv: tabs between fields" in done.stdout
 
 
-def test_an_id_that_is_there_twice_is_named_with_its_rows(work, tmp_path):
+def test_id_that_is_there_twice_is_named_with_its_rows(work, tmp_path):
     data = write(tmp_path / "may.csv", [1, 2, 3, 2])
     code, text = work("ask", data, "-o", tmp_path / "out.csv", *START)
-    assert (code, "id of may.csv must be there once, got 'LH2' in rows 2 and 4." in text) == (2, True)
+    assert (code, "id of may.csv must be unique, got 'LH2' in rows 2 and 4." in text) == (2, True)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])

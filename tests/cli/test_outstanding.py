@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.test_loop import LINEAR, asked, filled
+from tests.cli.test_state_file import LINEAR, asked, filled
 
-from qufur.tables.waiting import Waiting
 from qufur.workbook import Workbook
+from qufur.workbook.pending_rows import PendingRows
 
 WORKBOOKS = Path(__file__).parents[1] / "storage" / "workbooks"
 
@@ -21,7 +21,7 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-def test_the_rows_that_wait_are_written_again(work, tmp_path):
+def test_rows_that_wait_are_written_again(work, tmp_path):
     out, _ = asked(work, tmp_path)
     again, first = tmp_path / "again.csv", out.read_bytes()
     code, text = work("outstanding", "-o", again)
@@ -63,11 +63,11 @@ def test_rows_of_earlier_versions_lack_their_columns(work, tmp_path):
     learner = Workbook.load(tmp_path / "s.qufur").learner
     code, text = work("outstanding", "-o", tmp_path / "again.csv")
     assert code == 0
-    assert f"{len(learner.outstanding)} were asked for before rows were kept" in text
+    assert f"{len(learner.outstanding)} were asked for by an older version" in text
     found = rows(tmp_path / "again.csv")
     assert list(found[0]) == ["flight", "prediction", "delay"]
     assert [row["flight"] for row in found] == list(learner.outstanding)
-    queries = learner.queries.values()
+    queries = learner.pending.values()
     assert [float(row["prediction"]) for row in found] == pytest.approx(
         [q.prediction for q in queries], rel=1e-5
     )
@@ -80,26 +80,26 @@ def test_labels_that_were_not_told_are_not_written_over(work, tmp_path):
     before = done.read_bytes()
     code, text = work("outstanding", "-o", done)
     assert (code, len(text.splitlines())) == (2, 1)
-    assert "where that of 'LH0' was not. Give it to `qufur tell`" in text
+    assert "where the label of 'LH0' is new or changed. Pass it to `qufur tell`" in text
     assert done.read_bytes() == before
     assert work("outstanding", "-o", done, "--force")[0] == 0
     code, text = work("outstanding", "-o", tmp_path / "s.qufur")
     assert (code, "another file than the state file" in text) == (2, True)
 
 
-def test_a_million_rows_that_do_not_wait_add_nothing(work, tmp_path):
+def test_million_rows_that_do_not_wait_add_nothing(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out))
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert book.waiting.save(book.learner.outstanding)[1].size == 0
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert workbook.pending_rows.save(workbook.learner.outstanding)[1].size == 0
 
 
 def test_cells_are_kept_as_they_were_written():
     cells = [1, np.int64(2), 2.5, np.float64(0.1), True, None, 'é\n\u2028"', "\ud800", [1, 2]]
     header = [str(place) for place in range(len(cells))]
-    waiting = Waiting()
+    waiting = PendingRows()
     waiting.add(header, [cells, ["x", *cells[1:]]])
-    again = Waiting.restored(*waiting.save([1, "none", "x"]), [1, "none", "x"])
+    again = PendingRows.restored(*waiting.save([1, "none", "x"]), [1, "none", "x"])
     assert list(again.cells(1).values()) == [*cells[:-1], "[1, 2]"]
     assert again.cells("none") is None
     assert again.asked_at("x") == waiting.asked_at(1)

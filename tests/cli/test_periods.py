@@ -68,7 +68,7 @@ def test_no_week_has_more_labels_than_it_may(work, tmp_path, cut):
         assert found == dict.fromkeys(rows, 12)
     now = max(rows)
     left = 12 - found[now]
-    said = f"At most 12 labels are bought in a week; in that of {now} it was {found[now]} of 12, {left} left."
+    said = f"At most 12 labels per week; week of {now}: {found[now]} of 12 bought, {left} left."
     assert said in text
     assert said in work("status")[1]
     assert said in work("budget")[1]
@@ -87,10 +87,10 @@ def test_other_periods(work, tmp_path, unit, periods):
     table = write(tmp_path / "t.csv", 0, days, rows)
     code, text = work("ask", table, "-o", tmp_path / "out.csv", *RIDGE, "--per", unit, 3, "--time", "when")
     assert code == 0, text
-    assert f"{3 * periods} labels wanted" in text
+    assert f"{3 * periods} rows to label" in text
 
 
-def test_the_pace_is_even_and_a_first_week_in_parts_can_be_announced(work, tmp_path):
+def test_pace_is_even_and_a_first_week_in_parts_can_be_announced(work, tmp_path):
     tables = [write(tmp_path / f"{day}.csv", day, 1) for day in range(14)]
     options = [*RIDGE, "--per", "week", 28, "--horizon", 7 * 24]
     wanted = []
@@ -122,39 +122,36 @@ def test_rows_that_are_late_or_have_no_time_are_of_the_running_week(work, tmp_pa
     table, out = write(tmp_path / "t.csv", 0, 14, cells=odd), tmp_path / "out.csv"
     code, text = work("ask", table, "-o", out, *RIDGE, "--per", "week", 12, "--skip", "when")
     assert code == 0
-    odd = "Rows of a week before: 90, rows without a time: 61. They count for the week that runs.\n"
+    odd = "Rows of an earlier week: 90, rows without a time: 61. They are assigned to the current week.\n"
     assert odd in text
     with out.open(newline="") as file:
         rows = [int(row["id"].split("-")[1]) for row in csv.DictReader(file)]
     assert sum(row < 7 * 24 for row in rows) == sum(row >= 7 * 24 for row in rows) == 12
 
 
-def test_the_column_is_found_and_said_or_named(work, tmp_path):
+def test_column_is_found_and_said_or_named(work, tmp_path):
     table = write(tmp_path / "t.csv", 0, 7)
     start = ["ask", table, "-o", tmp_path / "out.csv", *RIDGE, "--per", "week", 5]
-    assert "Column 'when' says which week a row is of; --time names another.\n" in work(*start)[1]
+    assert "Column 'when' gives the week of a row; --time names another column.\n" in work(*start)[1]
     (tmp_path / "s.qufur").unlink()
     assert "--time names" not in work(*start, "--time", "when", "--force")[1]
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert (book.periods.column, book.learner.rule) == ("when", PerPeriod(5, 7 * 24))
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert (workbook.periods.column, workbook.learner.rule) == ("when", PerPeriod(5, 7 * 24))
 
 
-def test_what_is_added_is_for_this_week_and_another_rate_from_the_next_on(work, tmp_path):
+def test_budget_add_is_for_this_week_and_a_new_rate_for_the_next(work, tmp_path):
     tables = [write(tmp_path / f"{first}.csv", first, days) for first, days in ((0, 4), (4, 3), (7, 7))]
     out = tmp_path / "out.csv"
     work("ask", tables[0], "-o", out, *RIDGE, "--per", "week", 12)
-    assert "in that of 2024-01-01 it was 12 of 12, 0 left." in work("budget")[1]
-    assert "in that of 2024-01-01 it was 12 of 15, 3 left." in work("budget", "--add", 3)[1]
-    assert (
-        "At most 9 labels are bought in a week; in that of 2024-01-01"
-        in work("budget", "--per", "week", 9)[1]
-    )
-    assert "72 rows, 3 labels wanted" in work("ask", tables[1], "-o", out, "--force")[1]
+    assert "week of 2024-01-01: 12 of 12 bought, 0 left." in work("budget")[1]
+    assert "week of 2024-01-01: 12 of 15 bought, 3 left." in work("budget", "--add", 3)[1]
+    assert "At most 9 labels per week; week of 2024-01-01" in work("budget", "--per", "week", 9)[1]
+    assert "72 rows, 3 rows to label" in work("ask", tables[1], "-o", out, "--force")[1]
     _, text = work("ask", tables[2], "-o", out, "--force")
-    assert "168 rows, 9 labels wanted" in text
-    assert "in that of 2024-01-08 it was 9 of 9, 0 left." in text
-    assert "As before" in work("undo")[1]
-    assert "in that of 2024-01-01 it was 15 of 15, 0 left." in work("budget")[1]
+    assert "168 rows, 9 rows to label" in text
+    assert "week of 2024-01-08: 9 of 9 bought, 0 left." in text
+    assert "Undid `ask" in work("undo")[1]
+    assert "week of 2024-01-01: 15 of 15 bought, 0 left." in work("budget")[1]
 
 
 def test_labels_come_back_within_their_own_week_only(work, tmp_path):
@@ -164,11 +161,11 @@ def test_labels_come_back_within_their_own_week_only(work, tmp_path):
     ids = Workbook.load(tmp_path / "s.qufur").learner.outstanding
     assert len(ids) == 24
     assert (
-        "2 labels given up; 0 of them can be bought again in this week: 0 left"
+        "2 labels retracted; 0 of them can be bought again in this week: 0 left"
         in work("retract", *ids[:2])[1]
     )
     assert (
-        "3 labels given up; 3 of them can be bought again in this week: 3 left"
+        "3 labels retracted; 3 of them can be bought again in this week: 3 left"
         in work("retract", *ids[-3:])[1]
     )
     assert "19 labels are outstanding" in work("outstanding", "-o", out)[1]
@@ -177,8 +174,8 @@ def test_labels_come_back_within_their_own_week_only(work, tmp_path):
     with out.open("w", newline="") as file:
         csv.writer(file).writerows([head, *([*row[:-1], row[2]] for row in rows)])
     assert "19 labels learned" in work("tell", out)[1]
-    assert "120 rows, 3 labels wanted" in work("ask", tables[1], "-o", out)[1]
-    assert "168 rows, 12 labels wanted" in work("ask", tables[2], "-o", out, "--force")[1]
+    assert "120 rows, 3 rows to label" in work("ask", tables[1], "-o", out)[1]
+    assert "168 rows, 12 rows to label" in work("ask", tables[2], "-o", out, "--force")[1]
 
 
 def test_free_labels_are_of_no_period(work, tmp_path):
@@ -198,15 +195,15 @@ def test_work_that_began_with_labels_may_go_on_by_weeks(work, tmp_path):
     tables = [write(tmp_path / f"{week}.csv", 7 * week, 7) for week in range(3)]
     found, text = asked(work, tmp_path, tables, "--per", "week", 6)
     assert set(found.values()) == {6}
-    assert "in that of 2024-01-15 it was 6 of 6, 0 left" in text
+    assert "week of 2024-01-15: 6 of 6 bought, 0 left" in text
 
 
-def test_a_state_file_goes_on_bit_for_bit(work, tmp_path):
+def test_state_file_goes_on_bit_for_bit(work, tmp_path):
     work("ask", write(tmp_path / "a.csv", 0, 10), "-o", tmp_path / "out.csv", *RIDGE, "--per", "week", 12)
-    book = Workbook.load(tmp_path / "s.qufur")
-    book.save(tmp_path / "again.qufur")
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    workbook.save(tmp_path / "again.qufur")
     assert (tmp_path / "again.qufur").read_bytes() == (tmp_path / "s.qufur").read_bytes()
-    assert (book.period, book.periods.unit) == ("2024-01-08", "week")
+    assert (workbook.period, workbook.periods.unit) == ("2024-01-08", "week")
 
 
 @pytest.mark.parametrize(
@@ -221,20 +218,20 @@ def test_a_state_file_goes_on_bit_for_bit(work, tmp_path):
         ),
         (["--per", "week", "many"], "--per of qufur ask must be a whole number of labels"),
         (["--per", "year", 5], "--per of qufur ask must be hour, day, week or month, and a number of labels"),
-        (["--per", "week", 5, "--budget", 9], "--budget of qufur ask must be left out with --per, got 9."),
-        (["--per", "week", 5, "--burst", 9], "--burst of qufur ask must be left out with --per"),
-        (["--per", "week", 5, "--alpha", 1], "--alpha of qufur ask must be left out with --per"),
-        (["--per", "week", 5, "--at-random"], "--at-random of qufur ask must be left out with --per"),
+        (["--per", "week", 5, "--budget", 9], "--budget of qufur ask must be omitted with --per, got 9."),
+        (["--per", "week", 5, "--burst", 9], "--burst of qufur ask must be omitted with --per"),
+        (["--per", "week", 5, "--alpha", 1], "--alpha of qufur ask must be omitted with --per"),
+        (["--per", "week", 5, "--at-random"], "--at-random of qufur ask must be omitted with --per"),
         (["--per", "week", 5, "--time", "wind"], "column 'wind' of t.csv must be dates, all written in the"),
         (["--per", "week", 5, "--time", "whem"], "Did you mean 'when'?"),
         (
             ["--budget", 5, "--time", "when"],
-            "--time of qufur ask must be left out without --per, got 'when'.",
+            "--time of qufur ask must be omitted without --per, got 'when'.",
         ),
-        ([], "--budget of qufur ask must be given for the first table, got none. --per can take its place"),
+        ([], "--budget of qufur ask must be given for the first table, got none. Alternatives are --per"),
     ],
 )
-def test_what_cannot_be_meant_is_said_in_one_line(work, tmp_path, options, message):
+def test_invalid_periods_raise_in_one_line(work, tmp_path, options, message):
     table = write(tmp_path / "t.csv", 0, 7)
     code, text = work("ask", table, "-o", tmp_path / "out.csv", *RIDGE, *options)
     assert code == 2
@@ -251,10 +248,10 @@ def test_what_cannot_be_meant_is_said_in_one_line(work, tmp_path, options, messa
             "--per of qufur budget must be week, as with the first table, got 'day'.",
         ),
         (["budget", "--per", "week", "5%"], "--per of qufur budget must be a whole number of labels"),
-        (["budget", "--per", "week", 5, "--add", 5], "--per of qufur budget must be left out with --add"),
+        (["budget", "--per", "week", 5, "--add", 5], "--per of qufur budget must be omitted with --add"),
         (
             ["ask", "next.csv", "--per", "week", 5],
-            "--per of qufur ask must be left out once the state file is",
+            "--per of qufur ask must be omitted for an existing state file",
         ),
         (
             ["ask", "odd.csv"],
@@ -266,9 +263,7 @@ def test_what_cannot_be_meant_is_said_in_one_line(work, tmp_path, options, messa
         ),
     ],
 )
-def test_what_cannot_be_meant_later_leaves_everything_as_it_was(
-    work, tmp_path, monkeypatch, command, message
-):
+def test_invalid_later_periods_change_nothing(work, tmp_path, monkeypatch, command, message):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "next.csv", 7, 7)
     write(tmp_path / "odd.csv", 7, 7, cells=lambda times: [*times[:5], "soon", *times[6:]])
@@ -284,9 +279,9 @@ def test_what_cannot_be_meant_later_leaves_everything_as_it_was(
     assert not (tmp_path / "later.csv").exists()
 
 
-def test_a_budget_that_is_none_per_week_has_no_rate(work, tmp_path):
+def test_budget_that_is_none_per_week_has_no_rate(work, tmp_path):
     work("ask", write(tmp_path / "t.csv", 0, 7), "-o", tmp_path / "out.csv", *RIDGE, "--budget", 5)
     code, text = work("budget", "--per", "week", 5)
     assert code == 2
-    assert "--per of qufur budget must be left out where labels are not bought per period" in text
+    assert "--per of qufur budget must be omitted for a budget that is not per period" in text
     assert "period" not in json.loads(work("status", "--json")[1])

@@ -54,7 +54,7 @@ def test_archives_set_their_labels_aside(monkeypatch, capsys, tmp_path):
     assert "30 examples, 1 feature" in capsys.readouterr().out
 
 
-def test_one_column_is_enough(monkeypatch, capsys, tmp_path, table):
+def test_plan_works_with_one_column(monkeypatch, capsys, tmp_path, table):
     skip = [*COLUMNS, "--skip", "rain"]
     assert qufur(monkeypatch, "plan", table, *skip, "--budget", 5, "--seeds", 2, "--out", tmp_path) == 0
     assert "90 examples, 1 feature" in capsys.readouterr().out

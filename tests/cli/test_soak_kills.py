@@ -13,8 +13,8 @@ from collections import Counter
 from itertools import product
 
 import pytest
-from tests.cli.test_loop import filled, write
 from tests.cli.test_soak_tables import CHANGES
+from tests.cli.test_state_file import filled, write
 from tests.pictures import without_pictures
 from tests.soak import times
 
@@ -49,15 +49,15 @@ def labels(folder, ids):
     return path
 
 
-def commands(folder, called, book):
+def commands(folder, called, workbook):
     """Return every command with arguments that it takes now; rows of tables are new."""
-    waiting, out = book.learner.outstanding, ["-o", folder / "out.csv", "--force"]
+    waiting, out = workbook.learner.outstanding, ["-o", folder / "out.csv", "--force"]
     return {
         "ask": lambda: [table(folder, called, labelled=False), *out],
         "tell": lambda: [labels(folder, waiting[1:])],
         "learn": lambda: [table(folder, called, labelled=True)],
         "retract": lambda: [waiting[0]],
-        "forget-label": lambda: [next(iter(book.told))],
+        "forget-label": lambda: [next(iter(workbook.labels))],
         "budget": lambda: ["--add", 10],
         "undo": lambda: [],
         "predict": lambda: [folder / "may.csv", *out],
@@ -75,14 +75,14 @@ def test_commands_killed_at_any_moment(work, tmp_path):
     for turn, name in product(range(times(25) + 1), names):
         called = f"{turn}-{name}"
         refill(work, tmp_path, called)
-        book, before = Workbook.load(state), digest_in(state)
-        arguments = commands(tmp_path, called, book)[name]()
+        workbook, before = Workbook.load(state), digest_in(state)
+        arguments = commands(tmp_path, called, workbook)[name]()
         moment = rng.randint(1, moments[name]) if turn else 0
         found = killed_at(tmp_path, state, moment, name, arguments)
         moments[name] = found or moments[name]
         killed[name] += found is None
         new[name] += found is None and digest_in(state) != before
-        check(work, tmp_path, state, book, before, name)
+        check(work, tmp_path, state, workbook, before, name)
     print(f"killed: {dict(killed)}, of which the new state was there: {dict(new)}")
     assert {name for name in new if new[name]} <= CHANGES
     assert all(killed.values())
@@ -98,34 +98,34 @@ def begun(work, folder):
 
 def refill(work, folder, called):
     """See that labels are there, and that others are awaited."""
-    book = Workbook.load(folder / "s.qufur")
-    if len(book.told) < 2:
+    workbook = Workbook.load(folder / "s.qufur")
+    if len(workbook.labels) < 2:
         assert work("learn", table(folder, f"{called}-free", labelled=True))[0] == 0
-    while len(book.learner.outstanding) < 2:
+    while len(workbook.learner.outstanding) < 2:
         called += "+"
         assert work("budget", "--add", 10)[0] == 0
         rows = table(folder, called, labelled=False)
         assert work("ask", rows, "-o", folder / "out.csv", "--force")[0] == 0
-        book = Workbook.load(folder / "s.qufur")
+        workbook = Workbook.load(folder / "s.qufur")
 
 
 def check(work, folder, state, old, before, name):
     """See that a state is the one before a command or the one after, and can be taken back."""
-    book, now = Workbook.load(state), digest_in(state)
+    workbook, now = Workbook.load(state), digest_in(state)
     if now != before:
         assert name in CHANGES
-        assert now == old.history.before[0] if name == "undo" else book.history.before[0] == before
-    bought = [record for record in book.told.values() if record.prediction == record.prediction]
-    assert book.learner.ledger.answered == len(bought)
+        assert now == old.history.before[0] if name == "undo" else workbook.history.before[0] == before
+    bought = [record for record in workbook.labels.values() if record.prediction == record.prediction]
+    assert workbook.learner.ledger.answered == len(bought)
     with (folder / "out.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
     assert {len(row) for row in rows} <= {len(header)}
     if name == "ask":  # whoever pays for labels is told which
-        new = {*book.learner.outstanding} - {*old.learner.outstanding}
+        new = {*workbook.learner.outstanding} - {*old.learner.outstanding}
         assert new <= {row[0] for row in rows}
-    if book.history.before:
+    if workbook.history.before:
         assert work("undo")[0] == 0
-        assert digest_in(state) == book.history.before[0]
+        assert digest_in(state) == workbook.history.before[0]
     assert len(list(versions.folder_of(state).iterdir())) <= versions.KEPT + 2
 
 

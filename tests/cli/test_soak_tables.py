@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from tests.cli.test_cli import qufur
-from tests.cli.test_loop import filled, write
+from tests.cli.test_state_file import filled, write
 from tests.letters import let_letters_be_counted
 from tests.pictures import without_pictures
 from tests.soak import times
@@ -142,22 +142,22 @@ def every_command(desk, rng, called):
     replace = ["--replace"] if rng.random() < 0.5 else []
     add = [] if rng.random() < 0.3 else ["--add", rng.integers(0, 4)]
 
-    book = Workbook.load(desk.state)
+    workbook = Workbook.load(desk.state)
 
     def table(known=()):
         return drawn_file(desk.folder, rng, f"{called}-{len(desk.files())}", known)
 
     calls = [
         lambda: desk.call("ask", table(), "-o", desk.out, *force),
-        lambda: desk.call("tell", table(book.learner.outstanding), *replace),
+        lambda: desk.call("tell", table(workbook.learner.outstanding), *replace),
         lambda: desk.call("tell", desk.out),
-        lambda: desk.call("learn", table(book.learner.outstanding), "--impute"),
+        lambda: desk.call("learn", table(workbook.learner.outstanding), "--impute"),
         lambda: desk.call("predict", table(), "-o", desk.out, *force),
         lambda: desk.call("outstanding", "-o", desk.out, *force),
         lambda: desk.call("status"),
         lambda: desk.call("budget", *add),
-        lambda: desk.call("retract", *some_ids(desk, rng, book.learner.outstanding)),
-        lambda: desk.call("forget-label", *some_ids(desk, rng, book.told)),
+        lambda: desk.call("retract", *some_ids(desk, rng, workbook.learner.outstanding)),
+        lambda: desk.call("forget-label", *some_ids(desk, rng, workbook.labels)),
         lambda: desk.call("undo"),
     ]
     for place in rng.permutation(len(calls)):

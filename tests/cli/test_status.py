@@ -11,14 +11,13 @@ import pytest
 from typer.main import get_command
 
 from qufur import Learner, Ridge, Uniform
-from qufur.bookkeeping.shifts import SHOWN, column_names, shift_sentences
-from qufur.bookkeeping.summary import summary
 from qufur.cli import app
 from qufur.estimates.input_shifts import Change, InputShift
-from qufur.models.diagnostics.standing import Standing
-from qufur.models.experts.learning_curve import AllAtRandom
+from qufur.models.ensemble.learning_curve import RandomSamplingLoss
+from qufur.models.ensemble.report import EnsembleReport
 from qufur.tables import Batch, Encoding
 from qufur.workbook import Workbook
+from qufur.workbook.summary import SHOWN, column_names, shift_sentences, summary
 
 RNG = np.random.default_rng(2)
 WIND = np.where(np.arange(900) < 600, RNG.normal(size=900), 5 + RNG.normal(size=900)).round(4)
@@ -52,7 +51,7 @@ def shifted(work, tmp_path):
     return work
 
 
-def test_one_screen(shifted, tmp_path):
+def test_status_fits_on_one_screen(shifted, tmp_path):
     code, text = shifted("status")
     assert code == 0
     lines = text.splitlines()
@@ -73,10 +72,10 @@ def test_json_keeps_its_fields(shifted):
     assert list(found["summary"]) == ["spent", "error", "shifts", "next"]
 
 
-def test_the_page_is_whole(shifted, tmp_path):
+def test_page_is_whole(shifted, tmp_path):
     page = tmp_path / "status.html"
     code, text = shifted("status", "--html", page)
-    assert (code, text.splitlines()[-1]) == (0, f"The page is {page}.")
+    assert (code, text.splitlines()[-1]) == (0, f"Page written to {page}.")
     source = page.read_text()
     drawings = re.findall(r"<svg.*?</svg>", source, re.DOTALL)
     assert len(drawings) == 4
@@ -93,19 +92,19 @@ def test_the_page_is_whole(shifted, tmp_path):
     assert len(source) < 300_000
 
 
-def test_the_page_of_a_work_that_has_just_begun(work, tmp_path):
+def test_page_of_a_work_that_has_just_begun(work, tmp_path):
     out, page = tmp_path / "o.csv", tmp_path / "p.html"
     work("ask", write(tmp_path / "a.csv", range(20)), "-o", out, *RIDGE)
     code, text = work("status", "--html", page)
     assert code == 0
     assert "error         not known yet" in text
-    assert "give them to `qufur tell`" in text
+    assert "pass them to `qufur tell`" in text
     source = page.read_text()
     assert "known when labels come" in source
     assert ">none<" in source
 
 
-def test_the_page_with_experts(work, tmp_path):
+def test_page_with_experts(work, tmp_path):
     options = ["--budget", 60, "--horizon", 300, "--target", "delay"]
     told(work, tmp_path, range(100), *options)
     told(work, tmp_path, range(100, 200))
@@ -115,8 +114,8 @@ def test_the_page_with_experts(work, tmp_path):
     source = page.read_text()
     assert "this work" in source
     assert "a constant" in source
-    book = Workbook.load(tmp_path / "s.qufur")
-    points = book.watch.course.points
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    points = workbook.monitor.timeline.points
     assert [point.rows for point in points] == [100, 200, 300]
     assert next(iter(points[-1].weights)) in source
 
@@ -135,17 +134,17 @@ def test_where_the_page_cannot_be(shifted, tmp_path):
 
 
 def test_files_of_before_are_followed_from_then_on(shifted, tmp_path):
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert book.watch.course.first == 0
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert workbook.monitor.timeline.first == 0
     old = Path(__file__).parents[1] / "storage" / "workbooks" / "1-csv-paced.qufur.gz"
     import gzip
 
     (tmp_path / "old.qufur").write_bytes(gzip.decompress(old.read_bytes()))
     again = Workbook.load(tmp_path / "old.qufur")
-    assert (again.watch.course.first, again.watch.inputs.first) == (40, 40)
-    assert again.watch.course.before == again.learner.spent
+    assert (again.monitor.timeline.first, again.monitor.inputs.first) == (40, 40)
+    assert again.monitor.timeline.before == again.learner.spent
     again.save(tmp_path / "new.qufur")
-    assert Workbook.load(tmp_path / "new.qufur").watch.course == again.watch.course
+    assert Workbook.load(tmp_path / "new.qufur").monitor.timeline == again.monitor.timeline
 
 
 def test_of_many_shifts_the_largest_are_shown():
@@ -169,27 +168,27 @@ def book_of(standing):
     from dataclasses import replace
 
     learner = Learner(Ridge(1, label_range=(0, 1)), Uniform(0.5, budget=200))
-    book = Workbook(learner, Encoding.of([Batch({"wind": [1, 3]})]), None, "delay")
+    workbook = Workbook(learner, Encoding.of([Batch({"wind": [1, 3]})]), None, "delay")
     X = np.ones((100, 1))
-    book.watch.ask(X, learner.ask_many(X).query)
+    workbook.monitor.ask(X, learner.ask_many(X).query)
     learner.tell_many(learner.outstanding, np.ones(len(learner.outstanding)))
-    return book, replace(learner.report(), standing=standing)
+    return workbook, replace(learner.report(), ensemble_report=standing)
 
 
 def standing(loss, at_random, lead_error=0.01, constant=9.0, twin="linear, weights κ=0.5"):
     """Return a standing in which the ensemble and the twin of the random-label expert lose `loss`."""
     names = ("linear, labels at random", "constant", twin)
-    return Standing(
+    return EnsembleReport(
         50, loss, names, (9.0, constant, loss), (1.0, 0.0, 0.0), (0.1, 0.1, 0.01), (1,), (0,), 0.5, True,
-        None if at_random is None else AllAtRandom(at_random, 0.1, lead_error),
+        None if at_random is None else RandomSamplingLoss(at_random, 0.1, lead_error),
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("found", "ending"),
     [
-        (standing(4.0, 9.0), "49 to 50 % higher, by one model that learns from both"),
-        (standing(9.0, 4.0), "33 to 34 % lower, by one model that learns from both"),
+        (standing(4.0, 9.0), "49 to 50 % higher, estimated with one model trained on both"),
+        (standing(9.0, 4.0), "33 to 34 % lower, estimated with one model trained on both"),
         (standing(4.0, 4.5, lead_error=1.0), "is not known yet"),
         (standing(4.0, 5.0, lead_error=0.4), "is not known yet"),  # 2 standard errors, not 3
         (standing(4.0, 9.0, twin="trees"), "is not known yet"),  # no model to compare with itself
@@ -201,13 +200,13 @@ def test_random_labels_are_compared_only_when_the_interval_excludes_equality(fou
     assert sentence.endswith(ending)
 
 
-def test_what_to_do_next():
+def test_status_names_the_next_step():
     change = Change("wind", 2.0, 7.5, 3.2, False)
     shift = InputShift(99, 8, 2.0, 1.5, (change,))
     for found, shifts, words in (
-        (standing(9.0, None, constant=4.0), [], "a constant does better"),
+        (standing(9.0, None, constant=4.0), [], "a constant prediction is better"),
         (standing(9.0, 4.0), [], "`qufur ask --at-random`"),
-        (standing(4.0, 9.0), [], "go on: `qufur ask`"),
+        (standing(4.0, 9.0), [], "continue: `qufur ask`"),
         (standing(4.0, 9.0), [shift], "labels were bought since"),
     ):
         assert any(words in sentence for sentence in summary(*book_of(found), shifts)["next"]), words

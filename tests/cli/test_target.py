@@ -35,34 +35,37 @@ def test_another_column_may_have_been_meant(work, tmp_path, column, options, mea
     code, text = work("ask", may, "-o", out, *LINEAR, *options)
     assert (code, len(text.splitlines())) == (2, 1)
     target = options[-1] if options else "label"
-    assert f"the table has no column {target!r} but has {meant!r}. Give --target {meant}; or --new" in text
+    assert f"the table has no column {target!r} but has {meant!r}. Use --target {meant}; or --new" in text
     assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
     assert work("ask", may, "-o", out, *LINEAR, *options, "--new", "--skip", column)[0] == 0
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert (book.target, book.encoding.names) == (target, ["wind"])
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert (workbook.target, workbook.encoding.names) == (target, ["wind"])
 
 
-def test_a_target_that_comes_later_is_no_slip_for_a_column_called_y(work, tmp_path):
+def test_target_that_comes_later_is_no_slip_for_a_column_called_y(work, tmp_path):
     may = write(tmp_path / "may.csv", wind=WIND, y=LOAD)
     code, text = work("ask", may, "-o", tmp_path / "out.csv", *LINEAR, "--target", "price")
-    assert (code, "Column 'y' is an input; if it has labels, start again with --skip y." in text) == (0, True)
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert (book.target, book.encoding.names) == ("price", ["wind", "y"])
+    assert (code, "Column 'y' is an input. If it contains labels, start over with --skip y." in text) == (
+        0,
+        True,
+    )
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert (workbook.target, workbook.encoding.names) == ("price", ["wind", "y"])
 
 
 @pytest.mark.parametrize("options", [["--skip", "load"], ["--id", "load"]], ids=str)
-def test_what_is_no_input_gives_nothing_away(work, tmp_path, options):
+def test_leak_note_ignores_columns_that_are_not_inputs(work, tmp_path, options):
     may = write(tmp_path / "may.csv", wind=WIND, load=LOAD.astype(int) * 1000 + np.arange(60))
     assert work("ask", may, "-o", tmp_path / "out.csv", *LINEAR, "--target", "loads", *options)[0] == 0
 
 
-def test_a_target_that_is_there_is_not_new(work, tmp_path):
+def test_target_that_is_there_is_not_new(work, tmp_path):
     may = write(tmp_path / "may.csv", wind=WIND, load=LOAD)
     code, text = work("ask", may, "-o", tmp_path / "out.csv", *LINEAR, "--target", "load", "--new")
     assert (code, "--target of qufur ask must be a new column with --new, got 'load'" in text) == (2, True)
 
 
-def test_a_number_of_a_matrix_may_be_the_label(work, tmp_path):
+def test_number_of_a_matrix_may_be_the_label(work, tmp_path):
     np.savez(tmp_path / "may.npz", X=np.column_stack([WIND, LOAD]))
     assert work("ask", tmp_path / "may.npz", "-o", tmp_path / "out.csv", *LINEAR, "--target", "x1")[0] == 0
     assert Workbook.load(tmp_path / "s.qufur").encoding.names == ["x0"]
@@ -92,7 +95,7 @@ def test_columns_that_tell_the_label_are_pointed_out(work, tmp_path, columns, na
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_a_column_that_names_the_class_is_pointed_out(work, tmp_path):
+def test_column_that_names_the_class_is_pointed_out(work, tmp_path):
     sort = np.where(LOAD > 50, "high", "low")
     columns = {"wind": WIND, "band": np.where(LOAD > 50, "B", "A"), "near": np.where(LOAD > 48, "B", "A")}
     may, out = write(tmp_path / "may.csv", **columns), tmp_path / "out.csv"

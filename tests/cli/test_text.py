@@ -9,8 +9,8 @@ import pytest
 from tests.data.test_text import tiny_model
 from tests.letters import Letters, let_letters_be_counted
 
-from qufur.errors.installation import command_for
-from qufur.tables.text_vectors import LOADED
+from qufur.errors import command_for
+from qufur.tables.text import LOADED
 from qufur.workbook import Workbook
 
 RNG = np.random.default_rng(4)
@@ -54,8 +54,8 @@ def whole_loop(work, tmp_path, *options):
 def test_text_beside_numbers(work, tmp_path, monkeypatch):
     let_letters_be_counted(monkeypatch)
     assert whole_loop(work, tmp_path, "--text-model", "letters-abc") < 0.2
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert book.encoding.names == ["note[0]", "note[1]", "note[2]", "wind"]
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert workbook.encoding.names == ["note[0]", "note[1]", "note[2]", "wind"]
 
 
 def test_text_by_a_language_model(work, tmp_path, monkeypatch):
@@ -64,8 +64,8 @@ def test_text_by_a_language_model(work, tmp_path, monkeypatch):
     tiny.tokenizer.save_pretrained(folder)
     LOADED.clear()
     assert whole_loop(work, tmp_path, "--text-model", folder) < STARS[150:].std()
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert book.encoding.dim == 17
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert workbook.encoding.dim == 17
     state = (tmp_path / "s.qufur").read_bytes()
     folder.rename(tmp_path / "elsewhere")
     LOADED.clear()
@@ -79,14 +79,14 @@ def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):
     let_letters_be_counted(monkeypatch)
     whole_loop(work, tmp_path, "--text-model", "letters-abc")
     LOADED.clear()
-    monkeypatch.setattr("qufur.tables.embeddings.TokenMeans.pretrained", lambda name, **_: Other())
+    monkeypatch.setattr("qufur.tables.text.TokenMeans.pretrained", lambda name, **_: Other())
     code, text = work("ask", tmp_path / "june.csv", "-o", tmp_path / "to_label.csv")
     assert (code, len(text.splitlines())) == (2, 1)
-    assert "must be one that makes 3 numbers, got 'letters-abc', which makes 7" in text
+    assert "must be a model with vectors of 3 numbers, got 'letters-abc', which gives 7" in text
 
 
 @pytest.mark.parametrize("start", ["letters-abc", None], ids=["beside text", "without text"])
-def test_a_column_of_text_that_is_added(work, tmp_path, monkeypatch, start):
+def test_column_of_text_that_is_added(work, tmp_path, monkeypatch, start):
     """Stars go by its letters d, which nothing before knew."""
     let_letters_be_counted(monkeypatch)
     out = ["-o", tmp_path / "out.csv", "--force"]
@@ -98,14 +98,14 @@ def test_a_column_of_text_that_is_added(work, tmp_path, monkeypatch, start):
         csv.writer(file).writerows([["n", "note", "wind", "more"], *rows])
     state = (tmp_path / "s.qufur").read_bytes()
     for options, message in [
-        (added[2:], "--text of qufur ask must be left out once the state file is there"),
+        (added[2:], "--text of qufur ask must be omitted for an existing state file"),
         ([*added, "--text-model", "x"], "got 'x' (x is not a local folder)."),
     ]:
         code, text = work("ask", more, *out, *options)
         assert (code, message in text) == (2, True), text
         assert (tmp_path / "s.qufur").read_bytes() == state
     code, text = work("ask", more, *out, *added, "--text-model", "letters-de")
-    assert (code, "Column 'more' is an input from now on." in text) == (0, True), text
+    assert (code, "Added column 'more' as an input." in text) == (0, True), text
     names = Workbook.load(tmp_path / "s.qufur").encoding.names
     assert names[-3:] == ["more[0]", "more[1]", "more known"]
     stars = [(int(row["n"]), NOTES[int(row["n"])].count("d")) for row in read(tmp_path / "out.csv")]
@@ -118,7 +118,7 @@ def test_a_column_of_text_that_is_added(work, tmp_path, monkeypatch, start):
 
 
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_a_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):
+def test_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):
     """It may come from anywhere: what it names is fetched when the user names it too."""
     fetched = []
 
@@ -128,7 +128,7 @@ def test_a_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):
         fetched.append(name)
         return Letters(name)
 
-    monkeypatch.setattr("qufur.tables.embeddings.TokenMeans.pretrained", pretrained)
+    monkeypatch.setattr("qufur.tables.text.TokenMeans.pretrained", pretrained)
     LOADED.clear()
     out = ["-o", tmp_path / "out.csv"]
     assert (
@@ -139,7 +139,7 @@ def test_a_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):
     LOADED.clear()
     june, state = write(tmp_path / "june.csv", range(99, 120)), (tmp_path / "s.qufur").read_bytes()
     for name, message in {
-        None: "got 'letters-ab' (letters-ab is not here). A state file may come from anywhere: --text-model",
+        None: "got 'letters-ab' (letters-ab is not here). A state file may be untrusted: --text-model",
         "letters-cd": "must be that of the first table, 'letters-ab', got 'letters-cd'",
     }.items():
         options = ["--text-model", name] if name else []
@@ -169,13 +169,13 @@ def test_without_the_extra(work, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--text-model", "x"], "--text-model of qufur ask must be left out without --text, got 'x'."),
+        (["--text-model", "x"], "--text-model of qufur ask must be omitted without --text, got 'x'."),
         (["--text", "notes"], "Did you mean 'note'?"),
-        (["--text", "note", "--skip", "note"], "must be set aside, or said to be of one kind"),
+        (["--text", "note", "--skip", "note"], "must be ignored, or of one type"),
         (["--text", "note", "--text-model", "x"], "got 'x' (x is not a local folder)."),
     ],
 )
-def test_a_start_that_does_not_work(work, tmp_path, monkeypatch, options, message):
+def test_start_that_does_not_work(work, tmp_path, monkeypatch, options, message):
     let_letters_be_counted(monkeypatch)
     may, start = write(tmp_path / "may.csv", range(9)), ["--budget", 5, "--label-range", 0, 9]
     code, text = work("ask", may, "-o", tmp_path / "out.csv", *start, *options)

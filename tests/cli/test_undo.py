@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 import pytest
-from tests.cli.test_loop import START, asked, filled, write
 from tests.cli.test_outstanding import WORKBOOKS
+from tests.cli.test_state_file import START, asked, filled, write
 
 from qufur.storage import container, versions
 from qufur.workbook import Workbook
@@ -31,14 +31,14 @@ def test_commands_are_taken_back_one_after_the_other(work, tmp_path):
     third = state_of(tmp_path)
     june = write(tmp_path / "june.csv", range(300, 330))
     _, text = work("ask", june, "-o", out)
-    wanted = text.split(" labels wanted")[0].split()[-1]
+    wanted = text.split(" rows to label")[0].split()[-1]
     now = time.strftime("%H:%M")
     code, text = work("undo")
     assert code == 0
-    assert f"Took back `ask june.csv` of {now[:3]}" in text
-    assert f": {wanted} labels wanted.\nAs before, 0 labels are outstanding.\n" in text
+    assert f"Undid `ask june.csv` of {now[:3]}" in text
+    assert f": {wanted} rows to label.\n0 labels are outstanding again.\n" in text
     assert state_of(tmp_path) == third
-    assert "Took back `tell labels.csv`" in work("undo")[1]
+    assert "Undid `tell labels.csv`" in work("undo")[1]
     assert state_of(tmp_path) == second
     found = json.loads(work("undo", "--json")[1])
     assert found["command"] == "budget --add 5"
@@ -46,12 +46,12 @@ def test_commands_are_taken_back_one_after_the_other(work, tmp_path):
     assert state_of(tmp_path) == first
     code, text = work("undo")
     assert (code, len(text.splitlines())) == (2, 1)
-    assert "got `ask may.csv`, with which the work began. Remove the state file" in text
+    assert "got `ask may.csv`, which created the state file. Remove the state file" in text
     assert state_of(tmp_path) == first
     assert work("ask", june, "-o", tmp_path / "june_out.csv")[0] == 0  # as if it had not been asked
 
 
-def test_what_changes_nothing_is_not_taken_back(work, tmp_path):
+def test_commands_without_changes_are_not_undone(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out))
     state = state_of(tmp_path)
@@ -60,7 +60,7 @@ def test_what_changes_nothing_is_not_taken_back(work, tmp_path):
     work("outstanding", "-o", tmp_path / "again.csv")
     work("budget")
     assert state_of(tmp_path) == state
-    assert "Took back `tell labels.csv`" in work("undo")[1]
+    assert "Undid `tell labels.csv`" in work("undo")[1]
     assert "40 outstanding" in work("status")[1]
 
 
@@ -75,12 +75,12 @@ def test_five_versions_are_kept(work, tmp_path):
     state = state_of(tmp_path)
     code, text = work("undo")
     assert (code, len(text.splitlines())) == (2, 1)
-    assert "the version before of qufur undo must be kept, got none in" in text
+    assert "the previous version of qufur undo must be stored, got none in" in text
     assert state_of(tmp_path) == state
 
 
 def test_large_versions_are_few(work, tmp_path, monkeypatch):
-    monkeypatch.setattr(versions, "MOST_BYTES", 1)
+    monkeypatch.setattr(versions, "MAX_BYTES", 1)
     asked(work, tmp_path)
     for _ in range(3):
         work("budget", "--add", 1)
@@ -110,7 +110,7 @@ def test_versions_lie_beside_the_file_that_links_lead_to(work, tmp_path, monkeyp
     assert state_of(tmp_path) == state
 
 
-def test_a_damaged_version_is_not_put_back(work, tmp_path):
+def test_damaged_version_is_not_put_back(work, tmp_path):
     asked(work, tmp_path)
     work("budget", "--add", 1)
     state, (version,) = state_of(tmp_path), kept(tmp_path)
@@ -122,7 +122,7 @@ def test_a_damaged_version_is_not_put_back(work, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["keep", "save", "prune"])
-def test_an_error_at_any_step_leaves_the_old_state_or_the_new_one(work, tmp_path, monkeypatch, where):
+def test_error_at_any_step_leaves_the_old_state_or_the_new_one(work, tmp_path, monkeypatch, where):
     asked(work, tmp_path)
     work("budget", "--add", 1)
     old = state_of(tmp_path)
@@ -145,13 +145,13 @@ def test_files_of_earlier_versions_have_no_version_before(work, tmp_path):
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
     state = state_of(tmp_path)
     code, text = work("undo")
-    assert (code, "must be kept, got none in" in text) == (2, True)
+    assert (code, "must be stored, got none in" in text) == (2, True)
     work("budget", "--add", 1)
     assert work("undo")[0] == 0
     assert state_of(tmp_path) == state
 
 
-def test_a_first_table_that_fails_leaves_no_folder(work, tmp_path):
+def test_first_table_that_fails_leaves_no_folder(work, tmp_path):
     may = write(tmp_path / "may.csv", range(30))
     assert work("ask", may, "-o", tmp_path / "out.csv", *START, "--burst", 3)[0] == 2
     assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
@@ -170,7 +170,7 @@ def test_a_first_table_that_fails_leaves_no_folder(work, tmp_path):
     ],
     ids=str,
 )
-def test_a_history_from_elsewhere_is_refused(work, tmp_path, history):
+def test_history_from_elsewhere_is_refused(work, tmp_path, history):
     asked(work, tmp_path)
     header, tensors = container.read(tmp_path / "s.qufur")
     header["workbook"]["history"] |= history
@@ -189,4 +189,4 @@ def test_rows_from_elsewhere_are_refused(work, tmp_path, line):
     for command in (["outstanding", "-o", tmp_path / "again.csv"], ["retract", "--expire", "1d"]):
         code, text = work(*command)
         assert (code, len(text.splitlines())) == (2, 1)
-        assert "rows that wait of the state file must be lines of cells" in text
+        assert "pending rows of the state file must be lines of cells" in text

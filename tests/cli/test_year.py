@@ -19,18 +19,18 @@ from qufur.workbook import Workbook
 
 WEEKS, ROWS, MONTH = 52, 12, 4
 CHANGES = {
-    6: ["Column 'crew' begins to vary, and counts from now on."],
-    10: ["New in column 'sky', and counted from now on: hail."],
-    12: ["First empty cells in column 'wind': an input says where they are from now on."],
-    20: ["Column 'humidity' is new: --add-column humidity makes it an input."],
-    21: ["Column 'humidity' is an input from now on."],
-    25: ["Column 'gate' is new: --add-column gate makes it an input."],
-    26: ["Column 'gate' is an input from now on."],
+    6: ["Column 'crew' is no longer constant and now affects predictions."],
+    10: ["New categories in column 'sky', added as inputs: hail."],
+    12: ["First empty cells in column 'wind': added an indicator of missing cells as an input."],
+    20: ["Column 'humidity' is new and ignored; --add-column humidity makes it an input."],
+    21: ["Added column 'humidity' as an input."],
+    25: ["Column 'gate' is new and ignored; --add-column gate makes it an input."],
+    26: ["Added column 'gate' as an input."],
     35: [
-        "There is no column 'pressure': its cells count as empty.",
-        "First empty cells in column 'pressure': an input says where they are from now on.",
+        "Column 'pressure' is missing; its cells are treated as empty.",
+        "First empty cells in column 'pressure': added an indicator of missing cells as an input.",
     ],
-    44: ["In column 'wind' 1 cell is no number and counts as empty: 'n/a' in row 2."],
+    44: ["Column 'wind' has 1 cell that is not a number, treated as empty: 'n/a' in row 2."],
 }
 
 
@@ -87,18 +87,18 @@ def known_from_the_start(files, table, delay, rule):
     cells = {name: [None if cell in ("", "n/a") else cell for cell in table[name]] for name in table}
     encoding = Encoding.of([Batch(cells)], id="flight", impute=True)
     model = Ridge(encoding.dim, intercept=True, label_range=(0, 100))
-    book = Workbook(Learner(model, rule), encoding, "flight", "delay")
+    workbook = Workbook(Learner(model, rule), encoding, "flight", "delay")
     for number, file in enumerate(files):
         (batch,) = read(file)
-        book.ask(batch)
+        workbook.ask(batch)
         if number % MONTH == MONTH - 1:
-            names = list(book.learner.outstanding)
-            book.tell(names, delay[[int(name[2:]) for name in names]], file.name)
-    return book
+            names = list(workbook.learner.outstanding)
+            workbook.tell(names, delay[[int(name[2:]) for name in names]], file.name)
+    return workbook
 
 
-def errors(book, batch, labels):
-    found = book.learner.predict(book.encoding.encode(batch))
+def errors(workbook, batch, labels):
+    found = workbook.learner.predict(workbook.encoding.encode(batch))
     return np.sqrt(np.mean((found - labels) ** 2))
 
 
@@ -117,7 +117,7 @@ def work(capsys, tmp_path):
     return call
 
 
-def test_a_year_of_weekly_files(work, tmp_path):
+def test_year_of_weekly_files(work, tmp_path):
     table, delay, week = year(0)
     out, files, options = tmp_path / "to_label.csv", [], ["--id", "flight", "--target", "delay"]
     options += ["--model", "ridge", "--label-range", 0, 100, "--budget", "40%"]
@@ -131,7 +131,7 @@ def test_a_year_of_weekly_files(work, tmp_path):
             code, text = work("ask", file, "-o", out, "--force", "--impute")
         assert code == 0, text
         assert set(CHANGES.get(number, ())) <= set(text.splitlines())
-        offered = re.findall("is new: (--add-column) (.*) makes", text)
+        offered = re.findall("is new and ignored; (--add-column) (.*) makes", text)
         options = [*offered[0]] if offered else []
         names += wanted(out)
         if number % MONTH == MONTH - 1:
@@ -140,25 +140,25 @@ def test_a_year_of_weekly_files(work, tmp_path):
             assert work("tell", tmp_path / "labels.csv")[0] == 0
         files.append(file)
     assert remedies == [12]
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert list(book.told) == names
-    assert len(names) == book.learner.spent
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert list(workbook.labels) == names
+    assert len(names) == workbook.learner.spent
 
     new, labels, week = year(1)
     rows = np.flatnonzero(week >= 40)
     (batch,) = read(write(tmp_path / "new.csv", new, rows))
     # Every label counts as if all columns had always been there.
-    told = list(book.told.values())
-    at_once = Learner(book.learner.model, book.learner.rule)
-    X = book.encoding.encode(batch)
+    told = list(workbook.labels.values())
+    at_once = Learner(workbook.learner.model, workbook.learner.rule)
+    X = workbook.encoding.encode(batch)
     at_once.learn([record.row[: X.shape[1]] for record in told], [record.label for record in told])
-    np.testing.assert_allclose(book.learner.predict(X), at_once.predict(X), rtol=1e-9)
-    other = known_from_the_start(files, table, delay, book.learner.rule)
-    found, known = (errors(each, batch, labels[rows]) for each in (book, other))
+    np.testing.assert_allclose(workbook.learner.predict(X), at_once.predict(X), rtol=1e-9)
+    other = known_from_the_start(files, table, delay, workbook.learner.rule)
+    found, known = (errors(each, batch, labels[rows]) for each in (workbook, other))
     assert found < 1.05 * known < 0.5 * labels.std()
     # Every file is predicted on as it was, by the columns that there were.
     for number, file in enumerate(files):
         (batch,) = read(file)
-        old = book.encoding_at(number * ROWS)
-        np.testing.assert_array_equal(old.encode(batch), book.encoding.encode(batch)[:, : old.dim])
-    assert [stage.tables for stage in book.growth] == [0, 6, 10, 12, 21, 26, 35]
+        old = workbook.encoding_at(number * ROWS)
+        np.testing.assert_array_equal(old.encode(batch), workbook.encoding.encode(batch)[:, : old.dim])
+    assert [stage.tables for stage in workbook.encoding_versions] == [0, 6, 10, 12, 21, 26, 35]

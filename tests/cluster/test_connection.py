@@ -1,4 +1,4 @@
-"""The address of a cluster: where nobody answers, that is said at once."""
+"""Connections to a cluster: an unreachable address raises immediately."""
 
 import socket
 import time
@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 from tests.refusals import refusal
 
-from qufur.cli.connection import connected
+from qufur.cli._cluster import connected
 
 
 class StandIn(SimpleNamespace):
-    """Ray, as far as a connection needs it."""
+    """Stand-in for the functions of Ray that a connection uses."""
 
     exceptions = SimpleNamespace(RayError=KeyError)
 
@@ -30,7 +30,7 @@ class StandIn(SimpleNamespace):
         self.calls.append("shutdown")
 
 
-def refused(address, error=None):
+def connection_error(address, error=None):
     def connect():
         with connected(StandIn(error), address):
             pass
@@ -40,27 +40,27 @@ def refused(address, error=None):
 
 @pytest.fixture
 def port():
-    """A port where somebody listens."""
+    """Yield a port with a listening server."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "ray://[::1]:1", "ray://head"])
-def test_an_address_where_nobody_answers_is_refused_at_once(address):
-    began = time.monotonic()
-    assert refused(address).startswith(
+def test_unreachable_address_raises_immediately(address):
+    start = time.monotonic()
+    assert connection_error(address).startswith(
         "--cluster of qufur ask must be the address of a Ray cluster, or local"
     )
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("error", [ConnectionError("none"), RuntimeError("old"), KeyError("token")])
-def test_what_ray_says_is_one_line(port, error):
-    assert "If it asks for a token" in refused(f"ray://127.0.0.1:{port}", error)
+def test_ray_errors_become_one_line(port, error):
+    assert "If it asks for a token" in connection_error(f"ray://127.0.0.1:{port}", error)
 
 
 @pytest.mark.parametrize("address", ["local", "auto", "127.0.0.1:{}", "ray://127.0.0.1:{}"])
-def test_ray_gets_the_address(port, address):
+def test_ray_is_initialized_with_the_address(port, address):
     ray = StandIn()
     with connected(ray, address.format(port)):
         assert ray.calls == [address.format(port)]

@@ -1,4 +1,4 @@
-"""An import goes to its end in a task that is interrupted."""
+"""Imports complete in an interrupted task."""
 
 import _thread
 import threading
@@ -6,20 +6,20 @@ import time
 
 import pytest
 
-from qufur.cluster import interruption
+from qufur.cluster import blocks
 
 
-def test_an_import_goes_to_its_end(monkeypatch):
+def test_interrupted_import_of_polars_completes(monkeypatch):
     def slow(name):
         threading.Timer(0.05, _thread.interrupt_main).start()
         time.sleep(0.3)
-        ended.append(name)
+        imported.append(name)
 
-    ended = []
-    monkeypatch.setattr(interruption, "import_module", slow)
-    interruption.polars.cache_clear()
+    imported = []
+    monkeypatch.setattr(blocks, "import_module", slow)
+    blocks.polars.cache_clear()
     with pytest.raises(KeyboardInterrupt):
-        interruption.polars()
-    assert ended == ["polars"]
+        blocks.polars()
+    assert imported == ["polars"]
     monkeypatch.undo()
-    assert interruption.polars().DataFrame is not None
+    assert blocks.polars().DataFrame is not None

@@ -1,4 +1,4 @@
-"""Files of datasets from a server on this machine: nothing partial is ever taken for whole."""
+"""Downloads of dataset files from a local server: partial files are never used."""
 
 import gzip
 import hashlib
@@ -20,11 +20,11 @@ DIGEST = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Server:
-    """Serves one content, counts requests, and can be told to misbehave."""
+    """HTTP server of one file that records requests and can be made to fail."""
 
     def __init__(self):
         self.content, self.cut, self.status, self.tag = CONTENT, None, None, '"1"'
-        self.ranges, self.after_cut, self.elsewhere = True, None, None
+        self.ranges, self.after_cut, self.redirect = True, None, None
         self.requests = []
         outer = self
 
@@ -41,20 +41,20 @@ class Server:
         self.thread.start()
 
     def answer(self, request):
-        wanted = request.headers.get("Range")
-        self.requests.append(wanted)
+        byte_range = request.headers.get("Range")
+        self.requests.append(byte_range)
         if self.status:
             request.send_error(self.status)
             return
-        if self.elsewhere and self.elsewhere.split("/")[2] != request.headers["Host"]:
+        if self.redirect and self.redirect.split("/")[2] != request.headers["Host"]:
             request.send_response(302)
-            request.send_header("Location", self.elsewhere)
+            request.send_header("Location", self.redirect)
             request.send_header("Content-Length", "0")
             request.end_headers()
             return
         start = 0
-        if wanted and self.ranges and request.headers["If-Range"] == self.tag:
-            start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1])
+        if byte_range and self.ranges and request.headers["If-Range"] == self.tag:
+            start = int(re.fullmatch(r"bytes=(\d+)-", byte_range)[1])
         if start >= len(self.content):
             request.send_error(416)
             return
@@ -102,21 +102,21 @@ def names(folder):
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
-def test_first_download_then_cached(server, cache, caplog, capfd):
+def test_fetch_downloads_once_and_then_uses_the_cache(server, cache, caplog, capfd):
     file = file_at(server, sha256=DIGEST)
     assert find(file) is None
-    found = fetch(file)
-    assert (found.path, found.sha256, found.place) == (cache / "toy/digits.bin", DIGEST, "cache")
-    assert found.path.read_bytes() == CONTENT
-    assert fetch(file) == find(file) == found
+    copy = fetch(file)
+    assert (copy.path, copy.sha256, copy.place) == (cache / "toy/digits.bin", DIGEST, "cache")
+    assert copy.path.read_bytes() == CONTENT
+    assert fetch(file) == find(file) == copy
     assert server.requests == [None]
     assert names(cache) == ["digits.bin"]
-    # Quiet in a pipe: neither a bar nor what pooch has to say.
+    # Without a terminal there is neither a progress bar nor output of pooch.
     assert not caplog.records
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_bar_on_a_terminal(server, monkeypatch, capsys):
+def test_progress_bar_appears_on_a_terminal(server, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     fetch(file_at(server, sha256=DIGEST))
@@ -126,7 +126,7 @@ def test_a_bar_on_a_terminal(server, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "damaged", [CONTENT[:1000], b"", CONTENT[:-1] + b"x"], ids=["cut", "empty", "flipped"]
 )
-def test_a_damaged_file_in_the_cache_is_named_and_fetched_again(server, cache, caplog, damaged):
+def test_damaged_cache_file_is_logged_and_downloaded_again(server, cache, caplog, damaged):
     file = file_at(server, sha256=DIGEST)
     path = fetch(file).path
     path.write_bytes(damaged)
@@ -134,11 +134,11 @@ def test_a_damaged_file_in_the_cache_is_named_and_fetched_again(server, cache, c
     with caplog.at_level(logging.WARNING, "qufur"):
         assert fetch(file).path.read_bytes() == CONTENT
     expected = f"{path} is damaged: its sha256 is {hashlib.sha256(damaged).hexdigest()}, not {DIGEST}. "
-    assert caplog.messages == [expected + "It is fetched again."]
+    assert caplog.messages == [expected + "It is downloaded again."]
     assert server.requests == [None, None]
 
 
-def test_a_broken_transfer_is_continued_at_once(server, cache):
+def test_interrupted_transfer_resumes_immediately(server, cache):
     server.cut = 100_000
     assert fetch(file_at(server, sha256=DIGEST)).path.read_bytes() == CONTENT
     first, second = server.requests
@@ -147,12 +147,12 @@ def test_a_broken_transfer_is_continued_at_once(server, cache):
     assert names(cache) == ["digits.bin"]
 
 
-def test_a_broken_transfer_is_continued_later(server, cache):
+def test_interrupted_transfer_resumes_in_a_later_call(server, cache):
     file = file_at(server, sha256=DIGEST)
     server.cut, server.after_cut = 100_000, 503
     with pytest.raises(MissingDataError, match=r"digits\.bin \(503 Service Unavailable\)"):
         fetch(file)
-    # What has come is kept under another name, and nobody takes it for the file.
+    # The received bytes are stored under another name, so the partial file is never used.
     assert find(file) is None
     assert [re.sub(r"\.[0-9a-f]{8}\.", ".*.", name) for name in names(cache)] == [
         "digits.bin.*.part",
@@ -165,7 +165,7 @@ def test_a_broken_transfer_is_continued_later(server, cache):
 
 
 @pytest.mark.parametrize("change", ["content", "no ranges", "no version", "shorter"])
-def test_a_part_is_not_continued_with_something_else(server, cache, change):
+def test_partial_download_restarts_when_the_source_changed(server, cache, change):
     file = file_at(server)
     if change == "no version":
         server.tag = ""
@@ -182,7 +182,7 @@ def test_a_part_is_not_continued_with_something_else(server, cache, change):
     assert fetch(file).path.read_bytes() == server.content
 
 
-def test_a_date_serves_where_the_tag_is_weak():
+def test_modification_date_replaces_a_weak_etag():
     from qufur.data.download import _strong_version
 
     date = formatdate(0, usegmt=True)
@@ -191,55 +191,55 @@ def test_a_date_serves_where_the_tag_is_weak():
     assert _strong_version({}) == ""
 
 
-def test_a_checksum_mismatch_is_an_error_and_nothing_is_kept(server, cache):
+def test_checksum_mismatch_raises_and_stores_nothing(server, cache):
     server.content = CONTENT[:-1] + b"x"
     file = file_at(server, sha256=DIGEST)
     with pytest.raises(ValueError) as caught:
         fetch(file)
     got = hashlib.sha256(server.content).hexdigest()
-    expected = f"toy/digits.bin from {server.url} was not kept: its sha256 is {got}, not {DIGEST}."
+    expected = f"toy/digits.bin from {server.url} was discarded: its sha256 is {got}, not {DIGEST}."
     assert str(caught.value) == expected
     assert not names(cache)
 
 
-def test_no_network_is_one_clear_message(server, cache, monkeypatch, tmp_path):
+def test_fetch_without_network_names_file_folders_and_remedy(server, cache, monkeypatch, tmp_path):
     server.stop()
     file = file_at(server, sha256=DIGEST)
     with pytest.raises(MissingDataError) as caught:
         fetch(file)
     assert str(caught.value) == (
-        f"toy/digits.bin is missing: not in QUFUR_DATA (not set) and the cache ({cache}); not to be had from "
-        f"{server.url} (no connection). Download it where there is a network. "
-        "Set QUFUR_DATA to the folder in which it lies as toy/digits.bin."
+        f"toy/digits.bin is missing: not in QUFUR_DATA (not set) and the cache ({cache}); download failed "
+        f"from {server.url} (no connection). Download it on a machine with network access. "
+        "Set QUFUR_DATA to the folder that contains toy/digits.bin."
     )
     monkeypatch.setenv("QUFUR_DATA", str(tmp_path / "mine"))
     with pytest.raises(MissingDataError, match=re.escape(f"not in QUFUR_DATA ({tmp_path / 'mine'})")):
         fetch(file)
 
 
-def test_the_next_address_is_tried(server):
-    gone = f"{server.url.rpartition(':')[0]}:1/digits.bin"
-    assert fetch(File("digits.bin", (gone, server.url), DIGEST)).sha256 == DIGEST
+def test_next_url_is_tried_after_a_failure(server):
+    unreachable = f"{server.url.rpartition(':')[0]}:1/digits.bin"
+    assert fetch(File("digits.bin", (unreachable, server.url), DIGEST)).sha256 == DIGEST
     server.status = 404
-    with pytest.raises(MissingDataError, match=r"\(no connection\) or http.*\(404 Not Found\)"):
-        fetch(File("other.bin", (gone, server.url), DIGEST))
+    with pytest.raises(MissingDataError, match=r"\(no connection\) and http.*\(404 Not Found\)"):
+        fetch(File("other.bin", (unreachable, server.url), DIGEST))
 
 
-def test_the_own_folder_comes_first_and_is_never_written_to(server, monkeypatch, tmp_path):
-    own = tmp_path / "mine"
-    (own / "toy").mkdir(parents=True)
-    (own / "toy/digits.bin").write_bytes(CONTENT)
-    monkeypatch.setenv("QUFUR_DATA", str(own))
+def test_user_folder_is_searched_first_and_never_written(server, monkeypatch, tmp_path):
+    folder = tmp_path / "mine"
+    (folder / "toy").mkdir(parents=True)
+    (folder / "toy/digits.bin").write_bytes(CONTENT)
+    monkeypatch.setenv("QUFUR_DATA", str(folder))
     file = file_at(server, sha256=DIGEST)
     assert fetch(file).place == "QUFUR_DATA"
-    (own / "toy/digits.bin").write_bytes(CONTENT[:-1])
-    with pytest.raises(ValueError, match=r"digits\.bin is damaged: its sha256 is .* Put a whole copy"):
+    (folder / "toy/digits.bin").write_bytes(CONTENT[:-1])
+    with pytest.raises(ValueError, match=r"digits\.bin is damaged: its sha256 is .* Replace it by"):
         fetch(file)
     assert not server.requests
-    assert names(own) == ["digits.bin"]
+    assert names(folder) == ["digits.bin"]
 
 
-def test_a_digest_not_known_in_advance_is_recorded_and_kept_to(server, cache, caplog):
+def test_unknown_digest_is_recorded_and_verified_later(server, cache, caplog):
     file = file_at(server)
     path = fetch(file).path
     assert names(cache) == ["digits.bin", "digits.bin.sha256"]
@@ -250,42 +250,42 @@ def test_a_digest_not_known_in_advance_is_recorded_and_kept_to(server, cache, ca
     assert "is damaged" in caplog.text
     path.write_bytes(b"")
     server.content = b"something else"
-    with pytest.raises(ValueError, match=r"was not kept: .* If the source has changed, delete .*\.sha256\."):
+    with pytest.raises(ValueError, match=r"was discarded: .* If the source has changed, delete .*\.sha256\."):
         fetch(file)
 
 
 @pytest.mark.parametrize("address", ["http://example.org/a", "ftp://example.org/a", "http://127.0.0.1.org/a"])
-def test_what_cannot_be_verified_is_not_fetched_in_the_open(address):
+def test_unverified_file_is_not_downloaded_without_https(address):
     with pytest.raises(ValueError, match=r"urls of File a must be https, or with a sha256 to verify, got '"):
         File("a", ("https://example.org/a", address))
     File("a", (address,), DIGEST)
 
 
-def test_nor_where_the_server_sends_one_on_to(server, cache):
-    server.elsewhere = server.url.replace("127.0.0.1", "0.0.0.0")
+def test_unverified_file_is_not_downloaded_through_a_redirect_without_https(server, cache):
+    server.redirect = server.url.replace("127.0.0.1", "0.0.0.0")
     with pytest.raises(
-        MissingDataError, match=r"sent on to http://0\.0\.0\.0:\d+/digits\.bin, which is not https"
+        MissingDataError, match=r"redirected to http://0\.0\.0\.0:\d+/digits\.bin, which is not https"
     ):
         fetch(file_at(server))
     assert not names(cache)
     assert fetch(file_at(server, sha256=DIGEST)).path.read_bytes() == CONTENT
 
 
-def test_packed_files_are_known_by_their_content(server, cache):
+def test_compressed_files_are_verified_by_their_content(server, cache):
     file = File("digits.gz", (server.url,), DIGEST)
     server.content = gzip.compress(CONTENT, 1)
     path = fetch(file).path
     path.write_bytes(gzip.compress(CONTENT, 9))
     assert find(file).sha256 == DIGEST
     path.write_bytes(path.read_bytes()[:-9])
-    assert places.look(file).damage == "it does not unpack to its end"
+    assert places.look(file).damage == "it cannot be decompressed completely"
     assert find(file) is None
     server.content = b"<html>Please log in</html>"
-    with pytest.raises(ValueError, match="was not kept: it does not unpack to its end"):
+    with pytest.raises(ValueError, match="was discarded: it cannot be decompressed completely"):
         fetch(file)
 
 
-def test_a_file_of_a_package(tmp_path, monkeypatch):
+def test_file_of_an_installed_package_is_used(tmp_path, monkeypatch):
     package = tmp_path / "site" / "carrier"
     package.mkdir(parents=True)
     (package / "digits.bin").write_bytes(CONTENT)
@@ -293,12 +293,12 @@ def test_a_file_of_a_package(tmp_path, monkeypatch):
     assert find(file) is None
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert find(file).place == "package carrier"
-    # Another version of the package may carry another file.
+    # Another version of the package may contain another file.
     (package / "digits.bin").write_bytes(b"other digits")
     assert find(file) is None
 
 
-def test_editions(server, cache):
+def test_dataset_prefers_the_first_available_edition(server, cache):
     whole = Edition((file_at(server, sha256=DIGEST),))
     other = Edition((File("other.bin", remedy="Ask a friend."),), "stand-in: drawn by hand", stand_in=True)
     dataset = Dataset("toy", "Toy digits", "a server", (whole, other))
@@ -315,7 +315,7 @@ def test_editions(server, cache):
         dataset.download([other])
 
 
-def test_pooch_is_asked_for_by_name(monkeypatch):
+def test_missing_pooch_error_names_the_extra(monkeypatch):
     monkeypatch.undo()
     monkeypatch.delenv("QUFUR_DATA", raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)

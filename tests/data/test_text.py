@@ -1,4 +1,4 @@
-"""Reviews and their embeddings; the model here is tiny and random, and so is everything it has to say."""
+"""Reviews and their embeddings, by a tiny model with random weights."""
 
 import gzip
 import json
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from qufur.data import reviews
-from qufur.tables import embeddings
-from qufur.tables.embeddings import TokenMeans, pieces
+from qufur.tables import text as text_features
+from qufur.tables.text import TokenMeans, pieces
 
 STAND_IN = Path(os.environ.get("QUFUR_DATA", ""), "amazon_standin/automotive.jsonl.gz")
 
@@ -51,7 +51,7 @@ def tiny_model(folder):
     return TokenMeans(transformers.BertModel(config), transformers.BertTokenizer(str(vocabulary)), batch=3)
 
 
-def test_pieces_hold_the_whole_text():
+def test_pieces_contain_the_whole_text():
     text = "".join(chr(97 + i % 26) for i in range(1300))
     assert "".join(pieces(text)) == text
     assert [len(piece) for piece in pieces(text)] == [512, 512, 276]
@@ -73,20 +73,20 @@ def test_embedding_is_a_mean_over_tokens_then_pieces(tiny):
         assert (vector.shape, vector.dtype) == ((16,), np.float64)
 
 
-def test_a_piece_of_too_many_tokens_is_cut(tiny):
+def test_piece_with_too_many_tokens_is_truncated(tiny):
     tiny.model.config.max_position_embeddings = 10
     long, short = tiny.embed(["a b c d e f g h i j k l", "a b c d e f g h"])
     np.testing.assert_allclose(long, short, rtol=1e-5)
 
 
-def test_batches_change_nothing_but_rounding(tiny):
+def test_embedding_depends_on_the_batch_size_only_by_rounding(tiny):
     text = "a b c d " * 1000
     (three,) = tiny.embed([text])
     (one,) = TokenMeans(tiny.model, tiny.tokenizer, batch=1).embed([text])
     np.testing.assert_allclose(three, one, rtol=1e-5, atol=1e-6)
 
 
-def test_the_whole_way_from_reviews_to_a_stream(tiny, tmp_path, monkeypatch):
+def test_reviews_are_embedded_into_a_stream(tiny, tmp_path, monkeypatch):
     pytest.importorskip("pooch")
     from qufur.streams import AmazonReviews
 
@@ -100,13 +100,13 @@ def test_the_whole_way_from_reviews_to_a_stream(tiny, tmp_path, monkeypatch):
     assert (stream.durations, stream.dim, stream.stand_in) == ((300, 600, 1200), 16, False)
     assert stream.topics == ("automotive", "grocery", "games")
     assert stream.provenance.startswith("Amazon reviews, original reviews, BERT-base embeddings: amazon/bert")
-    # Find a review by its vector, and with it its rating.
+    # The row of a review, identified by its vector, has its rating.
     (vector,) = tiny.embed(["a " * 41])
     row = np.argmin(np.linalg.norm(stream.X[:300] - vector, axis=1))
     assert stream.y[row] == 1 + 41 % 5
 
 
-def test_reviews_are_read(tmp_path):
+def test_read_reviews_yields_ratings_and_texts(tmp_path):
     path = write(tmp_path / "r.json.gz", review(5.0, "good, “really”"), review(1, ""))
     assert list(reviews.read_reviews(path)) == [(5.0, "good, “really”"), (1.0, "")]
 
@@ -115,36 +115,36 @@ BAD = ["{'overall': 5}", '{"overall": 5}', "[]", '{"overall": "?", "reviewText":
 
 
 @pytest.mark.parametrize("line", BAD)
-def test_bad_reviews_are_named(tmp_path, line):
+def test_invalid_review_error_names_its_line(tmp_path, line):
     path = write(tmp_path / "r.json.gz", review(5.0, "good"), line)
     with pytest.raises(ValueError, match=r"line 2 of .*r\.json\.gz must be a JSON object with overall and"):
         list(reviews.read_reviews(path))
 
 
 @pytest.mark.skipif(not STAND_IN.is_file(), reason=f"not in QUFUR_DATA: {STAND_IN.name}")
-def test_real_reviews():
-    found = list(reviews.read_reviews(STAND_IN))
-    assert len(found) == 2000
-    assert {rating for rating, _ in found} == {1, 2, 3, 4, 5}
-    assert max(len(text) for _, text in found) > embeddings.CHARACTERS
+def test_stand_in_reviews_are_read():
+    rated = list(reviews.read_reviews(STAND_IN))
+    assert len(rated) == 2000
+    assert {rating for rating, _ in rated} == {1, 2, 3, 4, 5}
+    assert max(len(text) for _, text in rated) > text_features.CHARACTERS
 
 
 @pytest.mark.skipif(not STAND_IN.is_file(), reason=f"not in QUFUR_DATA: {STAND_IN.name}")
-def test_real_reviews_are_embedded(tiny):
+def test_stand_in_reviews_are_embedded(tiny):
     texts = [text for _, text in islice(reviews.read_reviews(STAND_IN), 50)]
     X = np.array(list(tiny.embed(texts)))
     assert X.shape == (50, 16)
     assert np.isfinite(X).all()
 
 
-def test_transformers_are_asked_for_by_name(monkeypatch):
+def test_missing_transformers_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ImportError, match=r"embedding texts needs transformers and torch.*\[text\]"):
         TokenMeans.pretrained()
 
 
 @pytest.mark.parametrize("fetch", [True, False])
-def test_a_model_is_fetched_only_if_it_may_be(monkeypatch, fetch):
+def test_text_model_is_downloaded_only_if_allowed(monkeypatch, fetch):
     calls = []
 
     class Auto:

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from studies.real import tables
 
 from qufur import Experts, Learner, Ridge, Softmax, Steady, Uniform
 from qufur.data.files import MissingDataError
-from qufur.estimates.course import Course, point
 from qufur.estimates.headline import Headline
-from qufur.experiments.real import tables
+from qufur.estimates.timeline import Timeline, point
 
 ROWS, SHARE = 1200, 0.1
 
@@ -38,7 +38,7 @@ def test_random_label_interval_contains_the_true_ratio(name, seed):
     X, y = real_table(name)
     learner, chosen = play(Steady(int(SHARE * len(X)), len(X)), X, y, seed)
     random = np.mean([play(Uniform(SHARE), X, y, 10 + other)[1].mean() for other in range(2)])
-    found = learner.state.standing().random_labels
+    found = learner.state.ensemble_report().random_labels
     assert found.low <= random / chosen.mean() <= found.high
     assert found.ratio == pytest.approx(random / chosen.mean(), rel=0.25)
     assert not found.is_clear
@@ -73,7 +73,7 @@ def test_headline_is_unknown_before_labels_have_a_range():
 
 
 def test_last_point_of_the_chart_is_the_present_error():
-    learner, course = Learner(Ridge(2, label_range=(0, 4)), Uniform(1.0), seed=0), Course()
+    learner, course = Learner(Ridge(2, label_range=(0, 4)), Uniform(1.0), seed=0), Timeline()
     X = np.random.default_rng(0).normal(size=(40, 2))
     for start in range(0, 40, 10):
         answers = learner.ask_many(X[start : start + 10])
@@ -87,12 +87,12 @@ def test_last_point_of_the_chart_is_the_present_error():
 
 
 def test_points_of_older_files_keep_weights_and_drop_errors_of_another_estimate():
-    saved = Course(points=[]).save() | {
+    saved = Timeline(points=[]).save() | {
         "points": [
             {"rows": 9, "labels": 3, "error": 0.36, "low": 0.1, "high": 0.5, "weights": {"trees": 1.0}}
         ]
     }
-    assert Course.restored(saved).points[0].error == 0.36
+    assert Timeline.restored(saved).points[0].error == 0.36
     del saved["version"]
-    (old,) = Course.restored(saved).points
+    (old,) = Timeline.restored(saved).points
     assert (old.rows, old.labels, old.error, old.low, old.weights) == (9, 3, None, None, {"trees": 1.0})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qufur.estimates.input_blocks import InputBlocks
-from qufur.estimates.input_shifts import FEWEST, input_shifts, largest_shifts, only_advances
+from qufur.estimates.input_shifts import MIN_BLOCKS, input_shifts, largest_shifts, only_advances
 
 NAMES = ["wind", "rain", "sun", "night"]
 
@@ -21,7 +21,7 @@ def noise(rows=1600, seed=0):
     return np.random.default_rng(seed).normal(size=(rows, 4))
 
 
-def test_a_mean_that_jumps():
+def test_shift_of_the_mean_is_detected():
     X = noise()
     X[800:, 1] += 3.0
     (shift,) = shifts_in(X)
@@ -32,7 +32,7 @@ def test_a_mean_that_jumps():
     assert first.deviations == pytest.approx(first.after - first.before, rel=0.05)
 
 
-def test_a_spread_that_grows():
+def test_shift_of_the_spread_is_detected():
     X = noise()
     X[800:, 2] *= 6.0
     (shift,) = shifts_in(X)
@@ -41,7 +41,7 @@ def test_a_spread_that_grows():
     assert shift.changes[0].after > 3 * shift.changes[0].before
 
 
-def test_a_category_that_is_new():
+def test_new_category_is_detected():
     X = noise()
     X[:, 3] = np.arange(1600) >= 1200
     shift = shifts_in(X)[0]
@@ -104,13 +104,13 @@ def test_cycles_trends_and_weather_raise_no_alarm():
     assert shifts_in(hours) == []
 
 
-def test_one_odd_row_raises_no_alarm():
+def test_single_outlier_row_raises_no_alarm():
     X = noise()
     X[700] = 1e6
     assert shifts_in(X) == []
 
 
-def test_columns_that_do_not_vary_or_are_huge():
+def test_constant_and_huge_columns_raise_no_alarm():
     X = noise()
     X[:, 0], X[:, 1] = 5.0, 1e49
     assert shifts_in(X) == []
@@ -137,8 +137,8 @@ def test_rows_are_counted_from_the_start_of_the_work():
     assert shifts_in(X, first=500)[0].row == 1300
 
 
-def test_too_few_rows_say_nothing():
-    X = noise(8 * FEWEST - 1)
+def test_shifts_need_enough_rows():
+    X = noise(8 * MIN_BLOCKS - 1)
     X[90:] += 20
     assert shifts_in(X) == []
     assert shifts_in(X[:0]) == []

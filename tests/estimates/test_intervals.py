@@ -10,7 +10,7 @@ from tests.same import same_content
 
 from qufur import Learner, Paced, QuFUR, Refit, Ridge, Softmax, Uniform, run, streams
 from qufur.estimates.intervals import WINDOW, Errors, ends, weighted_quantiles
-from qufur.models.experts.label_range import LabelRange
+from qufur.models.ensemble.training_set import LabelRange
 from qufur.snapshot import decode, encode
 
 STREAM = streams.Arrays.of(streams.HiddenDomains([2000], [4], noise=0.3, seed=1))
@@ -27,7 +27,7 @@ def slow_quantile(scores, weights, level):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_quantiles_are_those_of_the_definition(seed):
+def test_quantiles_match_the_definition(seed):
     rng = np.random.default_rng(seed)
     scores, weights = rng.exponential(size=30).round(1), 1 / rng.uniform(0.001, 1, 30)
     levels = rng.uniform(0.01, 0.999, 20)
@@ -35,13 +35,13 @@ def test_quantiles_are_those_of_the_definition(seed):
     np.testing.assert_array_equal(found, [slow_quantile(scores, weights, level) for level in levels])
 
 
-def test_a_label_counts_for_those_that_were_not_bought():
+def test_labels_are_weighted_by_inverse_probability():
     errors = Errors()
     errors.add(np.array([1.0, 5.0]), np.array([0.1, 1.0]))
     np.testing.assert_array_equal(errors.quantiles([0.4, 0.54, 0.9], 0.5), [1.0, 5.0, np.inf])
 
 
-def test_no_label_counts_for_more_than_twenty():
+def test_weights_are_capped_at_twenty_means():
     errors = Errors()
     errors.add(np.array([1.0, *[5.0] * 40]), np.array([1e-9, *[0.5] * 40]))
     # Weights of 40 and 40 times 2: with a new one of (40² + 40·2²)/120 the first has 0.298 of all.
@@ -49,7 +49,7 @@ def test_no_label_counts_for_more_than_twenty():
 
 
 @pytest.mark.parametrize("chosen", [False, True], ids=["at random", "by size of the error"])
-def test_coverage_holds_whatever_was_bought(chosen):
+def test_coverage_holds_for_any_query_probabilities(chosen):
     # 4000 runs: the share covered has a standard error of 0.005, so 4 of them are 1 chance in 30,000.
     rng = np.random.default_rng(0)
     covered = np.zeros(len(LEVELS))
@@ -63,7 +63,7 @@ def test_coverage_holds_whatever_was_bought(chosen):
 
 
 @pytest.mark.parametrize("rule", [Uniform(0.2), QuFUR(4.0, floor=0.05)], ids=str)
-def test_a_learner_covers_what_comes_next(rule):
+def test_learner_intervals_cover_the_next_labels(rule):
     learner = Learner(Ridge(4), rule, seed=3)
     run(learner, streams.Arrays(STREAM.X[:1500], STREAM.y[:1500]))
     for level in LEVELS:
@@ -73,7 +73,7 @@ def test_a_learner_covers_what_comes_next(rule):
         assert covered == pytest.approx(level, abs=0.06)
 
 
-def test_predictions_are_those_of_their_time_and_late_labels_count_for_them():
+def test_errors_use_the_prediction_at_query_time():
     learner = Learner(Ridge(4), Uniform(1.0))
     answers = learner.ask_many(STREAM.X[:30])
     learner.tell_many(range(30), STREAM.y[:30])
@@ -92,14 +92,14 @@ def test_blocks_keep_the_same_errors(delay):
     assert len(kept[0]) == WINDOW
 
 
-def test_the_last_labels_are_kept_and_no_others():
+def test_errors_keep_the_last_labels_only():
     learner = Learner(Ridge(4), Uniform(1.0))
     trace = run(learner, STREAM)
     expected = abs(trace.prediction - STREAM.y)[-WINDOW:]
     np.testing.assert_allclose(learner.ledger.errors.rows[:, 0], expected, atol=1e-12)
 
 
-def test_a_file_keeps_them_and_one_of_before_has_none(tmp_path):
+def test_errors_are_saved_and_missing_in_older_files(tmp_path):
     learner = Learner(Ridge(4), Uniform(0.5))
     run(learner, streams.Arrays(STREAM.X[:100], STREAM.y[:100]))
     learner.save(tmp_path / "learner")
@@ -112,7 +112,7 @@ def test_a_file_keeps_them_and_one_of_before_has_none(tmp_path):
 
 
 @pytest.mark.parametrize("row", [(-1.0, 0.5), (1.0, 0.0), (1.0, 1.5)])
-def test_a_file_that_says_what_cannot_be_is_refused(row):
+def test_file_with_impossible_errors_is_rejected(row):
     header, tensors = encode(Learner(Ridge(4), Uniform(0.5)))
     assert "errors of the file must be" in refusal(
         lambda: decode(Learner, (header, tensors | {"ledger.errors": np.array([row])}))
@@ -128,7 +128,7 @@ def test_a_file_that_says_what_cannot_be_is_refused(row):
     ],
     ids=str,
 )
-def test_few_labels_say_nothing(model, ends):
+def test_intervals_are_infinite_with_few_labels(model, ends):
     learner = Learner(model, Uniform(1.0))
     for t in range(9):
         learner.tell(learner.ask(STREAM.X[t]).id, t % 2)
@@ -138,11 +138,11 @@ def test_few_labels_say_nothing(model, ends):
         assert low.shape == high.shape == (2,)
 
 
-def test_classes_have_probabilities_instead():
+def test_intervals_raise_for_classes():
     message = refusal(lambda: Learner(Softmax(4, 3), Uniform(1.0)).predict(STREAM.X, interval=0.9))
     assert message == (
         "interval of Learner.predict must be left out for classes, got 0.9. "
-        "predict_proba(X) says how sure it is."
+        "predict_proba(X) returns the probabilities of the classes."
     )
     learner = Learner(Softmax(4, 3), Uniform(1.0))
     learner.tell(learner.ask(STREAM.X[0]).id, 2)
@@ -150,14 +150,14 @@ def test_classes_have_probabilities_instead():
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 90, True, "0.9", math.nan], ids=repr)
-def test_a_level_is_a_share(level):
+def test_level_must_be_between_0_and_1(level):
     message = refusal(lambda: Learner(Ridge(4), Uniform(1.0)).predict(STREAM.X, interval=level))
     assert message.startswith(
         "interval of Learner.predict must be a number between 0 and 1, such as 0.9, got "
     )
 
 
-def test_a_corrected_label_is_corrected_here_too():
+def test_corrected_label_corrects_its_error():
     learner = Learner(Ridge(4), Uniform(1.0))
     answers = learner.ask_many(STREAM.X[:3])
     learner.tell_many(range(3), [0.1, 0.2, 0.3])
@@ -166,7 +166,7 @@ def test_a_corrected_label_is_corrected_here_too():
     np.testing.assert_array_equal(learner.ledger.errors.rows[:, 0], new)
 
 
-def test_one_and_many_are_the_same():
+def test_add_one_equals_add():
     one, many, rng = Errors(), Errors(), np.random.default_rng(0)
     rows = rng.uniform(0.1, 1, size=(WINDOW + 50, 2))
     for row in rows.tolist():
@@ -214,7 +214,7 @@ def test_clipping_costs_little_coverage():
     for _ in range(400):
         count = int(rng.integers(9, 60))
         labels, seen = np.exp(rng.normal(size=count + 20)), LabelRange(None)
-        seen.take_in(labels[:count])
+        seen.update(labels[:count])
         error = weighted_quantiles(abs(labels[:count] - 1), np.ones(count), 0.9).item()
         prediction = np.ones(20)
         low, high = ends(prediction, error, Refit(LinearRegression()), seen.bounds)

@@ -30,7 +30,7 @@ def loss_of(model, prediction, label):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_late_labels_count_for_the_prediction_that_was_made(model, tmp_path):
+def test_late_labels_count_for_the_prediction_at_query_time(model, tmp_path):
     rng = np.random.default_rng(0)
     y = model.example_labels(STREAM.y)
     learner, answers, labels, gone = Learner(model, QuFUR(2.0, floor=0.1), seed=5), [], {}, set()
@@ -48,7 +48,7 @@ def test_late_labels_count_for_the_prediction_that_was_made(model, tmp_path):
             learner.save(tmp_path / "learner")
             learner = Learner.load(tmp_path / "learner")
     ledger, slow = learner.ledger, slow_estimate(model, answers, labels, gone, 0.1)
-    queries = learner.queries.values()
+    queries = learner.pending.values()
     assert len(queries) > 5
     assert len(gone) > 5
     np.testing.assert_allclose(ledger.estimate().state()["sums"], slow.state()["sums"], rtol=1e-9, atol=1e-9)
@@ -78,12 +78,12 @@ def test_blocks_and_single_questions_give_the_same_ledger(rule, delay):
         assert ledger.beyond == ledgers[0].beyond > 0
 
 
-def test_a_buffer_hands_on_every_row_once():
+def test_buffer_yields_every_row_once():
     buffer, found = Buffer(2), []
     rows = np.arange(2.0 * (3 * ROWS + 7)).reshape(-1, 2)
     for i, part in enumerate(np.split(rows, [1, 5, ROWS, ROWS + 3, ROWS + 9, 2 * ROWS, 3 * ROWS + 2])):
         if i % 2:
-            found += [buffer.taken().copy() for row in part.tolist() if buffer.write_one(row)]
+            found += [buffer.flush().copy() for row in part.tolist() if buffer.write_one(row)]
         else:
             found += [full.copy() for full in buffer.write(*part.T)]
     assert [len(full) for full in found] == [ROWS] * 3
@@ -91,7 +91,7 @@ def test_a_buffer_hands_on_every_row_once():
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_a_single_loss_is_that_of_many_to_the_bit(model):
+def test_answer_one_equals_answer_bit_for_bit(model):
     numbers = np.random.default_rng(6).normal(size=(2, 50))
     predictions, labels = (model.example_labels(row) for row in numbers)
     many = model.loss(predictions, labels), model.largest_loss(predictions)
@@ -100,7 +100,7 @@ def test_a_single_loss_is_that_of_many_to_the_bit(model):
     np.testing.assert_array_equal(np.array(single).T, many)
 
 
-def test_a_loss_at_its_bound_or_without_one_is_not_beyond_it():
+def test_loss_at_its_bound_is_not_counted_as_beyond():
     ledger = Learner(Ridge(1), QuFUR(1.0)).ledger
     ledger.answer_one(0.0, 0.5, 1.0, 1.0)
     ledger.answer_one(0.0, 0.5, 0.0, 1.0)

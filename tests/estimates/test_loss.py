@@ -42,14 +42,14 @@ def told(p, query, loss=LOSS, largest=LARGEST, **options):
     return estimate
 
 
-def test_the_estimate_is_unbiased():
+def test_estimate_is_unbiased():
     chances, values = zip(*((chance, told(p, query).value) for chance, p, query in outcomes()), strict=True)
     assert math.isclose(sum(chances), 1, rel_tol=1e-12)
     covered = np.delete(LOSS, 2)
     assert math.isclose(np.dot(chances, values), covered.mean(), rel_tol=1e-12)
 
 
-def test_the_sums_make_supermartingales_at_every_rate():
+def test_sums_are_supermartingales_at_every_rate():
     total, low, high = np.delete(LOSS, [2, 4]).sum(), 0.0, 0.0
     for chance, p, query in outcomes():
         estimate = told(p, query)
@@ -64,7 +64,7 @@ def test_the_sums_make_supermartingales_at_every_rate():
 
 
 @pytest.mark.parametrize("confidence", [0.2, 0.5, 0.9])
-def test_misses_are_as_rare_as_promised_exactly(confidence):
+def test_miss_probability_is_at_most_delta(confidence):
     mean = np.cumsum(np.delete(LOSS, 2)) / np.arange(1, len(LOSS))
     missed = 0.0
     for chance, p, query in outcomes():
@@ -103,7 +103,7 @@ def assert_alike(one, other):
     np.testing.assert_allclose(one.state()["sums"], other.state()["sums"], rtol=1e-12, atol=1e-12)
 
 
-def test_a_long_update_is_the_same_as_short_ones():
+def test_long_update_equals_short_updates():
     columns = some_examples(5000, 0)
     whole, halves = LossEstimate(4.0), LossEstimate(4.0)
     whole.update(*columns)
@@ -112,7 +112,7 @@ def test_a_long_update_is_the_same_as_short_ones():
     assert_alike(whole, halves)
 
 
-def test_a_saved_estimate_goes_on_bit_for_bit():
+def test_saved_estimate_continues_bit_for_bit():
     p, query, loss, largest = some_examples(50, 1)
     estimate = LossEstimate(4.0, confidence=0.9, typical_probability=0.2)
     estimate.update(p, query, loss, largest)
@@ -125,7 +125,7 @@ def test_a_saved_estimate_goes_on_bit_for_bit():
     assert "sums of LossEstimate must be" in refusal(lambda: LossEstimate.from_state(short))
 
 
-def test_before_the_first_example_and_without_coverage():
+def test_estimate_is_nan_without_covered_examples():
     estimate = LossEstimate(2.0)
     assert math.isnan(estimate.value)
     assert math.isnan(estimate.covered)
@@ -135,13 +135,13 @@ def test_before_the_first_example_and_without_coverage():
     assert (estimate.examples, estimate.covered, estimate.interval()) == (2, 0.0, (0.0, 2.0))
 
 
-def test_what_was_certain_to_be_labelled_is_known():
+def test_interval_is_exact_at_probability_one():
     estimate = told(np.ones(6), np.ones(6, dtype=bool))
     assert estimate.interval() == (estimate.value, estimate.value)
     assert math.isclose(estimate.value, LOSS.mean())
 
 
-def test_what_was_almost_certain_to_be_labelled_is_known_too():
+def test_interval_is_narrow_near_probability_one():
     for p in (1 - 2.0**-53, 1 - 2.0**-52, 1 - 1e-12):
         estimate = LossEstimate(4.0)
         estimate.saw(np.array([p, p]), np.array([4.0, 1.0]), np.array([4.0, 4.0]))
@@ -151,7 +151,7 @@ def test_what_was_almost_certain_to_be_labelled_is_known_too():
         assert 0 <= low <= high <= 4
 
 
-def test_what_was_seen_bounds_the_loss_whatever_the_coins():
+def test_interval_respects_the_observed_losses():
     query = np.array([True, False, True, False, False, False])
     least, most = 0.3 / 6, (0.3 + 0.0 + 1.0 + 0.9 + 0.1 + 1.0) / 6
     low, high = told(np.full(6, 0.5), query, confidence=1 - 1e-9).interval()
@@ -161,7 +161,7 @@ def test_what_was_seen_bounds_the_loss_whatever_the_coins():
     assert told(unlikely, query).interval() == pytest.approx((most, most))
 
 
-def test_ends_that_contradict_each_other_do_not_cross():
+def test_interval_ends_do_not_cross():
     # A loss that was seen by a miracle speaks for a large total, 200 coins without a query for a small one.
     p, query = np.append(np.full(200, 0.5), 1e-9), np.arange(201) == 200
     assert LossEstimate(1.0).intervals(p, query, np.ones(201))[1][-2] < 0.2
@@ -171,7 +171,7 @@ def test_ends_that_contradict_each_other_do_not_cross():
     assert low == high == 1.0
 
 
-def test_the_lower_end_is_never_above_the_estimate():
+def test_lower_end_is_never_above_the_estimate():
     for seed in range(50):
         p, query, loss, largest = some_examples(100, seed)
         low, high = LossEstimate(4.0).intervals(p, query, loss, largest)
@@ -180,7 +180,7 @@ def test_the_lower_end_is_never_above_the_estimate():
         assert (low <= high).all()
 
 
-def test_an_outstanding_label_may_bring_anything():
+def test_interval_allows_any_value_of_outstanding_labels():
     p, query, loss, largest = some_examples(40, 2)
     waiting = np.flatnonzero(query)[::2]
     rest = np.delete(np.arange(40), waiting)
@@ -214,7 +214,7 @@ def test_labels_may_come_in_any_order():
         (([0.0], [True], [0.1]), "probability of LossEstimate must be above 0 where the label was queried"),
         (([1.0], [False], [0.1]), "must be below 1 where the label was not queried"),
         (([0.5], [True], [1.1]), "loss of LossEstimate must be in [0, largest_loss] where"),
-        (([0.5], [True], [-0.1]), "got -0.1 at row 0. Losses beyond a bound"),
+        (([0.5], [True], [-0.1]), "got -0.1 at row 0. Cap losses above the bound"),
         (([0.5], [True], [np.nan]), "got nan at row 0."),
         (([0.5], [True], [0.4], [0.3]), "got 0.4 at row 0."),
         (([0.5], [True], [0.1], [np.inf]), "largest_loss of LossEstimate must be finite and at least 0"),
@@ -224,7 +224,7 @@ def test_labels_may_come_in_any_order():
         (([0.5], [1], [0.1]), "query of LossEstimate must be an array of bool, got int64 values."),
     ],
 )
-def test_bad_examples_are_refused_and_change_nothing(columns, message):
+def test_invalid_examples_are_rejected_and_change_nothing(columns, message):
     estimate = LossEstimate(1.0)
     assert message in refusal(lambda: estimate.update(*columns))
     assert estimate.examples == 0
@@ -240,11 +240,11 @@ def test_bad_examples_are_refused_and_change_nothing(columns, message):
         ({"typical_probability": 1}, "typical_probability of LossEstimate must be in (0, 1), got 1."),
     ],
 )
-def test_bad_options_are_refused(options, message):
+def test_invalid_options_are_rejected(options, message):
     assert message in refusal(lambda: LossEstimate(**{"largest_loss": 1.0} | options))
 
 
-def test_rounding_beyond_the_bound_is_forgiven():
+def test_rounding_beyond_the_bound_is_accepted():
     estimate = LossEstimate(1.0)
     estimate.update([0.5], [True], [1 + 1e-12])
     assert estimate.value == 2.0
@@ -308,7 +308,7 @@ def test_coverage_at_every_moment(make, budget, rule):
     assert naive > 0.16 * runs, naive
 
 
-def test_a_floor_narrows_the_interval():
+def test_floor_narrows_the_interval():
     widths = []
     for rule in (QuFUR(0.15), QuFUR(0.15, floor=0.05)):
         ends = [LossEstimate(4.0).intervals(*played(realizable, rule, seed)) for seed in range(20)]

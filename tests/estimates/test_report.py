@@ -23,7 +23,7 @@ from qufur import (
     streams,
 )
 from qufur.checks import combinations, shifting_stream
-from qufur.estimates.random_baseline import summed_uncertainty
+from qufur.estimates.report import summed_uncertainty
 from qufur.hypotheses import LinearBall
 from qufur.snapshot import encode
 
@@ -37,7 +37,7 @@ def played(rule, model=None, **options):
     return learner, run(learner, STREAM, **options)
 
 
-def test_it_is_the_ledger_in_words():
+def test_report_contains_the_ledger():
     learner, trace = played(Paced(200, 1200, floor=0.02))
     report = learner.report(STREAM.X)
     assert (report.examples, report.labels, report.outstanding, report.left) == (1200, 200, 0, 0)
@@ -54,13 +54,13 @@ def test_it_is_the_ledger_in_words():
     assert report.fit.misfit == ()
     assert 600 in report.shifts
     text = str(report)
-    for words in ("200 of 1200 examples", "% less than with 200 labels at random", "nothing speaks against"):
+    for words in ("200 of 1200 examples", "% less than with 200 random labels", "no misfit detected"):
         assert words in text
     assert max(map(len, text.splitlines())) <= 100
 
 
 @pytest.mark.parametrize(("model", "rule"), list(combinations())[::7], ids=str)
-def test_it_changes_nothing_and_serves_every_model_and_rule(model, rule):
+def test_report_changes_nothing_for_every_model_and_rule(model, rule):
     stream, learner = shifting_stream(model), Learner(model, rule)
     learner.ask_many(stream.X, domain=stream.domain)
     some = list(learner.outstanding)[::2]
@@ -75,61 +75,61 @@ def test_it_changes_nothing_and_serves_every_model_and_rule(model, rule):
     assert all(np.array_equal(before[1][name], array) for name, array in after[1].items())
 
 
-def test_before_anything_happened():
+def test_report_of_a_new_learner_is_unknown():
     report = Learner(Ridge(2), QuFUR(1.0)).report()
     assert (report.examples, report.labels, report.left) == (0, 0, None)
     assert math.isnan(report.loss)
     assert report.interval == (0.0, 4.0)
-    assert "unknown: no example had a chance" in str(report)
-    assert "too few labels to say" in str(report)
+    assert "unknown: no example had a positive query probability" in str(report)
+    assert "unknown: too few labels" in str(report)
     assert Learner(Ridge(2), QuFUR(1.0)).report(np.empty((0, 2))).saved == 0.0
 
 
-def test_before_a_label_came_the_loss_is_not_known():
+def test_report_loss_is_unknown_before_the_first_label():
     learner = Learner(Ridge(9, label_range=(0, 1000)), Paced(200, 1200), seed=2)
     learner.ask_many(STREAM.X)
     report = learner.report()
     assert math.isnan(report.loss)
     low, high = report.interval
     assert (low, high) == (0.0, pytest.approx(250_000))
-    assert "unknown until a label comes, in [0, 250000] at all times" in str(report)
-    assert "its root" not in str(report)
+    assert "unknown until the first label, 95 % confidence interval [0, 250000]" in str(report)
+    assert "root mean squared error" not in str(report)
     ids = list(learner.outstanding)
     learner.tell_many(ids[:150], 500 + 300 * STREAM.y[ids[:150]])
     report = learner.report()
-    assert "without the 50 labels that are outstanding; the interval allows for them" in str(report)
-    root = float(str(report).split("its root, ")[1].split()[0])
+    assert "the estimate excludes 50 outstanding labels; the interval allows for any value" in str(report)
+    root = float(str(report).split("root mean squared error: ")[1].split(",")[0])
     assert root == pytest.approx(math.sqrt(report.loss), rel=0.01)
     assert "e+" not in str(report)
 
 
-def test_many_new_domains_are_counted_and_the_last_ones_shown():
+def test_report_shows_the_last_of_many_new_domains():
     report = played(Paced(200, 1200))[0].report()
     for times, words in (
-        ((), "none seems to have begun"),
-        ((600,), "1 seems to have begun, after 600 examples"),
-        ((30, 600), "2 seem to have begun, after 30, 600 examples"),
+        ((), "none detected"),
+        ((600,), "1 detected, after 600 examples"),
+        ((30, 600), "2 detected, after 30, 600 examples"),
         (
             tuple(range(30, 40)),
-            "10 seem to have begun, the last after 32, 33, 34, 35, 36, 37, 38, 39 examples",
+            "10 detected, the last after 32, 33, 34, 35, 36, 37, 38, 39 examples",
         ),
     ):
         assert str(dataclasses.replace(report, shifts=times)).splitlines()[-1] == f"new domains   {words}"
 
 
-def test_a_stream_longer_than_the_rule_was_told():
+def test_report_mentions_a_stream_longer_than_the_horizon():
     learner, _ = played(Paced(50, 1000))
     assert learner.spent == 50
-    assert "goes on beyond the 1000 examples that the rule was told of" in str(learner.report())
+    assert "longer than the rule's horizon of 1000 examples" in str(learner.report())
     within, _ = played(Paced(50, 1200))
     assert "beyond" not in str(within.report())
 
 
-def test_what_had_no_chance_is_not_covered():
+def test_report_excludes_examples_with_probability_0():
     learner, trace = played(Threshold(0.2))
     report = learner.report()
     assert report.covered == trace.query.mean() < 0.2
-    assert f"nothing is known of {100 * (1 - report.covered):.2g} % of the examples" in str(report)
+    assert f"the estimate excludes {100 * (1 - report.covered):.2g} % of the examples" in str(report)
     # What is covered was certain to be labelled: its loss is known.
     assert report.interval == pytest.approx((report.loss, report.loss))
 
@@ -145,24 +145,26 @@ def test_outstanding_and_retracted_labels_widen_the_interval():
     gone = learner.report()
     assert (gone.retracted, gone.outstanding) == (10, 10)
     assert gone.interval == pytest.approx(waiting.interval)  # it may have been anything, and stays so
-    assert "10 taken back" in str(gone)
+    assert "10 retracted" in str(gone)
     learner.tell_many(ids[10:20], STREAM.y[ids[10:20]])
     low, high = learner.report().interval
     assert waiting.interval[0] <= low <= high < waiting.interval[1]
 
 
-def test_labels_out_of_range_are_counted_and_said():
+def test_report_counts_labels_out_of_range():
     learner = Learner(Ridge(2), QuFUR(1.0))
     learner.tell(learner.ask([1.0, 0.0]).id, 5.0)
     report = learner.report()
     assert (report.loss, report.labelled_loss, report.beyond) == (1.0, 25.0, 1)
-    assert "1 label is so far out of range that the largest loss in it counts" in str(report)
-    assert "its root, 1 in [1, 1], leaves out how far labels are out of range" in str(report)
+    assert "1 label is so far outside the label range that the loss is capped" in str(report)
+    assert "root mean squared error: 1, interval [1, 1], labels outside the label range are capped" in str(
+        report
+    )
     assert "units of the labels" not in str(report)
 
 
 @pytest.mark.parametrize("beyond", [1.0, 3.0])
-def test_the_loss_lies_in_its_interval(beyond):
+def test_report_loss_lies_in_its_interval(beyond):
     # Labels bought with small probabilities weigh much: alone, their sum is above what is possible.
     X = np.random.default_rng(5).normal(size=(400, 3)) / 2
     outside = 0
@@ -175,7 +177,7 @@ def test_the_loss_lies_in_its_interval(beyond):
     assert outside > 0
 
 
-def test_labels_at_random_by_a_slow_copy():
+def test_report_compares_with_a_copy_on_random_labels():
     X = np.random.default_rng(3).normal(size=(700, 3)) / 2
     X[200:400, 1:] = 0
     for labels, seed in ((0, 0), (50, 1), (700, 2)):
@@ -194,7 +196,7 @@ def test_labels_at_random_by_a_slow_copy():
     )
 
 
-def test_a_misfit_is_said():
+def test_report_states_a_misfit():
     X = np.random.default_rng(4).normal(size=(1500, 4)) / 2
     y = np.tanh(4 * X @ np.array([0.5, -0.5, 0.5, 0.5]))
     learner = Learner(Ridge(4), QuFUR(2.0, floor=0.3), seed=1)
@@ -202,9 +204,11 @@ def test_a_misfit_is_said():
     assert "Errors bend with the prediction" in str(learner.report())
 
 
-def test_bad_inputs():
+def test_report_rejects_invalid_inputs():
     learner, _ = played(QuFUR(1.0))
-    assert "inputs of Learner.report must be the 1200 that" in refusal(lambda: learner.report(STREAM.X[:-1]))
+    assert "inputs of Learner.report must be all 1200 inputs" in refusal(
+        lambda: learner.report(STREAM.X[:-1])
+    )
     assert "X of Learner must be of 9 columns" in refusal(lambda: learner.report(STREAM.X[:, 1:]))
     for model in (ConfidenceSet(LinearBall(9), radius=0.1), FisherSoftmax(9, 2)):
         other = Learner(model, QuFUR(1.0))
@@ -220,5 +224,5 @@ def test_loss_is_unknown_while_all_labels_are_equal():
     report = learner.report()
     assert np.isnan([report.loss, *report.interval]).all()
     text = " ".join(str(report).split())
-    assert "mean loss unknown: all examples came before the labels had a range, which takes two that" in text
+    assert "mean loss unknown: no example arrived after two different labels" in text
     assert "inf" not in text

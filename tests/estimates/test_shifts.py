@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from studies.shifts.scores import alarms, beginnings, match
 from tests.refusals import refusal
 
 from qufur import Learner, Paced, QuFUR, Ridge, Uniform, run
-from qufur.estimates.shifts import KEPT, ShiftSignal
-from qufur.experiments.shifts.scores import alarms, beginnings, match
+from qufur.estimates.shifts import MAX_TIMES, ShiftSignal
 from qufur.streams import Arrays, HiddenDomains
 
 
@@ -72,7 +72,7 @@ def mean_spread(spreads):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_is_what_the_formulas_say(seed):
+def test_signal_matches_the_formulas(seed):
     uncertainty = some_uncertainties(1500, seed)
     signal = told(uncertainty)
     times, ratio = slow(uncertainty)
@@ -80,14 +80,14 @@ def test_it_is_what_the_formulas_say(seed):
     assert math.isclose(signal.ratio, ratio, rel_tol=1e-9)
 
 
-def test_the_formulas_are_put_to_work():
+def test_signal_uses_the_formulas():
     found = [len(told(some_uncertainties(1500, seed)).times) for seed in range(20)]
     assert min(found) >= 10
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 500), max_size=4))
 @settings(deadline=None, max_examples=25)
-def test_blocks_change_no_bit(seed, cuts):
+def test_signal_does_not_depend_on_blocks(seed, cuts):
     uncertainty = some_uncertainties(500, seed)
     blocks, single = ShiftSignal(), ShiftSignal()
     for part in np.split(uncertainty, sorted(cuts)):
@@ -98,7 +98,7 @@ def test_blocks_change_no_bit(seed, cuts):
 
 
 @pytest.mark.parametrize("cut", [0, 5, 160, 203])
-def test_a_saved_signal_goes_on_bit_for_bit(cut):
+def test_saved_signal_continues_bit_for_bit(cut):
     uncertainty = some_uncertainties(400, 3)
     signal = told(uncertainty[:cut])
     again = ShiftSignal.from_state(json.loads(json.dumps(signal.state(), allow_nan=False)))
@@ -109,7 +109,7 @@ def test_a_saved_signal_goes_on_bit_for_bit(cut):
     assert again.times
 
 
-def test_a_state_is_a_copy():
+def test_signal_state_is_a_copy():
     signal = told(some_uncertainties(403, 3))
     state = signal.state()
     again = ShiftSignal.from_state(state)
@@ -121,38 +121,38 @@ def test_a_state_is_a_copy():
     assert -1 not in signal.times
 
 
-def test_an_incomplete_state_is_refused():
+def test_incomplete_state_is_rejected():
     state = ShiftSignal().state()
     del state["level"]
     assert "state of ShiftSignal must be of keys" in refusal(lambda: ShiftSignal.from_state(state))
 
 
 @pytest.mark.parametrize("factor", [2.0**-40, 1e-12, 3.7, 1e9])
-def test_scale_does_not_matter(factor):
+def test_signal_does_not_depend_on_scale(factor):
     uncertainty = some_uncertainties(2000, 5)
     signal, scaled = told(uncertainty), told(factor * uncertainty)
     assert scaled.times == signal.times != []
     assert math.isclose(scaled.ratio, signal.ratio, rel_tol=1e-9)
 
 
-def test_a_jump_is_found_where_it_is():
+def test_jump_is_located():
     signal = told(np.repeat([1.0, 0.1, 0.2], 160))
     assert signal.times == [320]
     signal.update(np.full(8, 0.6))
     assert math.isclose(signal.ratio, 3)
 
 
-def test_a_fall_is_no_shift():
+def test_falling_uncertainty_is_no_shift():
     assert told(1 / np.arange(1.0, 2000)).times == []
 
 
-def test_one_odd_input_is_no_shift():
+def test_single_outlier_is_no_shift():
     uncertainty = np.full(400, 0.1)
     uncertainty[[99, 250]] = 1e6
     assert told(uncertainty).times == []
 
 
-def test_zeros_are_certainty():
+def test_zero_uncertainty_is_accepted():
     assert told(np.zeros(200)).times == []
     assert told(np.zeros(200)).ratio == 1
     assert told(np.repeat([0.0, 1.0], 80)).times == [80]
@@ -182,7 +182,7 @@ def test_independent_inputs_of_any_size_raise_few_alarms(norms, rule):
     assert count <= 8
 
 
-def test_values_of_any_size():
+def test_signal_accepts_values_of_any_size():
     for value in (5e-324, 1e-310, 1e308):
         signal = told(np.full(100, value))
         assert signal.times == []
@@ -191,7 +191,7 @@ def test_values_of_any_size():
     assert 1e300 < told(np.repeat([5e-324, 1e308], 8)).ratio < math.inf
 
 
-def test_before_the_first_whole_block():
+def test_signal_is_silent_before_the_first_full_block():
     signal = told([0.5] * 7)
     assert math.isnan(signal.ratio)
     assert (signal.examples, signal.times) == (7, [])
@@ -199,10 +199,10 @@ def test_before_the_first_whole_block():
     assert (signal.examples, signal.ratio) == (8, 1.0)
 
 
-def test_the_latest_times_are_kept():
-    whole = told(np.tile(np.repeat([0.01, 1.0], [40, 40]), KEPT + 5))
-    assert len(whole.times) == KEPT
-    assert whole.times[-1] == 80 * (KEPT + 5) - 40
+def test_signal_keeps_the_latest_times():
+    whole = told(np.tile(np.repeat([0.01, 1.0], [40, 40]), MAX_TIMES + 5))
+    assert len(whole.times) == MAX_TIMES
+    assert whole.times[-1] == 80 * (MAX_TIMES + 5) - 40
     assert whole.times[0] == 80 * 6 - 40
 
 
@@ -217,7 +217,7 @@ def test_the_latest_times_are_kept():
         (["a"], "a vector or one number, got list values"),
     ],
 )
-def test_bad_input_changes_nothing(bad, message):
+def test_invalid_input_changes_nothing(bad, message):
     signal = told([0.5] * 11)
     before = signal.state()
     assert f"uncertainty of ShiftSignal must be {message}" in refusal(lambda: signal.update(bad))
@@ -234,7 +234,7 @@ RULES = {"QuFUR": QuFUR(1.0), "Paced": Paced(400, 2000), "Uniform": Uniform(0.2)
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_most_shifts_are_found_and_little_else(rule):
+def test_most_shifts_are_detected_with_few_false_alarms(rule):
     # Four beginnings in each of 10 streams. Seeds 1000 to 1199 had all of their 800 found with each rule, and
     # no false alarm in 400,000 examples. At rates of 3/800 and 3/400,000, which that hardly leaves possible,
     # three misses of 40 have odds of 5 in 10,000, and so have three alarms in 20,000 examples.
@@ -249,7 +249,7 @@ def test_most_shifts_are_found_and_little_else(rule):
 
 
 @pytest.mark.parametrize("order", ["interleaved", "shuffled"])
-def test_no_shift_is_seen_where_there_is_none(order):
+def test_stationary_streams_raise_no_alarm(order):
     # Seeds 1000 to 1199 had no alarm in 400,000 examples; three in 20,000 have odds of 5 in 10,000 as above.
     count = 0
     for seed in range(10):
@@ -258,7 +258,7 @@ def test_no_shift_is_seen_where_there_is_none(order):
     assert count <= 2
 
 
-def test_a_known_domain_that_returns_is_no_shift():
+def test_returning_domain_is_no_shift():
     first, second = (HiddenDomains([400], [4], seed=seed) for seed in (1, 2))
     learner, signal = Learner(Ridge(8), QuFUR(4.0)), ShiftSignal()
     for stream, offset in ((first, 0), (second, 4), (first, 0)):

@@ -1,4 +1,4 @@
-"""The experiment on kernels: d̃ from repeated inputs, and verdicts that can fail."""
+"""Tests of the kernel experiment: d̃ of repeated inputs, and verdicts that can fail."""
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,7 @@ def table(small):
 
 
 def doctored(table, **columns):
-    """Return the verdicts on a table in which some columns were changed."""
+    """Return the verdicts of a table with replaced columns."""
     statements = EXPERIMENT.judge(table.with_columns(**columns))
     return dict(zip(["flat", "bounds", "Q", "R", "R as bound"], [s.holds for s in statements], strict=True))
 
@@ -41,7 +41,7 @@ def order(power):
     return root * pl.col("alpha") ** power
 
 
-def test_a_row_per_cell_and_a_figure(table):
+def test_kernel_experiment_returns_one_row_per_cell_and_a_figure(table):
     assert len(table) == len(EXPERIMENT.cells(2)) == 2 * len(LENGTHS) * 2
     assert len(EXPERIMENT.draw(table).axes) == 2
     for statement in EXPERIMENT.judge(table):
@@ -49,12 +49,12 @@ def test_a_row_per_cell_and_a_figure(table):
         assert statement.measured
 
 
-def test_one_seed_is_enough_to_draw():
+def test_kernel_figure_can_be_drawn_from_one_seed():
     EXPERIMENT.draw(run_all([EXPERIMENT], seeds=1)["kernel"])
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_dimensions_are_those_of_the_whole_stream(length):
+def test_effective_dimensions_match_the_whole_stream(length):
     rbf = kernel.rbf(length)
     X = kernel.stream(rbf, 0).X
     parts = np.split(X, [kernel.DURATIONS[0]])
@@ -63,7 +63,7 @@ def test_dimensions_are_those_of_the_whole_stream(length):
     assert tuple(map(len, parts)) == kernel.structure(length).durations
 
 
-def test_truth_has_norm_1():
+def test_kernel_truth_has_norm_1():
     rbf = kernel.rbf(1.0)
     stream = kernel.stream(rbf, 3)
     X = np.unique(stream.X, axis=0)
@@ -73,23 +73,23 @@ def test_truth_has_norm_1():
     assert np.abs(stream.truth).max() <= 1
 
 
-def test_what_the_theorem_says_holds(table):
+def test_kernel_statements_hold_on_real_runs(table):
     changed = doctored(table, queries=order(0.5), regret=order(-0.5))
     assert [changed[name] for name in ("flat", "Q", "R")] == [True, True, True]
 
 
-def test_a_product_that_is_not_flat_does_not_hold(table):
+def test_kernel_statement_fails_for_a_product_that_is_not_flat(table):
     assert doctored(table, queries=order(0.5) * (1 + 4 * (pl.col("length") > 0.5)))["flat"] is False
     assert doctored(table, queries=order(0.5), regret=order(0.3))["flat"] is False
 
 
-def test_slopes_that_are_wrong_do_not_hold(table):
+def test_kernel_statement_fails_for_wrong_slopes(table):
     for power in (0.35, 0.65):
         changed = doctored(table, queries=order(power), regret=order(-power))
         assert (changed["Q"], changed["R"]) == (False, False)
 
 
-def test_the_bounds_slope_is_compared_with_the_bounds(table):
+def test_kernel_bound_slope_is_compared_with_the_bounds(table):
     regret = {
         (ell, a): kernel_bounds(kernel.structure(ell), a, delta=None).regret
         for ell in LENGTHS
@@ -101,5 +101,5 @@ def test_the_bounds_slope_is_compared_with_the_bounds(table):
 
 
 @pytest.mark.parametrize("column", ["queries", "regret"])
-def test_totals_beyond_the_bounds_do_not_hold(table, column):
+def test_kernel_statement_fails_for_totals_above_the_bounds(table, column):
     assert doctored(table, **{column: pl.lit(1e6)})["bounds"] is False

@@ -1,4 +1,4 @@
-"""Experiments on lower bounds, notions of regret and new data: shapes, and verdicts that can fail."""
+"""Tests of experiments on lower bounds, regret definitions and new data."""
 
 import math
 from functools import cache
@@ -23,7 +23,7 @@ def played(experiment):
 
 @pytest.fixture(scope="module")
 def patched():
-    """Shrink the settings for this file, and let no rule that was made for others be used."""
+    """Shrink the settings for this module and clear the cached rules."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (lower_bound, batch):
             patch.setattr(module, "_rule", cache(module._rule.__wrapped__))
@@ -72,7 +72,7 @@ def measured(request):
     return modules[request.param], request.getfixturevalue(request.param)
 
 
-def test_every_cell_is_a_row_of_plain_values(measured):
+def test_cells_are_rows_of_plain_values(measured):
     module, table = measured
     assert len(table) == len(module.cells(SEEDS)) > 0
     assert all(dtype in {pl.Int64, pl.Float64, pl.String} for dtype in table.dtypes)
@@ -92,37 +92,37 @@ def verdicts(module, table, **columns):
     return [statement.holds for statement in module.judge(table.with_columns(**columns))]
 
 
-def test_a_regret_below_the_lower_bounds_is_seen(lower):
+def test_lower_bound_statement_fails_for_regret_below_the_bound(lower):
     three, one, bayes, _ = verdicts(lower_bound, lower, regret=pl.col("regret") / 1e5)
     assert (three, one, bayes) == (False, False, False)
 
 
-def test_one_rule_below_the_bayes_bound_is_enough(lower):
+def test_bayes_bound_statement_fails_when_one_rule_is_below(lower):
     lucky = pl.when(pl.col("rule") == "Threshold").then(pl.col("regret") / 50).otherwise(pl.col("regret"))
     three, one, bayes, _ = verdicts(lower_bound, lower, regret=lucky)
     assert False not in {three, one}
     assert bayes is False
 
 
-def test_a_cost_below_the_lower_bound_is_seen(lower):
+def test_cost_statement_fails_for_cost_below_the_lower_bound(lower):
     free = {"regret": pl.col("regret") / 1e6, "queries": pl.col("queries") / 1e6}
     assert verdicts(lower_bound, lower, **free)[-1] is False
 
 
-def test_the_budget_of_the_comparison_is_what_was_spent(lower):
+def test_comparison_budget_equals_the_spend(lower):
     spent = lower.group_by("rule", "budget", "structure").agg(pl.col("queries").mean())
     few = spent.filter(~pl.col("rule").is_in(["FixedBudget"]))
     assert (few["queries"] / few["budget"]).is_between(0.7, 1.3).all()
 
 
-def test_errors_below_and_above_the_bayes_risk_are_seen(errors):
+def test_bayes_risk_statement_fails_for_errors_on_either_side(errors):
     assert verdicts(bayes_risk, errors, **{"error_1": pl.col("error_1") / 10}) == [False, False]
     least, attained = verdicts(bayes_risk, errors, **{"error_1": 10 * pl.col("error_1")})
     assert least is not False
     assert attained is False
 
 
-def test_the_errors_are_those_of_laplaces_rule(errors):
+def test_errors_match_laplaces_rule(errors):
     rows = errors.filter((pl.col("model") == "Bayes") & (pl.col("rule") == "Uniform"))
     for n in (0, 2):
         mean = (rows[f"error_{n}"] / rows[f"count_{n}"]).to_numpy().mean()
@@ -130,45 +130,45 @@ def test_the_errors_are_those_of_laplaces_rule(errors):
         assert abs(mean / risk(n) - 1) < 4 * 1.5 / math.sqrt(rows[f"count_{n}"].sum())
 
 
-def test_too_few_directions_say_nothing(errors):
+def test_bayes_risk_statement_is_undecided_for_few_directions(errors):
     counts = {f"count_{n}": pl.lit(0) for n in bayes_risk.LABELS[1:]}
     table = errors.with_columns(**counts)
     assert list(bayes_risk.error_ratios(table, "Bayes")) == [0]
 
 
-def test_a_shifted_notion_of_regret_is_seen(notions):
+def test_regret_statement_fails_for_a_shifted_definition(notions):
     assert verdicts(regret_definition, notions, excess=pl.col("regret") - 1e-3) == [False, False]
 
 
-def test_wide_intervals_decide_nothing(notions):
+def test_regret_statement_is_undecided_for_wide_intervals(notions):
     sign = (pl.col("seed") % 2) * 2 - 1
     assert verdicts(regret_definition, notions, excess=pl.col("regret") * (1 + sign / 2)) == [None, None]
 
 
-def test_a_risk_above_the_regret_is_seen(conversion):
+def test_batch_statement_fails_for_risk_above_regret(conversion):
     shifted = verdicts(
         batch, conversion, excess=pl.col("regret"), risk=1.5 * pl.col("regret") / batch.HORIZON
     )
     assert shifted[:2] == [False, False]
 
 
-def test_an_average_that_does_worse_is_seen(conversion):
+def test_batch_statement_fails_for_a_worse_average(conversion):
     assert verdicts(batch, conversion)[2] is True
     first = pl.when(pl.col("seed") == 0).then(1.01 * pl.col("risk")).otherwise(pl.col("risk_of_average"))
     assert verdicts(batch, conversion, risk_of_average=first)[2] is False
 
 
-def test_a_risk_that_does_not_fall_with_the_order_is_seen(conversion):
+def test_batch_statement_fails_for_risk_that_does_not_fall(conversion):
     flat = pl.col("budget") ** 3 * (1 + pl.col("seed") / 100)
     assert verdicts(batch, conversion, risk=flat)[3:] == [False, False, False]
 
 
-def test_overspending_is_seen(conversion):
+def test_batch_statement_fails_for_overspending(conversion):
     assert verdicts(batch, conversion, queries=pl.col("budget") + 1)[-1] is False
     assert verdicts(batch, conversion)[-1] is True
 
 
-def test_the_settings_are_in_the_range_of_theorem_12():
+def test_batch_settings_are_in_the_range_of_theorem_12():
     mixtures, horizon, budgets = BATCH
     assert all(batch_horizon(*mixture, max(budgets)) <= horizon for mixture in mixtures)
     assert min(budgets) >= FixedBudget(1000, horizon).copies

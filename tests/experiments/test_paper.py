@@ -1,4 +1,4 @@
-"""The paper's figures: panels, claims, the page, and what happens without data."""
+"""Tests of the paper's figures: panels, claims, page, and missing data."""
 
 import math
 import re
@@ -39,7 +39,7 @@ def figure():
     return figure_of("small", "A small figure", "Section 0", {"small": SMALL, "absent": ABSENT})
 
 
-def test_all_rules_meet_the_same_streams(figure):
+def test_panel_rules_get_the_same_streams(figure):
     table = run_all([figure], seeds=2)["small"]
     assert set(table["rule"]) == {"QuFUR", "Uniform", "Greedy", "Threshold", "FixedBudget", NO_LABELS}
     unlabelled = table.filter(table["rule"] == NO_LABELS)
@@ -54,14 +54,14 @@ def test_all_rules_meet_the_same_streams(figure):
     assert everything["regret"].to_list() == greedy["regret"].to_list()
 
 
-def test_what_is_missing_is_named_and_left_out(figure, tmp_path):
+def test_missing_panels_are_named_and_skipped(figure, tmp_path):
     (result,) = reproduce([figure], tmp_path, seeds=2, quick=False, jobs=1)
     assert result.missing == {"Absent": "faces.npz is missing."}
     assert set(result.table["panel"]) == {"small"}
     assert [path.name for path in result.files] == ["small.csv", "small.png", "small.svg"]
 
 
-def test_a_figure_without_any_data_is_skipped(tmp_path):
+def test_figure_without_data_is_skipped(tmp_path):
     alone = figure_of("alone", "Nothing", "Section 0", {"absent": ABSENT})
     (result,) = reproduce([alone], tmp_path, seeds=1, quick=False, jobs=1)
     assert not result.files
@@ -69,7 +69,7 @@ def test_a_figure_without_any_data_is_skipped(tmp_path):
     assert "faces.npz is missing." in page("Nothing", [result], {})
 
 
-def test_an_interrupted_run_goes_on_to_the_same_numbers(figure, tmp_path):
+def test_interrupted_run_resumes_with_the_same_numbers(figure, tmp_path):
     whole = run_all([figure], seeds=1, out=tmp_path / "whole.jsonl")["small"]
     text = (tmp_path / "whole.jsonl").read_text()
     cut = tmp_path / "cut.jsonl"
@@ -78,7 +78,7 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(figure, tmp_path):
     assert run_all([figure], seeds=1, jobs=2)["small"].equals(whole)
 
 
-def test_quick_runs_are_part_of_the_whole(figure):
+def test_quick_cells_are_a_subset_of_all_cells(figure):
     quick = figure.tasks(quick=True)
     keys = {task.key for task in figure.tasks(2)}
     assert 0 < len(quick) < len(keys)
@@ -105,14 +105,14 @@ def test_claims_are_decided_by_the_numbers(loss, holds):
     assert statements[0].measured.count(f"{loss:.2f}") == len(SHARES)
 
 
-def test_a_claim_that_the_seeds_do_not_decide_is_open():
+def test_claim_is_undecided_when_seeds_disagree():
     table = curves(QuFUR=1.0, Uniform=1.0, Greedy=1.0)
     uneven = pl.when((pl.col("rule") == "QuFUR") & (pl.col("seed") % 2 == 0)).then(0.1).otherwise(0.0)
     table = table.with_columns(loss=pl.col("loss") + uneven - 0.04 * (pl.col("rule") == "QuFUR"))
     assert compare(table, "", "", {"loss": "loss"})[0].holds is None
 
 
-def test_budgets_that_a_curve_does_not_reach_are_left_out():
+def test_budgets_beyond_a_curve_are_omitted():
     table = curves(QuFUR=0.9, Uniform=1.0, Greedy=1.0)
     table = table.filter((table["rule"] != "Uniform") | (table["queries"] > 20))
     uniform, greedy = compare(table, "", "", {"loss": "loss"})
@@ -125,7 +125,7 @@ def learned(table):
     return table.filter(table["rule"].is_in(["QuFUR", "Uniform", "Greedy"]))
 
 
-def test_the_synthetic_panel_is_as_the_scripts_had_it():
+def test_synthetic_panel_matches_the_scripts():
     """Ratios of regret at 20 % of the labels lie near those of many seeds; a standard error is about 0.05."""
     synthetic = {"synthetic": fig1.PANELS["synthetic"]}
     table = run_all([figure_of("one", "", "", synthetic)], seeds=1, quick=True)["one"]
@@ -136,20 +136,20 @@ def test_the_synthetic_panel_is_as_the_scripts_had_it():
     assert abs(regret["QuFUR"] / regret["Greedy"] - 0.44) < 0.15
 
 
-def test_learners_are_those_of_the_scripts():
+def test_learners_match_the_scripts():
     stream = SimpleNamespace(dim=3, classes=4, largest_norm=7.0, label_range=(1.0, 5.0))
     assert classifier(stream, 9) == Softmax(3, 4, regularization=7.0, cap=False, training=PaperAdam(seed=9))
     assert ranged_ridge(stream, 9) == Ridge(3, regularization=7.0, cap=False, label_range=(1.0, 5.0))
     assert unit_ridge(stream, 9) == Ridge(3, regularization=1.0)
 
 
-def test_rules_by_name():
+def test_make_rule_returns_rules_by_name():
     for name in SMALL.grid:
         rule = make_rule(name, 0.5, 300)
         assert rule.budget in (None, 150)
 
 
-def test_figure_3_tells_rising_from_falling_and_one_label_more():
+def test_figure_3_statements_detect_falls_and_one_extra_label():
     def table(before, after, bought=fig3.PUBLISHED):
         rows = [
             {
@@ -173,7 +173,7 @@ def test_figure_3_tells_rising_from_falling_and_one_label_more():
     assert fig3.judge(table(0.2, 0.5, {**fig3.PUBLISHED, 1.0: 577}))[0].holds is False
 
 
-def test_offline_fits():
+def test_offline_fits_match_known_values():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 5))
     y = X @ np.arange(5.0) + 2.0
@@ -181,7 +181,7 @@ def test_offline_fits():
     assert realizability.accuracy(X, (y > 2.0).astype(float)) == 1.0
 
 
-def test_realizability_is_judged_by_the_fit():
+def test_realizability_statements_depend_on_the_fit():
     rows = [
         {"dataset": name, "data": "", "shuffled": shuffled, "examples": 10, "dim": 2, "fit": fit}
         for name, fit in (("Amazon reviews", 0.7), ("Rotated MNIST", 1.0), ("Portraits", 0.9))
@@ -191,14 +191,14 @@ def test_realizability_is_judged_by_the_fit():
     assert realizability.draw(pl.DataFrame(rows)).axes
 
 
-def test_faces_are_tiled_from_left_to_right():
+def test_figure_2_faces_are_tiled_from_left_to_right():
     faces = np.broadcast_to(np.arange(32.0)[:, None, None], (32, 32, 32))
     picture = fig2.tiled(faces)
     assert picture.shape == (128, 64)
     assert picture[::32, ::32].T.ravel().tolist() == [0, 4, 8, 12, 16, 20, 24, 28]
 
 
-def test_the_page_stands_alone(figure, tmp_path):
+def test_page_is_self_contained(figure, tmp_path):
     results = reproduce([figure], tmp_path, seeds=2, quick=True, jobs=1)
     text = page("A <title>", results, {"seeds": "2"})
     assert "A &lt;title&gt;" in text
@@ -210,7 +210,7 @@ def test_the_page_stands_alone(figure, tmp_path):
     assert "drawn from the seed" in text
 
 
-def test_drawings_find_what_they_refer_to(figure, tmp_path):
+def test_page_drawings_have_resolvable_references(figure, tmp_path):
     text = page("One", reproduce([figure], tmp_path, seeds=1, quick=True, jobs=1), {})
     ids = re.findall(r'\bid="([^"]+)"', text)
     used = re.findall(r'(?:href="#|url\(#)([^")]+)', text)
@@ -218,13 +218,13 @@ def test_drawings_find_what_they_refer_to(figure, tmp_path):
     assert set(used) <= set(ids)
 
 
-def test_every_part_has_a_name_of_its_own():
+def test_experiment_parts_have_unique_names():
     different = {experiment for part in PARTS.values() for experiment in part}
     assert len({experiment.name for experiment in different}) == len(different)
 
 
 @pytest.mark.parametrize(("loss", "holds"), [(0.9, False), (1.1, True)])
-def test_an_exception_is_a_claim_too(loss, holds):
+def test_exceptions_are_checked_as_claims(loss, holds):
     table = curves(QuFUR=loss, Uniform=1.0, Greedy=1.0)
     uniform, greedy = compare(table, "", "Shuffled", {"loss": "loss"}, ["Greedy"])
     assert greedy.holds is holds

@@ -31,8 +31,8 @@ NAN, INF = float("nan"), float("inf")
 # Finite classes
 
 
-def pairwise(values, queried, best, radius, x):
-    """The definition: every pair of members of the confidence set."""
+def pairwise_disagreement(values, queried, best, radius, x):
+    """Return the disagreement by definition, over all pairs of members of the confidence set."""
     distance = [sum((row[i] - values[best][i]) ** 2 for i in queried) for row in values]
     left = [row for row, d in zip(values, distance, strict=True) if d <= radius]
     return max((one[x] - other[x]) ** 2 for one, other in itertools.product(left, left))
@@ -60,7 +60,7 @@ def test_finite_is_brute_force_over_all_pairs(values, queried, labels, radius):
         fit = form.fit(X, y)
         assert fit.tolist() == [best]
         assert form.predict(fit, inputs).tolist() == values[best]
-        expected = [pairwise(values, queried, best, radius, x) for x in range(4)]
+        expected = [pairwise_disagreement(values, queried, best, radius, x) for x in range(4)]
         assert form.disagreement(X, fit, radius, inputs).tolist() == expected
         assert form.log_covering(0.1) == math.log(len(values))
 
@@ -78,20 +78,20 @@ def test_finite_linear_is_the_list_of_its_functions():
         )
 
 
-def test_a_table_refuses_inputs_it_does_not_know():
+def test_finite_table_raises_for_unknown_inputs():
     table = FiniteTable([[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0]])
     assert table.predict(np.zeros(1), np.array([[-0.0, 1.0]])).tolist() == [0.0]
     assert refusal(lambda: table.predict(np.zeros(1), np.array([[1.0, 0.0], [0.5, 0.5]]))) == (
         "X of FiniteTable must be among its inputs, got [0.5, 0.5] at row 1. "
-        "A table knows no values in between."
+        "A table has no values in between."
     )
 
 
-# The ball cut by the ellipsoid
+# Intersection of the ball and the ellipsoid
 
 
-def solved(queried, fit, radius, norm_bound, x):
-    """The largest ⟨θ₁ − θ₂, x⟩ by a general solver; θ = fit + Az, so that it sees no tiny or huge numbers."""
+def width_by_solver(queried, fit, radius, norm_bound, x):
+    """Return the largest ⟨θ₁ − θ₂, x⟩ by a general solver over z, θ = fit + Az, which is well scaled."""
     gram = queried.T @ queried / radius
     A = np.linalg.inv(np.linalg.cholesky(gram + np.eye(len(fit)) / norm_bound**2)).T
     held = [
@@ -103,7 +103,7 @@ def solved(queried, fit, radius, norm_bound, x):
     slope = A.T @ x
     width = 0.0
     for towards in (slope / np.linalg.norm(slope), -slope / np.linalg.norm(slope)):
-        found = minimize(
+        solution = minimize(
             lambda z, towards=towards: -(z @ towards),
             np.zeros(len(fit)),
             jac=lambda z, towards=towards: -towards,
@@ -111,8 +111,8 @@ def solved(queried, fit, radius, norm_bound, x):
             method="SLSQP",
             options={"ftol": 1e-14, "maxiter": 1000},
         )
-        assert all(constraint["fun"](found.x) > -1e-7 for constraint in held)
-        width += found.x @ towards * np.linalg.norm(slope)
+        assert all(constraint["fun"](solution.x) > -1e-7 for constraint in held)
+        width += solution.x @ towards * np.linalg.norm(slope)
     return width
 
 
@@ -125,14 +125,14 @@ def test_linear_ball_is_the_optimum_of_a_convex_solver(radius, dim, count, norm_
     X, y = rng.normal(size=(count, dim)), rng.normal(size=count)
     fit = ball.fit(X, y)
     x = rng.normal(size=(2, dim))
-    found = ball.disagreement(X, fit, radius, x)
-    expected = [solved(X, fit, radius, norm_bound, row) ** 2 for row in x]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    disagreement = ball.disagreement(X, fit, radius, x)
+    expected = [width_by_solver(X, fit, radius, norm_bound, row) ** 2 for row in x]
+    np.testing.assert_allclose(disagreement, expected, rtol=1e-6)
     assert ball.disagreement(X, fit, radius, np.zeros((1, dim))).tolist() == [0.0]
 
 
 def smallest_bound(gram, fit, norm_bound, x):
-    """The smallest maximum of ⟨x, θ − fit⟩ over an ellipsoid (gram + ρI) that contains the set, by search."""
+    """Return the smallest maximum of ⟨x, θ − fit⟩ over ellipsoids (gram + ρI) that contain the set."""
     g, V = np.linalg.eigh(gram)
     g, t, x = np.maximum(g, 0.0), V.T @ fit, V.T @ x
 
@@ -163,12 +163,12 @@ def test_linear_ball_is_the_smallest_dual_bound_to_1e_8(seed, log_radius, log_no
     fit = ball.fit(X, rng.normal(size=count))
     x = rng.normal(size=dim)
     width = sum(smallest_bound(X.T @ X / radius, fit, C, sign * x) for sign in (1.0, -1.0))
-    found = math.sqrt(ball.disagreement(X, fit, radius, x[None])[0])
-    assert found == pytest.approx(width, rel=1e-8, abs=1e-8 * C)
+    computed = math.sqrt(ball.disagreement(X, fit, radius, x[None])[0])
+    assert computed == pytest.approx(width, rel=1e-8, abs=1e-8 * C)
 
 
-def exactly(X, fit, radius, norm_bound, x):
-    """The largest ⟨θ₁ − θ₂, x⟩ with 50 digits, by golden section on the dual."""
+def exact_width(X, fit, radius, norm_bound, x):
+    """Return the largest ⟨θ₁ − θ₂, x⟩ with 50 digits, by golden section on the dual."""
     rows, C = mp.matrix(X.tolist()), mp.mpf(norm_bound)
     values, Q = mp.eigsy(rows.T * rows / radius)
     g = [value if value > max(values) * mp.mpf(10) ** -35 else mp.mpf(0) for value in values]
@@ -203,17 +203,17 @@ def test_linear_ball_with_norms_from_1e_minus_6_to_1e6(seed):
     ball, x = LinearBall(dim, C), rng.normal(size=dim)
     fit = ball.fit(X, rng.uniform(-1, 1, count))
     with mp.workdps(50):
-        expected = exactly(X, fit, radius, C, x)
+        expected = exact_width(X, fit, radius, C, x)
     assert ball.confidence_set(X, fit, radius)(x[None])[0] == pytest.approx(expected, rel=1e-8)
 
 
-def test_without_data_only_the_ball_is_left():
+def test_linear_ball_without_data_is_the_whole_ball():
     ball = LinearBall(3, norm_bound=2.0)
     x = np.array([[1.0, 2.0, 2.0]])
     np.testing.assert_allclose(ball.disagreement(np.empty((0, 3)), np.zeros(3), 1e-3, x), [(2 * 2 * 3) ** 2])
 
 
-def test_where_the_ball_is_far_the_ellipsoid_gives_4_beta_x_in_the_inverse():
+def test_linear_ball_with_large_norm_bound_gives_4_beta_x_in_the_inverse():
     rng = np.random.default_rng(1)
     X, y, x = rng.normal(size=(30, 3)), rng.normal(size=30), rng.normal(size=(5, 3))
     ball = LinearBall(3, norm_bound=1e3)
@@ -221,7 +221,7 @@ def test_where_the_ball_is_far_the_ellipsoid_gives_4_beta_x_in_the_inverse():
     np.testing.assert_allclose(ball.disagreement(X, ball.fit(X, y), 0.2, x), expected, rtol=1e-9)
 
 
-def test_the_ball_makes_the_disagreement_depend_on_labels():
+def test_linear_ball_disagreement_depends_on_labels():
     ball, X = LinearBall(2), np.array([[1.0, 0.0]])
     small, large = (ball.disagreement(X, ball.fit(X, np.array([y])), 0.01, np.eye(2))[1] for y in (0.0, 0.9))
     assert small == pytest.approx(4.0)  # θ = (0, ±1)
@@ -229,7 +229,7 @@ def test_the_ball_makes_the_disagreement_depend_on_labels():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_linear_fit_is_least_squares_in_the_ball(seed):
+def test_linear_fit_is_least_squares_in_the_ball(seed):
     rng = np.random.default_rng(seed)
     dim, count = 3, [1, 2, 8][seed % 3]
     X, y = rng.normal(size=(count, dim)), 3 * rng.normal(size=count)
@@ -240,17 +240,17 @@ def test_the_linear_fit_is_least_squares_in_the_ball(seed):
         slope = X.T @ (X @ fit - y)
         if norm < norm_bound * (1 - 1e-9):
             np.testing.assert_allclose(fit, np.linalg.pinv(X) @ y, atol=1e-9)
-        else:  # the slope points straight outwards
+        else:  # the gradient points outwards
             np.testing.assert_allclose(slope, -np.linalg.norm(slope) * fit / norm, atol=1e-8)
 
 
-def test_of_several_linear_fits_the_shortest_is_taken():
+def test_linear_fit_has_minimum_norm():
     X = np.array([[1.0, 1.0], [1.0, 1.0]])
     np.testing.assert_allclose(LinearBall(2).fit(X, np.array([0.4, 0.6])), [0.25, 0.25])
     assert LinearBall(2).fit(np.empty((0, 2)), np.empty(0)).tolist() == [0.0, 0.0]
 
 
-def test_a_fine_grid_approximates_the_ball():
+def test_fine_grid_approximates_the_ball():
     rng = np.random.default_rng(2)
     X, y, x = rng.normal(size=(5, 1)), rng.normal(size=5), rng.normal(size=(9, 1))
     ball, grid = LinearBall(1), FiniteLinear(np.linspace(-1, 1, 20001)[:, None])
@@ -277,7 +277,7 @@ def links(z):
 
 
 @pytest.mark.parametrize("link", ["logistic", "probit"])
-def test_the_fit_recovers_the_parameters(link):
+def test_fit_recovers_the_parameters(link):
     rng = np.random.default_rng(3)
     X, theta = rng.normal(size=(40, 3)), np.array([1.0, -0.5, 0.3])
     clean = links(X @ theta)[link]
@@ -288,7 +288,7 @@ def test_the_fit_recovers_the_parameters(link):
     assert np.linalg.norm(noisy - theta) < 0.15
 
 
-def test_the_fit_stays_in_the_ball_and_is_best_there():
+def test_fit_is_optimal_within_the_ball():
     rng = np.random.default_rng(4)
     X, theta = rng.normal(size=(30, 2)), np.array([3.0, 4.0])
     glm = GeneralisedLinear(2, norm_bound=1.0)
@@ -302,7 +302,7 @@ def test_the_fit_stays_in_the_ball_and_is_best_there():
 
 
 @pytest.mark.parametrize("link", ["logistic", "probit", "identity"])
-def test_derivatives(link):
+def test_jacobian_matches_finite_differences(link):
     rng = np.random.default_rng(5)
     glm, p, X, h = GeneralisedLinear(3, link=link), rng.normal(size=3), rng.normal(size=(4, 3)), 1e-6
     numeric = [(glm.values(p + h * e, X) - glm.values(p - h * e, X)) / (2 * h) for e in np.eye(3)]
@@ -313,29 +313,29 @@ def test_derivatives(link):
 @pytest.mark.parametrize("link", ["logistic", "probit"])
 @pytest.mark.parametrize("count", [0, 1, 6])
 def test_disagreement_of_a_generalised_linear_class_against_a_dense_grid(link, radius, count):
-    """What is found is attained, hence below the best of a grid with room to spare; here it is no worse."""
+    """The result is attained, so a grid with slack bounds it from above; it is no worse than the grid."""
     rng = np.random.default_rng([count, 7])
     glm = GeneralisedLinear(2, link=link, norm_bound=2.0)
     X, x = 2 * rng.normal(size=(count, 2)), rng.normal(size=(3, 2))
     fit = glm.fit(X, np.clip(rng.normal(size=count), -1, 1))
-    found = glm.disagreement(X, fit, radius, x)
+    disagreements = glm.disagreement(X, fit, radius, x)
     side = np.linspace(-2, 2, 1201)
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     off = (glm._link.value(points @ X.T) - glm.values(fit, X)) ** 2
     distance, norms = off.sum(axis=1), np.linalg.norm(points, axis=1)
-    cell = (side[1] - side[0]) / math.sqrt(2)  # a point of the set is no further from the grid
-    steepest = glm._link.steepest * np.linalg.norm(X)
+    cell = (side[1] - side[0]) / math.sqrt(2)  # largest distance of a point of the set from the grid
+    steepest = glm._link.max_slope * np.linalg.norm(X)
     near = (np.sqrt(distance) <= math.sqrt(radius) + steepest * cell) & (norms <= 2 + cell)
     inside = (distance <= radius) & (norms <= 2)
-    for row, delta in zip(x, found, strict=True):
+    for row, delta in zip(x, disagreements, strict=True):
         values = glm._link.value(points @ row)
-        slack = 2 * glm._link.steepest * np.linalg.norm(row) * cell
+        slack = 2 * glm._link.max_slope * np.linalg.norm(row) * cell
         assert math.sqrt(delta) <= np.ptp(values[near]) + slack + 1e-12
         if inside.any():
             assert delta >= np.ptp(values[inside]) ** 2 - 1e-6
 
 
-def test_what_is_found_is_in_the_set():
+def test_extreme_parameters_are_in_the_confidence_set():
     rng = np.random.default_rng(8)
     X, x = rng.normal(size=(5, 3)), rng.normal(size=(1, 3))
     glm = GeneralisedLinear(3, norm_bound=2.0)
@@ -349,7 +349,7 @@ def test_what_is_found_is_in_the_set():
 
 
 @pytest.mark.parametrize("radius", [1e-4, 0.1, 10.0])
-def test_with_the_identity_link_local_optima_are_the_linear_optima(radius):
+def test_identity_link_gives_the_linear_optima(radius):
     rng = np.random.default_rng(9)
     X, y, x = rng.normal(size=(4, 3)), rng.normal(size=4), rng.normal(size=(4, 3))
     ball, glm = LinearBall(3), GeneralisedLinear(3, link="identity")
@@ -372,7 +372,7 @@ def wave(**options):
     )
 
 
-def test_a_parametric_class_against_a_dense_grid():
+def test_parametric_class_matches_a_dense_grid():
     rng = np.random.default_rng(10)
     X = rng.uniform(-2, 2, (12, 1))
     y = np.sin(2.5 * X[:, 0] + 0.3)
@@ -385,12 +385,12 @@ def test_a_parametric_class_against_a_dense_grid():
 
     distance = sum((at(x) - np.sin(2.5 * x + 0.3)) ** 2 for x in X[:, 0])
     for x in (-1.7, 0.0, 0.4, 2.0):
-        found = wave().disagreement(X, fit, 0.05, np.array([[x]]))[0]
+        disagreement = wave().disagreement(X, fit, 0.05, np.array([[x]]))[0]
         best = np.ptp(at(x)[distance <= 0.05]) ** 2
-        assert best - 1e-6 <= found <= best + 0.02
+        assert best - 1e-6 <= disagreement <= best + 0.02
 
 
-def test_starts_are_decided_by_the_seed():
+def test_seed_determines_the_starts():
     one, other = (np.array(wave(seed=seed).starting_points()) for seed in (1, 2))
     np.testing.assert_array_equal(one, np.array(wave(seed=1).starting_points()))
     assert one[0].tolist() == other[0].tolist() == [2.0, 0.0]
@@ -410,7 +410,7 @@ def test_starts_are_decided_by_the_seed():
     ],
     ids=lambda h: type(h).__name__,
 )
-def test_described_classes_are_built_again(hypotheses):
+def test_described_rebuilds_classes(hypotheses):
     plain = {k: np.asarray(v).tolist() for k, v in dataclasses.asdict(hypotheses).items()}
     again = described(json.loads(json.dumps(plain)))
     assert type(again) is type(hypotheses)
@@ -420,19 +420,19 @@ def test_described_classes_are_built_again(hypotheses):
     )
 
 
-def test_an_unknown_class_is_refused():
+def test_unknown_class_raises():
     assert refusal(lambda: described({"kind": "Magic", "dim": 2})) == (
-        "kind of a hypothesis class must be a class that is known, got 'Magic'. "
+        "kind of a hypothesis class must be a registered class, got 'Magic'. "
         "Import the module that defines it first."
     )
 
 
-def test_a_class_without_a_fit_is_abstract():
+def test_class_without_fit_is_abstract():
     with pytest.raises(TypeError):
         HypothesisClass()
 
 
-# Bad input
+# Invalid input
 
 
 @pytest.mark.parametrize(
@@ -481,11 +481,11 @@ def test_a_class_without_a_fit_is_abstract():
         (lambda: wave().log_covering(0.1), "lipschitz of Parametric must be given for a covering number"),
     ],
 )
-def test_bad_descriptions_are_refused(build, start):
+def test_invalid_parameters_raise(build, start):
     assert refusal(build).startswith(start)
 
 
-def test_functions_outside_their_domain_are_refused():
+def test_functions_outside_their_domain_raise():
     def log(p, X):
         with np.errstate(all="ignore"):
             return np.log(X @ p)

@@ -1,4 +1,4 @@
-"""What these tests share with those of commands."""
+"""Fixtures shared with the tests of commands."""
 
 from tests.cli.conftest import work
 

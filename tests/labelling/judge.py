@@ -1,6 +1,6 @@
-"""A program that labels flights, and is sometimes slow, wrong, silent or failing, for tests.
+"""Test program that labels flights and is sometimes slow, wrong, silent or failing.
 
-Its log has a line when it begins, and one with what it is going to do.
+It appends one line per call to its log: key, row, action and process id.
 """
 
 import json
@@ -10,44 +10,46 @@ import subprocess
 import sys
 import time
 
-LUCK = ("slow", "hang", "fail", "silent", "wrong", "skip")
+RANDOM_ACTIONS = ("slow", "hang", "fail", "silent", "wrong", "skip")
 
 
-def act(row, what):
-    if what == "slow":
+def act(row, action):
+    """Perform an action for a row; by default print its label."""
+    if action == "slow":
         time.sleep(0.3)
-    if what == "hang":
+    if action == "hang":
         time.sleep(1000)
-    if what == "fail":
+    if action == "fail":
         sys.exit("no answer today")
-    if what == "flood":
+    if action == "flood":
         while True:
             print("yes " * 1000)
-    if what in ("chatter", "complaint"):
+    if action in ("chatter", "complaint"):
         print("working\n" * 50_000, file=sys.stderr, flush=True)
-    if what == "complaint":
+    if action == "complaint":
         sys.exit("no answer today")
-    if what == "escape":
+    if action == "escape":
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(5)"], start_new_session=True)
-    if what == "skip":
+    if action == "skip":
         print("skip")
-    elif what == "wrong":
+    elif action == "wrong":
         print("as an AI I cannot say")
-    elif what != "silent":
+    elif action != "silent":
         print(30 + 5 * row["wind"])
 
 
 def main():
-    """Do what the options say of a row, such as LH3=fail, or with chances, such as fail=0.1."""
+    """Run the action of a row (LH3=fail) or one sampled with its probability (fail=0.1)."""
     log, *options = sys.argv[1:]
     row = json.load(sys.stdin)
-    chances = {name: float(chance) for name, _, chance in (o.partition("=") for o in options) if name in LUCK}
-    named = dict(option.split("=") for option in options)
-    drawn = [name for name, chance in chances.items() if random.random() < chance]
-    what = named.get(row["flight"], drawn[0] if drawn else "label")
+    pairs = [option.split("=") for option in options]
+    probabilities = {name: float(value) for name, value in pairs if name in RANDOM_ACTIONS}
+    by_row = dict(pairs)
+    sampled = [name for name, probability in probabilities.items() if random.random() < probability]
+    action = by_row.get(row["flight"], sampled[0] if sampled else "label")
     with open(log, "a") as file:
-        file.write(f"{row['idempotency_key']} {row['flight']} {what} {os.getpid()}\n")
-    act(row, what)
+        file.write(f"{row['idempotency_key']} {row['flight']} {action} {os.getpid()}\n")
+    act(row, action)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`qufur label`: a program labels what is worth it, and whatever it does, nothing is lost."""
+"""`qufur label`: a program labels the selected rows; no label or call is lost, whatever it does."""
 
 import json
 import os
@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.cli.test_loop import LINEAR, WIND, write
+from tests.cli.test_state_file import LINEAR, WIND, write
 
-from qufur.cli.label_progress import standing
+from qufur.cli._label_run import progress_line
 from qufur.labelling.journal import Journal, journal_of
 from qufur.workbook import Workbook
 
@@ -28,7 +28,7 @@ def program(log, *options):
 
 @pytest.fixture
 def label(work, tmp_path):
-    """Return a function that labels flights with a judge, and returns the exit code and the output."""
+    """Return a function that labels flights with a judge and returns exit code and output."""
 
     def command(*options, judge=(), rows=range(100)):
         may = tmp_path / "may.csv"
@@ -40,33 +40,33 @@ def label(work, tmp_path):
 
 
 def calls(tmp_path):
-    """Return key, row and what was done for every call that the judge noted."""
+    """Return key, row and action of every call in the judge's log."""
     log = tmp_path / "log"
     return [line.split()[:3] for line in log.read_text().splitlines()] if log.exists() else []
 
 
-def opened(tmp_path):
+def load_workbook(tmp_path):
     return Workbook.load(tmp_path / "s.qufur")
 
 
-def right(book):
-    """Whether every label is what the judge says of its row."""
-    return all(record.label == 30 + 5 * WIND[int(id[2:])] for id, record in book.told.items())
+def labels_are_correct(workbook):
+    """Return whether every label equals the judge's label of its row."""
+    return all(record.label == 30 + 5 * WIND[int(id[2:])] for id, record in workbook.labels.items())
 
 
-def test_rows_are_labelled(label, tmp_path):
+def test_label_buys_labels_within_budget_and_money(label, tmp_path):
     code, text = label("--jobs", 4, "--cost", "0.02", "--money", 1)
     assert code == 0, text
     lines = text.splitlines()
     assert lines[0] == "100 rows, 12 labels bought, 0 skipped, 0 failed."
-    assert lines[1] == "12 labels in all, 0 left, 0 outstanding; 12 calls, 0.24 spent of 1."
-    book = opened(tmp_path)
-    assert len(book.told) == len({key for key, *_ in calls(tmp_path)}) == 12
-    assert right(book)
-    assert not book.unfinished
+    assert lines[1] == "12 labels bought in total, 0 left, 0 outstanding; 12 calls, 0.24 spent of 1."
+    workbook = load_workbook(tmp_path)
+    assert len(workbook.labels) == len({key for key, *_ in calls(tmp_path)}) == 12
+    assert labels_are_correct(workbook)
+    assert not workbook.partial_tables
 
 
-def test_the_same_again_does_nothing(label, tmp_path):
+def test_label_run_twice_changes_nothing(label, tmp_path):
     label()
     before = (tmp_path / "s.qufur").read_bytes()
     code, text = label()
@@ -75,81 +75,81 @@ def test_the_same_again_does_nothing(label, tmp_path):
     assert len(calls(tmp_path)) == 12
 
 
-def test_one_job_is_the_loop_row_by_row(label, tmp_path):
-    """Every label is known before the next row is asked about that is wanted."""
+def test_single_job_calls_rows_in_order(label, tmp_path):
+    """Each label is learned before the next row is decided."""
     assert label(rows=range(30))[0] == 0
     order = [int(row[2:]) for _, row, _ in calls(tmp_path)]
     assert order == sorted(order)
 
 
-def test_a_second_table_and_rows_that_wait(label, work, tmp_path):
+def test_label_continues_with_pending_rows_and_a_second_table(label, work, tmp_path):
     out = tmp_path / "out.csv"
     assert work("ask", write(tmp_path / "april.csv", range(200, 230)), "-o", out, *START)[0] == 0
-    waiting = opened(tmp_path).learner.outstanding
+    pending = load_workbook(tmp_path).learner.outstanding
     judge = ["--with", program(tmp_path / "log")]
     assert work("budget", "--add", 5, "--horizon", 20)[0] == 0
     code, text = work("label", write(tmp_path / "may.csv", range(20)), *judge, "--id", "flight")
     assert code == 0, text
-    assert len(opened(tmp_path).told) == len(waiting) + 5
-    assert [row for _, row, _ in calls(tmp_path)][: len(waiting)] == list(waiting)
+    assert len(load_workbook(tmp_path).labels) == len(pending) + 5
+    assert [row for _, row, _ in calls(tmp_path)][: len(pending)] == list(pending)
 
 
-def test_skipped_rows_are_given_up(label, tmp_path):
+def test_skipped_rows_are_retracted(label, tmp_path):
     code, text = label("--json", judge=["LH0=skip", "LH2=skip"])
-    done = json.loads(text)
-    assert (code, done["skipped"], done["failed"], done["outstanding"]) == (0, 2, 0, 0)
-    book = opened(tmp_path)
-    assert not {"LH0", "LH2"} & set(book.told)
-    assert book.learner.spent == done["labels"] == len(book.told) <= 12
+    summary = json.loads(text)
+    assert (code, summary["skipped"], summary["failed"], summary["outstanding"]) == (0, 2, 0, 0)
+    workbook = load_workbook(tmp_path)
+    assert not {"LH0", "LH2"} & set(workbook.labels)
+    assert workbook.learner.spent == summary["labels"] == len(workbook.labels) <= 12
 
 
 @pytest.mark.parametrize(
-    ("what", "why"),
+    ("action", "reason"),
     [
         ("fail", "exit code 1: no answer today"),
         ("silent", "it printed nothing"),
-        ("wrong", "it printed 'as an AI I cannot say', which is no number"),
+        ("wrong", "it printed 'as an AI I cannot say', which is not a number"),
         ("hang", "no answer within 0.5 s"),
         ("flood", "it printed more than 64 kB and was stopped: that is no label"),
     ],
 )
-def test_a_row_without_a_label_waits_for_the_next_time(label, tmp_path, what, why):
-    seconds = 0.5 if what == "hang" else 30
-    code, text = label("--retries", 1, "--timeout", seconds, "--jobs", 2, judge=[f"LH0={what}"])
+def test_failed_row_stays_pending_until_the_next_run(label, tmp_path, action, reason):
+    seconds = 0.5 if action == "hang" else 30
+    code, text = label("--retries", 1, "--timeout", seconds, "--jobs", 2, judge=[f"LH0={action}"])
     assert code == 0
-    assert text.splitlines()[-1].startswith(f"No label for 1 row, such as 'LH0': {why}")
-    assert opened(tmp_path).learner.outstanding == ("LH0",)
+    assert text.splitlines()[-1].startswith(f"No label for 1 row, such as 'LH0': {reason}")
+    assert load_workbook(tmp_path).learner.outstanding == ("LH0",)
     keys = [key for key, row, _ in calls(tmp_path) if row == "LH0"]
     assert len(keys) == 2
     code, text = label()
     assert text.splitlines()[0] == "0 rows, 1 label bought, 0 skipped, 0 failed."
     assert Counter(row for _, row, _ in calls(tmp_path))["LH0"] == 3
     assert len({key for key, row, _ in calls(tmp_path) if row == "LH0"}) == 1
-    assert right(opened(tmp_path))
+    assert labels_are_correct(load_workbook(tmp_path))
 
 
-def test_a_program_out_of_order_is_not_called_for_ever(label, tmp_path):
+def test_label_stops_when_the_program_keeps_failing(label, tmp_path):
     code, text = label("--retries", 0, "--cost", 1, judge=["fail=1"])
     assert code == 2
     assert text.count("\n") == 1
-    assert "none of the last 5 labelled, the last because: exit code 1: no answer today" in text
+    assert "no label from the last 5 rows; last error: exit code 1: no answer today" in text
     assert len(calls(tmp_path)) == 5
     code, text = label()
     assert code == 0
-    assert len(opened(tmp_path).told) == 12
+    assert len(load_workbook(tmp_path).labels) == 12
 
 
 def test_money_is_never_exceeded(label, tmp_path):
     code, text = label("--cost", "0.1", "--money", "0.75", "--jobs", 4, "--retries", 3, judge=["fail=0.3"])
     assert code == 0
-    assert "0.7 of 0.75 is spent, too little is left for a call. The same command with more --money" in text
+    assert "0.7 of 0.75 is spent, too little is left for a call. Run the same command with" in text
     assert len(calls(tmp_path)) == 7
     assert label("--cost", "0.1", "--money", "0.75")[0] == 0
     assert len(calls(tmp_path)) == 7
     assert label("--cost", "0.1", "--money", "20")[0] == 0
-    book = opened(tmp_path)
-    assert (len(book.told), book.rows) == (12, 100)
-    assert right(book)
+    workbook = load_workbook(tmp_path)
+    assert (len(workbook.labels), workbook.rows) == (12, 100)
+    assert labels_are_correct(workbook)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_money_is_never_exceeded(label, tmp_path):
         (["--rate-limit", "fast"], "--rate-limit of qufur label must be such as 10/s, 60/min or 1000/h"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_is_done(label, tmp_path, options, message):
+def test_invalid_options_raise_before_any_call(label, tmp_path, options, message):
     code, text = label(*options)
     assert (code, text.count("\n")) == (2, 1)
     assert message in text
@@ -180,17 +180,17 @@ def test_what_cannot_be_is_said_before_anything_is_done(label, tmp_path, options
     assert not calls(tmp_path)
 
 
-def test_classes(work, tmp_path):
+def test_label_accepts_only_known_classes(work, tmp_path):
     start = ["--budget", 3, "--id", "flight", "--target", "state", "--classes", "late,on time"]
     may = write(tmp_path / "may.csv", range(20))
     code, text = work("label", may, *start, "--with", "echo perhaps", "--retries", 0)
     assert code == 0
-    assert "it printed 'perhaps', which is none of 'late', 'on time'. The same" in text
+    assert "it printed 'perhaps', which is none of 'late', 'on time'. Run the same" in text
     assert work("label", may, "--with", "echo on time")[0] == 0
-    assert {record.label for record in opened(tmp_path).told.values()} == {1.0}
+    assert {record.label for record in load_workbook(tmp_path).labels.values()} == {1.0}
 
 
-def test_a_class_called_skip_is_refused(work, tmp_path):
+def test_class_named_skip_is_rejected(work, tmp_path):
     start = [
         "--budget",
         3,
@@ -205,84 +205,86 @@ def test_a_class_called_skip_is_refused(work, tmp_path):
     ]
     code, text = work("label", write(tmp_path / "may.csv", range(20)), *start)
     assert (code, text.count("\n")) == (2, 1)
-    assert "got 'Skip', by which a program gives a row up. Give the class another name." in text
+    assert "got 'Skip', which a program prints to skip a row. Rename the class." in text
     assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
 
 
-def test_text_is_no_number(work, tmp_path):
+def test_text_label_is_rejected_with_a_hint_at_classes(work, tmp_path):
     may = write(tmp_path / "may.csv", range(20))
     text = work("label", may, "--budget", 2, "--with", "echo late", "--retries", 0)[1]
-    assert "it printed 'late', which is no number; --classes names classes. The same" in text
+    assert "it printed 'late', which is not a number; --classes sets class names. Run the" in text
 
 
-def test_how_it_stands_is_one_line(label, tmp_path):
+def test_progress_is_one_line(label, tmp_path):
     label("--cost", "0.5", rows=range(30))
-    book, journal = opened(tmp_path), Journal(journal_of(tmp_path / "s.qufur"))
-    assert standing(book, journal, 30).startswith("30 rows, 12 labels, 0 left, 12 calls, 6.0 spent, loss ")
+    workbook, journal = load_workbook(tmp_path), Journal(journal_of(tmp_path / "s.qufur"))
+    assert progress_line(workbook, journal, 30).startswith(
+        "30 rows, 12 labels, 0 left, 12 calls, 6.0 spent, loss "
+    )
 
 
-def test_a_terminal_shows_it(label, monkeypatch, tmp_path):
+def test_progress_is_shown_in_a_terminal(label, monkeypatch, tmp_path):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("qufur.cli.label_progress.EVERY", 0.0)
+    monkeypatch.setattr("qufur.cli._label_run.EVERY", 0.0)
     assert "0 left, 12 calls, 6.0 spent, loss" in " ".join(label("--cost", "0.5", rows=range(30))[1].split())
 
 
-def test_what_the_work_began_with_stays(label, tmp_path):
+def test_start_options_are_remembered(label, tmp_path):
     label(rows=range(30))
     code, text = label("--budget", 50)
     assert code == 2
-    assert "--budget of qufur label must be '12' as at first, got '50'. `qufur budget --add` gives" in text
+    assert "--budget of qufur label must be '12' as in the first call, got '50'. `qufur budget --add`" in text
     code, text = label("--seed", 3)
-    assert "--seed of qufur label must be left out for work that has begun, got 3." in text
+    assert "--seed of qufur label must be omitted for an existing state file, got 3." in text
     (tmp_path / "s.qufur").unlink()
-    assert "though calls are on record in" in label()[1]
+    assert "although calls are recorded in" in label()[1]
 
 
-def test_labels_that_were_paid_for_are_not_bought_again_after_undo(label, work, tmp_path):
+def test_paid_labels_are_not_bought_again_after_undo(label, work, tmp_path):
     out = tmp_path / "out.csv"
     work("ask", write(tmp_path / "april.csv", range(300, 310)), "-o", out, *START)
     judge = ["--with", program(tmp_path / "log")]
     may = write(tmp_path / "may.csv", range(200))
     work("label", may, *judge)
-    count, told = len(calls(tmp_path)), dict.fromkeys(opened(tmp_path).told)
+    count, labels = len(calls(tmp_path)), dict.fromkeys(load_workbook(tmp_path).labels)
     assert work("undo")[0] == 0
-    assert not opened(tmp_path).told
+    assert not load_workbook(tmp_path).labels
     assert work("label", may, *judge)[0] == 0
     assert len(calls(tmp_path)) == count
-    assert opened(tmp_path).told.keys() == told.keys()
+    assert load_workbook(tmp_path).labels.keys() == labels.keys()
 
 
-def test_two_opinions_and_a_third_where_they_differ(label, work, tmp_path):
+def test_votes_buys_two_opinions_when_they_agree(label, work, tmp_path):
     code, text = label("--votes", 3, rows=range(30))
     assert code == 0
-    assert "24 calls, judges agreed on 12 of 12 rows." in text
+    assert "24 calls, votes agreed on 12 of 12 rows." in text
     assert len({key for key, *_ in calls(tmp_path)}) == 24
 
 
-def test_judges_are_in_the_status_and_in_json(label, work):
+def test_status_reports_calls_money_and_agreement(label, work):
     label("--votes", 3, "--cost", "0.01", rows=range(30))
-    assert "labelling     24 calls, 0.24 spent, judges agreed on 12 of 12 rows" in work("status")[1]
-    said = json.loads(work("status", "--json")[1])["labelling"]
-    assert said == {"calls": 24, "money": 0.24, "judged_twice": 12, "agreed": 12}
+    assert "labelling     24 calls, 0.24 spent, votes agreed on 12 of 12 rows" in work("status")[1]
+    report = json.loads(work("status", "--json")[1])["labelling"]
+    assert report == {"calls": 24, "money": 0.24, "judged_twice": 12, "agreed": 12}
 
 
-def test_money_can_be_the_budget(work, tmp_path):
+def test_money_sets_the_budget(work, tmp_path):
     start = START[:2] + START[4:]
     judge = ["--with", program(tmp_path / "log"), "--votes", 2, "--cost", "0.05", "--money", "0.62"]
     code, text = work("label", write(tmp_path / "may.csv", range(60)), *start, *judge)
     assert code == 0, text
-    assert (len(opened(tmp_path).told), opened(tmp_path).learner.left) == (6, 0)
+    assert (len(load_workbook(tmp_path).labels), load_workbook(tmp_path).learner.left) == (6, 0)
     assert len(calls(tmp_path)) == 12
 
 
-def test_a_rate_is_kept(label, tmp_path):
+def test_rate_limit_is_respected(label, tmp_path):
     begin = time.monotonic()
     assert label("--rate-limit", "10/s", "--jobs", 8, rows=range(30))[0] == 0
     assert time.monotonic() - begin >= 1.1
 
 
-def test_the_record_outlives_half_a_line_and_refuses_others(label, tmp_path):
+def test_journal_ignores_a_partial_line_and_rejects_unknown_records(label, tmp_path):
     label(rows=range(30))
     path = journal_of(tmp_path / "s.qufur")
     whole = path.read_bytes()
@@ -296,23 +298,23 @@ def test_the_record_outlives_half_a_line_and_refuses_others(label, tmp_path):
     assert "line 27 of" in label()[1]
 
 
-def test_programs_may_write_long_logs(label, tmp_path):
-    """Standard error is read to its end, and its last line is the reason of a failure."""
+def test_long_standard_error_is_read_to_its_end(label, tmp_path):
+    """Standard error is read to its end; its last line is the reason of a failure."""
     code, text = label("--retries", 0, judge=["LH0=chatter", "LH1=complaint"])
     assert code == 0, text
     assert "such as 'LH1': exit code 1: no answer today" in text
-    assert "LH0" in opened(tmp_path).told
+    assert "LH0" in load_workbook(tmp_path).labels
 
 
-def test_a_program_that_leaves_its_pipes_open_is_not_waited_for(label, tmp_path):
-    """A process that the program put into a session of its own keeps the pipes, and the call times out."""
+def test_call_times_out_when_a_child_keeps_the_pipes_open(label, tmp_path):
+    """A child process in a separate session keeps the pipes open, so the call times out."""
     code, text = label("--retries", 0, "--timeout", 1, judge=["LH0=escape"])
     assert code == 0, text
     assert "such as 'LH0': no answer within 1 s" in text
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_programs_end_with_the_process(tmp_path, number):
+def test_programs_are_killed_with_the_process(tmp_path, number):
     may = write(tmp_path / "may.csv", range(60))
     arguments = ["label", may, *START, "--with", program(tmp_path / "log", "hang=1")]
     arguments += ["--state", tmp_path / "s.qufur"]
@@ -328,9 +330,12 @@ def test_programs_end_with_the_process(tmp_path, number):
     while is_alive(child) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_alive(child)
-    assert len(opened(tmp_path).learner.outstanding) > 0
+    assert len(load_workbook(tmp_path).learner.outstanding) > 0
     if number == signal.SIGINT:
-        assert (process.returncode, complaint) == (130, "qufur: stopped; the same command goes on.\n")
+        assert (process.returncode, complaint) == (
+            130,
+            "qufur: interrupted; run the same command to resume.\n",
+        )
 
 
 def is_alive(process):
@@ -349,32 +354,32 @@ def test_more_money_continues_at_the_row_where_it_ran_out(work, tmp_path):
     assert (code, len(calls(tmp_path))) == (0, 3)
     assert "0.3 of 0.3 is spent" in text
     last = calls(tmp_path)[-1][1]
-    assert opened(tmp_path).rows == int(last[2:]) + 1
+    assert load_workbook(tmp_path).rows == int(last[2:]) + 1
     assert work("label", may, *MONEY, *judge, "--money", "0.3")[0] == 0
-    assert opened(tmp_path).rows == int(last[2:]) + 1
+    assert load_workbook(tmp_path).rows == int(last[2:]) + 1
     code, text = work("label", may, *MONEY, *judge, "--money", 3)
     assert (code, len(calls(tmp_path))) == (0, 30)
-    book = opened(tmp_path)
-    assert (len(book.told), book.learner.left, book.learner.rule.limit) == (30, 0, 30)
-    assert right(book)
+    workbook = load_workbook(tmp_path)
+    assert (len(workbook.labels), workbook.learner.left, workbook.learner.rule.limit) == (30, 0, 30)
+    assert labels_are_correct(workbook)
 
 
-def test_money_is_a_budget_for_a_second_table_too(work, tmp_path):
+def test_money_sets_the_budget_of_a_second_table(work, tmp_path):
     judge = ["--with", program(tmp_path / "log")]
     work("label", write(tmp_path / "may.csv", range(30)), *MONEY, *judge, "--money", 3)
     june = write(tmp_path / "june.csv", range(30, 60))
     work("label", june, *judge, "--cost", "0.1", "--money", 3)
-    assert opened(tmp_path).rows == 30
+    assert load_workbook(tmp_path).rows == 30
     code, text = work("label", june, *judge, "--cost", "0.1", "--money", 4)
-    assert (code, len(opened(tmp_path).told)) == (0, 40), text
+    assert (code, len(load_workbook(tmp_path).labels)) == (0, 40), text
 
 
-def test_money_too_little_for_two_opinions_leaves_rows_for_later(work, tmp_path):
+def test_rows_stay_pending_when_money_is_too_little_for_two_opinions(work, tmp_path):
     judge = ["--with", program(tmp_path / "log"), "--votes", 2]
     may = write(tmp_path / "may.csv", range(60))
     code, text = work("label", may, *MONEY, *judge, "--money", "0.3")
     assert (code, len(calls(tmp_path))) == (0, 2)
-    assert opened(tmp_path).rows == int(calls(tmp_path)[0][1][2:]) + 1
-    assert "0.2 of 0.3 is spent, too little is left for a label. The same command with more --money" in text
+    assert load_workbook(tmp_path).rows == int(calls(tmp_path)[0][1][2:]) + 1
+    assert "0.2 of 0.3 is spent, too little is left for a label. Run the same command with" in text
     assert work("label", may, *MONEY, *judge, "--money", "0.8")[0] == 0
-    assert len(opened(tmp_path).told) == 4
+    assert len(load_workbook(tmp_path).labels) == 4

@@ -1,4 +1,4 @@
-"""The model of Algorithms 3 and 4: a transcription, `Ridge` as a limit, and its promises about labels."""
+"""Tests of `ConfidenceSet`: Algorithms 3 and 4, `Ridge` as a limit, late labels, contracts and files."""
 
 import math
 import re
@@ -8,14 +8,7 @@ import pytest
 from tests.refusals import refusal
 
 from qufur import FixedBudget, Learner, QuFUR, Ridge, Threshold, Uniform, checks, run, streams
-from qufur.hypotheses import (
-    Finite,
-    FiniteLinear,
-    FiniteTable,
-    GeneralisedLinear,
-    LinearBall,
-    Parametric,
-)
+from qufur.hypotheses import Finite, FiniteLinear, FiniteTable, GeneralisedLinear, LinearBall, Parametric
 from qufur.models.confidence_set import ConfidenceSet
 from qufur.snapshot import encode
 
@@ -36,7 +29,7 @@ def learned(model, X, y):
 
 
 def test_beta_by_hand():
-    """8 · 0.25 · ln(4 · 10 / 0.1) and (2k / 100²)(16 + √(2 · 0.25 · ln(16k² / 0.1))), in numbers."""
+    """β_k = 8 · 0.25 · ln(4 · 10 / 0.1) + (2k / 100²)(16 + √(2 · 0.25 · ln(16k² / 0.1)))."""
     model = ConfidenceSet(FiniteLinear(np.ones((10, 1))), horizon=100, noise=0.5, failure_probability=0.1)
     assert model.beta(0) == pytest.approx(11.982929094215963, rel=1e-12)  # 2 ln 400
     # k = 7: √(0.5 ln 7840) = 2.117426990
@@ -54,8 +47,8 @@ def test_beta_never_falls_and_a_radius_is_a_constant():
     assert {ConfidenceSet(grid(2), horizon=30, radius=0.5).beta(k) for k in (0, 1, 9)} == {0.5}
 
 
-def test_without_noise_there_is_a_beginning():
-    """β₀ = 0, but without data there is nothing to be near to."""
+def test_beta_without_noise_is_finite_at_the_start():
+    """β₀ = 0, but without data the confidence set is the whole class."""
     for hypotheses in (LinearBall(2), GeneralisedLinear(2), grid(2)):
         model = ConfidenceSet(hypotheses, horizon=10, noise=0.0)
         assert model.beta(0) == 0.0
@@ -66,8 +59,8 @@ def test_without_noise_there_is_a_beginning():
 # Algorithm 3
 
 
-def transcribed(values, X, y, alpha, beta, seed):
-    """Algorithm 3 line by line, over functions given by their values at the stream's inputs."""
+def algorithm_3(values, X, y, alpha, beta, seed):
+    """Run Algorithm 3 line by line, over functions given by their values at the inputs of the stream."""
     rng, queried, records = np.random.default_rng(seed), [], []
     for t in range(len(X)):
         losses = [sum((f[i] - y[i]) ** 2 for i in queried) for f in values]
@@ -88,13 +81,13 @@ def test_algorithm_3_is_transcribed(seed):
     for options in ({"radius": 0.2}, {"horizon": 50, "noise": 0.1}):
         model = ConfidenceSet(FiniteLinear(thetas), **options)
         trace = run(Learner(model, QuFUR(2.0), seed=seed), streams.Arrays(X, y))
-        prediction, delta, query = transcribed((thetas @ X.T).tolist(), X, y, 2.0, model.beta, seed)
+        prediction, delta, query = algorithm_3((thetas @ X.T).tolist(), X, y, 2.0, model.beta, seed)
         np.testing.assert_array_equal(trace.query, query)
         np.testing.assert_allclose(trace.prediction, prediction, atol=1e-12)
         np.testing.assert_allclose(trace.uncertainty, delta, atol=1e-12)
 
 
-def test_with_a_wide_ball_and_a_quarter_for_beta_it_is_ridge():
+def test_confidence_set_with_wide_ball_and_beta_one_quarter_equals_ridge():
     """Δ = 4β‖x‖² in (Σ x xᵀ)⁻¹, which is the uncapped Δ of `Ridge` as λ → 0."""
     rng = np.random.default_rng(1)
     X, y, new = rng.normal(size=(30, 3)), rng.uniform(-1, 1, 30), rng.normal(size=(9, 3)) / 3
@@ -104,29 +97,29 @@ def test_with_a_wide_ball_and_a_quarter_for_beta_it_is_ridge():
     np.testing.assert_allclose(wide.predict(new), ridge.predict(new), rtol=1e-7)
 
 
-def test_on_a_linear_class_it_behaves_like_algorithm_1():
+def test_confidence_set_on_a_linear_class_behaves_like_algorithm_1():
     stream = streams.HiddenDomains([60, 60], [2, 2], seed=3)
     for model in (ConfidenceSet(LinearBall(4), radius=0.1), Ridge(4)):
         trace = run(Learner(model, QuFUR(1.0), seed=4), stream)
-        inside = trace.query.reshape(4, 30).sum(axis=1)  # the halves of both domains
+        inside = trace.query.reshape(4, 30).sum(axis=1)  # first and second half of each domain
         assert inside[0] > 1.5 * inside[1]
         assert inside[2] > 1.5 * inside[3]
         assert trace.queries < 60
         assert trace.total_regret < 8
 
 
-def test_a_fine_grid_of_functions_is_the_ball_in_one_dimension():
+def test_fine_grid_of_functions_equals_the_ball_in_one_dimension():
     rng = np.random.default_rng(5)
     X = rng.uniform(-1, 1, (60, 1))
     stream = streams.Arrays(X, 0.7 * X[:, 0] + 0.1 * rng.normal(size=60))
     fine = FiniteLinear(np.linspace(-1, 1, 4001)[:, None])
-    one, other = (
+    finite, ball = (
         run(Learner(ConfidenceSet(h, radius=0.05), QuFUR(1.0), seed=6), stream) for h in (fine, LinearBall(1))
     )
-    np.testing.assert_array_equal(one.query, other.query)
-    known = int(one.query.argmax()) + 1  # before the first label every function fits
-    np.testing.assert_allclose(one.prediction[known:], other.prediction[known:], atol=5e-4)
-    np.testing.assert_allclose(one.uncertainty, other.uncertainty, atol=5e-3)
+    np.testing.assert_array_equal(finite.query, ball.query)
+    first = int(finite.query.argmax()) + 1  # before the first label every function fits
+    np.testing.assert_allclose(finite.prediction[first:], ball.prediction[first:], atol=5e-4)
+    np.testing.assert_allclose(finite.uncertainty, ball.uncertainty, atol=5e-3)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +127,8 @@ def test_a_fine_grid_of_functions_is_the_ball_in_one_dimension():
     [grid(3), LinearBall(3), GeneralisedLinear(3, norm_bound=2.0, starts=1)],
     ids=lambda h: type(h).__name__,
 )
-def test_an_adaptive_adversary_and_a_fixed_budget(hypotheses):
-    """Algorithm 4, against inputs that are chosen where it knows least."""
+def test_fixed_budget_holds_against_an_adaptive_adversary(hypotheses):
+    """Algorithm 4 on inputs chosen to maximise the uncertainty."""
     stream = streams.MostUncertain(3, 40, pool=4, seed=7)
     for budget in (17, 34):
         learner = Learner(ConfidenceSet(hypotheses, radius=0.3), FixedBudget(budget, 40), seed=8)
@@ -146,9 +139,9 @@ def test_an_adaptive_adversary_and_a_fixed_budget(hypotheses):
         assert trace.uncertainty.max() <= 4
 
 
-def test_the_truth_is_in_the_set_hence_regret_below_the_sum_of_uncertainties():
-    """With the paper's β this holds with probability 1 − δ/2; here δ = 0.01, so 20 seeds fail 1 in 10 times
-    at most by the bound, and in fact never: β is far from tight."""
+def test_confidence_set_contains_the_truth_and_bounds_regret_by_the_sum_of_uncertainties():
+    """With the paper's β this holds with probability 1 − δ/2. Here δ = 0.01, so by the bound 20 seeds fail
+    with probability at most 0.1; in practice they never fail, since β is far from tight."""
     rng = np.random.default_rng(9)
     for seed in range(20):
         X = rng.uniform(-1, 1, (40, 2)) / 2
@@ -188,7 +181,7 @@ def test_probabilities_are_learned_as_such():
     assert state.predict(np.array([[0.0], [1.0]])) == pytest.approx([0.5, 1 / (1 + math.exp(-1.5))])
 
 
-# Labels that are late
+# Late labels
 
 
 HYPOTHESES = [
@@ -199,45 +192,45 @@ HYPOTHESES = [
 
 
 @pytest.mark.parametrize("hypotheses", HYPOTHESES, ids=lambda h: type(h).__name__)
-def test_an_outstanding_label_counts_as_if_it_came_out_as_predicted(hypotheses):
+def test_pending_label_counts_as_if_it_equalled_the_prediction(hypotheses):
     rng = np.random.default_rng(10)
     X, y, new = rng.normal(size=(6, 4)) / 2, rng.uniform(-1, 1, 6), rng.normal(size=(5, 4))
     model = ConfidenceSet(hypotheses, radius=0.2)
-    waiting, told = (learned(model, X[:4], y[:4]) for _ in range(2))
-    before = waiting.uncertainty(new)
-    waiting.query(["a", "b"], X[4:])
-    told.learn(X[4:], told.predict(X[4:]))
-    np.testing.assert_array_equal(waiting.predict(new), learned(model, X[:4], y[:4]).predict(new))
-    np.testing.assert_allclose(waiting.uncertainty(new), told.uncertainty(new), rtol=1e-4, atol=1e-9)
-    assert (waiting.uncertainty(new) <= before * (1 + 1e-6) + 1e-12).all()  # with a constant β
-    waiting.retract("b")
-    waiting.retract("a")
-    np.testing.assert_array_equal(waiting.uncertainty(new), before)
+    pending, labelled = (learned(model, X[:4], y[:4]) for _ in range(2))
+    before = pending.uncertainty(new)
+    pending.query(["a", "b"], X[4:])
+    labelled.learn(X[4:], labelled.predict(X[4:]))
+    np.testing.assert_array_equal(pending.predict(new), learned(model, X[:4], y[:4]).predict(new))
+    np.testing.assert_allclose(pending.uncertainty(new), labelled.uncertainty(new), rtol=1e-4, atol=1e-9)
+    assert (pending.uncertainty(new) <= before * (1 + 1e-6) + 1e-12).all()  # with a constant β
+    pending.retract("b")
+    pending.retract("a")
+    np.testing.assert_array_equal(pending.uncertainty(new), before)
 
 
 @pytest.mark.parametrize("hypotheses", HYPOTHESES, ids=lambda h: type(h).__name__)
-def test_the_order_of_labels_is_forgotten_to_the_last_bit(hypotheses):
+def test_order_of_labels_changes_no_bit(hypotheses):
     rng = np.random.default_rng(11)
     X, y, new = rng.normal(size=(7, 4)) / 2, rng.uniform(-1, 1, 7), rng.normal(size=(5, 4))
     model = ConfidenceSet(hypotheses, horizon=20, noise=0.1)
-    at_once, late = learned(model, X, y), model.start()
+    together, late = learned(model, X, y), model.start()
     late.query(list(range(7)), X)
     for id in rng.permutation(7).tolist():
         late.label([id], y[[id]])
-    for state in (at_once, late):
+    for state in (together, late):
         state.uncertainty(new)
-    np.testing.assert_array_equal(late.predict(new), at_once.predict(new))
-    np.testing.assert_array_equal(late.uncertainty(new), at_once.uncertainty(new))
+    np.testing.assert_array_equal(late.predict(new), together.predict(new))
+    np.testing.assert_array_equal(late.uncertainty(new), together.uncertainty(new))
 
 
-def test_a_label_can_raise_the_uncertainty():
-    """So the model is right not to call itself monotone or label-free."""
+def test_label_can_raise_the_uncertainty():
+    """This is why the model is neither monotone nor label-free."""
     a, b = np.array([[0.0]]), np.array([[1.0]])
     table = FiniteTable([a[0], b[0]], [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
     state = ConfidenceSet(table, radius=0.5).start()
     assert state.uncertainty(b).tolist() == [1.0]
     state.query(["a"], a)
-    assert state.uncertainty(b).tolist() == [0.0]  # as if the label were going to be 0
+    assert state.uncertainty(b).tolist() == [0.0]  # the pending label counts as 0, its prediction
     state.label(["a"], np.array([1.0]))
     assert state.uncertainty(b).tolist() == [1.0]
     assert not ConfidenceSet.label_free
@@ -251,12 +244,12 @@ def test_rows_are_copied():
     expected = learned(state.model, X, [0.5, 0.5])
     expected.query(["a"], X[:1].copy())
     view = np.eye(2)
-    other = state.model.start()
-    other.learn(view, np.array([0.5, 0.5]))
-    other.query(["a"], view[:1])
+    from_view = state.model.start()
+    from_view.learn(view, np.array([0.5, 0.5]))
+    from_view.query(["a"], view[:1])
     view[:] = 9.0
-    np.testing.assert_array_equal(other.uncertainty(X), expected.uncertainty(X))
-    np.testing.assert_array_equal(other.predict(X), expected.predict(X))
+    np.testing.assert_array_equal(from_view.uncertainty(X), expected.uncertainty(X))
+    np.testing.assert_array_equal(from_view.predict(X), expected.predict(X))
 
 
 # Contracts
@@ -274,13 +267,13 @@ def test_rows_are_copied():
     ],
     ids=lambda check: check.__name__,
 )
-def test_contracts_of_local_optima(check, rule):
-    """Those that can be checked in seconds; the state is the same as for the other classes."""
+def test_classes_with_local_optima_pass_the_contract_checks(check, rule):
+    """Only checks that take seconds; the state class is the same for all hypothesis classes."""
     check(ConfidenceSet(GeneralisedLinear(4, norm_bound=2.0, starts=1), radius=0.3), rule)
 
 
 @pytest.mark.parametrize("radius", [1e-30, 1.0, 1e30])
-def test_huge_and_tiny_numbers_are_numbers(radius):
+def test_huge_and_tiny_inputs_give_finite_results(radius):
     X = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])
     for hypotheses in (LinearBall(2), grid(2)):
         for scale in (1e-100, 1e-6, 1e6, 1e100):
@@ -305,7 +298,7 @@ def test_huge_and_tiny_numbers_are_numbers(radius):
     ],
     ids=lambda h: type(h).__name__,
 )
-def test_saved_and_loaded(tmp_path, hypotheses):
+def test_saved_learner_loads_identically(tmp_path, hypotheses):
     X = np.eye(2)
     learner = Learner(ConfidenceSet(hypotheses, radius=0.2), Threshold(1e-9), seed=1)
     learner.learn(X, [0.3, 0.4])
@@ -316,8 +309,8 @@ def test_saved_and_loaded(tmp_path, hypotheses):
     assert loaded.outstanding == learner.outstanding
     np.testing.assert_array_equal(loaded.uncertainty(X), learner.uncertainty(X))
     np.testing.assert_array_equal(loaded.predict(X), learner.predict(X))
-    for one in (loaded, learner):
-        one.learn(X, [0.1, 0.2])
+    for each in (loaded, learner):
+        each.learn(X, [0.1, 0.2])
     np.testing.assert_array_equal(loaded.predict(X), learner.predict(X))
 
 
@@ -332,7 +325,7 @@ def test_python_functions_cannot_be_saved(tmp_path):
         )
 
 
-# Bad input
+# Invalid input
 
 
 @pytest.mark.parametrize(
@@ -376,13 +369,13 @@ def test_python_functions_cannot_be_saved(tmp_path):
         ),
     ],
 )
-def test_bad_descriptions_are_refused(options, message):
+def test_invalid_parameters_raise(options, message):
     assert (
         refusal(lambda: ConfidenceSet(**{"hypotheses": LinearBall(2), "radius": 1.0, **options})) == message
     )
 
 
-def test_the_papers_beta_needs_a_covering_number():
+def test_beta_of_the_paper_needs_a_covering_number():
     line = Parametric(lambda p, X: X @ p, lambda p, X: X, dim=1, bounds=[(-1, 1)])
     assert refusal(lambda: ConfidenceSet(line, horizon=10)) == (
         "lipschitz of Parametric must be given for a covering number, got None. "

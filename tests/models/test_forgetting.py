@@ -1,4 +1,4 @@
-"""A linear model that forgets: by hand, against the slow implementation, and on a target that moves."""
+"""Tests of `Ridge(half_life=…)`: weights by hand, the slow implementation, and a drifting target."""
 
 import math
 
@@ -10,11 +10,11 @@ from tests.same import same
 from threadpoolctl import threadpool_limits
 
 from qufur import Learner, Paced, QuFUR, Ridge, Softmax, Threshold, Uniform, online_to_batch, plan, run
-from qufur.models.gram.factor import FactorGram
+from qufur.models._least_squares_state import LeastSquaresState
+from qufur.models.gram.cholesky import FactorGram
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.inverse import InverseGram
 from qufur.models.gram.low_rank import LowRankGram
-from qufur.models.least_squares_state import LeastSquaresState
 from qufur.snapshot import encode
 from qufur.streams import Arrays
 
@@ -25,7 +25,7 @@ DELAYS = {"immediate": 0, "by 11": 11, "random": np.random.default_rng(2).intege
 
 @pytest.fixture(scope="module")
 def one_thread():
-    """Many small factorisations: the threads of BLAS would fight over busy cores."""
+    """Limit BLAS to one thread: many small factorisations would compete for busy cores."""
     with threadpool_limits(limits=1):
         yield
 
@@ -40,10 +40,10 @@ def stream_of(dim, horizon=HORIZON, seed=1):
     return Arrays(X, y)
 
 
-# Weights by hand
+# Weights computed by hand
 
 
-def test_a_label_counts_half_after_its_half_life():
+def test_label_counts_half_after_its_half_life():
     learner = Learner(Ridge(1, half_life=64), Threshold(10.0))
     learner.learn([[1.0]], [1.0])
     for count, weight in [(0, 1), (3, 1), (1, 2 ** (-1 / 16)), (60, 0.5), (64, 0.25)]:
@@ -56,31 +56,31 @@ def test_a_label_counts_half_after_its_half_life():
 def test_any_half_life_halves(half_life):
     learner = Learner(Ridge(2, half_life=half_life), Threshold(10.0))
     learner.learn([[1.0, 0.0]], [1.0])
-    half_lives = max(1, half_life // 16)  # of whole steps
+    half_lives = max(1, half_life // 16)  # a whole number of discount steps
     learner.ask_many(np.zeros((half_lives * half_life, 2)))
     weight = 0.5**half_lives
     np.testing.assert_allclose(learner.predict([1.0, 0.0]), weight / (1 + weight), rtol=1e-12)
 
 
-def test_a_late_label_has_the_weight_of_its_query():
+def test_late_label_has_the_weight_of_its_query():
     learner = Learner(Ridge(1, half_life=16, label_range=(0, 10)), QuFUR(1.0, budget=1))
     id = learner.ask([1.0]).id
     learner.ask_many(np.zeros((15, 1)))
-    np.testing.assert_allclose(learner.uncertainty([1.0]), 2 / 3)  # the query counts half by now
+    np.testing.assert_allclose(learner.uncertainty([1.0]), 2 / 3)  # the weight of the query is now 1/2
     assert learner.predict([1.0]) == 5
     learner.tell(id, 10.0)
     np.testing.assert_allclose(learner.predict([1.0]), 5 + 5 / 3)  # M = 3/2, Σ x y = 1/2
     np.testing.assert_allclose(learner.uncertainty([1.0]), 2 / 3)
 
 
-def test_what_is_free_counts_fully_when_it_comes():
+def test_free_labels_start_with_full_weight():
     learner = Learner(Ridge(1, half_life=2), Threshold(10.0))
     learner.ask_many(np.zeros((99, 1)))
     learner.learn([[1.0]], [1.0])
     np.testing.assert_allclose(learner.predict([1.0]), 0.5)
 
 
-def test_nothing_is_left_in_the_end():
+def test_old_labels_vanish_completely():
     for dim, rows in [(40, 3), (4, 30), (3, 30)]:
         learner = Learner(Ridge(dim, half_life=1), Threshold(1e9))
         X = np.random.default_rng(0).normal(size=(rows, dim)) * (1e5 if dim == 3 else 1)
@@ -96,7 +96,7 @@ def test_nothing_is_left_in_the_end():
 
 
 @pytest.mark.parametrize("dim", [1, 5, 40])
-def test_labels_in_any_order_and_retractions(dim):
+def test_order_of_labels_and_retractions_do_not_matter(dim):
     model, stream, rng = Ridge(dim, half_life=32), stream_of(dim), np.random.default_rng(6)
     learner = Learner(model, Uniform(0.4), seed=1)
     slow = Oracle(model, Uniform(0.4), np.random.default_rng(1))
@@ -105,8 +105,8 @@ def test_labels_in_any_order_and_retractions(dim):
         for x in stream.X[start : start + 20]:
             slow.ask(x)
         for id in rng.permutation(learner.outstanding)[:6].tolist():
-            for one in (learner, slow):
-                one.retract(id) if id % 3 == 0 else one.tell(id, stream.y[id])
+            for each in (learner, slow):
+                each.retract(id) if id % 3 == 0 else each.tell(id, stream.y[id])
         for x in stream.X[:4]:
             np.testing.assert_allclose(learner.predict(x)[0], slow.prediction(x), atol=1e-10)
             np.testing.assert_allclose(learner.uncertainty(x)[0], slow.uncertainty(x), atol=1e-10)
@@ -114,7 +114,7 @@ def test_labels_in_any_order_and_retractions(dim):
 
 
 @pytest.mark.parametrize("dim", [1, 5, 40])
-def test_all_labels_at_the_end_equal_immediate_ones(dim):
+def test_labels_at_the_end_equal_immediate_labels(dim):
     model, stream = Ridge(dim, half_life=50), stream_of(dim)
     run(immediate := Learner(model, QuFUR(1.0), seed=2), stream)
     late = Learner(model, QuFUR(1.0), seed=2)
@@ -129,24 +129,24 @@ def test_all_labels_at_the_end_equal_immediate_ones(dim):
 
 @pytest.mark.parametrize("dim", [1, 5, 40])
 @pytest.mark.parametrize("size", [1.0, 1e6])
-def test_stopping_in_the_middle_changes_no_bit(tmp_path, dim, size):
+def test_saving_and_loading_midway_changes_no_bit(tmp_path, dim, size):
     model, stream = Ridge(dim, half_life=40), stream_of(dim)
-    straight, stopped = (Learner(model, QuFUR(0.7), seed=3) for _ in range(2))
-    for start in range(0, HORIZON, 7):  # the step is 2: stops between fadings and at them
-        stopped.save(tmp_path / "learner.qufur")
-        stopped = Learner.load(tmp_path / "learner.qufur")
-        for one in (straight, stopped):
-            one.ask_many(size * stream.X[start : start + 7])
-            one.tell_many(one.outstanding[1::2], stream.y[list(one.outstanding[1::2])])
-        assert same(straight, stopped)
-    assert straight.outstanding[0] < HORIZON // 2, "no label waits over many fadings"
+    uninterrupted, reloaded = (Learner(model, QuFUR(0.7), seed=3) for _ in range(2))
+    for start in range(0, HORIZON, 7):  # the step is 2: stops between discounts and at them
+        reloaded.save(tmp_path / "learner.qufur")
+        reloaded = Learner.load(tmp_path / "learner.qufur")
+        for each in (uninterrupted, reloaded):
+            each.ask_many(size * stream.X[start : start + 7])
+            each.tell_many(each.outstanding[1::2], stream.y[list(each.outstanding[1::2])])
+        assert same(uninterrupted, reloaded)
+    assert uninterrupted.outstanding[0] < HORIZON // 2, "no label is pending over many discounts"
 
 
 # Numbers
 
 
 def weighted_solution(X, y, weights, penalty, probes):
-    """Return xᵀM⁻¹x and ⟨θ̂, x⟩ through a QR of all weighted rows at once."""
+    """Return xᵀM⁻¹x and ⟨θ̂, x⟩ by a QR decomposition of all weighted rows."""
     dim = X.shape[1]
     roots = np.sqrt(weights)[:, None]
     Q, R = np.linalg.qr(np.vstack([math.sqrt(penalty) * np.eye(dim), roots * X]))
@@ -155,50 +155,50 @@ def weighted_solution(X, y, weights, penalty, probes):
 
 
 @pytest.mark.parametrize(
-    ("dim", "rows", "decades", "kind"),
+    ("dim", "rows", "decades", "form"),
     [(40, 15, 0, LowRankGram), (6, 800, 0, InverseGram), (6, 800, 6, FactorGram), (40, 300, 6, FactorGram)],
 )
-def test_every_form_keeps_its_digits(dim, rows, decades, kind):
+def test_every_form_stays_accurate(dim, rows, decades, form):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(rows, dim)) * 10.0 ** rng.uniform(-decades, decades, (rows, 1))
-    X[:, -1] = 0  # a direction in which there is nothing but λ
+    X[:, -1] = 0  # in this direction M is λ
     y, probes, gram = rng.normal(size=rows), rng.normal(size=(9, dim)), Gram(dim, 0.5)
     for t in range(rows):
         gram.add(X[t : t + 1], y[t : t + 1])
-        gram.fade(0.99, 0.5)
-    assert isinstance(gram.form, kind)
+        gram.discount(0.99, 0.5)
+    assert isinstance(gram.form, form)
     weights = 0.99 ** (rows - np.arange(rows))
     variance, scores = weighted_solution(X, y, weights, 0.5, probes)
     np.testing.assert_allclose(gram.variance(probes), variance, rtol=1e-7)
     np.testing.assert_allclose(gram.scores(probes), scores, rtol=1e-7, atol=1e-9)
 
 
-def test_an_inverse_that_rose_is_not_trusted_with_large_rows():
-    """Before a fading M⁻¹ is small, so that rows of size 300 are harmless; after it they are not."""
+def test_large_rows_after_a_discount_change_the_form():
+    """Before the discount M⁻¹ is small and rows of norm 300 are harmless; after it they are not."""
     gram = Gram(2, 1e-2)
     for _ in range(200):
         gram.add(10 * np.eye(2))
     gram.prepare(np.array([[300.0, 0.0]]))
     assert isinstance(gram.form, InverseGram)
-    gram.fade(1e-12, 1e-2)
+    gram.discount(1e-12, 1e-2)
     gram.prepare(np.array([[300.0, 0.0]]))
     assert isinstance(gram.form, FactorGram)
 
 
-def test_rows_that_say_nothing_any_more_are_dropped():
+def test_negligible_rows_are_dropped():
     gram, x = Gram(200, 1.0), np.ones((1, 200)) / 20
     for _ in range(500):
         gram.add(x, np.ones(1))
-        gram.fade(0.5, 1.0)
+        gram.discount(0.5, 1.0)
     assert isinstance(gram.form, LowRankGram)
     assert len(gram.form.rows) < 70  # 2^−67 of their square is below 10⁻²⁰
     np.testing.assert_allclose(gram.scores(x), 0.5 / 1.5, rtol=1e-12)  # ‖x‖² Σ 2⁻ᵏ = 1/2
 
 
-# Off, and what goes with it
+# The default, and functions that depend on forgetting
 
 
-def test_it_is_off_by_default():
+def test_forgetting_is_off_by_default():
     assert Ridge(3).half_life is None
     assert not Ridge(3).forgets
     assert type(Ridge(3).start()) is LeastSquaresState
@@ -207,7 +207,7 @@ def test_it_is_off_by_default():
 
 
 @pytest.mark.parametrize("delay", DELAYS)
-def test_until_the_first_fading_it_is_the_same_to_the_bit(delay):
+def test_state_before_the_first_discount_equals_ridge_to_the_bit(delay):
     stream = stream_of(5)
     ends = [Learner(Ridge(5, half_life=h), QuFUR(1.0), seed=1) for h in (None, 16 * (HORIZON + 1))]
     traces = [run(learner, stream, delay=DELAYS[delay]) for learner in ends]
@@ -216,22 +216,22 @@ def test_until_the_first_fading_it_is_the_same_to_the_bit(delay):
     np.testing.assert_array_equal(*(learner.predict(stream.X) for learner in ends))
 
 
-def test_a_forecast_forgets_too():
+def test_forecast_of_queries_forgets_too():
     stream = stream_of(3)
-    lasting, fading = (plan(Ridge(3, half_life=h), stream, 40, seeds=range(3)) for h in (None, 30))
-    assert fading.alpha < lasting.alpha  # Δ stays up, so that a smaller α spends as much
-    assert fading.forecast[2].regret.mean > lasting.forecast[2].regret.mean
+    lasting, forgetting = (plan(Ridge(3, half_life=h), stream, 40, seeds=range(3)) for h in (None, 30))
+    assert forgetting.alpha < lasting.alpha  # Δ stays larger, so that a smaller α spends as much
+    assert forgetting.forecast[2].regret.mean > lasting.forecast[2].regret.mean
 
 
-def test_no_batch_predictor_comes_of_a_model_that_forgets():
+def test_online_to_batch_raises_for_a_model_that_forgets():
     message = refusal(lambda: online_to_batch(Learner(Ridge(5, half_life=9), QuFUR(1.0)), stream_of(5)))
     assert message.startswith("model of online_to_batch must be one that does not forget, got Ridge(")
 
 
-# A target that moves
+# A drifting target
 
 
-def turning(turns, *, dim=5, horizon=2000, noise=0.1, seed=0):
+def turning_stream(turns, *, dim=5, horizon=2000, noise=0.1, seed=0):
     """Return a stream whose θ* turns in a plane at a constant speed; inputs are uniform on the sphere."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(horizon, dim))
@@ -246,23 +246,23 @@ def regret_ratio(turns, seed):
     regret = []
     for half_life in (100, None):
         model = Ridge(5, regularization=0.05, half_life=half_life)
-        trace = run(Learner(model, Paced(400, 2000), seed=seed), turning(turns, seed=seed))
-        assert trace.queries == 400, "the budget is kept, and spent"
+        trace = run(Learner(model, Paced(400, 2000), seed=seed), turning_stream(turns, seed=seed))
+        assert trace.queries == 400, "the budget is not spent exactly"
         regret.append(trace.total_regret)
     return regret[0] / regret[1]
 
 
-def test_it_follows_a_target_that_turns():
-    """Over 60 seeds log ratio is −2.63 ± 0.15: above log 0.2 for one seed in 10¹⁰, were it normal."""
+def test_forgetting_follows_a_drifting_target():
+    """Over 60 seeds log ratio is −2.63 ± 0.15: if normal, above log 0.2 for one seed in 10¹⁰."""
     assert regret_ratio(0.25, seed=0) < 0.2
 
 
-def test_it_costs_something_on_a_target_that_stands_still():
-    """Over 60 seeds log ratio is 0.98 ± 0.22: outside these ends for one seed in 60,000, were it normal."""
+def test_forgetting_costs_accuracy_on_a_stationary_target():
+    """Over 60 seeds log ratio is 0.98 ± 0.22: if normal, outside these limits for one seed in 60,000."""
     assert 1.05 < regret_ratio(0.0, seed=0) < 7
 
 
-def test_the_fit_weighs_labels_as_the_model_does():
+def test_fit_weights_labels_as_the_model_does():
     rng = np.random.default_rng(8)
     X = rng.normal(size=(400, 3))
     y = X @ [0.2, -0.1, 0.3] + np.where(np.arange(400) < 200, 0.5, 0.1) * rng.normal(size=400)
@@ -270,4 +270,4 @@ def test_the_fit_weighs_labels_as_the_model_does():
     run(learner, Arrays(X, y))
     fit = learner.report().fit
     assert fit.labels == pytest.approx(sum(2 ** (-k / 16) * 2 for k in range(1, 201)))
-    assert 0.07 < fit.noise < 0.14  # the noise of late: that of the first half is forgotten
+    assert 0.07 < fit.noise < 0.14  # the recent noise; that of the first half is forgotten

@@ -1,4 +1,4 @@
-"""Labels that weigh by the probability that they were bought with: by hand, and against a dense solve."""
+"""Tests of `Ridge(importance=…)`: weights by query probability, by hand and against a dense solve."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from tests.refusals import refusal
 from tests.same import same
 
 from qufur import Learner, QuFUR, Ridge, Steady, Uniform, run
+from qufur.models._least_squares_state import LeastSquaresState
 from qufur.models.base import Purchases
-from qufur.models.least_squares_state import LeastSquaresState
 from qufur.snapshot import encode
 from qufur.streams import Arrays
 
@@ -52,7 +52,7 @@ def test_predictions_are_those_of_weighted_least_squares(importance, delay, bloc
         np.testing.assert_allclose(trace.prediction[t], expected[0], atol=1e-12)
 
 
-def test_no_weight_is_above_twenty_and_what_is_free_weighs_one():
+def test_weights_are_at_most_twenty_and_one_for_free_labels():
     state = Ridge(1, importance=1.0, clip=False).start()
     terms = Purchases(np.array([1e-300, 0.5]), np.array([0.5, 0.5]), np.zeros(2, dtype=bool))
     state.note_purchases(["a", "b"], terms)
@@ -65,7 +65,7 @@ def test_no_weight_is_above_twenty_and_what_is_free_weighs_one():
     np.testing.assert_allclose(state.uncertainty(np.ones((1, 1))), 1 / 4)
 
 
-def test_the_order_of_labels_and_retracted_queries_do_not_matter():
+def test_weighted_state_is_independent_of_label_order_and_retractions():
     stream, model = stream_of(), Ridge(4, regularization=0.3, importance=1.0)
     ends = []
     for seed in range(3):
@@ -87,39 +87,39 @@ def test_the_order_of_labels_and_retracted_queries_do_not_matter():
 
 def test_weights_of_pending_queries_are_saved(tmp_path):
     stream, model = stream_of(), Ridge(4, intercept=True, importance=0.8)
-    straight, stopped = (Learner(model, RULE, seed=3) for _ in range(2))
+    uninterrupted, reloaded = (Learner(model, RULE, seed=3) for _ in range(2))
     for start in range(0, HORIZON, 11):
-        for one in (straight, stopped):
-            one.ask_many(stream.X[start : start + 11])
-        stopped.save(tmp_path / "learner.qufur")
-        stopped = Learner.load(tmp_path / "learner.qufur")
-        for one in (straight, stopped):
-            one.tell_many(one.outstanding[1::2], stream.y[list(one.outstanding[1::2])])
-        assert same(straight, stopped)
-    assert straight.outstanding
+        for each in (uninterrupted, reloaded):
+            each.ask_many(stream.X[start : start + 11])
+        reloaded.save(tmp_path / "learner.qufur")
+        reloaded = Learner.load(tmp_path / "learner.qufur")
+        for each in (uninterrupted, reloaded):
+            each.tell_many(each.outstanding[1::2], stream.y[list(each.outstanding[1::2])])
+        assert same(uninterrupted, reloaded)
+    assert uninterrupted.outstanding
 
 
-def test_a_replaced_label_keeps_its_weight():
+def test_replaced_label_keeps_its_weight():
     stream, model = stream_of(), Ridge(4, regularization=0.3, importance=1.0)
-    learner, other = (Learner(model, RULE) for _ in range(2))
-    for one in (learner, other):
-        one.ask_many(stream.X)
+    learner, reordered = (Learner(model, RULE) for _ in range(2))
+    for each in (learner, reordered):
+        each.ask_many(stream.X)
     rows = np.array([learner.state.pending[id] for id in learner.outstanding])
     ids, wrong = list(learner.outstanding), stream.y + 1
     learner.tell_many(ids, wrong[ids])
-    learner.state.relearn(rows, stream.y[ids])
-    other.tell_many(ids, stream.y[ids])
-    np.testing.assert_allclose(learner.predict(stream.X), other.predict(stream.X), atol=1e-12)
-    np.testing.assert_allclose(learner.uncertainty(stream.X), other.uncertainty(stream.X), atol=1e-12)
+    learner.state.relabel(rows, stream.y[ids])
+    reordered.tell_many(ids, stream.y[ids])
+    np.testing.assert_allclose(learner.predict(stream.X), reordered.predict(stream.X), atol=1e-12)
+    np.testing.assert_allclose(learner.uncertainty(stream.X), reordered.uncertainty(stream.X), atol=1e-12)
 
 
-def test_it_is_off_by_default():
+def test_importance_is_off_by_default():
     assert type(Ridge(3).start()) is type(Ridge(3, importance=0).start()) is LeastSquaresState
     assert not Ridge(3).weighs_purchases
     assert not any("weighted" in name for name in encode(Learner(Ridge(3), RULE))[1])
 
 
-def test_the_fit_is_judged_without_weights():
+def test_fit_diagnostics_ignore_weights():
     stream, fits = stream_of(), []
     for importance in (0.0, 1.0):
         run(learner := Learner(Ridge(4, importance=importance), RULE), stream)
@@ -127,7 +127,7 @@ def test_the_fit_is_judged_without_weights():
     assert fits[0] == fits[1]
 
 
-def test_a_predictor_goes_on_as_it_was():
+def test_predictor_is_frozen():
     stream = stream_of()
     run(learner := Learner(Ridge(4, importance=1.0), Steady(40, HORIZON)), stream)
     before, predictor = learner.predict(stream.X), learner.state.predictor()
@@ -136,8 +136,8 @@ def test_a_predictor_goes_on_as_it_was():
     assert not np.array_equal(learner.predict(stream.X), before)
 
 
-def test_it_weighs_a_linear_model_of_a_bent_target_toward_the_stream():
-    """Labels are bought in one corner above all; weights make up for it."""
+def test_importance_improves_a_linear_model_of_a_nonlinear_target():
+    """Most labels are bought in one corner; the weights compensate for it."""
     rng = np.random.default_rng(5)
     X = np.column_stack([rng.random(4000) ** 3, np.ones(4000)])
     y = X[:, 0] ** 2
@@ -149,17 +149,17 @@ def test_it_weighs_a_linear_model_of_a_bent_target_toward_the_stream():
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, "all", None, True, float("nan")])
-def test_a_wrong_importance_is_refused(value):
+def test_invalid_importance_raises(value):
     message = refusal(lambda: Ridge(3, importance=value))
     assert message.startswith("importance of Ridge must be a number from 0 to 1, got ")
 
 
-def test_weights_do_not_go_with_forgetting():
+def test_importance_with_half_life_raises():
     message = refusal(lambda: Ridge(3, importance=0.5, half_life=9))
     assert message.startswith("importance of Ridge must be 0 in a model that forgets, got 0.5 beside")
 
 
-def test_copies_that_nobody_tells_of_purchases_weigh_one():
+def test_queries_without_recorded_purchases_have_weight_one():
     learner = Learner(Ridge(4, importance=1.0), Uniform(0.5))
     stream = stream_of()
     run(learner, stream)

@@ -1,4 +1,4 @@
-"""Kernelised QuFUR against kernel ridge written out; `test_paths.py` compares it with the linear model."""
+"""Tests of `KernelRidge` against a direct solution; `test_paths.py` compares it with the linear model."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ KERNELS = [
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_kernel_ridge_written_out(kernel):
+def test_kernel_ridge_matches_the_formulas(kernel):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = np.sin(X[:, 0]) * 0.5
@@ -32,23 +32,23 @@ def test_kernel_ridge_written_out(kernel):
         Learner(KernelRidge(kernel, regularization=0.2, cap=False, clip=False), QuFUR(0.4), seed=1),
         streams.Arrays(X, y),
     )
-    coins = np.random.default_rng(1)
-    asked = []
+    draws = np.random.default_rng(1)
+    queried = []
     for t, x in enumerate(X):
-        k = kernel(X[asked], x[None])[:, 0] if asked else np.empty(0)
-        M = kernel(X[asked]) + 0.2 * np.eye(len(asked)) if asked else np.empty((0, 0))
-        solved = np.linalg.solve(M, k) if asked else k
+        k = kernel(X[queried], x[None])[:, 0] if queried else np.empty(0)
+        M = kernel(X[queried]) + 0.2 * np.eye(len(queried)) if queried else np.empty((0, 0))
+        solved = np.linalg.solve(M, k) if queried else k
         delta = (kernel(x[None])[0, 0] - k @ solved) / 0.2
-        assert trace.prediction[t] == pytest.approx(y[asked] @ solved, abs=1e-9)
+        assert trace.prediction[t] == pytest.approx(y[queried] @ solved, abs=1e-9)
         assert trace.uncertainty[t] == pytest.approx(delta, abs=1e-9)
-        assert trace.query[t] == (coins.random() < min(1, 0.4 * delta))
+        assert trace.query[t] == (draws.random() < min(1, 0.4 * delta))
         if trace.query[t]:
-            asked.append(t)
-    assert 5 < len(asked) < 60
+            queried.append(t)
+    assert 5 < len(queried) < 60
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_kernels_are_saved(kernel, tmp_path):
+def test_kernels_survive_saving_and_loading(kernel, tmp_path):
     model = KernelRidge(kernel, regularization=0.3)
     straight, stopped = Learner(model, QuFUR(0.3)), Learner(model, QuFUR(0.3))
     X = np.random.default_rng(5).normal(size=(30, 3))
@@ -61,7 +61,7 @@ def test_kernels_are_saved(kernel, tmp_path):
     np.testing.assert_array_equal(build_kernel(describe_kernel(kernel))(X), kernel(X))
 
 
-def test_the_first_input_decides_the_dimension(tmp_path):
+def test_dimension_is_set_by_the_first_input(tmp_path):
     learner = Learner(KernelRidge(RBF()), Uniform(1.0))
     learner.ask([1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="X of Learner must be of 3 columns"):
@@ -72,8 +72,8 @@ def test_the_first_input_decides_the_dimension(tmp_path):
         run(learner, streams.Arrays(np.eye(2), np.ones(2)))
 
 
-def test_a_kernel_that_is_not_positive_definite_is_refused():
-    """The periodic kernel is a kernel on the line only."""
+def test_kernel_that_is_not_positive_definite_raises():
+    """The periodic kernel is positive definite in one dimension only."""
     rng = np.random.default_rng(0)
     learner = Learner(KernelRidge(ExpSineSquared(1.0, 3.0), regularization=0.1), Uniform(1.0))
     stream = streams.Arrays(rng.normal(size=(60, 3)), rng.normal(size=60))
@@ -86,12 +86,12 @@ def test_a_kernel_that_is_not_positive_definite_is_refused():
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf", 3.0, {"type": "Nobody"}], ids=repr)
-def test_what_is_no_kernel_is_refused(kernel):
+def test_invalid_kernel_raises(kernel):
     with pytest.raises(ValueError, match="kernel of KernelRidge must be a"):
         KernelRidge(kernel)
 
 
-def test_a_nonlinear_function_is_learned():
+def test_kernel_ridge_learns_a_nonlinear_function():
     rng = np.random.default_rng(2)
     X = rng.uniform(-2, 2, size=(500, 1))
     f = 0.8 * np.sin(3 * X[:, 0])
@@ -99,13 +99,13 @@ def test_a_nonlinear_function_is_learned():
     kernel = run(Learner(KernelRidge(RBF(0.4), regularization=0.05), QuFUR(0.3)), stream)
     linear = run(Learner(Ridge(1, intercept=True), Uniform(1.0)), stream)
     assert kernel.queries < 120
-    # The sine has mean square 0.32, and no line does better than 0.2 on it; the kernel's is near the noise.
+    # The sine has mean square 0.32. No line has a loss below 0.2; that of the kernel is near the noise.
     assert kernel.regret[250:].mean() < 0.005
     assert linear.regret[250:].mean() > 0.2
 
 
 class NoisyRBF(RBF):
-    """A user's kernel that puts noise on its own diagonal, as `WhiteKernel` does."""
+    """User-defined kernel that adds noise to its diagonal, as `WhiteKernel` does."""
 
     def diag(self, X):
         return super().diag(X) + 0.1
@@ -126,12 +126,12 @@ NOISE = "kernel of KernelRidge must be without noise.*Leave WhiteKernel out, and
     ],
     ids=repr,
 )
-def test_noise_in_a_kernel_is_refused(kernel):
+def test_kernel_with_noise_raises(kernel):
     with pytest.raises(ValueError, match=NOISE):
         KernelRidge(kernel)
 
 
-def test_noise_that_only_inputs_show_is_refused_by_the_first():
+def test_kernel_noise_visible_only_on_inputs_raises_at_the_first_input():
     model = KernelRidge(RBF([1.0, 2.0, 3.0]) + WhiteKernel(0.1))
     learner, X = Learner(model, Uniform(1.0)), np.eye(3)
     calls = learner.ask, learner.ask_many, learner.predict, learner.uncertainty
@@ -141,7 +141,7 @@ def test_noise_that_only_inputs_show_is_refused_by_the_first():
     assert (learner.spent, learner.next_id, learner.outstanding) == (0, 0, ())
 
 
-def test_later_changes_of_a_kernel_do_no_harm():
+def test_kernel_is_copied():
     kernel, X = RBF(1.0), np.random.default_rng(0).normal(size=(20, 2))
     learner = Learner(KernelRidge(kernel), Uniform(1.0))
     learner.learn(X, X[:, 0])

@@ -1,4 +1,4 @@
-"""Softmax: the paper's training against a transcription, convergence against scikit-learn, the promises."""
+"""Tests of `Softmax`: a transcription of the paper's training, scikit-learn's optimum, and contracts."""
 
 import dataclasses
 import math
@@ -11,12 +11,16 @@ from tests.same import same
 from tests.soak import spread
 
 from qufur import FixedBudget, Greedy, Learner, QuFUR, Ridge, Threshold, Uniform, run
-from qufur.models.fisher_state import InformationOfFew, InformationOfMany
+from qufur.models._softmax_state import DualInformation, PrimalInformation
 from qufur.models.softmax import FisherSoftmax, Softmax
-from qufur.models.training import newton
+from qufur.models.training import converged
 from qufur.models.training.adam import PaperAdam
-from qufur.models.training.converged import Converged
-from qufur.models.training.newton import NearbyHessian, step_through_examples, step_through_gram
+from qufur.models.training.converged import (
+    Converged,
+    HessianPreconditioner,
+    step_through_examples,
+    step_through_gram,
+)
 from qufur.snapshot import encode
 from qufur.streams import Arrays
 
@@ -32,7 +36,7 @@ RULES = [QuFUR(1.0), QuFUR(3.0, budget=20), FixedBudget(40, T), Uniform(0.4), Gr
 
 
 def examples(dim=DIM, classes=CLASSES, horizon=T, seed=0):
-    """Separable up to noise, with a shift, duplicates and zero vectors; nobody may write to it."""
+    """Return read-only separable data with noise, a shift, duplicates and zero vectors."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(horizon, dim)) / math.sqrt(dim)
     X[: horizon // 3, dim // 2 :] = 0
@@ -48,18 +52,18 @@ def stream(**options):
     return Arrays(*examples(**options))
 
 
-def told(learner, X, y, ids):
+def predict_after_labels(learner, X, y, ids):
     for id in ids:
         learner.tell(id, y[id])
     return learner.predict(X)
 
 
-def surprise_at(learner, X, y):
+def log_loss(learner, X, y):
     return -np.log(learner.state.probabilities(X)[np.arange(len(y)), y.astype(int)]).mean()
 
 
 class Transcription:
-    """The experiments' classifier, line by line: plain loops, single precision, Adam as usually written."""
+    """Classifier of the paper's experiments, line by line: plain loops, single precision, standard Adam."""
 
     def __init__(self, dim, classes, seed=0):
         bound = 1 / math.sqrt(dim)
@@ -95,7 +99,7 @@ class Transcription:
 
 
 @pytest.mark.parametrize(("alpha", "fewest"), [(0.5, 20), (4.0, 65)])
-def test_the_papers_training_equals_a_transcription(alpha, fewest):
+def test_paper_adam_equals_a_transcription(alpha, fewest):
     horizon, dim, classes = 150, 20, 4
     X, y = examples(dim, classes, horizon, seed=3)
     level = np.linalg.norm(X, axis=1).max()
@@ -103,28 +107,28 @@ def test_the_papers_training_equals_a_transcription(alpha, fewest):
     learner = Learner(model, QuFUR(alpha), seed=5)
     trace = run(learner, Arrays(X, y))
 
-    coins = np.random.default_rng(5).random(horizon)
-    other, M = Transcription(dim, classes), level * np.eye(dim)
+    draws = np.random.default_rng(5).random(horizon)
+    reference, M = Transcription(dim, classes), level * np.eye(dim)
     inputs, labels = [], []
     for t in range(horizon):
         x = X[t].astype(np.float32)
-        assert trace.prediction[t] == other.predict(x)
-        query = coins[t] < min(1.0, alpha * (X[t] @ np.linalg.solve(M, X[t])))
+        assert trace.prediction[t] == reference.predict(x)
+        query = draws[t] < min(1.0, alpha * (X[t] @ np.linalg.solve(M, X[t])))
         assert trace.query[t] == query
         if query:
             M += np.outer(X[t], X[t])
             inputs.append(x)
             labels.append(y[t])
-            other.train(inputs, labels)
+            reference.train(inputs, labels)
     assert len(labels) >= fewest
     np.testing.assert_array_equal(trace.loss, trace.prediction != y)
-    np.testing.assert_allclose(learner.state.trainer.weights, other.W, rtol=0, atol=1e-6)
-    logits = X.astype(np.float32) @ other.W.T
+    np.testing.assert_allclose(learner.state.trainer.weights, reference.W, rtol=0, atol=1e-6)
+    logits = X.astype(np.float32) @ reference.W.T
     P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(learner.state.probabilities(X), P, atol=1e-6)
 
 
-def test_the_papers_weights_start_at_random_and_in_single_precision():
+def test_paper_adam_starts_with_random_float32_weights():
     trainer = PaperAdam(seed=4).start(100, 5)
     assert trainer.weights.dtype == np.float32
     assert 0.09 < abs(trainer.weights).max() <= 0.1
@@ -171,66 +175,68 @@ def test_two_classes_equal_scikit_learn():
 
 
 @pytest.mark.parametrize("dim", [10, 150])
-def test_converged_forgets_the_order_of_labels(dim):
+def test_converged_is_independent_of_label_order(dim):
     X, y = examples(dim, 4, 100)
     # Norms over six decades.
     X = X * 10.0 ** np.random.default_rng(1).uniform(-3, 3, (100, 1))
-    one, other = (Converged().start(dim, 4) for _ in range(2))
+    sequential, reversed_batch = (Converged().start(dim, 4) for _ in range(2))
     for i in range(100):
-        one.learn(X[i : i + 1], y[i : i + 1].astype(int))
-    other.learn(X[::-1], y[::-1].astype(int))
-    np.testing.assert_allclose(one.weights, other.weights, atol=1e-7)
-    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+        sequential.learn(X[i : i + 1], y[i : i + 1].astype(int))
+    reversed_batch.learn(X[::-1], y[::-1].astype(int))
+    np.testing.assert_allclose(sequential.weights, reversed_batch.weights, atol=1e-7)
+    np.testing.assert_array_equal(sequential.predict(X), reversed_batch.predict(X))
 
 
-def test_both_newton_steps_solve_the_same_system():
+def test_newton_steps_solve_the_same_system():
     rng = np.random.default_rng(0)
     X, P, g = rng.normal(size=(12, 9)), rng.dirichlet(np.ones(3), 12).T, rng.normal(size=(3, 9))
     H = 0.01 * np.eye(27)
     for i in range(12):
         H += np.kron(np.diag(P[:, i]) - np.outer(P[:, i], P[:, i]), np.outer(X[i], X[i])) / 12
     exact = np.linalg.solve(H, -g.ravel()).reshape(3, 9)
-    nearby = NearbyHessian(3, 9)
-    for _ in range(2):  # the second time with the Hessian of the first
-        np.testing.assert_allclose(step_through_examples(X, P, g, 0.01, 1e-9, nearby), exact, atol=1e-6)
+    preconditioner = HessianPreconditioner(3, 9)
+    for _ in range(2):  # the second step reuses the Hessian of the first
+        np.testing.assert_allclose(
+            step_through_examples(X, P, g, 0.01, 1e-9, preconditioner), exact, atol=1e-6
+        )
     np.testing.assert_allclose(step_through_gram(X, X @ X.T, P, g, 0.01, 1e-6), exact, atol=1e-3)
 
 
-def products(monkeypatch, nearby, X, P, g):
-    """Return how many products with the Hessian a step takes."""
-    count = mock.Mock(side_effect=newton._curved)
+def count_products(monkeypatch, preconditioner, X, P, g):
+    """Return the number of products with the Hessian in one step."""
+    product = mock.Mock(side_effect=converged._curvature_product)
     with monkeypatch.context() as patch:
-        patch.setattr(newton, "_curved", count)
-        step_through_examples(X, P, g, 1e-3, 1e-9, nearby)
-    return count.call_count
+        patch.setattr(converged, "_curvature_product", product)
+        step_through_examples(X, P, g, 1e-3, 1e-9, preconditioner)
+    return product.call_count
 
 
-def test_a_hessian_once_made_shortens_steps_on_columns_of_different_scale(monkeypatch):
+def test_hessian_preconditioner_shortens_steps_on_badly_scaled_columns(monkeypatch):
     rng = np.random.default_rng(0)
     X, P, g = rng.normal(size=(90, 16)), rng.dirichlet(np.ones(4), 90).T, rng.normal(size=(4, 16))
     X *= np.geomspace(0.1, 300, 16)
-    nearby, never = NearbyHessian(4, 16), NearbyHessian(4, 16)
+    preconditioner, never = HessianPreconditioner(4, 16), HessianPreconditioner(4, 16)
     never.patience = None
-    assert products(monkeypatch, never, X, P, g) > 64
-    assert products(monkeypatch, nearby, X, P, g) < nearby.patience + 6
-    assert products(monkeypatch, nearby, X, P, g) < 6
-    assert products(monkeypatch, nearby, X, 0.99 * P + 0.0025, g) <= nearby.patience
+    assert count_products(monkeypatch, never, X, P, g) > 64
+    assert count_products(monkeypatch, preconditioner, X, P, g) < preconditioner.patience + 6
+    assert count_products(monkeypatch, preconditioner, X, P, g) < 6
+    assert count_products(monkeypatch, preconditioner, X, 0.99 * P + 0.0025, g) <= preconditioner.patience
 
 
-def test_a_hessian_that_rounding_makes_indefinite_is_done_without(monkeypatch):
+def test_indefinite_hessian_is_ignored(monkeypatch):
     rng = np.random.default_rng(0)
     X, P, g = 1e9 * rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), 3).T, rng.normal(size=(3, 20))
-    nearby = NearbyHessian(3, 20)
-    nearby.make(X, P, 1e-3)
-    np.testing.assert_array_equal(nearby.solve(g), g)
+    preconditioner = HessianPreconditioner(3, 20)
+    preconditioner.compute(X, P, 1e-3)
+    np.testing.assert_array_equal(preconditioner.solve(g), g)
 
 
-def test_large_hessians_are_never_made():
-    assert NearbyHessian(10, 102).patience == 127
-    assert NearbyHessian(10, 103).patience is None
+def test_large_hessians_are_never_computed():
+    assert HessianPreconditioner(10, 102).patience == 127
+    assert HessianPreconditioner(10, 103).patience is None
 
 
-def test_classes_that_cannot_be_told_apart_are_ties_for_the_first():
+def test_indistinguishable_classes_tie_for_the_first():
     trainer = Converged().start(2, 5)
     np.testing.assert_array_equal(trainer.predict(np.eye(2)), [0, 0])
     trainer.learn(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([4, 3]))
@@ -265,49 +271,50 @@ def test_fisher_uncertainty_is_that_of_the_diagonal_blocks():
     np.testing.assert_allclose(state.uncertainty(X), expected, rtol=1e-9)
 
 
-def test_information_of_few_and_of_many_agree():
+def test_dual_and_primal_information_agree():
     rng = np.random.default_rng(2)
     X, weights, Z = rng.normal(size=(9, 12)), rng.uniform(0, 0.25, (9, 3)), rng.normal(size=(5, 12))
-    assert InformationOfFew.suits(X, 0.7)
-    assert not InformationOfFew.suits(1e5 * X, 0.7)
-    one, other = (kind(X, weights, 0.7).variances(Z) for kind in (InformationOfFew, InformationOfMany))
-    np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert DualInformation.suits(X, 0.7)
+    assert not DualInformation.suits(1e5 * X, 0.7)
+    dual, primal = (cls(X, weights, 0.7).variances(Z) for cls in (DualInformation, PrimalInformation))
+    np.testing.assert_allclose(dual, primal, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [Softmax, FisherSoftmax])
-def test_what_is_declared(kind):
-    model = kind(DIM, CLASSES)
-    assert (model.label_free, model.monotone, model.bounded) == (kind is Softmax, kind is Softmax, False)
+@pytest.mark.parametrize("model_class", [Softmax, FisherSoftmax])
+def test_softmax_declares_its_properties(model_class):
+    model = model_class(DIM, CLASSES)
+    is_plain = model_class is Softmax
+    assert (model.label_free, model.monotone, model.bounded) == (is_plain, is_plain, False)
     assert model.order_free
-    assert not kind(DIM, CLASSES, training=PaperAdam()).order_free
+    assert not model_class(DIM, CLASSES, training=PaperAdam()).order_free
     assert set(model.example_labels(np.linspace(-1, 1, 9))) == {0.0, 1.0, 2.0}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_the_budget_holds_with_no_label_answered(model, rule):
+def test_budget_holds_without_any_answer(model, rule):
     learner, (X, _) = Learner(model, rule), examples()
-    asked = 0
+    queries = 0
     for x in X:
-        asked += learner.ask(x).query
-        assert learner.spent == asked == len(learner.outstanding)
-        assert rule.budget is None or asked <= rule.budget
-    assert asked
+        queries += learner.ask(x).query
+        assert learner.spent == queries == len(learner.outstanding)
+        assert rule.budget is None or queries <= rule.budget
+    assert queries
     learner.retract(learner.outstanding[0])
-    assert learner.spent == asked - 1
+    assert learner.spent == queries - 1
 
 
 DELAYS = {"0": 0, "7": 7, "random": np.random.default_rng(3).integers(0, 40, T)}
 PLAYED = {
-    (row, column, place): pytest.param(model, rule, delay, id=f"{model}-{rule}-{name}")
+    (row, column, number): pytest.param(model, rule, delay, id=f"{model}-{rule}-{name}")
     for row, model in enumerate(MODELS)
     for column, rule in enumerate(RULES)
-    for place, (name, delay) in enumerate(DELAYS.items())
+    for number, (name, delay) in enumerate(DELAYS.items())
 }
 
 
 @pytest.mark.parametrize(("model", "rule", "delay"), spread(PLAYED, 3))
-def test_blocks_change_nothing(model, rule, delay):
+def test_block_size_changes_nothing(model, rule, delay):
     traces, learners = [], []
     for block in (1, 7, T, None):
         learners.append(Learner(model, rule, seed=2))
@@ -317,7 +324,7 @@ def test_blocks_change_nothing(model, rule, delay):
         for column in ("prediction", "uncertainty", "probability", "loss"):
             np.testing.assert_allclose(getattr(trace, column), getattr(traces[0], column), atol=1e-9)
         assert encode(learner)[0]["rng"] == encode(learners[0])[0]["rng"]
-        weights = [one.state.trainer.weights for one in (learner, learners[0])]
+        weights = [each.state.trainer.weights for each in (learner, learners[0])]
         np.testing.assert_allclose(*weights, atol=1e-7)
 
 
@@ -343,12 +350,12 @@ def test_delayed_labels_are_learned_in_order_of_arrival(block):
     for t in range(T):
         arrived = [id for when, id in sorted(due) if when == t]
         together += len(arrived) > 1
-        told(learner, X, y, arrived)
+        predict_after_labels(learner, X, y, arrived)
         answer = learner.ask(X[t])
         assert (answer.prediction, answer.query) == (trace.prediction[t], trace.query[t])
         if answer.query:
             due.append((t + 1 + delays[t], t))
-    told(learner, X, y, [id for when, id in sorted(due) if when >= T])
+    predict_after_labels(learner, X, y, [id for when, id in sorted(due) if when >= T])
     assert together > 5
     np.testing.assert_allclose(learner.state.trainer.weights, played.state.trainer.weights, atol=1e-6)
 
@@ -366,26 +373,26 @@ def test_late_labels_end_where_immediate_ones_do(rule):
     np.testing.assert_array_equal(late.predict(X), 0)
     only = Learner(model, rule)
     only.learn(X[queried[::2]], y[queried[::2]])
-    np.testing.assert_array_equal(told(late, X, y, queried[::2][::-1]), only.predict(X))
-    np.testing.assert_array_equal(told(late, X, y, queried[1::2]), immediate.predict(X))
+    np.testing.assert_array_equal(predict_after_labels(late, X, y, queried[::2][::-1]), only.predict(X))
+    np.testing.assert_array_equal(predict_after_labels(late, X, y, queried[1::2]), immediate.predict(X))
     np.testing.assert_allclose(late.state.trainer.weights, immediate.state.trainer.weights, atol=1e-6)
     np.testing.assert_allclose(late.uncertainty(X), immediate.uncertainty(X), rtol=1e-9)
 
 
-def test_the_papers_training_depends_on_the_order_of_labels_alone():
+def test_paper_adam_depends_on_label_order_alone():
     X, y = examples()
-    one, other, free = (Learner(MODELS[2], Uniform(0.5)) for _ in range(3))
-    ids = [int(answer.id) for answer in one.ask_many(X) if answer.query]
-    other.ask_many(X)
-    other.tell_many(ids, y[ids])
-    told(one, X, y, ids)
+    sequential, batched, free = (Learner(MODELS[2], Uniform(0.5)) for _ in range(3))
+    ids = [int(answer.id) for answer in sequential.ask_many(X) if answer.query]
+    batched.ask_many(X)
+    batched.tell_many(ids, y[ids])
+    predict_after_labels(sequential, X, y, ids)
     free.learn(X[ids], y[ids])
-    for learner in (other, free):
-        np.testing.assert_array_equal(learner.state.trainer.weights, one.state.trainer.weights)
+    for learner in (batched, free):
+        np.testing.assert_array_equal(learner.state.trainer.weights, sequential.state.trainer.weights)
     backwards = Learner(MODELS[2], Uniform(0.5))
     backwards.ask_many(X)
-    told(backwards, X, y, ids[::-1])
-    assert not np.allclose(backwards.state.trainer.weights, one.state.trainer.weights, atol=1e-4)
+    predict_after_labels(backwards, X, y, ids[::-1])
+    assert not np.allclose(backwards.state.trainer.weights, sequential.state.trainer.weights, atol=1e-4)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
@@ -393,35 +400,35 @@ def test_retracted_queries_leave_no_trace(model):
     X, y = examples()
     learner, only = Learner(model, Uniform(0.5)), Learner(model, Uniform(0.5))
     ids = [int(answer.id) for answer in learner.ask_many(X) if answer.query]
-    kept, gone = sorted(ids[::3] + ids[1::3]), ids[2::3]
+    labelled, retracted = sorted(ids[::3] + ids[1::3]), ids[2::3]
     learner.tell_many(ids[::3], y[ids[::3]])
-    for id in gone:
+    for id in retracted:
         learner.retract(id)
     assert list(learner.outstanding) == ids[1::3]
     learner.tell_many(ids[1::3], y[ids[1::3]])
     only.learn(X[ids[::3] + ids[1::3]], y[ids[::3] + ids[1::3]])
-    assert learner.spent == len(kept)
+    assert learner.spent == len(labelled)
     np.testing.assert_array_equal(learner.predict(X), only.predict(X))
     np.testing.assert_allclose(learner.uncertainty(X), only.uncertainty(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_saved_and_loaded_goes_on_with_the_same_bits(model, tmp_path):
+def test_loaded_learner_continues_bit_for_bit(model, tmp_path):
     X, y = examples()
-    straight, stopped = (Learner(model, QuFUR(2.0), seed=7) for _ in range(2))
+    uninterrupted, reloaded = (Learner(model, QuFUR(2.0), seed=7) for _ in range(2))
     for t in range(T):
-        assert straight.ask(X[t]) == stopped.ask(X[t])
-        for learner in (straight, stopped):
-            told(learner, X, y, learner.outstanding[:-2])
+        assert uninterrupted.ask(X[t]) == reloaded.ask(X[t])
+        for learner in (uninterrupted, reloaded):
+            predict_after_labels(learner, X, y, learner.outstanding[:-2])
         if t % 11 == 0:
-            stopped.save(tmp_path / "learner.qufur")
-            stopped = Learner.load(tmp_path / "learner.qufur")
-    assert stopped.model == model
-    assert same(straight, stopped)
+            reloaded.save(tmp_path / "learner.qufur")
+            reloaded = Learner.load(tmp_path / "learner.qufur")
+    assert reloaded.model == model
+    assert same(uninterrupted, reloaded)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_looking_is_free(model):
+def test_predict_and_uncertainty_change_nothing(model):
     X, y = examples()
     looking, unseen = Learner(model, QuFUR(2.0)), Learner(model, QuFUR(2.0))
     for t in range(T):
@@ -439,12 +446,12 @@ def test_looking_is_free(model):
 def test_free_labels_cost_nothing_and_teach(model):
     X, y = examples()
     learner = Learner(model, QuFUR(2.0, budget=5))
-    before, surprise = learner.uncertainty(X[:1]), surprise_at(learner, X, y)
+    before, loss = learner.uncertainty(X[:1]), log_loss(learner, X, y)
     learner.learn(X, y)
     learner.learn(X[:0], y[:0])
     assert (learner.spent, learner.left) == (0, 5)
     assert learner.uncertainty(X[:1]) < before
-    assert surprise_at(learner, X, y) < surprise
+    assert log_loss(learner, X, y) < loss
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
@@ -464,12 +471,12 @@ def test_outputs_are_classes_and_probabilities(model):
 
 @pytest.mark.parametrize("label", [-1, CLASSES, 0.5, 1e300, math.nan, "cat"])
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_labels_that_are_no_classes_are_refused_before_anything_changes(model, label):
+def test_labels_that_are_not_classes_raise_and_change_nothing(model, label):
     X, y = examples()
     learner, untouched = Learner(model, Greedy(8)), Learner(model, Greedy(8))
-    for one in (learner, untouched):
-        one.ask_many(X[:8])
-        one.tell(0, y[0])
+    for each in (learner, untouched):
+        each.ask_many(X[:8])
+        each.tell(0, y[0])
     first, second = learner.outstanding[:2]
     for call in (
         lambda: learner.tell(first, label),
@@ -483,7 +490,7 @@ def test_labels_that_are_no_classes_are_refused_before_anything_changes(model, l
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_a_stream_of_other_labels_is_refused(model):
+def test_stream_with_invalid_labels_raises(model):
     X, _ = examples()
     learner = Learner(model, Greedy(8))
     with pytest.raises(ValueError, match=r"must be a class, an integer from 0 to 2, got 2\.5"):
@@ -491,7 +498,7 @@ def test_a_stream_of_other_labels_is_refused(model):
     assert same(learner, Learner(model, Greedy(8)))
 
 
-def test_the_complaint_names_the_classes():
+def test_error_names_the_classes():
     with pytest.raises(
         ValueError, match=r"label of Softmax must be a class, an integer from 0 to 2, got 3\."
     ):
@@ -514,18 +521,18 @@ def test_the_complaint_names_the_classes():
         ({"training": {"kind": "Prayer"}}, "training of Softmax"),
     ],
 )
-def test_wrong_options_are_refused(options, complaint):
+def test_invalid_options_raise(options, complaint):
     with pytest.raises(ValueError, match=complaint):
         Softmax(**({"dim": 4, "classes": 3} | options))
 
 
-def test_fisher_complains_in_its_own_name():
+def test_fisher_softmax_errors_name_the_class():
     with pytest.raises(ValueError, match="classes of FisherSoftmax"):
         FisherSoftmax(4, 1)
 
 
 @pytest.mark.parametrize(
-    ("kind", "option", "value"),
+    ("training_class", "option", "value"),
     [
         (PaperAdam, "learning_rate", 0),
         (PaperAdam, "weight_decay", -0.1),
@@ -538,12 +545,12 @@ def test_fisher_complains_in_its_own_name():
         (Converged, "steps", 0),
     ],
 )
-def test_wrong_training_is_refused(kind, option, value):
-    with pytest.raises(ValueError, match=f"{option} of {kind.__name__} must be"):
-        kind(**{option: value})
+def test_invalid_training_raises(training_class, option, value):
+    with pytest.raises(ValueError, match=f"{option} of {training_class.__name__} must be"):
+        training_class(**{option: value})
 
 
-def test_no_weight_decay_is_allowed():
+def test_weight_decay_may_be_zero():
     assert PaperAdam(weight_decay=0).start(2, 2).weights.shape == (2, 2)
 
 
@@ -554,7 +561,7 @@ def test_training_stops_when_its_steps_are_used_up():
     assert np.linalg.norm(short.trainer.gradient()) > 1e-6
 
 
-def test_descriptions_are_values():
+def test_descriptions_are_json_values():
     assert dataclasses.replace(MODELS[2], cap=False).training == PaperAdam(batch=16)
     assert Softmax(4, 3) == Softmax(4, 3, training=Converged())
     assert hash(Softmax(4, 3)) != hash(FisherSoftmax(4, 2))

@@ -3,20 +3,9 @@
 import numpy as np
 import pytest
 
-from qufur import (
-    ConfidenceSet,
-    KernelRidge,
-    Learner,
-    QuFUR,
-    Ridge,
-    Softmax,
-    hypotheses,
-    plan,
-    run,
-    streams,
-)
+from qufur import ConfidenceSet, KernelRidge, Learner, QuFUR, Ridge, Softmax, hypotheses, plan, run, streams
 from qufur.planning import Spread
-from qufur.planning.simulated import Drawn
+from qufur.planning.search import Drawn
 
 HiddenDomains = streams.HiddenDomains
 # Name: stream, budget. The streams' seeds are not those of the simulated runs; noise is 0.1 unless said.
@@ -43,7 +32,7 @@ def regret_at(found, budget):
     return next(forecast.regret for forecast in found.forecast if forecast.budget == budget)
 
 
-def test_mean_spend_with_other_coins(case):
+def test_mean_spend_holds_for_other_random_draws(case):
     # The deviation of this mean is at most 1.9 % of the budget: chance fails it in 1 of 100 draws of coins.
     found, traces = case
     assert np.mean([trace.queries for trace in traces]) == pytest.approx(found.budget, rel=0.05)
@@ -109,7 +98,7 @@ def test_regret_is_in_the_units_of_the_labels():
     assert regret_at(wide, 20).mean == pytest.approx(100 * regret_at(unit, 20).mean)
 
 
-def test_labels_change_nothing():
+def test_plan_does_not_depend_on_labels():
     stream = HiddenDomains([60, 60], [4, 2], seed=8)
     X = streams.Arrays.of(stream).X
     junk = streams.Arrays(X, 100 * np.arange(120.0), truth=np.ones(120))
@@ -126,7 +115,7 @@ def test_truth_stays_in_the_range_of_labels():
     assert plan(Ridge(5), X / 10, 30, noise=0.1, norm=0.5, seeds=range(2)).norm == pytest.approx(0.5)
 
 
-def test_an_unknown_noise_is_a_stated_guess():
+def test_unknown_noise_is_reported_as_a_guess():
     X = np.random.default_rng(0).normal(size=(100, 4)) / 10
     found = plan(Ridge(4), X, 10, seeds=range(2))
     assert found.guessed
@@ -136,7 +125,7 @@ def test_an_unknown_noise_is_a_stated_guess():
 
 
 @pytest.mark.parametrize("kind", ["kernel", "softmax"])
-def test_models_without_a_forecast(kind):
+def test_plan_has_no_forecast_for_other_models(kind):
     from sklearn.gaussian_process.kernels import RBF
 
     model = {"kernel": KernelRidge(RBF(1.0)), "softmax": Softmax(6, 3)}[kind]
@@ -149,12 +138,12 @@ def test_models_without_a_forecast(kind):
         plan(model, stream, 20, noise=0.1)
 
 
-def test_an_adversary_has_no_inputs_to_plan_on():
+def test_plan_rejects_adaptive_streams():
     with pytest.raises(ValueError, match="no learner to watch"):
         plan(Ridge(3), streams.MostUncertain(3, 60), 20)
 
 
-def test_the_whole_stream_and_a_budget_out_of_reach():
+def test_plan_handles_full_and_unreachable_budgets():
     X = np.random.default_rng(0).normal(size=(40, 2))
     whole = plan(Ridge(2), X, 40, seeds=range(5))
     assert whole.spend.mean >= 39.5
@@ -166,7 +155,7 @@ def test_the_whole_stream_and_a_budget_out_of_reach():
     assert "No α" not in str(whole)
 
 
-def test_the_rule_keeps_to_the_budget():
+def test_planned_rule_keeps_the_budget():
     stream = HiddenDomains([60, 60], [4, 2])
     found = plan(Ridge(6), stream, 20, seeds=range(5))
     assert found.rule == QuFUR(found.alpha, budget=20)
@@ -180,7 +169,7 @@ def test_ranges_hold_one_more_run_in_90_percent():
     assert np.mean(inside) == pytest.approx(0.9, abs=0.02)
 
 
-def test_few_rows_have_few_parts():
+def test_short_streams_have_few_parts():
     found = plan(Ridge(2), np.eye(2), 1, seeds=[5])
     assert [(part.start, part.stop) for part in found.parts] == [(0, 1), (1, 2)]
 
@@ -202,7 +191,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_wrong_calls(wrong):
+def test_plan_rejects_invalid_arguments(wrong):
     changed, message = WRONG[wrong]
     arguments = {"model": Ridge(2), "inputs": np.ones((5, 2)), "budget": 2, "seeds": range(2), **changed}
     with pytest.raises(ValueError, match=message):

@@ -5,7 +5,7 @@ import pytest
 
 from qufur import Learner, Ridge, Uniform, run, streams
 from qufur.planning import Pilot, plan
-from qufur.planning.pilot import _at
+from qufur.planning.pilot import _extrapolate
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def pilot_of(table, count, seed):
 
 
 @pytest.mark.parametrize("budget", [60, 120, 360])
-def test_it_is_what_comes(table, budget):
+def test_expected_rmse_matches_uniform_runs(table, budget):
     """In the units of labels; beyond the pilot the noise, which no label takes away, is yet to be seen."""
     found = np.mean([pilot_of(table, 120, s).expect(MODEL, [budget])[0].loss for s in range(4)])
     rule = Uniform(budget / table.horizon)
@@ -32,18 +32,18 @@ def test_it_is_what_comes(table, budget):
     assert np.sqrt(found) == pytest.approx(np.sqrt(came), rel=0.2)
 
 
-def test_a_power_law_goes_on():
+def test_power_law_is_extrapolated():
     points = np.array([[n, n**-0.5, 0.1] for n in (25.0, 50.0, 100.0)])
     for budget in (10, 25, 60, 100, 1000):
-        assert _at(points, budget).loss == pytest.approx(budget**-0.5)
-    within, beyond = _at(points, 100), _at(points, 400)
+        assert _extrapolate(points, budget).loss == pytest.approx(budget**-0.5)
+    within, beyond = _extrapolate(points, 100), _extrapolate(points, 400)
     assert within.high / within.low == pytest.approx(np.exp(0.4))
     assert beyond.high / beyond.low > within.high / within.low
 
 
-def test_more_labels_are_not_expected_to_harm():
+def test_expected_error_never_rises_with_labels():
     points = np.array([[25.0, 1.0, 0.1], [50.0, 1.1, 0.1], [100.0, 1.2, 0.1]])
-    assert _at(points, 400).loss == pytest.approx(1.2)
+    assert _extrapolate(points, 400).loss == pytest.approx(1.2)
 
 
 def walk():
@@ -53,7 +53,7 @@ def walk():
 
 
 @pytest.mark.parametrize("known", [np.arange(3000), np.arange(0, 3000, 25)], ids=["all", "a few"])
-def test_as_many_rows_are_met_as_a_budget_buys(known):
+def test_pilot_uses_as_many_rows_as_the_budget(known):
     """With a half-life of labels the model follows the last ones; 30 labels are too far from each other."""
     X, y = walk()
     model = Ridge(1, label_range=(-10, 10), half_life=3)
@@ -62,7 +62,7 @@ def test_as_many_rows_are_met_as_a_budget_buys(known):
     assert np.sqrt(found.loss) == pytest.approx(np.sqrt(came), rel=0.3)
 
 
-def test_rows_of_a_part_are_met_in_any_order():
+def test_pilot_shuffles_rows_within_a_part():
     X, y = walk()
     part, whole = (Pilot(rows, X[rows], y[rows], 3000) for rows in (np.arange(300), np.arange(0, 3000, 10)))
     assert part.local
@@ -75,12 +75,12 @@ def test_rows_of_a_part_are_met_in_any_order():
     assert len(whole._order(5, rng(0))) == 24
 
 
-def test_too_few_labels_are_refused(table):
+def test_pilot_rejects_too_few_labels(table):
     with pytest.raises(ValueError, match="pilot of plan must be at least 24 labels, got 20"):
         pilot_of(table, 20, 0).expect(MODEL, [50])
 
 
-def test_a_plan_has_it(table):
+def test_plan_prints_expected_rmse_only_with_a_pilot(table):
     found = plan(MODEL, table, 100, seeds=range(2), steady=True, pilot=pilot_of(table, 60, 0))
     assert [part.budget for part in found.expected] == [25, 50, 100, 200, 400]
     text = str(found)

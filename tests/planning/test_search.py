@@ -15,7 +15,7 @@ MODEL = Ridge(STREAM.dim)
 
 @pytest.mark.parametrize("budget", [1, 15, 60, 150, 290])
 @pytest.mark.parametrize("rule_of", [QuFUR, lambda scale, budget: Threshold(1 / scale, budget=budget)])
-def test_smallest_parameter_that_spends_the_budget(rule_of, budget):
+def test_search_returns_the_smallest_parameter_that_spends_the_budget(rule_of, budget):
     found = matching_parameter(lambda value: rule_of(value, budget=budget), MODEL, STREAM, seed=3)
     assert run(Learner(MODEL, rule_of(found, budget=budget), seed=3), STREAM).queries == budget
     # With given coins the spend may dip as the parameter grows: within the last percent it falls short once.
@@ -24,19 +24,19 @@ def test_smallest_parameter_that_spends_the_budget(rule_of, budget):
 
 
 @pytest.mark.filterwarnings("ignore::qufur.OutlierWarning")
-def test_labels_are_not_used():
+def test_search_does_not_use_labels():
     whole = next(STREAM.chunks(10**6))
     junk = streams.Arrays(whole.X, np.random.default_rng(0).normal(size=len(whole)) * 100)
     found = [matching_parameter(lambda a: QuFUR(a, budget=50), MODEL, s) for s in (STREAM, junk)]
     assert found[0] == found[1]
 
 
-def test_a_budget_beyond_reach_ends():
+def test_search_terminates_for_an_unreachable_budget():
     nothing = streams.Arrays(np.zeros((20, 2)), np.zeros(20))
     assert matching_parameter(lambda a: QuFUR(a, budget=5), Ridge(2), nothing) >= 1e12
 
 
-def test_grid_of_all_rules():
+def test_grid_covers_all_rules():
     grid, left_out = budget_grid(STREAM, lambda stream: MODEL, [0.05, 0.2])
     assert set(grid) == {kind.__name__ for kind in RULES}
     assert grid["FixedBudget"][1] == [0.2]
@@ -47,25 +47,26 @@ def test_grid_of_all_rules():
     assert isinstance(grid["Uniform"][0](0.2, STREAM), Uniform)
 
 
-def test_the_oracle_is_left_out_where_domains_are_unknown():
+def test_grid_omits_the_oracle_when_domains_are_unknown():
     _, left_out = budget_grid(streams.Arrays(np.eye(9), np.ones(9)), lambda stream: Ridge(9), [0.5])
     assert "known" in left_out["DomainOracle"]
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_what_experts_query_does_not_take_a_fit(monkeypatch):
+def test_search_plans_experts_without_fits(monkeypatch):
     small = streams.HiddenDomains([60, 60], [4, 2], seed=4)
     for rule in (QuFUR(0.3), Steady(20, 120)):
         found = [
-            run(Learner(model, rule, seed=1), small).query for model in (Experts(), Experts().without_fits())
+            run(Learner(model, rule, seed=1), small).query
+            for model in (Experts(), Experts().without_experts())
         ]
         np.testing.assert_array_equal(*found)
-    monkeypatch.setattr(Experts, "panel", None)  # fitting them is an error from here on
+    monkeypatch.setattr(Experts, "build_experts", None)  # fitting them is an error from here on
     alpha = matching_parameter(lambda alpha: QuFUR(alpha, budget=20), Experts(), small)
     assert plan(Experts(), small, 20, seeds=range(2)).alpha == pytest.approx(alpha, rel=1)
 
 
-def test_a_steady_plan_has_no_alpha():
+def test_steady_plan_has_no_alpha():
     found = plan(Ridge(STREAM.dim), STREAM, 60, seeds=range(3), parts=3, steady=True)
     assert (found.alpha, found.forecast, found.rule) == (None, (), Steady(60, 300))
     assert (found.spend.mean, found.spend.low, found.spend.high) == (60, 60, 60)

@@ -60,7 +60,7 @@ def one_by_one(rule, delta, seed):
 
 
 @pytest.mark.parametrize("rule", WITH_FLOOR, ids=repr)
-def test_they_are_those_whose_coin_lies_below_the_floor(rule):
+def test_random_labels_have_a_draw_below_the_floor(rule):
     delta, coins = uncertainties(), np.random.default_rng(7).random(COUNT)
     floor, query, at_random = one_by_one(rule, delta, 7)
     some = coins < floor
@@ -72,14 +72,14 @@ def test_they_are_those_whose_coin_lies_below_the_floor(rule):
 
 @pytest.mark.parametrize("rule", WITH_FLOOR + WITHOUT, ids=repr)
 @pytest.mark.parametrize("block", [1, 7, 64, COUNT])
-def test_blocks_say_the_same(rule, block):
+def test_random_labels_do_not_depend_on_blocks(rule, block):
     delta = uncertainties()
     for mine, theirs in zip(in_blocks(rule, delta, 7, block), one_by_one(rule, delta, 7), strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize("rule", WITHOUT, ids=repr)
-def test_without_a_floor_there_are_none(rule):
+def test_random_labels_need_a_floor(rule):
     floor, query, at_random = one_by_one(rule, uncertainties(), 7)
     assert query.any()
     assert not floor.any()
@@ -87,13 +87,13 @@ def test_without_a_floor_there_are_none(rule):
 
 
 @pytest.mark.parametrize("kind", [FixedBudget, Greedy], ids=lambda kind: kind.__name__)
-def test_a_floor_needs_a_single_coin(kind):
+def test_floor_needs_a_single_draw(kind):
     floored = type("Floored", (kind,), {"floor": 0.5})
     assert isinstance(floored.examples(20)[0], Rule)
     assert floored.examples(20)[0].start().floor == 0
 
 
-def test_all_labels_of_a_uniform_rule_are_at_random():
+def test_uniform_rule_buys_random_labels_only():
     _, query, at_random = one_by_one(Uniform(0.3), uncertainties(), 7)
     np.testing.assert_array_equal(at_random, query)
 
@@ -109,7 +109,7 @@ def test_all_labels_of_a_uniform_rule_are_at_random():
     ],
     ids=repr,
 )
-def test_they_are_a_sample_whatever_the_uncertainty(rule):
+def test_random_labels_do_not_depend_on_uncertainty(rule):
     """Within 4.5 standard deviations: one of twenty fails once in 7,000; with this seed never."""
     delta = uncertainties(40_000)
     floor, _, at_random = in_blocks(rule, delta, 11, 1000)

@@ -104,52 +104,52 @@ def started(budget):
         if SOAK or face != "qufur run" or example in EXAMPLES[1:3]  # the slowest
     ],
 )
-def test_where_the_rows_are_counted_a_share_is_a_count(command, tmp_path, face, budget, labels):
+def test_share_becomes_a_count_when_rows_are_known(command, tmp_path, face, budget, labels):
     assert KNOWN[face](command, budget, tmp_path) == labels
 
 
 @pytest.mark.parametrize("face", UNKNOWN)
 @pytest.mark.parametrize("budget", [0.25, "0.25", "25%"])
-def test_where_they_are_not_a_share_is_a_rate(command, tmp_path, face, budget):
+def test_share_becomes_a_rate_when_rows_are_unknown(command, tmp_path, face, budget):
     assert UNKNOWN[face](command, budget, tmp_path) == Steady(0.25)
 
 
 @pytest.mark.parametrize("face", [face for face in UNKNOWN if face != "qufur ask"])
-def test_where_they_are_not_a_count_is_refused(face):
+def test_count_is_rejected_when_rows_are_unknown(face):
     message = refusal(lambda: UNKNOWN[face](None, "30", None))
-    assert "must be a share such as 0.05, while it is not known how many rows come, got" in message
+    assert "must be a share such as 0.05 when the number of rows is unknown, got" in message
 
 
-def test_a_count_is_for_the_first_table(command, tmp_path):
+def test_count_applies_to_the_first_table(command, tmp_path):
     assert asked(command, 30, tmp_path) == Steady(30, ROWS)
 
 
 @pytest.mark.parametrize("face", KNOWN | {f"{name}, unknown": None for name in UNKNOWN})
 @pytest.mark.parametrize("budget", REFUSED, ids=lambda budget: repr(budget)[:12])
-def test_the_same_is_refused_with_the_same_words(command, tmp_path, face, budget):
+def test_invalid_budgets_raise_the_same_message(command, tmp_path, face, budget):
     use = KNOWN.get(face) or UNKNOWN[face.removesuffix(", unknown")]
     said = repr(str(budget) if face.startswith("qufur") else budget)
-    end = f" must be {ALLOWED}, got {said}. 1 is one label, 1.0 is every one."
+    end = f" must be {ALLOWED}, got {said}. 1 is one label, 1.0 is every label."
     assert refusal(lambda: use(command, budget, tmp_path)).endswith(end)
 
 
-def test_percents_are_read_to_the_last_digit():
+def test_percentages_are_parsed_exactly():
     for tenths in range(1, 1001):
         assert as_amount(f"{tenths / 10}%", "x") == as_amount(f"{tenths / 1000}", "x") == tenths / 1000
 
 
-def test_a_share_is_the_nearest_count_and_at_least_one():
+def test_share_is_the_nearest_count_of_at_least_one():
     assert [labels_of(0.29, rows) for rows in (1, 2, 100, 1000)] == [1, 1, 29, 290]
 
 
-def test_a_cap_beside_alpha():
+def test_budget_caps_alpha():
     assert rule_from_budget("5%", 2, rows=100, owner="x", floor=0.1) == QuFUR(2.0, budget=5, floor=0.1)
     assert rule_from_budget(None, 2, rows=None, owner="x") == QuFUR(2.0)
     message = refusal(lambda: rule_from_budget("5%", 2, rows=None, owner="x", remedy="Say it."))
     assert message.endswith(
-        "a count beside alpha, while it is not known how many rows come, got '5%'. Say it."
+        "a count when alpha is given and the number of rows is unknown, got '5%'. Say it."
     )
 
 
-def test_counts_too_large_to_count_are_refused():
+def test_too_large_counts_are_rejected():
     assert refusal(lambda: as_amount(2**63, "x")).endswith("must be below 2**63, got an integer of 64 bits.")

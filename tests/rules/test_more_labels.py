@@ -27,7 +27,7 @@ def asked(learner, rows, one_by_one=False):
 
 @pytest.mark.parametrize("rule", COUNTED, ids=repr)
 @pytest.mark.parametrize("before", [0, 50, 130])
-def test_the_sum_is_never_exceeded_and_nothing_depends_on_blocks_or_files(rule, before):
+def test_added_budget_is_never_exceeded(rule, before):
     block, single = (Learner(Ridge(3), rule, seed=2) for _ in range(2))
     for learner, one_by_one in ((block, False), (single, True)):
         asked(learner, slice(before), one_by_one)
@@ -44,7 +44,7 @@ def test_the_sum_is_never_exceeded_and_nothing_depends_on_blocks_or_files(rule, 
 
 
 @pytest.mark.parametrize("kind", [Paced, Steady])
-def test_what_is_added_is_spent_over_the_rows_to_come(kind):
+def test_added_budget_is_spent_over_the_remaining_rows(kind):
     learner = Learner(Ridge(3), kind(10, 100))
     asked(learner, slice(100))
     learner.add_budget(10)  # all rows came: the pace stays
@@ -58,7 +58,7 @@ def test_what_is_added_is_spent_over_the_rows_to_come(kind):
 
 
 @pytest.mark.parametrize("kind", [Paced, Steady])
-def test_while_rows_are_to_come_the_horizon_stays(kind):
+def test_added_budget_keeps_the_horizon(kind):
     learner = Learner(Ridge(3), kind(10, 100))
     asked(learner, slice(50))
     learner.add_budget(20)
@@ -68,7 +68,7 @@ def test_while_rows_are_to_come_the_horizon_stays(kind):
 
 
 @pytest.mark.parametrize(("kind", "mean"), [(Paced, "level"), (Steady, "mean")])
-def test_a_stretch_that_ends_early_counts(kind, mean):
+def test_added_budget_ends_the_current_segment(kind, mean):
     learner = Learner(Ridge(3), kind(10, 100))
     asked(learner, slice(50))
     before = learner.spending.save()
@@ -78,7 +78,7 @@ def test_a_stretch_that_ends_early_counts(kind, mean):
     assert after[mean] != before[mean]
 
 
-def test_it_can_be_saved_before_the_range_of_labels_is_known(tmp_path):
+def test_added_budget_is_saved_before_labels_have_a_range(tmp_path):
     learner = Learner(Experts(3), Steady(10, 100))
     learner.add_budget(40)
     learner.save(tmp_path / "learner")
@@ -86,7 +86,7 @@ def test_it_can_be_saved_before_the_range_of_labels_is_known(tmp_path):
 
 
 @pytest.mark.parametrize("rule", [Steady(0.1), Paced(0.1), Uniform(0.1), QuFUR(2.0)], ids=repr)
-def test_a_share_cannot_be_added_to(rule):
+def test_share_budget_rejects_added_labels(rule):
     learner = Learner(Ridge(3), rule)
     message = refusal(lambda: learner.add_budget(5))
     assert "must be a count of labels to be added to" in message
@@ -95,7 +95,7 @@ def test_a_share_cannot_be_added_to(rule):
 
 
 @pytest.mark.parametrize("labels", [0, -1, 2.5, True])
-def test_what_is_no_count_is_refused(labels):
+def test_added_labels_must_be_a_count(labels):
     learner = Learner(Ridge(3), Steady(10, 100))
     assert "labels of Learner.add_budget must be" in refusal(lambda: learner.add_budget(labels))
     assert "rows of Learner.add_budget must be" in refusal(lambda: learner.add_budget(1, labels))
@@ -106,9 +106,9 @@ SHARES = [Steady(0.05), Steady(0.2, burst=3), Paced(0.05), Paced(0.2, burst=20)]
 
 
 @pytest.mark.parametrize("rule", SHARES, ids=repr)
-def test_what_is_promised_of_a_share_is_kept(rule):
+def test_promise_of_a_share_holds(rule):
     learner = Learner(Ridge(3), rule)
     bought = np.cumsum(asked(learner, slice(len(X))))
-    allowance = float(promise(rule).split(" labels on top")[0].split()[-1])
+    allowance = float(promise(rule).split(" labels have been")[0].split()[-1])
     assert (bought <= rule.share * np.arange(1, len(X) + 1) + allowance).all()
     assert (bought > rule.share * np.arange(1, len(X) + 1)).any(), "the allowance is used"

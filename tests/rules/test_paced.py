@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qufur import Learner, Paced, QuFUR, Ridge, run, streams
-from qufur.rules.bucket import Bucket
 from qufur.rules.paced import Remainder
-from qufur.rules.stretches import STRETCH
+from qufur.rules.pacing import Bucket
+from qufur.rules.piecewise import SEGMENT
 
 
 def play(rule, uncertainty, rng, cuts=()):
@@ -39,7 +39,7 @@ uncertainties = st.lists(
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(uncertainties, st.integers(1, 400), st.integers(1, 400), st.integers(0, 2**32))
-def test_the_budget_is_never_exceeded_whatever_comes(delta, budget, horizon, seed):
+def test_budget_is_never_exceeded(delta, budget, horizon, seed):
     query, spending = play(Paced(budget, horizon), delta, np.random.default_rng(seed))
     assert query.sum() == spending.spent <= budget
     assert spending.left == budget - spending.spent
@@ -47,7 +47,7 @@ def test_the_budget_is_never_exceeded_whatever_comes(delta, budget, horizon, see
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(uncertainties, st.floats(0.001, 1), st.integers(0, 2**32))
-def test_the_whole_budget_is_spent_on_a_stream_as_long_as_announced(delta, share, seed):
+def test_budget_is_spent_within_the_horizon(delta, share, seed):
     """The last examples go one by one and every one of them is bought once as many labels are left."""
     horizon = len(delta)
     budget = max(1, int(share * horizon))
@@ -57,8 +57,8 @@ def test_the_whole_budget_is_spent_on_a_stream_as_long_as_announced(delta, share
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(uncertainties, st.floats(0.01, 1), st.floats(0.1, 50), st.integers(0, 2**32))
-def test_a_rate_holds_in_every_window(delta, rate, more, seed):
-    burst = STRETCH * rate + 1 + more
+def test_rate_holds_in_every_window(delta, rate, more, seed):
+    burst = SEGMENT * rate + 1 + more
     query, _ = play(Paced(rate, burst=burst), delta, np.random.default_rng(seed))
     labels = np.append(0, np.cumsum(query))
     for n in range(1, len(delta) + 1):
@@ -73,9 +73,9 @@ steps = st.one_of(
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(steps, max_size=30), st.floats(0.01, 1), st.floats(0.1, 20), st.integers(0, 2**32))
-def test_what_is_retracted_was_never_bought(steps, rate, more, seed):
+def test_retraction_restores_the_tokens(steps, rate, more, seed):
     """The tokens are those of a bucket that met the other queries alone, and these keep to the rate."""
-    rule = Paced(rate, burst=STRETCH * rate + 1 + more)
+    rule = Paced(rate, burst=SEGMENT * rate + 1 + more)
     spending, rng, seen, outstanding, kept = rule.start(), np.random.default_rng(seed), 0, [], set()
     for name, n, size in steps:
         if name == "ask":
@@ -101,7 +101,7 @@ def test_what_is_retracted_was_never_bought(steps, rate, more, seed):
         assert (labels[n:] - labels[:-n]).max() <= rate * n + rule.burst + 1e-9
 
 
-def test_tokens_that_had_come_back_are_not_refunded():
+def test_returned_tokens_are_not_refunded_twice():
     learner, E = Learner(Ridge(60), Paced(0.05, burst=20.0), seed=0), np.eye(60)
     learner.ask_many(E[:30])
     old = learner.outstanding
@@ -114,11 +114,11 @@ def test_tokens_that_had_come_back_are_not_refunded():
     assert learner.left == left
 
 
-def test_a_rate_holds_where_tokens_come_in_a_lump():
+def test_rate_holds_when_tokens_arrive_in_bulk():
     """All tokens are spent at the end of a stretch, and what the whole stretch brings right after it."""
     delta = np.zeros(256)
     delta[128 - 9 : 128 + 9] = 1.0
-    rate, burst = 0.25, STRETCH * 0.25 + 1.1
+    rate, burst = 0.25, SEGMENT * 0.25 + 1.1
     query, _ = play(Paced(rate, burst=burst), delta, np.random.default_rng(0))
     labels = np.append(0, np.cumsum(query))
     assert query.sum() > 1
@@ -127,7 +127,7 @@ def test_a_rate_holds_where_tokens_come_in_a_lump():
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(uncertainties, st.lists(st.integers(1, 299), max_size=20), st.integers(0, 2**32))
-def test_cutting_the_stream_changes_nothing(delta, cuts, seed):
+def test_decisions_do_not_depend_on_batches(delta, cuts, seed):
     for rule in Paced.examples(len(delta)):
         whole, one = play(rule, delta, np.random.default_rng(seed))
         cut, other = play(rule, delta, np.random.default_rng(seed), cuts)
@@ -135,7 +135,7 @@ def test_cutting_the_stream_changes_nothing(delta, cuts, seed):
         assert one.save() == other.save()
 
 
-def test_the_last_examples_go_one_by_one():
+def test_last_examples_are_segments_of_one():
     rule = Paced(20, 100)
     assert lengths(rule, 100) == [1, 1, 2, 4, 8, 16, 32, 4] + [1] * 32
     assert lengths(Paced(0.1), 100) == [1, 1, 2, 4, 8, 16, 32, 32, 4]
@@ -166,10 +166,10 @@ def slow_alpha(delta, bought, budget, horizon):
 
 
 @pytest.mark.parametrize("budget", [10, 50, 300])
-def test_alpha_is_as_defined(budget):
+def test_alpha_matches_its_formula(budget):
     horizon, delta = 640, np.random.default_rng(3).uniform(0.01, 0.3, 640)
     rng, spending, seen = np.random.default_rng(4), Paced(budget, horizon).start(), 0
-    while seen < horizon - STRETCH:
+    while seen < horizon - SEGMENT:
         if seen and spending.left and not math.isinf(spending.alpha):
             expected = slow_alpha(delta[:seen], spending.spent, budget, horizon)
             assert math.isclose(spending.alpha, expected, rel_tol=1e-9)
@@ -182,7 +182,7 @@ def test_alpha_is_as_defined(budget):
         seen += len(part)
 
 
-def test_labels_left_beyond_the_horizon_are_spent_at_once():
+def test_remaining_labels_are_spent_immediately_beyond_the_horizon():
     delta = np.full(300, 1e-12)
     _, spending = play(Paced(10, 100), delta, np.random.default_rng(0))
     assert spending.spent == 10
@@ -191,7 +191,7 @@ def test_labels_left_beyond_the_horizon_are_spent_at_once():
     assert late.next_alpha() == math.inf
 
 
-def test_a_refund_comes_back():
+def test_refund_returns_the_label():
     learner = Learner(Ridge(2), Paced(3, 40), seed=1)
     asked = [learner.ask([1.0, 0.0]) for _ in range(40)]
     assert sum(answer.query for answer in asked) == 3
@@ -206,7 +206,7 @@ def test_a_refund_comes_back():
     assert bucket.spending.tokens == full
 
 
-def test_a_refund_counts_from_where_its_batch_was():
+def test_refund_counts_from_its_batch():
     X = np.random.default_rng(0).normal(size=(160, 20))
     X[:96] = 0.0  # nothing is worth a label, and the bucket stays full
     single, batches = (Learner(Ridge(20), Paced(0.125, burst=20.0), seed=1) for _ in range(2))
@@ -221,7 +221,7 @@ def test_a_refund_counts_from_where_its_batch_was():
 
 
 @pytest.mark.parametrize("rule", Paced.examples(300), ids=str)
-def test_a_stretch_survives_saving(rule, tmp_path):
+def test_segment_survives_save_and_load(rule, tmp_path):
     stream = next(streams.HiddenDomains([150, 150], [5, 2], seed=2).chunks(300))
     whole, first = Learner(Ridge(7), rule, seed=5), Learner(Ridge(7), rule, seed=5)
     expected = whole.ask_many(stream.X)
@@ -238,7 +238,7 @@ def test_a_stretch_survives_saving(rule, tmp_path):
 
 
 @pytest.mark.parametrize("rule", [Paced(60, 600, floor=0.02), Paced(0.1, floor=0.02), QuFUR(0.5, floor=0.02)])
-def test_a_floor_holds_while_labels_are_left(rule):
+def test_floor_holds_while_labels_are_left(rule):
     X = np.tile([[1.0, 0.0]], (400, 1))
     X[200:] = 0  # about which nothing is uncertain
     learner, without = (Learner(Ridge(2), r, seed=0) for r in (rule, dataclasses.replace(rule, floor=0.0)))
@@ -248,14 +248,14 @@ def test_a_floor_holds_while_labels_are_left(rule):
     assert without.ask_many(X).probability.min() == 0
 
 
-def test_it_spends_more_where_more_is_uncertain():
+def test_paced_spends_more_where_uncertainty_is_high():
     stream = streams.HiddenDomains([500, 500], [12, 1], seed=1)
     trace = run(Learner(Ridge(stream.dim), Paced(100, 1000), seed=3), stream)
     first, second = trace.by_domain().values()
     assert first.queries > 2 * second.queries
 
 
-def test_it_is_near_the_best_alpha_in_hindsight():
+def test_paced_is_near_the_best_alpha_in_hindsight():
     """Within 30 % over ten streams; the standard error of the ratio is about 4 %."""
     hindsight, paced = 0.0, 0.0
     for seed in range(10):
@@ -272,27 +272,31 @@ def test_it_is_near_the_best_alpha_in_hindsight():
     ("arguments", "options", "message"),
     [
         ((0, 100), {}, "budget of Paced must be"),
-        ((10.5, 100), {}, "a rate goes without a horizon"),
+        ((10.5, 100), {}, "a rate takes no horizon"),
         ((10, 0), {}, "horizon of Paced must be"),
-        ((10,), {}, "Say how many examples will come, or give a rate such as 0.05"),
-        ((1,), {}, "horizon of Paced must be given with a budget, got None. .* that of all is 1.0"),
+        ((10,), {}, "Pass the length of the stream, or a rate such as 0.05"),
+        ((1,), {}, "horizon of Paced must be given with a budget, got None. .* 1.0 labels every example"),
         ((np.int64(1),), {}, "horizon of Paced must be given with a budget"),
         ((0.0,), {}, "rate of Paced must be"),
         ((1.5,), {}, "rate of Paced must be"),
         ((0.1,), {"burst": 2.0}, "burst of Paced must be"),
         ((10, 100), {"burst": 50.0}, "given with a rate only"),
-        ((10, 100), {"floor": 0.1}, "floor of Paced must be at least 0 and below 0.1, got 0.1. At the share"),
+        (
+            (10, 100),
+            {"floor": 0.1},
+            "floor of Paced must be at least 0 and below 0.1, got 0.1. A floor equal",
+        ),
         ((0.1,), {"floor": 0.2}, "floor of Paced must be at least 0 and below 0.1"),
         ((0.1,), {"floor": -0.01}, "floor of Paced must be"),
         ((0.1,), {"floor": True}, "floor of Paced must be"),
     ],
 )
-def test_bad_descriptions(arguments, options, message):
+def test_invalid_parameters_are_rejected(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         Paced(*arguments, **options)
 
 
-def test_both_kinds_start_their_own_spending():
+def test_start_returns_the_spending_of_budget_or_rate():
     assert isinstance(Paced(10, 100).start(), Remainder)
     assert isinstance(Paced(0.1).start(), Bucket)
     assert Paced(0.1).limit is None

@@ -11,8 +11,7 @@ from tests.refusals import refusal
 from tests.rules.test_paced import uncertainties
 
 from qufur import Learner, Ridge, checks, run, streams
-from qufur.rules.per_period import PerPeriod
-from qufur.rules.period_spending import UNKNOWN
+from qufur.rules.per_period import UNKNOWN, PerPeriod
 
 RULES = PerPeriod.examples(checks.HORIZON)
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
@@ -84,7 +83,7 @@ def slow(budget, rows, delta, domain, coins):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_it_is_as_defined(seed):
+def test_per_period_matches_its_definition(seed):
     rng = np.random.default_rng(seed)
     delta, domain = rng.random(500) ** 4, np.sort(rng.choice([UNKNOWN, *range(1 + seed % 7)], 500))
     domain[rng.random(500) < 0.1] = UNKNOWN
@@ -98,7 +97,7 @@ def test_it_is_as_defined(seed):
 
 @FEW
 @given(uncertainties, periods, st.integers(1, 40), st.integers(1, 200), st.integers(0, 2**32))
-def test_no_period_has_more_labels_than_it_may(delta, domain, budget, rows, seed):
+def test_period_never_exceeds_its_budget(delta, domain, budget, rows, seed):
     domain, spending = domain[: len(delta)], PerPeriod(budget, rows).start()
     query, _ = play(spending, delta, domain, np.random.default_rng(seed))
     found = running(domain)
@@ -115,7 +114,7 @@ def test_no_period_has_more_labels_than_it_may(delta, domain, budget, rows, seed
     st.dictionaries(st.integers(-1, 6), st.integers(1, 90), max_size=5),
     st.integers(0, 2**32),
 )
-def test_cutting_the_stream_changes_nothing(delta, domain, cuts, coming, seed):
+def test_decisions_do_not_depend_on_batches(delta, domain, cuts, coming, seed):
     domain = domain[: len(delta)]
     for rule in RULES:
         played = []
@@ -137,7 +136,7 @@ def test_contract(check, rule):
         check(Ridge(checks.DIM), rule)
 
 
-def test_ask_and_ask_many_say_the_same_of_what_is_left():
+def test_ask_and_ask_many_agree_on_labels_left():
     X, domain = np.random.default_rng(1).normal(size=(90, 3)), np.repeat([3, 4, 9], 30)
     one, many = (Learner(Ridge(3), PerPeriod(8, 30), seed=2) for _ in range(2))
     answers = [one.ask(x, domain=int(u)) for x, u in zip(X, domain, strict=True)]
@@ -170,7 +169,7 @@ def spent_by_period(rule, lengths, tables=()):
     return [int(part.sum()) for part in np.split(np.array(query), np.cumsum(lengths)[:-1])]
 
 
-def test_rows_that_are_known_to_come_are_spent_on():
+def test_announced_rows_get_labels():
     """Of files with one period each, and of one file; where a period goes on later, those before count."""
     rule, lengths = PerPeriod(20, 200), [200, 100, 50, 300, 50]
     unknown = spent_by_period(rule, lengths)
@@ -185,7 +184,7 @@ def test_rows_that_are_known_to_come_are_spent_on():
     assert by_day == [20] * 10
 
 
-def test_a_first_period_that_comes_in_parts_is_spent_on_its_first_part_unless_its_rows_are_said():
+def test_first_period_in_parts_is_spent_on_its_first_part_unless_rows_are_given():
     tables = {0: {0: 50}, 50: {0: 50}}
     assert spent_by_period(PerPeriod(20, 50), [50, 50], tables) == [20, 20]
     first = PerPeriod(20, 50).start(), PerPeriod(20, 100).start()
@@ -203,7 +202,7 @@ def settled(rule, domain):
     return spending, charges
 
 
-def test_a_label_is_refunded_within_its_own_period_only():
+def test_label_is_refunded_within_its_period_only():
     spending, charges = settled(PerPeriod(3, 3), [5] * 3 + [6] * 3)
     assert (len(charges), spending.spent, spending.left) == (6, 6, 0)
     spending.refund(charges[0])
@@ -214,7 +213,7 @@ def test_a_label_is_refunded_within_its_own_period_only():
     assert spending.left == 0
 
 
-def test_what_is_added_is_for_the_running_period():
+def test_added_labels_apply_to_the_current_period():
     learner = Learner(Ridge(1), PerPeriod(2, 20))
     learner.ask_many(np.ones((20, 1)), domain=np.full(20, 1))
     learner.add_budget(5, 10)
@@ -225,7 +224,7 @@ def test_what_is_added_is_for_the_running_period():
     assert learner.rule == PerPeriod(2, 20)
 
 
-def test_a_period_survives_saving(tmp_path):
+def test_period_survives_save_and_load(tmp_path):
     stream = next(streams.HiddenDomains([100, 100, 100], [5, 2, 1], seed=2).chunks(300))
     whole, first = (Learner(Ridge(8), PerPeriod(15, 90), seed=5) for _ in range(2))
     for learner in (whole, first):
@@ -240,13 +239,13 @@ def test_a_period_survives_saving(tmp_path):
     assert json.dumps(second.spending.save())
 
 
-def test_it_runs_on_a_stream_of_domains():
+def test_per_period_runs_on_a_stream_of_domains():
     stream = streams.HiddenDomains([200, 200], [3, 2], seed=1)
     trace = run(Learner(Ridge(5), PerPeriod.for_budget(40, 400, ([200, 200], [3, 2]))), stream)
     assert [totals.queries for totals in trace.by_domain().values()] == [20, 20]
 
 
-def test_what_cannot_be_meant_is_refused():
+def test_per_period_rejects_invalid_arguments():
     assert "budget of PerPeriod must be" in refusal(lambda: PerPeriod(0, 10))
     assert "rows of PerPeriod must be" in refusal(lambda: PerPeriod(1, 0))
     assert "domain of PerPeriod must be given" in refusal(lambda: Learner(Ridge(1), RULES[0]).ask([1.0]))

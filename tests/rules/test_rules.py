@@ -12,7 +12,7 @@ from tests.soak import SOAK
 from qufur import DomainOracle, FixedBudget, Greedy, Learner, QuFUR, Ridge, Steady, Threshold, Uniform, run
 from qufur.rules import RULES, Rule
 from qufur.rules.domain_oracle import domain_rates
-from qufur.rules.thresholds import LARGEST_COIN, bisected
+from qufur.rules.thresholds import LARGEST_DRAW, bisect_threshold
 from qufur.streams import Arrays
 
 DELTA = np.array([0.0, 0.05, 0.25, 0.5, 3.0])
@@ -36,12 +36,12 @@ def test_probabilities(rule, expected):
     np.testing.assert_allclose(np.ravel(probability), expected, rtol=1e-14)
 
 
-def test_a_large_power_is_a_threshold():
+def test_large_power_is_a_threshold():
     soft, hard = QuFUR(4.0, power=400.0), Threshold(0.25)
     np.testing.assert_allclose(soft.probability(DELTA, None), hard.probability(DELTA, None), atol=1e-30)
 
 
-def test_a_threshold_takes_ties_and_what_rounding_made_of_them():
+def test_threshold_includes_ties_up_to_rounding():
     level = 0.2
     delta = level * (1 - np.array([0, 1.99e-6, 2.01e-6, 1e-5]))
     assert Threshold(level).probability(delta, None).tolist() == [1, 1, 0, 0]
@@ -69,7 +69,7 @@ def offers(rule, deltas, rng, domain=None):
 
 
 @pytest.mark.parametrize("rule", [QuFUR(2.0, budget=9), FixedBudget(100, 60)], ids=repr)
-def test_purchases_at_once_are_booked_as_one_by_one(rule):
+def test_batch_purchases_equal_single_purchases(rule):
     delta, found = np.random.default_rng(4).random(60), []
     for at_once in (False, True):
         spending = rule.start()
@@ -115,7 +115,7 @@ def test_purchases_at_once_are_booked_as_one_by_one(rule):
     ids=repr,
 )
 @pytest.mark.parametrize("block", [1, 5, 20])
-def test_coins_per_example(rule, coins, block):
+def test_rules_use_one_draw_per_copy_and_example(rule, coins, block):
     learner = Learner(Ridge(2), rule, seed=5)
     X = np.random.default_rng(0).normal(size=(20, 2))
     run(learner, Arrays(X, X[:, 0], domain=np.zeros(20, dtype=int)), block=block)
@@ -125,14 +125,14 @@ def test_coins_per_example(rule, coins, block):
     assert learner.rng.bit_generator.state == same.bit_generator.state
 
 
-def test_the_coin_of_each_example_is_the_next_uniform():
+def test_draw_of_each_example_is_the_next_uniform():
     coins = np.random.default_rng(8).random(50)
     _, probability, query = offers(Uniform(0.4), np.ones(50), np.random.default_rng(8))
     np.testing.assert_array_equal(query, coins < 0.4)
     np.testing.assert_array_equal(probability, 0.4)
 
 
-def test_copy_0_of_an_example_gets_its_first_coin():
+def test_copy_0_uses_the_first_draw_of_an_example():
     rule = FixedBudget(70, 4)  # 7 copies of 10 labels, α = 1/16, 1/8, ..., 4
     coins = np.random.default_rng(8).random((30, 7))
     wants = coins < np.minimum(1, 0.2 * 2.0 ** np.arange(7) / 16)
@@ -143,7 +143,7 @@ def test_copy_0_of_an_example_gets_its_first_coin():
     assert spending.spent == query.sum()
 
 
-def test_frequencies_of_queries():
+def test_query_frequencies_match_probabilities():
     """Within 5 standard deviations of αΔ: by chance it fails once in 1.7 million; with this seed never."""
     deltas = np.array([0.01, 0.1, 0.3])
     n = 20_000
@@ -167,14 +167,14 @@ def test_frequencies_of_queries():
     ],
     ids=repr,
 )
-def test_a_budget_is_spent_and_not_exceeded(rule):
+def test_budget_is_spent_and_not_exceeded(rule):
     spending, probability, query = offers(rule, np.ones(8), np.random.default_rng(0), np.zeros(1, dtype=int))
     assert query.tolist() == [True] * 3 + [False] * 5
     assert probability.tolist() == [1] * 3 + [0] * 5
     assert (spending.spent, spending.left) == (3, 0)
 
 
-def test_without_a_budget_nothing_is_left_to_count():
+def test_left_is_none_without_a_budget():
     assert QuFUR(1.0).start().left is None
     assert Learner(Ridge(1), Uniform(0.5)).left is None
 
@@ -213,7 +213,7 @@ def test_number_of_copies_is_the_exact_logarithm():
 
 
 @given(horizon=st.integers(1, 10**7), data=st.data())
-def test_a_budget_below_one_label_per_copy_is_refused(horizon, data):
+def test_budget_below_one_label_per_copy_is_rejected(horizon, data):
     copies = math.ceil(3 * math.log2(horizon) - 1e-12) + 1
     assert FixedBudget(copies, horizon).caps()[0] == 1
     if copies > 1:
@@ -246,7 +246,7 @@ class Scripted:
         return np.array([self._coins.pop(0) for _ in range(math.prod(shape))]).reshape(shape)
 
 
-def test_a_block_counts_a_copy_that_runs_out_inside_it():
+def test_block_handles_a_copy_that_runs_out_inside_it():
     rule = FixedBudget(8, 2)  # two labels per copy
     blocks, spending = rule.start(), None
     offer = blocks.offer(6, np.random.default_rng(1), None)
@@ -290,7 +290,7 @@ def test_fixed_budget_holds_against_any_uncertainties(kind, seed):
 
 @pytest.mark.parametrize("labels", [1, 2, 5])
 @pytest.mark.parametrize("horizon", [2, 8, 50, 1000])
-def test_fixed_budget_holds_when_the_copies_never_agree(horizon, labels):
+def test_fixed_budget_holds_when_copies_never_agree(horizon, labels):
     """The worst case: each example is wanted by one copy alone, until every copy is exhausted."""
     copies = FixedBudget(10**6, horizon).copies
     for budget in (copies * labels, copies * (labels + 1) - 1):
@@ -304,7 +304,7 @@ def test_fixed_budget_holds_when_the_copies_never_agree(horizon, labels):
 
 @pytest.mark.filterwarnings("ignore::qufur.OutlierWarning")
 @pytest.mark.parametrize("hundred", range(10 if SOAK else 3))
-def test_fixed_budget_never_exceeds_it(hundred):
+def test_fixed_budget_never_exceeds_its_budget(hundred):
     """1000 seeds in all, each with its own B and T, on inputs of any size."""
     exhausted = 0
     for seed in range(100 * hundred, 100 * hundred + 100):
@@ -329,7 +329,7 @@ def test_fixed_budget_never_exceeds_it(hundred):
     scale=st.sampled_from([0.1, 1.0, 30.0, 1000.0]),
     block=st.sampled_from([None, 1, 13]),
 )
-def test_fixed_budget_never_exceeds_any(horizon, extra, seed, scale, block):
+def test_fixed_budget_never_exceeds_any_budget(horizon, extra, seed, scale, block):
     budget = FixedBudget(10**6, horizon).copies + extra
     X = np.random.default_rng(seed).normal(size=(horizon, 3)) * scale
     learner = Learner(Ridge(3, cap=False), FixedBudget(budget, horizon), seed=seed)
@@ -372,7 +372,7 @@ def optimum(durations, dims, budget):
         ([10, 500, 40, 90], [10, 5, 1, 3], 120),
     ],
 )
-def test_rates_are_the_optimum_of_the_programme(durations, dims, budget):
+def test_rates_solve_the_optimisation_problem(durations, dims, budget):
     rates = DomainOracle(durations=durations, dims=dims, budget=budget).rates
     np.testing.assert_allclose(rates, optimum(durations, dims, budget), atol=1e-6)
 
@@ -412,7 +412,7 @@ def test_large_budgets_buy_domains_whole():
     np.testing.assert_allclose(domain_rates([100, 100], [4, 1], 150), [1, 0.5], rtol=1e-14)
 
 
-def test_the_oracle_goes_by_domain():
+def test_oracle_probability_depends_on_the_domain():
     rule = DomainOracle(durations=[100, 100], dims=[4, 1], budget=60)
     np.testing.assert_allclose(rule.probability(np.zeros(3), np.array([1, 0, 1])), [0.2, 0.4, 0.2])
 
@@ -421,7 +421,7 @@ def test_the_oracle_goes_by_domain():
 
 
 @pytest.mark.parametrize("kind", RULES, ids=lambda kind: kind.__name__)
-def test_a_rule_is_a_description(kind):
+def test_rules_are_immutable_and_comparable(kind):
     for rule in kind.examples(100):
         assert rule.start() is not rule.start()
         with pytest.raises(AttributeError, match="cannot assign"):
@@ -442,19 +442,19 @@ def test_probability_does_not_fall_as_uncertainty_rises(kind):
 
 
 @pytest.mark.parametrize("rule", [rule for kind in RULES for rule in kind.examples(1000)], ids=repr)
-def test_levels_are_where_the_probability_passes_the_coin(rule):
+def test_thresholds_invert_the_probability(rule):
     """Each rule's own formula against the bisection that knows nothing but `probability`."""
     rng, spending = np.random.default_rng(8), rule.start()
     shape = len(rule.caps()), 200
-    coins = rng.random(shape) if rule.random else np.full(shape, LARGEST_COIN)
+    coins = rng.random(shape) if rule.random else np.full(shape, LARGEST_DRAW)
     domain = rng.integers(0, 2, shape[1])
     thresholds = np.broadcast_to(spending.thresholds(coins, domain), shape)
-    slow = bisected(lambda delta: spending.probability(delta, domain), coins)
+    slow = bisect_threshold(lambda delta: spending.probability(delta, domain), coins)
     np.testing.assert_array_equal(thresholds == -1.0, slow == -1.0)
     np.testing.assert_allclose(thresholds, slow, rtol=1e-12)
 
 
-def test_a_rule_that_gives_its_probability_only_makes_the_same_queries():
+def test_rule_without_thresholds_makes_the_same_queries():
     class Bare(QuFUR):
         thresholds = Rule.thresholds
 

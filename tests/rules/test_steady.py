@@ -11,12 +11,12 @@ from tests.rules.test_paced import lengths, play, steps, uncertainties
 
 from qufur import Learner, Ridge, Steady, run, streams
 from qufur.rules.spending import PAID, Charge
-from qufur.rules.steady_spending import AtRate, WithFront
+from qufur.rules.steady import RateSpending, WarmupSpending
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(uncertainties, st.integers(1, 400), st.integers(1, 400), st.integers(0, 2**32))
-def test_the_budget_is_never_exceeded_whatever_comes(delta, budget, horizon, seed):
+def test_budget_is_never_exceeded(delta, budget, horizon, seed):
     query, spending = play(Steady(budget, horizon), delta, np.random.default_rng(seed))
     assert query.sum() == spending.spent <= budget
     assert spending.left == budget - spending.spent
@@ -24,7 +24,7 @@ def test_the_budget_is_never_exceeded_whatever_comes(delta, budget, horizon, see
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(uncertainties, st.floats(0.001, 1), st.integers(0, 2**32))
-def test_the_whole_budget_is_spent_on_a_stream_as_long_as_announced(delta, share, seed):
+def test_budget_is_spent_within_the_horizon(delta, share, seed):
     budget = max(1, int(share * len(delta)))
     query, _ = play(Steady(budget, len(delta)), delta, np.random.default_rng(seed))
     assert query.sum() == budget
@@ -32,14 +32,14 @@ def test_the_whole_budget_is_spent_on_a_stream_as_long_as_announced(delta, share
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(uncertainties, st.floats(0.01, 1), st.floats(1, 50), st.integers(0, 2**32))
-def test_a_rate_is_kept_at_all_times(delta, rate, burst, seed):
+def test_rate_is_kept_at_all_times(delta, rate, burst, seed):
     query, _ = play(Steady(rate, burst=burst), delta, np.random.default_rng(seed))
     assert (np.cumsum(query) <= rate * np.arange(1, len(delta) + 1) + burst).all()
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(steps, max_size=30), st.floats(0.01, 1), st.floats(1, 20), st.integers(0, 2**32))
-def test_what_is_retracted_may_be_bought_again_at_once(steps, rate, burst, seed):
+def test_retracted_label_may_be_bought_again_immediately(steps, rate, burst, seed):
     spending, rng, seen, outstanding = Steady(rate, burst=burst).start(), np.random.default_rng(seed), 0, []
     for name, n, size in steps:
         for _ in range(n if name == "ask" else 0):
@@ -57,7 +57,7 @@ def test_what_is_retracted_may_be_bought_again_at_once(steps, rate, burst, seed)
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(uncertainties, st.lists(st.integers(1, 299), max_size=20), st.integers(0, 2**32))
-def test_cutting_the_stream_changes_nothing(delta, cuts, seed):
+def test_decisions_do_not_depend_on_batches(delta, cuts, seed):
     for rule in Steady.examples(len(delta)):
         whole, one = play(rule, delta, np.random.default_rng(seed))
         cut, other = play(rule, delta, np.random.default_rng(seed), cuts)
@@ -65,7 +65,7 @@ def test_cutting_the_stream_changes_nothing(delta, cuts, seed):
         assert one.save() == other.save()
 
 
-def test_positions():
+def test_segment_positions_match_the_definition():
     assert lengths(Steady(20, 100), 100) == [1, 1, 2, 4, 8, 16, 32, 4] + [1] * 32
     assert lengths(Steady(0.05), 100) == [1, 1, 2, 4, 8, 16, 32, 32, 4]
     assert lengths(Steady(0.5), 20) == [1, 1, 2, 4, 5, 5, 2]  # 10 / (4 · 0.5)
@@ -80,7 +80,7 @@ def settled(rule, delta, bought):
     return spending
 
 
-def test_the_probability_by_hand():
+def test_probability_matches_hand_computation():
     """After 64 examples of Δ = 0.2 and 20 of 100 labels: r = 80/936 · (1 + 3e^(−1.6))."""
     spending = settled(Steady(100, 1000), [0.2] * 64, 20)
     r = 80 / 936 * (1 + 3 * math.exp(-1.6))
@@ -91,7 +91,7 @@ def test_the_probability_by_hand():
     np.testing.assert_allclose(spending.floor, r / 2)
 
 
-def test_the_probability_at_a_rate_by_hand():
+def test_probability_at_a_rate_matches_hand_computation():
     """After 64 examples at 5 %: 3.2 labels are due, 8 bought and 5.2 more allowed: r = ρ · 5.2/10."""
     spending = settled(Steady(0.05), [0.2] * 64, 8)
     r = 0.05 * 0.52
@@ -102,14 +102,14 @@ def test_the_probability_at_a_rate_by_hand():
     assert (spending.spent, spending.left) == (0, 13)
 
 
-def test_without_uncertainty_all_are_alike():
+def test_zero_uncertainty_gives_equal_probabilities():
     spending = settled(Steady(100, 1000), [0.0] * 64, 20)
     r = 80 / 936 * (1 + 3 * math.exp(-1.6))
     np.testing.assert_allclose(spending.probability(np.array([0, 0.1, 1e40]), None), r)
     np.testing.assert_allclose(spending.floor, r)
 
 
-def test_the_mean_follows_the_last_hundred():
+def test_running_mean_follows_the_last_hundred_examples():
     delta, mean = np.random.default_rng(1).random(640), 0.0
     for t, width in enumerate(delta.tolist(), 1):
         mean = mean + (width - mean) / min(t, 100)
@@ -117,20 +117,20 @@ def test_the_mean_follows_the_last_hundred():
     np.testing.assert_allclose(settled(Steady(0.05), delta[:64].tolist(), 0).mean, delta[:64].mean())
 
 
-def test_labels_that_are_missing_are_not_bought_all_at_once():
+def test_missing_labels_are_not_bought_in_one_batch():
     spending = settled(Steady(0.05), [0.2] * 6400, 0)
     assert spending.left == 330
     np.testing.assert_allclose(spending.probability(np.array([0.2]), None), 4 * 0.05)
 
 
-def test_labels_left_beyond_the_horizon_are_spent_at_once():
+def test_remaining_labels_are_spent_immediately_beyond_the_horizon():
     spending = settled(Steady(10, 64), [0.2] * 64, 4)
     assert spending.floor == 1
     query, _ = play(Steady(10, 100), np.full(300, 1e-12), np.random.default_rng(0))
     assert query[:100].sum() == query.sum() == 10
 
 
-def test_there_is_a_front():
+def test_steady_starts_with_a_warm_up():
     """An even pace would buy 10 ± 3.1 labels of the first 200, and 150 ± 12 of the second half."""
     delta = np.full(6000, 0.3)
     query, _ = play(Steady(300, 6000), delta, np.random.default_rng(2))
@@ -147,7 +147,7 @@ def test_labels_follow_the_rate(rate):
 
 
 @pytest.mark.parametrize("rule", [Steady(1200, 6000), Steady(0.2)], ids=repr)
-def test_about_half_of_the_labels_are_at_random(rule):
+def test_about_half_of_the_labels_are_random(rule):
     spending, rng, found = rule.start(), np.random.default_rng(6), []
     for width in np.random.default_rng(5).random(6000).tolist():
         query, _, _, at_random = spending.decide_one(width, rng, None)
@@ -157,7 +157,7 @@ def test_about_half_of_the_labels_are_at_random(rule):
 
 
 @pytest.mark.parametrize("rule", Steady.examples(300), ids=str)
-def test_a_stretch_survives_saving(rule, tmp_path):
+def test_segment_survives_save_and_load(rule, tmp_path):
     stream = next(streams.HiddenDomains([150, 150], [5, 2], seed=2).chunks(300))
     whole, first = Learner(Ridge(7), rule, seed=5), Learner(Ridge(7), rule, seed=5)
     for x in stream.X[:77]:  # within a stretch
@@ -173,7 +173,7 @@ def test_a_stretch_survives_saving(rule, tmp_path):
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(uncertainties, st.floats(0, 1, exclude_max=True), st.floats(0, 1))
-def test_levels_are_where_the_probability_passes_the_coin(delta, coin, width):
+def test_thresholds_invert_the_probability(delta, coin, width):
     for rule in Steady.examples(len(delta)):
         spending = settled(rule, delta.tolist(), 0)
         p, level = spending.probability(width, None), spending.thresholds(coin, None)
@@ -187,10 +187,10 @@ def test_levels_are_where_the_probability_passes_the_coin(delta, coin, width):
     ("arguments", "options", "message"),
     [
         ((0, 100), {}, "budget of Steady must be"),
-        ((10.5, 100), {}, "a rate goes without a horizon"),
+        ((10.5, 100), {}, "a rate takes no horizon"),
         ((10, 0), {}, "horizon of Steady must be"),
-        ((10,), {}, "Say how many examples will come, or give a rate such as 0.05"),
-        ((1,), {}, "horizon of Steady must be given with a budget, got None. .* that of all is 1.0"),
+        ((10,), {}, "Pass the length of the stream, or a rate such as 0.05"),
+        ((1,), {}, "horizon of Steady must be given with a budget, got None. .* 1.0 labels every example"),
         ((0.0,), {}, "rate of Steady must be"),
         ((1.5,), {}, "rate of Steady must be"),
         ((0.1,), {"burst": 0.5}, "burst of Steady must be at least 1, got 0.5"),
@@ -200,26 +200,26 @@ def test_levels_are_where_the_probability_passes_the_coin(delta, coin, width):
         ((10, 100), {"burst": 50.0}, "given with a rate only"),
     ],
 )
-def test_bad_descriptions(arguments, options, message):
+def test_invalid_parameters_are_rejected(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         Steady(*arguments, **options)
 
 
-def test_both_kinds_start_their_own_spending():
-    assert isinstance(Steady(10, 100).start(), WithFront)
-    assert isinstance(Steady(0.1).start(), AtRate)
+def test_start_returns_the_spending_of_budget_or_rate():
+    assert isinstance(Steady(10, 100).start(), WarmupSpending)
+    assert isinstance(Steady(0.1).start(), RateSpending)
     assert (Steady(0.1).limit, Steady(10, 100).limit) == (None, 10)
     assert (Steady(0.1).share, Steady(10, 100).share, Steady(200, 100).share) == (0.1, 0.1, 1.0)
 
 
 @pytest.mark.parametrize("rule", [Steady(5, 1000), Steady(0.01)], ids=repr)
-def test_the_first_example_is_bought_for_sure(rule):
+def test_first_example_is_always_bought(rule):
     learner = Learner(Ridge(2), rule)
     first, second = (learner.ask([1.0, 0.0]) for _ in range(2))
     assert (first.query, first.probability) == (True, 1.0)
     assert second.probability < 0.1
 
 
-def test_a_rate_of_one_buys_every_label():
+def test_rate_of_one_buys_every_label():
     learner = Learner(Ridge(1), Steady(1.0))
     assert learner.ask_many(np.ones((50, 1))).query.all()

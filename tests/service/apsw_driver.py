@@ -1,4 +1,4 @@
-"""As much of a DBAPI driver over apsw as SQLAlchemy's dialect for SQLite needs."""
+"""DBAPI driver over apsw, with the parts that SQLAlchemy's SQLite dialect uses."""
 
 from contextlib import suppress
 
@@ -31,14 +31,14 @@ InterfaceError = ProgrammingError = NotSupportedError = InternalError = DataErro
 
 
 def on(vfs):
-    """Return the driver for a file system of this name."""
+    """Return the driver for the virtual file system with this name."""
     return type("driver", (), {**globals(), "connect": staticmethod(lambda path, **_: Connection(path, vfs))})
 
 
-def translated(call, *given):
-    """Return what comes of a call, with errors of this driver."""
+def translated(call):
+    """Call a function and translate apsw's exceptions to those of this driver."""
     try:
-        return call(*given)
+        return call()
     except apsw.ConstraintError as error:
         raise IntegrityError(str(error)) from None
     except apsw.Error as error:
@@ -49,28 +49,28 @@ class Connection:
     isolation_level = None
 
     def __init__(self, path, vfs):
-        self._found = translated(lambda: apsw.Connection(path, vfs=vfs))
+        self._connection = translated(lambda: apsw.Connection(path, vfs=vfs))
 
     def cursor(self):
-        return Cursor(self._found)
+        return Cursor(self._connection)
 
     def execute(self, statement, parameters=()):
         return self.cursor().execute(statement, parameters)
 
     def create_function(self, name, count, function, **settings):
-        self._found.create_scalar_function(name, function, count)
+        self._connection.create_scalar_function(name, function, count)
 
     def commit(self):
-        if self._found.in_transaction:
+        if self._connection.in_transaction:
             self.execute("COMMIT")
 
     def rollback(self):
-        if self._found.in_transaction:
+        if self._connection.in_transaction:
             self.execute("ROLLBACK")
 
     def close(self):
-        with suppress(apsw.Error):  # without power there is nothing to be closed
-            self._found.close(True)
+        with suppress(apsw.Error):  # after a power cut, closing fails
+            self._connection.close(True)
 
 
 class Cursor:
@@ -81,7 +81,7 @@ class Cursor:
 
     def execute(self, statement, parameters=()):
         cursor = self._connection.cursor()
-        cursor.exec_trace = self._describe  # later on a query without rows has no columns any more
+        cursor.exec_trace = self._describe  # after execution, a query without rows has no description
         self._rows = iter(translated(lambda: list(cursor.execute(statement, tuple(parameters)))))
         self.rowcount = self._connection.changes()
         return self
@@ -90,9 +90,9 @@ class Cursor:
         self.description = [(name, *[None] * 6) for name, *_ in cursor.get_description()] or None
         return True
 
-    def executemany(self, statement, many):
+    def executemany(self, statement, rows):
         cursor = self._connection.cursor()
-        translated(lambda: cursor.executemany(statement, list(map(tuple, many))))
+        translated(lambda: cursor.executemany(statement, list(map(tuple, rows))))
         self.description = None
 
     def fetchone(self):

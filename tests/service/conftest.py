@@ -1,4 +1,4 @@
-"""A service in a thread, and streams that are new."""
+"""Fixtures: a service in a thread, new streams, commands."""
 
 import itertools
 import time
@@ -11,42 +11,42 @@ from tests.service.postgres import postgres  # noqa: F401
 from tests.service.process import start_server  # noqa: F401
 
 from qufur.service.app import create_app
-from qufur.service.background import serving
-from qufur.service.limits import Limits
+from qufur.service.http import Limits
+from qufur.service.server import serving
 from qufur.service.store import Store
 
 RIDGE = {"dim": 2, "model": "ridge", "label_range": [-1, 1], "budget": "100%"}
-"""A stream that costs little to have, and asks for every label at first."""
+"""Configuration of a cheap stream that at first queries every label."""
 numbers = itertools.count(1)
 
 
 @dataclass
 class Server:
-    """A service that runs, and what tests look at behind its back."""
+    """Running service, with its internals for tests."""
 
     url: str
     store: Store
     app: object
     http: httpx.Client = field(repr=False)
 
-    def stream(self, **description):
-        """Create a stream of a name of its own, by default a small one of numbers, and return the name."""
+    def stream(self, **config):
+        """Create a stream with a unique name, by default `RIDGE`, and return the name."""
         name = f"stream-{next(numbers)}"
-        body = {"name": name, **({} if {"dim", "columns"} & set(description) else RIDGE), **description}
+        body = {"name": name, **({} if {"dim", "columns"} & set(config) else RIDGE), **config}
         answer = self.http.post("/v1/streams", json=body)
         assert answer.status_code == 201, answer.text
         return name
 
     def digest(self, name):
-        """Return the digest of a stream, with the number of its events."""
+        """Return the digest and the number of events of a stream."""
         state = self.http.get(f"/v1/streams/{name}", params={"digest": "true"}).json()
         return state["digest"], state["events"]
 
     def settle(self):
-        """Wait until no expert is to be fitted: fits come when they are ready, as events."""
+        """Wait until no background fit is due or running."""
 
         def is_done(service):
-            return all(stream.book.learner.due_fit() is None for stream in service.loaded.values())
+            return all(stream.workbook.learner.due_fit() is None for stream in service.loaded.values())
 
         while not self.app.state.writer.call(is_done):
             time.sleep(0.01)
@@ -54,22 +54,22 @@ class Server:
 
 @pytest.fixture(scope="session", autouse=True)
 def small_bundles():
-    """Let snapshots have bundles of ids wherever there are some."""
+    """Make bundles small, so that snapshots of short streams have some."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qufur.service.packing.BUNDLE", 7)
+        patch.setattr("qufur.service.snapshots.BUNDLE", 7)
         yield
 
 
 def opened(folder, name="labels.db", **options):
-    """Return a store in a folder."""
+    """Open a store in a folder."""
     return Store(f"sqlite:///{folder / name}", **options)
 
 
 class running:
-    """Runs a service over a store for a while."""
+    """Context manager that runs a service on a store."""
 
-    def __init__(self, store, limits=None, lines=None, **headers):
-        self.store, self.app = store, create_app(store, limits, lines)
+    def __init__(self, store, limits=None, log=None, **headers):
+        self.store, self.app = store, create_app(store, limits, log)
         self._headers, self._serving = headers, serving(self.app)
 
     def __enter__(self):
@@ -85,20 +85,20 @@ class running:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A service without keys, for the tests of a file."""
-    with running(opened(tmp_path_factory.mktemp("store")), Limits(body=2**20, batch=1000)) as found:
-        yield found
+    """Service without keys, shared by the tests of a module."""
+    with running(opened(tmp_path_factory.mktemp("store")), Limits(body=2**20, batch=1000)) as running_server:
+        yield running_server
 
 
 @pytest.fixture
 def stream(server):
-    """What creates a stream of its own name."""
+    """Function that creates a stream with a unique name."""
     return server.stream
 
 
 @pytest.fixture
 def command(monkeypatch, capsys, tmp_path):
-    """What runs a command in a folder of its own and returns its exit code and output."""
+    """Function that runs a command in a temporary folder and returns its exit code and output."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):

@@ -1,4 +1,4 @@
-"""A PostgreSQL of its own for tests, where its programs are found."""
+"""PostgreSQL cluster for tests, if its programs are installed."""
 
 import glob
 import os
@@ -19,13 +19,13 @@ SETTINGS = "listen_addresses=127.0.0.1", "fsync=on", "shared_buffers=16MB", "max
 
 
 def program(name):
-    """Return where a program of PostgreSQL is: on the path, or where Debian keeps it."""
-    there = [*sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), reverse=True), shutil.which(name)]
-    return next(filter(None, there), None)
+    """Return the path of a PostgreSQL program: Debian's directory, then PATH; None if it is missing."""
+    paths = [*sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), reverse=True), shutil.which(name)]
+    return next(filter(None, paths), None)
 
 
-def somebody():
-    """Return how to run a program as somebody who is not root, which PostgreSQL refuses, and who that is."""
+def unprivileged_user():
+    """Return a command prefix that drops root privileges, which PostgreSQL rejects, and its user."""
     if os.getuid() != 0:
         return [], None
     for name in ("postgres", "nobody"):
@@ -38,13 +38,13 @@ def somebody():
 
 
 class Cluster:
-    """A PostgreSQL that runs."""
+    """Running PostgreSQL cluster."""
 
     def __init__(self, port):
         self.port = port
 
     def database(self):
-        """Return the address of a database that is new."""
+        """Create a database and return its URL."""
         name = f"q{uuid.uuid4().hex}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
@@ -55,24 +55,24 @@ class Cluster:
 
 
 @contextmanager
-def started(prefix, folder):
+def running_cluster(prefix, folder):
     """Run a new cluster in a folder."""
     data, port = os.path.join(folder, "data"), free_port()
     options = ["--username=qufur", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]
-    make = [*prefix, program("initdb"), "-D", data, *options]
-    subprocess.run(make, cwd=folder, check=True, capture_output=True)
-    settings = [part for one in SETTINGS for part in ("-c", one)]
+    initdb = [*prefix, program("initdb"), "-D", data, *options]
+    subprocess.run(initdb, cwd=folder, check=True, capture_output=True)
+    settings = [argument for setting in SETTINGS for argument in ("-c", setting)]
     command = [*prefix, program("postgres"), "-D", data, "-p", str(port), "-k", folder, *settings]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as process:
         try:
             cluster = Cluster(port)
-            await_answer(cluster, process)
+            await_ready(cluster, process)
             yield cluster
         finally:
-            process.send_signal(signal.SIGINT)  # ends it at once, and in order
+            process.send_signal(signal.SIGINT)  # fast shutdown
 
 
-def await_answer(cluster, process):
+def await_ready(cluster, process):
     while True:
         try:
             psycopg.connect(cluster.url("postgres")).close()
@@ -85,8 +85,8 @@ def await_answer(cluster, process):
 
 @pytest.fixture(scope="session")
 def postgres():
-    """Return a cluster, or skip the test where there can be none."""
-    prefix, user = somebody()
+    """Yield a cluster; skip the test if none can run."""
+    prefix, user = unprivileged_user()
     if program("initdb") is None or program("postgres") is None or prefix is None:
         pytest.skip("PostgreSQL is not installed")
     if prefix and shutil.which("setpriv") is None:
@@ -95,7 +95,7 @@ def postgres():
     if user is not None:
         os.chown(folder, user.pw_uid, user.pw_gid)
     try:
-        with started(prefix, folder) as cluster:
+        with running_cluster(prefix, folder) as cluster:
             yield cluster
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""A disk that loses power: what was not synced is gone, wholly or in part, in sectors.
+"""Simulated disk that loses unsynced writes in a power cut, completely or by sectors.
 
-Files are real, so that SQLite's shared memory works; beside each is kept what of it would survive.
+Files are real, so that SQLite's shared memory works. The disk also records the durable content of each file.
 """
 
 import os
@@ -12,15 +12,17 @@ SECTOR = 512
 JOURNALS = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL
 
 
-class Kept:
-    """What of a file survives: its content at the last sync, and what was written since.
+class DurableFile:
+    """Durable state of a file: its content at the last sync, and the writes since then.
 
     Attributes
     ----------
     content
-        None where there was no file.
+        Content at the last sync; None if the file did not exist.
     named
-        Whether the folder would still have it.
+        Whether the synced folder contains the file.
+    since
+        Unsynced operations: (offset, data) of a write, size of a truncation, or None for a deletion.
     """
 
     def __init__(self, content=None):
@@ -28,21 +30,21 @@ class Kept:
 
 
 class Disk(apsw.VFS):
-    """A file system for SQLite on which power can be cut at a given write or sync.
+    """Virtual file system for SQLite that can lose power at a given write or sync.
 
     Parameters
     ----------
     name
-        Under which SQLite knows it.
+        Name of the file system in SQLite.
     seed
-        Of what is lost.
+        Seed of the draws that select lost writes.
 
     Attributes
     ----------
     left
-        Writes and syncs until power is cut; None for never.
+        Writes and syncs until the power is cut; None for no cut.
     trouble
-        What is raised instead of writing, such as that there is no space.
+        Exception that writes raise, such as a full disk.
     """
 
     def __init__(self, name, seed):
@@ -51,76 +53,77 @@ class Disk(apsw.VFS):
         self.left = self.trouble = None
 
     def operate(self):
-        """Count a write or a sync; from the one at which power is cut nothing works."""
+        """Count a write or a sync; raise an exception once the power is cut."""
         if self.trouble is not None:
             raise self.trouble
         if self.left is not None:
             self.left -= 1
             if self.left < 0:
-                raise apsw.IOError("there is no power")
+                raise apsw.IOError("no power")
 
-    def kept(self, path):
+    def durable(self, path):
+        """Return the durable state of a file."""
         if path not in self.files:
             content = None
             if os.path.exists(path):
                 with open(path, "rb") as file:
                     content = file.read()
-            self.files[path] = Kept(content)
+            self.files[path] = DurableFile(content)
         return self.files[path]
 
     def xOpen(self, name, flags):
-        if name is None:  # a temporary file, which nobody will look for
+        if name is None:  # a temporary file: its content need not survive
             return apsw.VFSFile("", name, flags)
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
-        self.kept(path)
+        self.durable(path)
         return File(self, path, name, flags)
 
     def xDelete(self, path, sync):
         self.operate()
         super().xDelete(path, sync)
-        self.kept(path).since.append(None)
+        self.durable(path).since.append(None)
         if sync:
             self.sync_folder()
 
     def sync_folder(self):
-        for path, kept in self.files.items():
-            kept.named = os.path.exists(path)
-            if not kept.named:
-                self.files[path].content, self.files[path].since = None, []
+        for path, file in self.files.items():
+            file.named = os.path.exists(path)
+            if not file.named:
+                file.content, file.since = None, []
 
-    def lose(self):
-        """Leave of each file what survived; power is back then."""
-        for path, kept in self.files.items():
-            content = self.survivor(kept)
-            for gone in (path, f"{path}-shm"):
-                if os.path.exists(gone):
-                    os.remove(gone)
+    def restore_power(self):
+        """Replace each file by the content that survived, and allow writes again."""
+        for path, durable in self.files.items():
+            content = self.surviving_content(durable)
+            for name in (path, f"{path}-shm"):
+                if os.path.exists(name):
+                    os.remove(name)
             if content is not None:
                 with open(path, "wb") as file:
                     file.write(content)
         self.files, self.left = {}, None
 
-    def survivor(self, kept):
-        """Return what is left of a file: everything synced, and none, a beginning or any part of the rest."""
-        if not kept.named:
+    def surviving_content(self, file):
+        """Return the synced content of a file, with none, a prefix or a random part of the later writes."""
+        if not file.named:
             return None
         share = self.draws.choice([0.0, 0.5, 0.9, 1.0])
-        since = kept.since
+        since = file.since
         if self.draws.random() < 0.5:
             since, share = since[: self.draws.randint(0, len(since))], 1.0
-        content = bytearray(kept.content or b"")
-        for one in since:
-            if isinstance(one, tuple):
-                for start, sector in sectors(*one):
+        content = bytearray(file.content or b"")
+        for operation in since:
+            if isinstance(operation, tuple):
+                for start, sector in sectors(*operation):
                     if self.draws.random() < share:
                         write(content, start, sector)
-            elif isinstance(one, int) and self.draws.random() < share:
-                del content[one:]
+            elif isinstance(operation, int) and self.draws.random() < share:
+                del content[operation:]
         return bytes(content)
 
 
 class File(apsw.VFSFile):
-    """A file on such a disk."""
+    """Open file on a `Disk`."""
 
     def __init__(self, disk, path, name, flags):
         self.disk, self.path = disk, path
@@ -130,32 +133,32 @@ class File(apsw.VFSFile):
     def xWrite(self, data, offset):
         self.disk.operate()
         super().xWrite(data, offset)
-        self.disk.kept(self.path).since.append((offset, bytes(data)))
+        self.disk.durable(self.path).since.append((offset, bytes(data)))
 
     def xTruncate(self, size):
         self.disk.operate()
         super().xTruncate(size)
-        self.disk.kept(self.path).since.append(size)
+        self.disk.durable(self.path).since.append(size)
 
     def xSync(self, flags):
         self.disk.operate()
-        kept = self.disk.kept(self.path)
-        content = bytearray(kept.content or b"")
-        for one in kept.since:
-            if isinstance(one, tuple):
-                write(content, *one)
-            elif isinstance(one, int):
-                del content[one:]
+        durable = self.disk.durable(self.path)
+        content = bytearray(durable.content or b"")
+        for operation in durable.since:
+            if isinstance(operation, tuple):
+                write(content, *operation)
+            elif isinstance(operation, int):
+                del content[operation:]
             else:
                 content = bytearray()
-        kept.content, kept.since = bytes(content), []
-        if self.new:  # as SQLite does on Unix: the folder of a new journal is synced with it
+        durable.content, durable.since = bytes(content), []
+        if self.new:  # as on Unix, SQLite syncs the folder of a new journal
             self.disk.sync_folder()
             self.new = False
 
 
 def sectors(offset, data):
-    """Yield a write in pieces that are written wholly or not at all."""
+    """Split a write into sectors, each of which is written completely or not at all."""
     start = 0
     while start < len(data):
         end = min(len(data), start + SECTOR - (offset + start) % SECTOR)

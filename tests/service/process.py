@@ -1,4 +1,4 @@
-"""`qufur serve` as a process that can be killed and started again at little cost."""
+"""`qufur serve` in processes that are cheap to start and kill."""
 
 import os
 import signal
@@ -9,24 +9,24 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from tests.service.doors import Http, LostError, RefusedError
+from tests.service.clients import HttpClient, NoResponseError, RejectedError
 
 FORKING = """
 import os, signal, sys
 sys.modules["pyarrow"] = None  # pandas would import it, and it starts a thread
 import sqlalchemy.dialects.sqlite, filelock, uvicorn.protocols.http.httptools_impl, uvicorn.loops.uvloop
 import numpy as np
-import qufur.models.experts.experts, qufur.service.fitter, qufur.service.server, qufur.service.snapshots
-import qufur.service.packing
+import qufur.models.ensemble.experts, qufur.service.fit_worker, qufur.service.server, qufur.service.snapshots
+import qufur.service.snapshots
 from qufur.cli.serve import serve
-from qufur.service.description import Description
+from qufur.service.config import StreamConfig
 
 for model in ("ridge", "experts"):
-    Description("warm", dim=1, model=model, label_range=(0, 1)).workbook().ask_rows(np.ones((1, 1)), ["a"])
-qufur.models.experts.experts.TREES = 3
-qufur.service.fitter.MOST_LOST, qufur.service.server.warm_up = 0, id
+    StreamConfig("warm", dim=1, model=model, label_range=(0, 1)).workbook().ask_rows(np.ones((1, 1)), ["a"])
+qufur.models.ensemble.experts.TREES = 3
+qufur.service.fit_worker.MOST_LOST, qufur.service.server.warm_up = 0, id
 qufur.service.snapshots.SECONDS, qufur.service.snapshots.SHARE = 0.02, 0.5
-qufur.service.packing.BUNDLE = 7
+qufur.service.snapshots.BUNDLE = 7
 
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 assert len(os.listdir("/proc/self/task")) == 1, "a process with threads cannot be forked safely"
@@ -41,23 +41,24 @@ for line in sys.stdin:
         os._exit(0)
     print(pid, flush=True)
 """
-"""Everything is imported once, numba and scikit-learn too: what is left of a start is the server's own.
+"""Program that forks servers after importing everything once, including numba and scikit-learn.
 
-Snapshots are kept all the time, so that some are cut off; few trees are grown, and that in a thread.
+Servers save snapshots all the time, so that kills interrupt some. They grow few trees, in a thread.
 """
 
 
 @pytest.fixture(scope="session")
 def start_server():
-    """Return a function that starts a server on a store and a port, and returns the number of its process."""
+    """Yield a function that starts a server on a store and a port and returns its process id."""
     with servers() as start:
         yield start
 
 
 @contextmanager
 def servers():
+    """Yield the function of `start_server`; kill all servers at the end."""
     command = [sys.executable, "-c", FORKING]
-    env = os.environ | {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # where Arrow comes with pandas
+    env = os.environ | {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # if pandas imports Arrow
     pids = []
 
     def start(store, port):
@@ -78,7 +79,7 @@ def servers():
 
 
 def kill(pid):
-    """End a process as a power switch would."""
+    """Kill a process with SIGKILL and wait until it is gone."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -88,19 +89,19 @@ def kill(pid):
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def await_ready(port, pid):
-    """Wait until a server takes requests."""
-    door = Http(port)
+    """Wait until a server is ready."""
+    client = HttpClient(port)
     while True:
         try:
-            return door.send("GET", "/readyz")
-        except (LostError, RefusedError):
+            return client.send("GET", "/readyz")
+        except (NoResponseError, RejectedError):
             assert os.path.exists(f"/proc/{pid}"), "the server did not start"
             time.sleep(0.005)
         finally:
-            door.close()
+            client.close()

@@ -5,26 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from qufur.service import allocator
+from qufur.service import snapshots
 
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.skipif(allocator._trim is None, reason="no glibc")
-def test_what_lies_below_something_in_use_is_given_back():
+@pytest.mark.skipif(snapshots._trim is None, reason="no glibc")
+def test_trim_memory_returns_pages_below_objects_in_use():
     much = [b"x" * 50_000 for _ in range(1000)]
     few = much[99::100]
     much.clear()
     before = resident()
-    allocator.give_back()
+    snapshots.trim_memory()
     assert resident() < before - 40e6
     assert len(few) == 10
 
 
-def test_without_glibc_nothing_happens(monkeypatch):
-    monkeypatch.setattr(allocator, "_trim", None)
-    allocator.give_back()
+def test_trim_memory_does_nothing_without_glibc(monkeypatch):
+    monkeypatch.setattr(snapshots, "_trim", None)
+    snapshots.trim_memory()
     monkeypatch.setattr("sys.platform", "darwin")
-    assert allocator._found() is None
+    assert snapshots._load_malloc_trim() is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.service.conftest import opened
 
-from qufur.service.description import Description
+from qufur.service.config import StreamConfig
 from qufur.service.examples import numbered
 from qufur.service.service import Service
 
@@ -13,16 +13,16 @@ PRICES = np.exp(2 * X[:, 0]) + 1
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_answers_have_clipped_intervals_and_keep_them(tmp_path):
+def test_answer_intervals_are_clipped_and_survive_restarts(tmp_path):
     store = opened(tmp_path, "one.db")
     service = Service(store)
-    service.create(Description(name="s", dim=2, budget="50%"), "me")
+    service.create(StreamConfig(name="s", dim=2, budget="50%"), "me")
     for start in range(0, 100, 10):
         ids = [str(place) for place in range(start, start + 10)]
         said = service.ask("s", numbered(ids, X[start : start + 10]), "me")
         labels = {one.id: float(PRICES[int(one.id)]) for one in said if one.query}
         service.tell("s", labels, "me", replace=False, accept_outliers=True)
-    learner = service.stream("s").book.learner
+    learner = service.stream("s").workbook.learner
     prediction, low, high = learner.predict(X[100:110], interval=0.9)
     assert (prediction - learner.ledger.likely_error(0.9) < 0).any()
     rows = numbered([str(place) for place in range(100, 110)], X[100:110])

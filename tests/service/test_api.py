@@ -1,4 +1,4 @@
-"""The HTTP interface: what each route answers, and what it refuses without changing anything."""
+"""Responses of the HTTP API, and requests that are rejected without changing anything."""
 
 import io
 import json
@@ -24,7 +24,7 @@ def npy(array, **options):
 
 @pytest.fixture
 def here(server, stream):
-    """What asks for something under a stream that wants every label."""
+    """Send a request below the path of a stream that queries every label."""
     name = stream(rule="uniform")
 
     def ask(verb, path, status=200, **options):
@@ -36,7 +36,7 @@ def here(server, stream):
     return ask
 
 
-def test_a_stream_is_created_once(server):
+def test_stream_is_created_once(server):
     body = {"name": "bikes", "dim": 88, "label_range": [0, 9], "model": "ridge"}
     first = server.http.post("/v1/streams", json=body)
     again = server.http.post("/v1/streams", json=body)
@@ -59,40 +59,40 @@ def test_a_stream_is_created_once(server):
     assert other.status_code == 409
 
 
-def test_one_example_in_one_object_out(here):
-    said = here("POST", "/examples", json={"id": "a7", **X})
+def test_single_example_returns_single_object(here):
+    answers = here("POST", "/examples", json={"id": "a7", **X})
     fields = {"id", "prediction", "interval", "uncertainty", "probability", "query", "why"}
-    assert set(said) == fields
-    assert (said["id"], said["prediction"], said["query"]) == ("a7", 0.0, True)
-    assert said["interval"] == [-1.0, 1.0]
-    assert said["why"].startswith("asked: uncertainty")
-    assert here("POST", "/examples", json={"id": "a7", **X}) == said
-    assert here("POST", "/examples", json=[{"id": "a7", **X}]) == [said]
+    assert set(answers) == fields
+    assert (answers["id"], answers["prediction"], answers["query"]) == ("a7", 0.0, True)
+    assert answers["interval"] == [-1.0, 1.0]
+    assert answers["why"].startswith("Queried: uncertainty")
+    assert here("POST", "/examples", json={"id": "a7", **X}) == answers
+    assert here("POST", "/examples", json=[{"id": "a7", **X}]) == [answers]
     assert here("GET", "")["rows"] == 1
 
 
-def test_a_list_has_a_list_of_answers(here):
-    said = here("POST", "/examples", json=[{"id": 1, **X}, {"id": "b", **X}, {"id": "1", **X}])
-    assert [one["id"] for one in said] == ["1", "b", "1"]
-    assert said[0] == said[2]
+def test_list_of_examples_returns_list_of_answers(here):
+    answers = here("POST", "/examples", json=[{"id": 1, **X}, {"id": "b", **X}, {"id": "1", **X}])
+    assert [one["id"] for one in answers] == ["1", "b", "1"]
+    assert answers[0] == answers[2]
     assert here("POST", "/examples", json=[]) == []
     assert here("GET", "")["rows"] == 2
 
 
 @pytest.mark.parametrize("kind", ["<f4", "<f8", ">f8", "<f2"])
-def test_a_matrix_has_a_list_of_answers(here, kind):
+def test_matrix_returns_list_of_answers(here, kind):
     body = npy(np.array([[1.0, 0.5], [0.0, 0.25]], dtype=kind))
     headers = {"Content-Type": "application/x-npy", "X-First-Id": "7"}
-    said = here("POST", "/examples", content=body, headers=headers)
-    assert [one["id"] for one in said] == ["7", "8"]
-    assert said == here("POST", "/examples", json=[{"id": 7, **X}, {"id": 8, "x": [0.0, 0.25]}])
+    answers = here("POST", "/examples", content=body, headers=headers)
+    assert [one["id"] for one in answers] == ["7", "8"]
+    assert answers == here("POST", "/examples", json=[{"id": 7, **X}, {"id": 8, "x": [0.0, 0.25]}])
     named = here("POST", "/examples", content=body, headers=headers | {"X-Id-Prefix": "row-"})
     assert [one["id"] for one in named] == ["row-7", "row-8"]
     predicted = here("POST", "/predict", content=body, headers=headers)
     assert predicted == here("POST", "/predict", json=[X, {"x": [0.0, 0.25]}])
 
 
-def test_cells_of_any_kind(server, stream):
+def test_records_accept_cells_of_any_type(server, stream):
     path = f"/v1/streams/{stream(columns={'temp': 'number', 'sky': 'category'}, budget='100%')}/examples"
     for number, temp in enumerate([10**30, -1e49, 0, None]):
         for place, sky in enumerate(["grey", "", " ", True, 7, 1.5, None, "\0", "a\nb", "🌧"]):
@@ -123,8 +123,8 @@ def test_cells_of_any_kind(server, stream):
     ],
 )
 def test_typed_number_is_read_by_the_rules_for_tables(here, text, readings):
-    found = here("POST", "/labels/parse", json={"text": text})["readings"]
-    assert {reading["decimal"]: reading["label"] for reading in found} == readings
+    parsed = here("POST", "/labels/parse", json={"text": text})["readings"]
+    assert {reading["decimal"]: reading["label"] for reading in parsed} == readings
 
 
 def test_typed_number_for_a_stream_of_classes_is_rejected(server, stream):
@@ -145,7 +145,7 @@ def test_rows_named_in_the_body_are_labelled_removed_and_declined(here, id):
     here("POST", "/labels/remove", 404, json={"id": f"{id}!"})
 
 
-def test_labels_come_go_and_change(here):
+def test_labels_are_stored_removed_and_replaced(here):
     here("POST", "/examples", json=[{"id": id, **X} for id in "abc"])
     assert here("PUT", "/examples/a/label", json={"label": 0.5}) == {"id": "a", "label": 0.5, "new": True}
     assert here("PUT", "/examples/a/label", json={"label": 0.5})["new"] is False
@@ -161,7 +161,7 @@ def test_labels_come_go_and_change(here):
     assert (state["rows"], state["told"], state["outstanding"]) == (3, 1, 1)
 
 
-def test_people_lease_rows(here):
+def test_rows_are_leased_to_annotators(here):
     here("POST", "/examples", json=[{"id": id, **X} for id in "abc"])
     first = here("POST", "/queue/lease", json={"person": "ada", "count": 2})
     assert [row["id"] for row in first["rows"]] == ["a", "b"]
@@ -171,12 +171,12 @@ def test_people_lease_rows(here):
     assert here("POST", "/queue/lease", json={"person": "eve"})["rows"] == []
     assert here("GET", "/queue?limit=1")["rows"][0]["leased_to"] == "ada"
     here("POST", "/queue/release", json={"person": "ada", "ids": ["a"]})
-    found = here("GET", "/queue")
-    assert (found["leased"], found["rows"][0]["leased_to"]) == (2, None)
-    assert found["oldest_seconds"] >= 0
+    queue = here("GET", "/queue")
+    assert (queue["leased"], queue["rows"][0]["leased_to"]) == (2, None)
+    assert queue["oldest_seconds"] >= 0
 
 
-def test_how_it_stands(here):
+def test_status_series_report_model_and_events_respond(here):
     here("POST", "/examples", json=[{"id": id, **X} for id in "abc"])
     here("PUT", "/examples/a/label", json={"label": 0.5})
     assert here("POST", "/predict", json=X)["prediction"] > 0
@@ -192,13 +192,13 @@ def test_how_it_stands(here):
     assert len(here("GET", "?digest=true")["digest"]) == 64
 
 
-def test_a_budget_is_added_to(server, stream):
+def test_budget_is_increased(server, stream):
     name = stream(budget=3, horizon=9)
     state = server.http.post(f"/v1/streams/{name}/budget", json={"labels": 2}).json()
     assert (state["budget"], state["left"]) == (5, 5)
 
 
-def test_any_id_may_stand_beside_what_is_erased(here):
+def test_erasure_accepts_any_id(here):
     for id in ("erased 0", "0", "gone"):
         here("POST", "/examples", json={"id": id, **X})
     assert here("POST", "/erase", json={"ids": ["gone"]}) == {"erased": 1, "parts": 1}
@@ -206,7 +206,7 @@ def test_any_id_may_stand_beside_what_is_erased(here):
     assert (state["rows"], state["spent"], state["outstanding"]) == (3, 3, 2)
 
 
-def test_the_machine_around_it(server):
+def test_health_readiness_metrics_and_openapi_respond(server):
     assert server.http.get("/healthz").json() == {"status": "alive"}
     assert server.http.get("/readyz").json() == {"status": "ready"}
     assert "qufur_ready 1.0" in server.http.get("/metrics").text
@@ -216,7 +216,7 @@ def test_the_machine_around_it(server):
 @pytest.mark.parametrize(
     "id", ["a/b", "a%2Fb", "..", "../../x", "a b", "ä€", "?", "#", "a/label", "%", "a+b", "/"]
 )
-def test_ids_of_any_letters_are_addressed(here, id):
+def test_ids_of_any_characters_are_addressable(here, id):
     from urllib.parse import quote
 
     here("POST", "/examples", json={"id": id, **X})
@@ -231,7 +231,7 @@ def test_ids_of_any_letters_are_addressed(here, id):
 
 @dataclass
 class Bad:
-    """A request that is refused."""
+    """Request that is rejected."""
 
     path: str
     body: object = None
@@ -285,7 +285,7 @@ EXAMPLES = {
     "a number with a point as id": Bad(N, {"id": 1.5, **X}),
     "null as id": Bad(N, {"id": None, **X}),
     "an id of 5000 digits": Bad(N, f'{{"id": {"9" * 5000}, "x": [1, 0]}}'.encode()),
-    "not JSON": Bad(N, b"hello", words="cannot be read"),
+    "not JSON": Bad(N, b"hello", words="cannot be decoded"),
     "nothing at all": Bad(N, b""),
     "a number": Bad(N, 7),
     "half": Bad(N, b'{"id": "n", "x": [1'),
@@ -315,7 +315,7 @@ EXAMPLES = {
     "an array for columns": Bad(C, npy(np.ones((1, 2))), headers=NPY),
     "an unknown stream": Bad("nowhere", {"id": "n", **X}, 404, words="'nowhere'"),
     "a stream of a long name": Bad(LONG, {"id": "n", **X}, 404),
-    "a stream of odd letters": Bad("%00%ff%2e", {"id": "n", **X}, 404),
+    "a stream of control characters": Bad("%00%ff%2e", {"id": "n", **X}, 404),
 }
 LABELS = {
     "an unknown id": Bad(f"{N}/examples/nobody/label", {"label": 1}, 404, "PUT"),
@@ -340,10 +340,10 @@ LABELS = {
     "an object for a list": Bad(f"{N}/labels", {"id": "asked", "label": 1}),
     "too many": Bad(f"{N}/labels", [{"id": number, "label": 1} for number in range(1001)], 413),
     "taken back without one": Bad(f"{N}/examples/asked/label", None, 409, "DELETE"),
-    "taken back from nobody": Bad(f"{N}/examples/nobody/label", None, 404, "DELETE"),
+    "label removed from an unknown row": Bad(f"{N}/examples/nobody/label", None, 404, "DELETE"),
     "a free label taken back": Bad(f"{N}/examples/free/label", None, 409, "DELETE"),
-    "declined by nobody": Bad(f"{N}/examples/nobody/decline", None, 404),
-    "declined and told": Bad(f"{N}/examples/told/decline", None, 409),
+    "an unknown row declined": Bad(f"{N}/examples/nobody/decline", None, 404),
+    "declined after its label": Bad(f"{N}/examples/told/decline", None, 409),
     "an unknown stream": Bad("nowhere/examples/asked/label", {"label": 1}, 404, "PUT"),
 }
 OTHERS = {
@@ -366,7 +366,7 @@ OTHERS = {
     "erased, one of them unknown": Bad(f"{N}/erase", {"ids": ["told", "nobody"]}, 404),
     "nothing erased where nothing is": Bad("nowhere/erase", {"ids": []}, 404),
     "erased: no id": Bad(f"{N}/erase", {"ids": [" "]}),
-    "leased by nobody": Bad(f"{N}/queue/lease", {"person": ""}),
+    "leased without a name": Bad(f"{N}/queue/lease", {"person": ""}),
     "leased for ever": Bad(f"{N}/queue/lease", {"person": "ada", "minutes": 1e9}),
     "leased by the thousand": Bad(f"{N}/queue/lease", {"person": "ada", "count": 1000}),
     "leased where nothing is": Bad("nowhere/queue/lease", {"person": "ada"}, 404),
@@ -431,21 +431,21 @@ TABLE = {
 
 @pytest.fixture(scope="module")
 def names(server):
-    """Streams in which something has happened, by what they are in the table above."""
-    found = {
+    """Streams with rows and labels, by their names in the table above."""
+    streams = {
         N: server.stream(rule="uniform", dim=2, model="ridge", label_range=[-1, 1], budget=2, horizon=2),
         C: server.stream(columns={"temp": "number", "sky": "category"}, budget="100%"),
         K: server.stream(columns={"sky": "category"}, classes=["rain", "none"], budget="100%"),
     }
     for kind, row in ((N, X), (C, {"record": SKY}), (K, {"record": {"sky": "grey"}})):
         label = "rain" if kind == K else 0.5
-        base = f"/v1/streams/{found[kind]}"
+        base = f"/v1/streams/{streams[kind]}"
         for id in ("asked", "told", "quiet"):
             assert server.http.post(f"{base}/examples", json={"id": id, **row}).is_success
         assert server.http.put(f"{base}/examples/told/label", json={"label": label}).is_success
         assert server.http.post(f"{base}/learn", json=[{"id": "free", "label": label, **row}]).is_success
     server.settle()
-    return found
+    return streams
 
 
 def assert_refused(answer, bad):
@@ -460,7 +460,7 @@ def assert_refused(answer, bad):
 
 
 @pytest.mark.parametrize("bad", TABLE.values(), ids=TABLE)
-def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(server, names, bad):
+def test_invalid_request_is_rejected_with_a_message_and_changes_nothing(server, names, bad):
     kind, slash, rest = bad.path.partition("/")
     kind, question, parameters = kind.partition("?")
     path = f"/v1/streams/{names.get(kind, kind)}{question}{parameters}{slash}{rest}".removesuffix("/")
@@ -471,7 +471,7 @@ def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(server, names,
     assert before == (server.digest(names[N]), server.digest(names[C]), server.digest(names[K]))
 
 
-def test_a_body_too_large_is_refused_before_all_of_it_came(server, names):
+def test_oversized_body_is_rejected_before_it_is_complete(server, names):
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as there:
         there.sendall(f"POST /v1/streams/{names[N]}/examples HTTP/1.1\r\nHost: {host}\r\n".encode())
@@ -481,7 +481,7 @@ def test_a_body_too_large_is_refused_before_all_of_it_came(server, names):
         assert there.recv(2**16).startswith(b"HTTP/1.1 413 ")
 
 
-def test_refusals_left_no_stream_behind(server, names):
+def test_rejected_requests_create_no_stream(server, names):
     known = {state["name"] for state in server.http.get("/v1/streams").json()["streams"]}
     assert not known & {"new", "a", "nowhere"}
     assert set(server.app.state.leases) <= known

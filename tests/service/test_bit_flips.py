@@ -1,4 +1,4 @@
-"""Flipped bits in a store: it is refused in one sentence, or everything is there."""
+"""Flipped bits in a store: it is rejected in one message, or everything is there."""
 
 import random
 import shutil
@@ -6,42 +6,42 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from tests.service.doors import Direct
+from tests.service.clients import DirectClient
 from tests.service.witness import NUMBERS, RECORDS, Witness, example
 from tests.soak import SOAK
 
-from qufur.service.access import Keys
 from qufur.service.app import create_app
-from qufur.service.events import DamagedError
+from qufur.service.auth import Keys
 from qufur.service.store import Store, StoreError
+from qufur.service.store.events import DamagedError
 
 STREAMS = ("numbers", "numbers", "numbers", "records") if SOAK else ("numbers",)
 FLIPS = {"file.db": 400, "index of events": 200, "log.db-wal": 200, "end of log": 200}
-"""Anywhere in a file, or where they would do the most harm; a tenth of them under `make test`."""
+"""Number of flips by location: anywhere in a file, or in its most critical part; `make test` does a tenth."""
 
 
 @pytest.fixture
-def kept(tmp_path_factory, few_trees, monkeypatch):
-    """Return a store with a snapshot in it, once wholly in its file and once with much in its log."""
+def stored(tmp_path_factory, few_trees, monkeypatch):
+    """Return a folder with a store with a snapshot, checkpointed and with a long write-ahead log."""
     monkeypatch.setattr(Store, "_checkpoint_if_possible", lambda self: None)
-    folder = tmp_path_factory.mktemp("kept")
-    door, draws, witness = (
-        Direct(Store(f"sqlite:///{folder / 'file.db'}")),
+    folder = tmp_path_factory.mktemp("stored")
+    client, draws, witness = (
+        DirectClient(Store(f"sqlite:///{folder / 'file.db'}")),
         random.Random(0),
         Witness(STREAMS),
     )
-    work(door, draws, witness, 40)
-    door.close()
-    door = Direct(Store(f"sqlite:///{folder / 'file.db'}"))
+    work(client, draws, witness, 40)
+    client.close()
+    client = DirectClient(Store(f"sqlite:///{folder / 'file.db'}"))
     shutil.copy(folder / "file.db", folder / "log.db")
-    work(door, draws, witness, 25)
+    work(client, draws, witness, 25)
     before = (folder / "file.db-wal").stat().st_size
     for _ in range(3):
-        witness.ask(door, "numbers", example("numbers", witness.number(draws, more=10)))
-    for end in ("", "-wal", ".mark"):  # as a process leaves it that is killed
+        witness.ask(client, "numbers", example("numbers", witness.number(draws, more=10)))
+    for end in ("", "-wal", ".mark"):  # as after a kill
         shutil.copy(folder / f"file.db{end}", folder / f"log.db{end}")
-    Keys(door.store).add("somebody", ["read"])
-    door.close()
+    Keys(client.store).add("ada", ["read"])
+    client.close()
     size = (folder / "log.db-wal").stat().st_size
     assert size > before > 10_000
     return (
@@ -52,7 +52,7 @@ def kept(tmp_path_factory, few_trees, monkeypatch):
 
 
 def index(folder):
-    """Return where the index of events begins and ends in the file of a store."""
+    """Return the start and end of the index of events in the file of a store."""
     with closing(sqlite3.connect(folder / "file.db")) as connection:
         query = "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_events_1'"
         ((page,),) = connection.execute(query).fetchall()
@@ -60,59 +60,59 @@ def index(folder):
     return (page - 1) * size, page * size
 
 
-def work(door, draws, witness, steps):
-    for description in (NUMBERS, RECORDS):
-        if description["name"] in STREAMS:
-            door.create(description)
+def work(client, draws, witness, steps):
+    for config in (NUMBERS, RECORDS):
+        if config["name"] in STREAMS:
+            client.create(config)
     for _ in range(steps):
-        witness.step(door, draws)
-    door.call(lambda service: service.keep_snapshots(all_changed=True))
+        witness.step(client, draws)
+    client.call(lambda service: service.save_snapshots(all_changed=True))
 
 
-@pytest.mark.parametrize("place", FLIPS)
-def test_a_flipped_bit_is_seen_or_does_no_harm(kept, tmp_path, place):
-    folder, witness, ranges = kept
-    name = {"index of events": "file.db", "end of log": "log.db-wal"}.get(place, place)
-    where = ranges.get(place, (0, (folder / name).stat().st_size))
-    flips, sentences, draws = FLIPS[place] if SOAK else FLIPS[place] // 10, [], random.Random(1)
+@pytest.mark.parametrize("location", FLIPS)
+def test_flipped_bit_is_detected_or_harmless(stored, tmp_path, location):
+    folder, witness, ranges = stored
+    name = {"index of events": "file.db", "end of log": "log.db-wal"}.get(location, location)
+    where = ranges.get(location, (0, (folder / name).stat().st_size))
+    flips, messages, draws = FLIPS[location] if SOAK else FLIPS[location] // 10, [], random.Random(1)
     for _ in range(flips):
-        sentences.append(start_with_a_flip(folder, tmp_path, name, where, draws, witness))
-    refused = sum(sentence is not None for sentence in sentences)
-    print(f"{flips} bits flipped, {place}: {refused} times refused, else nothing was lost")
+        messages.append(start_with_a_flip(folder, tmp_path, name, where, draws, witness))
+    rejected = sum(message is not None for message in messages)
+    print(f"{flips} bits flipped, {location}: {rejected} times rejected, else nothing was lost")
 
 
 def start_with_a_flip(folder, to, name, where, draws, witness):
-    """Return why the service did not start; if it did, everything has to be there."""
+    """Return why the service did not start; if it did, check that nothing is lost."""
     for path in folder.glob(f"{name.removesuffix('-wal')}*"):
         shutil.copy(path, to)
     flip(to / name, where, draws)
     try:
         store = Store(f"sqlite:///{to / name.removesuffix('-wal')}")
     except (DamagedError, StoreError) as error:
-        return sentence_of(error)
+        return message_of(error)
     try:
         create_app(store)
     except DamagedError as error:
         store.close()
-        return sentence_of(error)
-    door = Direct(store)
-    told = {"answers": witness.answers, "labels": witness.labels, "declined": witness.declined}
+        return message_of(error)
+    client = DirectClient(store)
+    acknowledged = {"answers": witness.answers, "labels": witness.labels, "declined": witness.declined}
     try:
-        Witness(witness.streams, **told).judge(door, store, draws, everything=True)
+        Witness(witness.streams, **acknowledged).check(client, store, draws, everything=True)
     finally:
-        door.close()
+        client.close()
     return None
 
 
 def flip(path, where, draws):
     content = bytearray(path.read_bytes())
-    place = draws.randrange(8 * where[0], 8 * where[1])
-    content[place // 8] ^= 1 << place % 8
+    location = draws.randrange(8 * where[0], 8 * where[1])
+    content[location // 8] ^= 1 << location % 8
     path.write_bytes(content)
 
 
-def sentence_of(error):
-    sentence = str(error)
-    assert "\n" not in sentence
-    assert sentence.endswith(".")
-    return sentence
+def message_of(error):
+    message = str(error)
+    assert "\n" not in message
+    assert message.endswith(".")
+    return message

@@ -1,4 +1,4 @@
-"""Pages in a real browser: people label with keys alone, and see that it goes on."""
+"""Pages in a real browser: labelling from the keyboard, live progress."""
 
 import re
 import shutil
@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from qufur.service.app import create_app
-from qufur.service.background import serving
+from qufur.service.server import serving
 from qufur.service.store import Store
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -15,7 +15,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
 FLAGS += " --disable-component-update --disable-sync"
 PATIENCE = 20_000
-"""Milliseconds to wait for what a busy machine does late."""
+"""Milliseconds to wait on a busy machine."""
 HOSTILE = "<img src=x onerror=alert(1)>"
 CLASSES = ["no", "yes", f"<b>{HOSTILE}"]
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
@@ -31,7 +31,7 @@ def app(tmp_path_factory):
 @pytest.fixture(scope="module")
 def address(app):
     with pytest.MonkeyPatch.context() as patch, serving(app) as address:
-        patch.setattr("qufur.models.experts.experts.TREES", 3)
+        patch.setattr("qufur.models.ensemble.experts.TREES", 3)
         yield address
 
 
@@ -51,13 +51,13 @@ def browser():
 
 
 def is_complaint(message):
-    """Whether a page did something that it may not; a request that is refused is no fault of it."""
+    """Return whether a console message is an error of the page; rejected requests are not."""
     return message.type == "error" and "Failed to load resource" not in message.text
 
 
 @pytest.fixture
 def opened(browser, address):
-    """Return a function that opens a page in a browser of its own; what a page may not do fails the test."""
+    """Return a function that opens a page in a new browser context. Errors of a page fail the test."""
     contexts, complaints = [], []
 
     def open_page(path, name="ada", base=address, **options):
@@ -81,7 +81,7 @@ def opened(browser, address):
 
 
 def new_stream(api, name, rows, **settings):
-    """Make a stream that asks about every row, and send some."""
+    """Create a stream that queries every row, and send rows."""
     settings = {"dim": 2, "label_range": [0, 10], "model": "ridge", "budget": 500, "horizon": 500} | settings
     made = api.post("/v1/streams", json={"name": name, **settings})
     assert made.status_code == 201, made.text
@@ -102,27 +102,27 @@ def records(count):
 
 
 def shown(page, *, after=None):
-    """Return the id of the row that is shown; of another than `after`."""
+    """Return the id of the displayed row, once it differs from `after`."""
     page.wait_for_function(
         "after => { const id = document.getElementById('row-id').textContent;"
-        " return /^(Row |Nothing)/.test(id) && id !== after; }",
+        " return /^(Row |No rows)/.test(id) && id !== after; }",
         arg=after,
     )
     return page.inner_text("#row-id")
 
 
 def press(page, *keys):
-    """Press keys that answer a row, and wait for the next one and for the answer to be stored."""
-    before, said = shown(page), page.inner_text("#message")
+    """Press keys that answer a row. Wait for the next row and until the answer is stored."""
+    before, message = shown(page), page.inner_text("#message")
     for key in keys:
         page.keyboard.press(key)
     page.wait_for_function(
-        "said => !['', said].includes(document.getElementById('message').textContent)", arg=said
+        "message => !['', message].includes(document.getElementById('message').textContent)", arg=message
     )
     return shown(page, after=before)
 
 
-def test_a_stream_is_created_in_the_page(opened, api):
+def test_stream_is_created_on_the_page(opened, api):
     page = opened("/")
     page.wait_for_selector("#streams[aria-busy=false]")
     page.keyboard.press("n")
@@ -142,14 +142,14 @@ def test_a_stream_is_created_in_the_page(opened, api):
     assert (state["classes"], state["budget"]) == (["good", "bad"], 0.1)
 
 
-def test_twenty_rows_are_labelled_with_keys_alone_and_one_is_undone(opened, api):
+def test_rows_are_labelled_and_undone_with_the_keyboard_alone(opened, api):
     columns = {"temp": "number", HOSTILE: "category"}
     settings = {"dim": None, "columns": columns, "label_range": None, "classes": CLASSES, "model": "experts"}
     new_stream(api, "sky", records(25), **settings)
     page = opened("/streams/sky/label")
     first = shown(page)
     assert HOSTILE in page.inner_text("#content")
-    assert page.inner_text("#why").startswith("asked: uncertainty")
+    assert page.inner_text("#why").startswith("Queried: uncertainty")
     assert "predicts" not in page.inner_text("#prediction")
     page.keyboard.press("p")
     playwright.expect(page.locator("#prediction")).to_contain_text("predicts")
@@ -167,16 +167,16 @@ def test_twenty_rows_are_labelled_with_keys_alone_and_one_is_undone(opened, api)
     rest = [press(page, "s"), press(page, "2"), press(page, "2")]
     assert skipped not in rest
     assert press(page, "2") == skipped
-    assert press(page, "2") == "Nothing waits"
+    assert press(page, "2") == "No rows to label"
     assert api.get("/v1/streams/sky").json()["told"] == 24
 
 
 def is_known(api, stream, id, label):
-    """Whether a row has this label: the same once more is no news."""
+    """Return whether a row has this label: sending it again is not new."""
     return api.put(f"/v1/streams/{stream}/examples/{id}/label", json={"label": label}).json()["new"] is False
 
 
-def test_digits_are_their_own_keys_and_other_classes_are_found_by_name(opened, api):
+def test_digit_classes_use_their_own_keys_and_others_are_chosen_by_name(opened, api):
     settings = {"label_range": None, "model": "experts"}
     new_stream(api, "digits", vectors(0, 2), classes=[*"0123456789"], **settings)
     assert press(opened("/streams/digits/label"), "0") == "Row r1"
@@ -189,16 +189,16 @@ def test_digits_are_their_own_keys_and_other_classes_are_found_by_name(opened, a
     assert is_known(api, "names", "r1", "c11")
 
 
-def test_numbers_are_typed_and_those_far_away_confirmed(opened, api):
+def test_typed_numbers_are_stored_and_outliers_confirmed(opened, api):
     new_stream(api, "numbers", vectors(0, 3))
     page = opened("/streams/numbers/label")
     assert press(page, *"2,5", "Enter") == "Row r1"
     page.keyboard.type("x")
     page.keyboard.press("Enter")
-    playwright.expect(page.locator("#message.refused")).to_contain_text("A number is wanted")
+    playwright.expect(page.locator("#message.refused")).to_contain_text("Enter a number")
     page.fill("#field", "9000")
     page.keyboard.press("Enter")
-    playwright.expect(page.locator("#came-back")).to_contain_text("send it once more")
+    playwright.expect(page.locator("#came-back")).to_contain_text("send it again")
     page.keyboard.press("Enter")
     assert shown(page, after="Row r2") == "Row r1"
     assert page.input_value("#field") == "9000"
@@ -206,12 +206,12 @@ def test_numbers_are_typed_and_those_far_away_confirmed(opened, api):
     assert is_known(api, "numbers", "r1", 9000)
 
 
-def test_number_with_two_readings_is_asked_about_before_it_is_stored(opened, api):
+def test_number_with_two_readings_is_confirmed_before_it_is_stored(opened, api):
     new_stream(api, "two-readings", vectors(0, 6), label_range=[0, 5000])
     page = opened("/streams/two-readings/label")
     page.fill("#field", "1,500")
     page.keyboard.press("Enter")
-    playwright.expect(page.locator("#reading")).to_contain_text("1,500 can be read in two ways")
+    playwright.expect(page.locator("#reading")).to_contain_text("1,500 has two readings")
     assert page.locator("#reading button strong").all_inner_texts() == ["1500", "1.5"]
     page.keyboard.press("Enter")  # no default: Enter asks once more
     assert shown(page) == "Row r0"
@@ -219,9 +219,7 @@ def test_number_with_two_readings_is_asked_about_before_it_is_stored(opened, api
     assert press(page, "1") == "Row r1"
     assert is_known(api, "two-readings", "r0", 1500)
     page.fill("#field", "2.750")
-    playwright.expect(page.locator("#reading")).to_contain_text(
-        "is read as 2.75, with a point as decimal mark"
-    )
+    playwright.expect(page.locator("#reading")).to_contain_text("read as 2.75, with a point as decimal mark")
     page.click("#reading button")
     assert page.locator("#reading button strong").all_inner_texts() == ["2.75", "2750"]
     assert press(page, "2") == "Row r2"
@@ -240,12 +238,12 @@ def test_page_shows_the_number_it_read(opened, api, text, label):
     page.evaluate("name => sessionStorage.setItem(`decimal mark ${name}`, '.')", name)
     page.keyboard.type(text)
     playwright.expect(page.locator("#reading strong")).to_have_text(str(label))
-    assert press(page, "Enter") == "Nothing waits"
+    assert press(page, "Enter") == "No rows to label"
     assert is_known(api, name, "r0", label)
 
 
 @pytest.mark.parametrize("text", ["0x10", "Infinity", "1_000", "x", "1 50"])
-def test_text_that_is_no_number_is_not_stored(opened, api, text):
+def test_text_without_a_number_is_not_stored(opened, api, text):
     if api.get("/v1/streams/no-number").status_code == 404:
         new_stream(api, "no-number", vectors(0, 9))
     page = opened("/streams/no-number/label")
@@ -253,7 +251,7 @@ def test_text_that_is_no_number_is_not_stored(opened, api, text):
     page.fill("#field", text)
     page.keyboard.press("Enter")
     playwright.expect(page.locator("#message.refused")).to_contain_text(
-        f"A number is wanted, such as 1500 or 3.2; got {text}."
+        f"Enter a number, such as 1500 or 3.2; got {text}."
     )
     assert shown(page) == before
     assert api.get("/v1/streams/no-number").json()["told"] == 0
@@ -268,8 +266,8 @@ def test_numbers_on_the_page_are_read_back_as_the_same_numbers(opened, api):
         "async values => { const { number } = await import('/static/dom.js'); return values.map(number); }"
     )
     for value, text in zip(values, page.evaluate(script, values), strict=True):
-        found = api.post("/v1/streams/written/labels/parse", json={"text": text}).json()["readings"]
-        assert [reading["label"] for reading in found] == [pytest.approx(value, rel=1e-3)], text
+        parsed = api.post("/v1/streams/written/labels/parse", json={"text": text}).json()["readings"]
+        assert [reading["label"] for reading in parsed] == [pytest.approx(value, rel=1e-3)], text
 
 
 @pytest.mark.parametrize("id", [".", "..", "a/../b", "%2e%2e", "x?y#z"])
@@ -287,7 +285,7 @@ def test_rows_with_any_id_are_labelled_declined_and_undone(opened, api, id):
 
 
 def held_back(page, url):
-    """Hold back requests of a page until the returned function is called, which may answer them itself."""
+    """Delay requests of a page until the returned function is called, which may respond to them itself."""
     held, is_open = [], []
     page.route(url, lambda route: route.continue_() if is_open else held.append(route))
 
@@ -322,7 +320,7 @@ def test_next_row_is_shown_while_a_label_is_sent(opened, api):
     assert is_known(api, "ahead", "r1", 4)
 
 
-def test_row_comes_back_when_its_label_was_not_stored(opened, api):
+def test_row_is_shown_again_when_its_label_was_not_stored(opened, api):
     new_stream(api, "refused", vectors(0, 8))
     page = opened("/streams/refused/label")
     assert shown(page) == "Row r0"
@@ -333,7 +331,7 @@ def test_row_comes_back_when_its_label_was_not_stored(opened, api):
     assert shown(page, after="Row r0") == "Row r1"
     page.keyboard.type("4")
     let_go(status=503, json={"error": "The store cannot be written now."})
-    playwright.expect(page.locator("#came-back")).to_contain_text("Row r0 is not stored")
+    playwright.expect(page.locator("#came-back")).to_contain_text("Row r0 was not saved")
     page.keyboard.type("5")  # meant for r1, which the dialog covers
     page.keyboard.press("Enter")
     assert shown(page, after="Row r1") == "Row r0"
@@ -352,15 +350,15 @@ def test_keys_pressed_before_the_next_row_is_shown_are_reported_and_label_nothin
     assert shown(page) == "Row r0"
     let_go = held_back(page, "**/queue/lease")
     page.keyboard.press("1")
-    playwright.expect(page.locator("#row-id")).to_have_text("The next row is on its way …")
+    playwright.expect(page.locator("#row-id")).to_have_text("Loading the next row …")
     page.keyboard.press("2")
-    playwright.expect(page.locator("#message.refused")).to_contain_text("was not used.")
+    playwright.expect(page.locator("#message.refused")).to_contain_text("was ignored.")
     let_go()
     assert shown(page) == "Row r1"
     assert api.get("/v1/streams/late").json()["told"] == 1
 
 
-def test_two_people_never_get_the_same_row(opened, api):
+def test_annotators_never_get_the_same_row(opened, api):
     new_stream(api, "shared", vectors(0, 14))
     people = [opened("/streams/shared/label", name) for name in ("ada", "bob", "ada")]
     before = [shown(page) for page in people]
@@ -374,7 +372,7 @@ def test_two_people_never_get_the_same_row(opened, api):
     assert api.get("/v1/streams/shared/queue").json()["leased"] == 5  # three shown, two leased ahead
 
 
-def test_reloading_shows_the_same_row_and_asks_for_no_name_again(opened, api):
+def test_reload_shows_the_same_row_and_keeps_the_name(opened, api):
     new_stream(api, "again", vectors(0, 3))
     page = opened("/streams/again/label")
     before = shown(page)
@@ -383,7 +381,7 @@ def test_reloading_shows_the_same_row_and_asks_for_no_name_again(opened, api):
     assert page.inner_text("#person") == "ada"
 
 
-def test_the_plots_move(opened, api):
+def test_plots_are_updated_as_labels_arrive(opened, api):
     new_stream(api, "moving", vectors(0, 40))
     page = opened("/streams/moving")
     page.wait_for_selector("#spend-plot canvas")
@@ -399,7 +397,7 @@ def test_the_plots_move(opened, api):
     page.wait_for_selector("#error-plot canvas")
 
 
-def test_streams_are_reached_with_arrows(opened, api):
+def test_streams_are_selected_with_arrow_keys(opened, api):
     new_stream(api, "a-first", [])
     page = opened("/")
     page.wait_for_selector("#streams table")
@@ -410,15 +408,15 @@ def test_streams_are_reached_with_arrows(opened, api):
     page.wait_for_url("**/streams/a-first/label")
 
 
-def test_questions_that_come_later_show_up_by_themselves(opened, api):
+def test_new_queries_appear_without_reload(opened, api):
     new_stream(api, "later", [])
     page = opened("/streams/later/label")
-    assert shown(page) == "Nothing waits"
+    assert shown(page) == "No rows to label"
     send(api, "later", vectors(0, 1))
-    assert shown(page, after="Nothing waits") == "Row r0"
+    assert shown(page, after="No rows to label") == "Row r0"
 
 
-def test_the_annotator_of_the_demonstration_is_switched_off(opened, api):
+def test_demo_annotator_can_be_switched_off(opened, api):
     new_stream(api, "shown", [])
     asked = []
 
@@ -429,24 +427,26 @@ def test_the_annotator_of_the_demonstration_is_switched_off(opened, api):
     page = opened("/")
     page.route(re.compile("/demo(/annotator)?$"), answer)
     page.goto("/streams/shown")
-    page.get_by_label("a simulated annotator answers").uncheck()
-    playwright.expect(page.locator("#message")).to_have_text("Questions are left to you.")
+    page.get_by_label("simulated annotator labels the rows").uncheck()
+    playwright.expect(page.locator("#message")).to_have_text(
+        "The simulated annotator is off: label the rows yourself."
+    )
     assert asked == [None, {"on": False}]
 
 
 def fits(page):
-    """Whether nothing is wider than the window."""
+    """Return whether no element is wider than the window."""
     return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def lightness(color):
-    """Return the sum of the parts of a color."""
+    """Return the sum of the color components."""
     return sum(map(int, re.findall(r"\d+", color)[:3]))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_pages_fit_in_light_and_dark(opened, api, scheme, width):
+def test_pages_fit_the_screen_in_light_and_dark_mode(opened, api, scheme, width):
     if api.get("/v1/streams/wide").status_code == 404:
         new_stream(api, "wide", vectors(0, 8))
     options = {"color_scheme": scheme, "viewport": {"width": width, "height": 844}}
@@ -460,7 +460,7 @@ def test_pages_fit_in_light_and_dark(opened, api, scheme, width):
     assert (lightness(ink) > lightness(paper)) == (scheme == "dark")
 
 
-def test_a_wrong_key_sees_nothing(opened, tmp_path):
+def test_invalid_key_cannot_sign_in(opened, tmp_path):
     store = Store(f"sqlite:///{tmp_path}/labels.db")
     app = create_app(store)
     key = app.state.keys.add("Ada Lovelace", ["admin"])
@@ -469,7 +469,7 @@ def test_a_wrong_key_sees_nothing(opened, tmp_path):
         for wrong in ("qf_1_wrong", key[:-1]):
             page.fill("#key", wrong)
             page.keyboard.press("Enter")
-            playwright.expect(page.locator("#refused")).to_have_text("There is no such key.")
+            playwright.expect(page.locator("#refused")).to_have_text("This key is invalid or revoked.")
             assert "secret" not in page.inner_text("body")
         page.fill("#key", key)
         page.keyboard.press("Enter")
@@ -504,7 +504,7 @@ def test_stream_is_deleted_once_its_name_is_typed(opened, api):
 
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory):
-    """A service with keys and two streams."""
+    """Service with keys and two streams."""
     store = Store(f"sqlite:///{tmp_path_factory.mktemp('locked')}/labels.db")
     app = create_app(store)
     with serving(app) as address, httpx.Client(base_url=address, timeout=PATIENCE / 1000) as api:
@@ -530,14 +530,14 @@ def test_label_key_for_one_stream_lands_on_its_rows(opened, locked):
     assert page.url.endswith("/streams/cars/label")
     assert shown(page) == "Row r0"
     assert "Progress" not in page.inner_text("nav")
-    assert press(page, "3", "Enter") == "Nothing waits"
+    assert press(page, "3", "Enter") == "No rows to label"
 
 
 def test_label_key_for_all_streams_lands_on_streams_to_label(opened, locked):
     page = signed_in(opened, locked, "bob", "label")
     page.wait_for_selector("#streams table")
-    assert "Your key is for labelling rows" in page.inner_text("main")
-    assert page.locator("#streams thead th").all_inner_texts() == ["stream", "waiting"]
+    assert "Your key allows labelling rows" in page.inner_text("main")
+    assert page.locator("#streams thead th").all_inner_texts() == ["stream", "pending"]
     assert page.locator("button", has_text="New stream").count() == 0
     page.click("text=label 3")
     assert shown(page) == "Row r0"
@@ -553,11 +553,11 @@ def test_read_key_sees_no_way_to_label(opened, locked):
     playwright.expect(page.locator("#rows")).to_have_text("3")
     assert page.locator("#to-label, #delete").count() == 0
     page.goto("/streams/bikes/label")
-    assert "is for looking at the progress." in page.inner_text("main")
+    assert "allows viewing progress." in page.inner_text("main")
 
 
-def test_ingest_key_is_told_what_it_is_for(opened, locked):
+def test_ingest_key_sees_its_permissions(opened, locked):
     page = signed_in(opened, locked, "app", "ingest", stream="bikes")
-    assert "is for a program that sends examples, on the stream bikes." in page.inner_text("main")
-    page.click("text=The interface")
+    assert "allows sending examples from a program, on the stream bikes." in page.inner_text("main")
+    page.click("text=HTTP API")
     page.wait_for_url("**/docs")

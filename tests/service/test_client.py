@@ -9,8 +9,9 @@ from sklearn.datasets import load_diabetes
 
 from qufur import Experts, Learner, Paced, Ridge, Steady
 from qufur.errors import InvalidError
-from qufur.service import Client, connection
-from qufur.service.connection import RefusedError
+from qufur.service import Client
+from qufur.service.client import transport
+from qufur.service.client.transport import RefusedError
 
 FIELDS = "prediction", "uncertainty", "probability", "query"
 
@@ -46,7 +47,7 @@ MODELS = {
 
 @pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("name", MODELS)
-def test_the_loop_of_the_manual_works_by_changing_one_line(client, name):
+def test_client_replaces_a_learner_in_the_loop_of_the_manual(client, name):
     X, y = (part[:60] for part in load_diabetes(return_X_y=True, scaled=False))
     model, fields = MODELS[name]
     learner = Learner(model, Steady(budget=9, horizon=len(X)))
@@ -63,11 +64,11 @@ def test_the_loop_of_the_manual_works_by_changing_one_line(client, name):
 
 
 @pytest.mark.parametrize("kind", [float, np.float32])
-def test_a_batch_is_answered_as_by_a_learner(client, kind):
+def test_client_ask_many_answers_like_a_learner(client, kind):
     X = np.random.default_rng(1).normal(size=(200, 3)).astype(kind)
     here = Learner(Ridge(3, intercept=True, label_range=(-1, 1)), Paced(20, 200)).ask_many(X)
-    description = {"dim": 3, "budget": 20, "horizon": 200, "model": "ridge", "label_range": [-1, 1]}
-    there = client.create(f"batch-{kind.__name__}", **description)
+    config = {"dim": 3, "budget": 20, "horizon": 200, "model": "ridge", "label_range": [-1, 1]}
+    there = client.create(f"batch-{kind.__name__}", **config)
     found = there.ask_many(X)
     for name in FIELDS:
         np.testing.assert_allclose(getattr(found, name), getattr(here, name), rtol=1e-9)
@@ -76,8 +77,8 @@ def test_a_batch_is_answered_as_by_a_learner(client, kind):
     assert there.state["told"] == there.spent == here.query.sum()
 
 
-def test_a_large_batch_goes_in_several_requests(learner, monkeypatch):
-    monkeypatch.setattr("qufur.service.bodies.CELLS", 20)
+def test_client_splits_a_large_batch_into_several_requests(learner, monkeypatch):
+    monkeypatch.setattr("qufur.service.client.transport.MAX_CELLS", 20)
     X = np.random.default_rng(1).normal(size=(25, 2))
     assert learner.ask_many(X).query.all()
     assert learner.state["events"] == 1 + 3
@@ -85,7 +86,7 @@ def test_a_large_batch_goes_in_several_requests(learner, monkeypatch):
     assert learner.predict(X).shape == learner.uncertainty(X).shape == (25,)
 
 
-def test_everything_else_that_a_learner_does(learner):
+def test_client_has_the_other_methods_of_a_learner(learner):
     assert learner.predict([1.0, 0.0]).tolist() == [0.0]
     learner.learn([[1.0, 0.0], [0.0, 1.0]], [0.5, -0.5])
     learner.learn([[1.0, 1.0]], 0.0, ids=["free"])
@@ -101,14 +102,14 @@ def test_everything_else_that_a_learner_does(learner):
     assert learner.name in learner.streams()
 
 
-def test_a_budget_grows(client):
+def test_client_add_budget_extends_the_budget(client):
     learner = client.create("grows", dim=1, model="ridge", label_range=[0, 1], budget=1, horizon=9)
     learner.add_budget(2)
     assert learner.left == 3
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_records_and_classes(client):
+def test_client_sends_records_and_receives_classes(client):
     learner = client.create(
         "sky", columns={"temp": "number", "sky": "category"}, classes=["rain", "none"], budget="100%"
     )
@@ -140,7 +141,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    monkeypatch.setattr(connection, "time", found)
+    monkeypatch.setattr(transport, "time", found)
     return found
 
 
@@ -182,7 +183,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_happens_twice(learner, clock, call):
+def test_client_retries_after_a_lost_response_without_repeating_effects(learner, clock, call):
     learner.ask([1.0, 1.0], id="known")
     before = learner.state["events"]
     with through(learner, losing_the_first_answer()):
@@ -194,7 +195,7 @@ def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_happens_twice(le
 @pytest.mark.parametrize(
     "call", [lambda learner: learner.retract("known"), lambda learner: learner.add_budget(1)]
 )
-def test_what_would_happen_twice_is_not_sent_again(client, stream, clock, call):
+def test_client_does_not_retry_requests_that_are_not_idempotent(client, stream, clock, call):
     learner = client.stream(stream(budget=9, horizon=9, rule="uniform"))
     learner.ask([1.0, 1.0], id="known")
     before = learner.state["events"]
@@ -205,7 +206,7 @@ def test_what_would_happen_twice_is_not_sent_again(client, stream, clock, call):
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_service_is_asked_again_when_it_says(learner, clock, status):
+def test_client_honours_retry_after(learner, clock, status):
     answers = [httpx.Response(status, headers={"Retry-After": "3"}, json={"error": "later"})]
     good = httpx.Response(200, json={"streams": []})
     with through(learner, lambda request, forward: answers.pop() if answers else good):
@@ -213,7 +214,7 @@ def test_a_busy_service_is_asked_again_when_it_says(learner, clock, status):
     assert clock.sleeps == [3.0]
 
 
-def test_patience_ends(learner, clock):
+def test_client_raises_connection_error_when_patience_ends(learner, clock):
     def refuse(request, forward):
         raise httpx.ConnectError("nobody there")
 
@@ -225,7 +226,7 @@ def test_patience_ends(learner, clock):
     assert waits.max() > 0.4
 
 
-def test_a_service_that_is_silent_is_a_timeout(learner, clock):
+def test_client_raises_timeout_error_when_the_service_is_silent(learner, clock):
     def wait(request, forward):
         raise httpx.ReadTimeout("too long")
 
@@ -246,13 +247,13 @@ def test_a_service_that_is_silent_is_a_timeout(learner, clock):
         (503, ConnectionError),
     ],
 )
-def test_refusals_are_those_of_python(learner, clock, status, kind):
+def test_client_maps_rejections_to_python_exceptions(learner, clock, status, kind):
     answer = httpx.Response(status, json={"error": "One sentence."})
     with through(learner, lambda request, forward: answer), pytest.raises(kind, match=r"One sentence\."):
         learner.ask([1.0, 0.0])
 
 
-def test_an_answer_of_something_in_between_is_one_sentence_too(learner, clock):
+def test_client_reports_the_status_of_a_proxy_error(learner, clock):
     answer = httpx.Response(404, text="<html>\nnginx")
     with through(learner, lambda request, forward: answer), pytest.raises(RefusedError) as caught:
         learner.ask([1.0, 0.0])
@@ -273,22 +274,22 @@ def test_an_answer_of_something_in_between_is_one_sentence_too(learner, clock):
         (lambda learner: learner.create("y", dim=1, seed=-1), "at least 0"),
     ],
 )
-def test_bad_input_is_refused_as_by_a_learner(learner, call, words):
+def test_client_rejects_invalid_input_like_a_learner(learner, call, words):
     with pytest.raises(ValueError, match=words):
         call(learner)
 
 
-def test_a_client_without_a_stream_says_so(client):
+def test_client_without_a_stream_raises(client):
     with pytest.raises(InvalidError, match="bikes"):
         client.ask([1.0])
 
 
 @pytest.mark.parametrize("url", ["http://", "nowhere", "ftp://there", ""])
-def test_an_address_that_is_none(url):
+def test_client_with_an_invalid_url_raises(url):
     with pytest.raises(InvalidError, match="such as http"):
         Client(url)
 
 
-def test_a_key_that_is_none():
+def test_client_with_an_invalid_key_raises():
     with pytest.raises(InvalidError, match="qufur key add"):
         Client("http://127.0.0.1", "schlüssel €")

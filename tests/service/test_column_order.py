@@ -4,9 +4,9 @@ import pytest
 from tests.service.conftest import running
 
 from qufur.service import stream
-from qufur.service.events import encode
-from qufur.service.loading import load
+from qufur.service.rebuild import load
 from qufur.service.store import Store
+from qufur.service.store.events import encode
 
 COLUMNS = {"wind": "number", "gate": "number", "air": "number"}
 ROW = {"wind": 1.0, "gate": 2.0, "air": 3.0}
@@ -84,5 +84,7 @@ def test_store_whose_columns_were_written_sorted_loads_with_that_order(tmp_path,
     with at(url) as server:
         assert orders(server, "s") == {tuple(sorted(COLUMNS))}
     store = Store(url, writing=False)
-    assert [entry.name for entry in load(store, 1).book.encoding.columns] == list(COLUMNS)  # of its snapshot
+    assert [entry.name for entry in load(store, 1).workbook.encoding.columns] == list(
+        COLUMNS
+    )  # of its snapshot
     store.close()

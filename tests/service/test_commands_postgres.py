@@ -10,7 +10,7 @@ from qufur.service.store import Store
 RIDGE = {"name": "s", "dim": 2, "model": "ridge", "label_range": [-9, 9], "budget": "100%"}
 
 
-def test_every_command_works_on_postgresql(postgres, command):
+def test_commands_work_on_postgresql(postgres, command):
     url = postgres.database()
     here = "--store", url
     with running(Store(url)) as server:

@@ -1,4 +1,4 @@
-"""Connections whose requests stay incomplete are closed, and leave room for others."""
+"""Time, size and number limits of connections."""
 
 import asyncio
 import math
@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from tests.service.conftest import opened, running
 
 from qufur.service import connections
-from qufur.service.limits import Limits
+from qufur.service.http import Limits
 
 HEAD = b"POST /v1/streams HTTP/1.1\r\nHost: localhost\r\n"
 
@@ -20,14 +20,14 @@ HEAD = b"POST /v1/streams HTTP/1.1\r\nHost: localhost\r\n"
 @pytest.fixture
 def impatient(monkeypatch):
     """Close incomplete requests after some hundredths of a second."""
-    monkeypatch.setattr(connections, "TICK", 0.01)
+    monkeypatch.setattr(connections, "TICK_SECONDS", 0.01)
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.05)
 
 
 @pytest.fixture
 def server(tmp_path, impatient):
-    with running(opened(tmp_path), Limits(body=10_000)) as found:
-        yield found
+    with running(opened(tmp_path), Limits(body=10_000)) as service:
+        yield service
 
 
 def connected(server):
@@ -61,13 +61,13 @@ def test_incomplete_request_is_dropped(server, sent):
     assert server.http.get("/readyz").status_code == 200
 
 
-def test_request_after_a_complete_one_is_dropped_too(server):
+def test_incomplete_request_after_a_complete_one_is_dropped(server):
     with connected(server) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + HEAD)
         assert b"alive" in read_to_end(connection)
 
 
-def test_body_that_goes_on_after_an_early_answer_is_dropped(server, monkeypatch):
+def test_body_that_continues_after_an_early_response_is_dropped(server, monkeypatch):
     monkeypatch.setattr(connections, "MIN_RATE", 1)
     with connected(server) as connection:
         connection.sendall(HEAD + b"Content-Length: 600000000\r\n\r\n" + bytes(1000))
@@ -85,15 +85,15 @@ def test_slow_body_that_keeps_the_rate_is_read(server, monkeypatch):
         assert read_to_end(connection).startswith(b"HTTP/1.1 201")
 
 
-def test_slow_answer_and_idle_connection_are_kept(tmp_path, impatient):
-    found = running(opened(tmp_path))
+def test_slow_response_and_idle_connection_are_kept(tmp_path, impatient):
+    service = running(opened(tmp_path))
 
-    @found.app.get("/slow")
+    @service.app.get("/slow")
     async def slow():
         await asyncio.sleep(0.3)
         return PlainTextResponse("done")
 
-    with found as server, connected(server) as connection:
+    with service as server, connected(server) as connection:
         for _ in range(2):
             connection.sendall(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert connection.recv(65536).endswith(b"done")
@@ -122,7 +122,7 @@ def test_body_of_many_small_chunks_is_read(server):
 
 
 def is_open(connection):
-    """Return whether the server has not closed a connection, whatever it sent before."""
+    """Return whether a connection is still open, after reading what the server sent."""
     connection.setblocking(False)
     try:
         while connection.recv(65536):

@@ -1,21 +1,16 @@
-"""The Dockerfile and compose.yaml agree with each other and with what is there; no container is started."""
+"""Consistency of Dockerfile, compose.yaml and the package. Starts no container."""
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 from sqlalchemy.engine import make_url
 from typer.main import get_command
 
 from qufur.cli import app
-from qufur.service.store import parsed
-
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    tomllib = pytest.importorskip("tomli")
+from qufur.service.store.store import parsed
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
@@ -24,8 +19,8 @@ COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
 
 
 def step(name):
-    """Return what the last instruction of a kind says."""
-    return [said for verb, said in STEPS if verb == name][-1]
+    """Return the arguments of the last instruction with a name."""
+    return [arguments for verb, arguments in STEPS if verb == name][-1]
 
 
 def options(arguments):
@@ -39,7 +34,7 @@ def image_command():
     return options(json.loads(step("CMD")))
 
 
-def test_the_image_serves_where_it_says():
+def test_image_exposes_the_port_of_the_server():
     given, port = image_command(), step("EXPOSE")
     assert (given["host"], str(given["port"])) == ("0.0.0.0", port)
     probe = json.loads(step("HEALTHCHECK").split("CMD", 1)[1])
@@ -48,7 +43,7 @@ def test_the_image_serves_where_it_says():
     assert given["demo"] is False
 
 
-def test_the_store_is_on_the_volume_of_an_ordinary_user():
+def test_image_stores_data_on_the_volume_of_an_unprivileged_user():
     file = Path(parsed(image_command()["store"]).database)
     assert str(file.parent) == step("VOLUME") == step("WORKDIR")
     user = step("USER")
@@ -59,9 +54,12 @@ def test_the_store_is_on_the_volume_of_an_ordinary_user():
     assert places.index("USER") < places.index("VOLUME") < places.index("CMD")
 
 
-def test_what_is_copied_and_installed_is_there():
+def test_image_copies_existing_files_and_installs_existing_extras():
     wanted = [
-        name for verb, said in STEPS if verb == "COPY" and "--from" not in said for name in said.split()[:-1]
+        name
+        for verb, arguments in STEPS
+        if verb == "COPY" and "--from" not in arguments
+        for name in arguments.split()[:-1]
     ]
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     for name in wanted:
@@ -76,7 +74,7 @@ def test_what_is_copied_and_installed_is_there():
     assert {"README.md", "LICENSE"} <= set(wanted)
 
 
-def test_the_services_of_compose_find_each_other():
+def test_compose_services_refer_to_each_other():
     service, database = COMPOSE["qufur"], COMPOSE["database"]
     given = options(service["command"])
     url = make_url(given["store"])

@@ -8,21 +8,21 @@ from contextlib import closing
 import pytest
 from tests.service.conftest import RIDGE, opened, running
 
-from qufur.service import deletion
-from qufur.service.access import Keys
-from qufur.service.deletion import Deletion, delete_stream, deletions
-from qufur.service.description import Description
-from qufur.service.events import DamagedError
+from qufur.service import erasure
+from qufur.service.auth import Keys
+from qufur.service.config import StreamConfig
+from qufur.service.erasure import Deletion, delete_stream, deletions
+from qufur.service.errors import NotFoundError, UnavailableError
 from qufur.service.examples import Example, read_examples
-from qufur.service.refits import Refits
-from qufur.service.refusals import NotFoundError, UnavailableError
+from qufur.service.fits import FitQueue
 from qufur.service.service import Service
 from qufur.service.store import Store
+from qufur.service.store.events import DamagedError
 from qufur.service.verification import check_at_start, verify
 
 SECRET = "Ada Lovelace of 12 St James's Square"
-NOTES = Description("notes", columns={"note": "category"}, budget="100%")
-NUMBERS = Description("numbers", dim=2, model="ridge", label_range=(-9, 9), budget="100%")
+NOTES = StreamConfig("notes", columns={"note": "category"}, budget="100%")
+NUMBERS = StreamConfig("numbers", dim=2, model="ridge", label_range=(-9, 9), budget="100%")
 
 
 def filled(store):
@@ -36,7 +36,7 @@ def filled(store):
     service.tell("notes", labels, "ada", replace=False, accept_outliers=True)
     service.ask("numbers", read_examples(NUMBERS, [Example("a", x=[1.0, 2.0])]), "ada")
     service.commit()
-    service.keep_snapshots(all_changed=True)
+    service.save_snapshots(all_changed=True)
     return service
 
 
@@ -69,7 +69,7 @@ def rows_of(folder, table, stream=1):
         return connection.execute(f"SELECT count(*) FROM {table} WHERE stream = ?", (stream,)).fetchone()[0]
 
 
-def test_another_stream_has_the_name_and_a_new_number_after_a_restart(tmp_path):
+def test_deleted_name_is_reused_with_a_new_number_after_a_restart(tmp_path):
     with closing(opened(tmp_path)) as store:
         service = filled(store)
         delete_stream(service, "numbers", "eve")  # the one with the largest number
@@ -79,7 +79,7 @@ def test_another_stream_has_the_name_and_a_new_number_after_a_restart(tmp_path):
     with closing(opened(tmp_path)) as store:
         assert check_at_start(store) is None
         service = Service(store)
-        assert service.stream("numbers").book.rows == 0
+        assert service.stream("numbers").workbook.rows == 0
         assert [one.stream for one in deletions(store)] == ["numbers"]
         delete_stream(service, "numbers", "eve")
         delete_stream(service, "notes", "eve")
@@ -98,7 +98,7 @@ def test_deletion_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
             connection.exec_driver_sql("SELECT nothing FROM nowhere")
 
         with monkeypatch.context() as patch:
-            patch.setattr(deletion, "_revoke_keys", fail)
+            patch.setattr(erasure, "_revoke_keys", fail)
             with pytest.raises(UnavailableError, match="Nothing was deleted"):
                 delete_stream(service, "notes", "eve")
         assert (store.last(1), service.stream("notes").digest()) == before
@@ -148,11 +148,11 @@ def test_stream_deleted_while_the_store_is_checked_is_no_damage(tmp_path, monkey
 
 
 def test_fit_of_a_deleted_stream_is_not_installed_in_another_of_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.service.fitter.MOST_LOST", 0)  # fits are made in this process
+    monkeypatch.setattr("qufur.service.fit_worker.MOST_LOST", 0)  # fits are made in this process
     with closing(opened(tmp_path)) as store:
         service = filled(store)
         submitted, done = [], threading.Event()
-        refits = Refits(lambda do: (submitted.append(do), done.set()))
+        refits = FitQueue(lambda do: (submitted.append(do), done.set()))
         installed = []
         monkeypatch.setattr(service, "install", lambda *given: installed.append(given))
         refits.start_due(service)
@@ -192,12 +192,12 @@ def test_command_deletes_a_stream_and_verify_names_it(tmp_path, command):
     code, text = command("delete-stream", "notes", "--store", here)
     assert (code, text) == (
         0,
-        f"Stream notes is deleted, with {events} events. 1 key for it alone is revoked.\n",
+        f"Stream notes is deleted, with {events} events. 1 key of this stream is revoked.\n",
     )
     code, text = command("verify", here)
     assert code == 0
     assert "notes: deleted on 20" in text
-    assert text.endswith(f"by qufur delete-stream, after {events} events.\n1 stream is what was written.\n")
+    assert text.endswith(f"by qufur delete-stream, after {events} events.\n1 stream verified: no damage.\n")
     code, text = command("verify", here, "--json")
     assert [one["stream"] for one in json.loads(text)["deleted"]] == ["notes"]
     code, text = command("delete-stream", "notes", "--store", here)

@@ -9,10 +9,10 @@ from sqlalchemy import select, text, update
 from tests.service.conftest import running
 from tests.service.test_erasure import rebuilt
 
-from qufur.service import tables
-from qufur.service.events import SIZE, DamagedError, Payload, decode
-from qufur.service.loading import load
-from qufur.service.store import Store, parsed
+from qufur.service.rebuild import load
+from qufur.service.store import Store, schema
+from qufur.service.store.events import SIZE, DamagedError, Payload, decode
+from qufur.service.store.store import parsed
 from qufur.service.verification import verify
 from qufur.storage import container
 
@@ -81,16 +81,16 @@ def everything(address):
         yield from (path.read_bytes() for path in folder.iterdir() if path.is_file())
     store = Store(address, writing=False)
     with store.reading() as connection:
-        for table in tables.metadata.sorted_tables:
+        for table in schema.metadata.sorted_tables:
             for row in connection.execute(select(table)).mappings():
                 yield from (cell if isinstance(cell, bytes) else str(cell).encode() for cell in row.values())
         if not address.startswith("sqlite"):
             statistics = "SELECT most_common_vals::text, histogram_bounds::text FROM pg_stats"
             yield repr(connection.execute(text(f"{statistics} WHERE schemaname = 'public'")).all()).encode()
-        payloads = [bytes(row.payload) for row in connection.execute(select(tables.events.c.payload))]
-        snapshots = select(tables.snapshots.c.body).where(tables.snapshots.c.seq > 0)  # others are ids
+        payloads = [bytes(row.payload) for row in connection.execute(select(schema.events.c.payload))]
+        snapshots = select(schema.snapshots.c.body).where(schema.snapshots.c.seq > 0)  # others are ids
         bodies = [bytes(row.body) for row in connection.execute(snapshots)]
-    for payload in map(Payload.unpacked, payloads):
+    for payload in map(Payload.from_bytes, payloads):
         yield repr([payload.values, list(payload.rows())]).encode()
     for body in bodies:
         yield from opened_content(decode(body[SIZE:])["workbook"])
@@ -125,7 +125,7 @@ def test_erased_cells_leave_both_stores(address, tmp_path, command, few_trees, b
         server.settle()
         ask(server, person(1), shared, *others[before:])
         server.settle()
-        server.app.state.writer.call(lambda service: service.keep_snapshots(all_changed=True))
+        server.app.state.writer.call(lambda service: service.save_snapshots(all_changed=True))
         if address.startswith("postgresql"):
             with server.store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execute(text("ANALYZE"))
@@ -186,7 +186,7 @@ def test_rows_of_one_request_keep_the_categories_they_share(sqlite, few_trees):
         send(server, "/examples", batch)
         erase(server, *batch[:2])
         assert found_in(everything(sqlite), *SECRETS) == []
-        encoding = load(server.store, 1).book.encoding
+        encoding = load(server.store, 1).workbook.encoding
         assert [name for name in encoding.names if name.startswith("name")] == [
             "name (erased)",
             "name=name1",
@@ -194,14 +194,14 @@ def test_rows_of_one_request_keep_the_categories_they_share(sqlite, few_trees):
         ]
         # The same text is a new category, and a known one keeps its input.
         ask(server, person(5, city="Oslo"))
-        names = load(server.store, 1).book.encoding.names
+        names = load(server.store, 1).workbook.encoding.names
         assert names[: encoding.dim] == encoding.names
         assert names[encoding.dim :] == [f"name={NAME}", f"code={CODE}", "adult=true"]
         digest = settled_digest(server)
     check_replay(sqlite, digest)
 
 
-def test_lessons_that_are_all_erased_leave_the_inputs_they_added(sqlite, few_trees):
+def test_free_labels_that_are_all_erased_leave_the_inputs_they_added(sqlite, few_trees):
     with running(Store(sqlite)) as server:
         server.http.post("/v1/streams", json=EXPERTS)
         ask(server, other(0), other(1))
@@ -218,13 +218,13 @@ def test_lessons_that_are_all_erased_leave_the_inputs_they_added(sqlite, few_tre
     check_replay(sqlite, digest)
 
 
-def test_an_erasure_clears_what_version_0_1_0_left_in_headers(sqlite, few_trees, monkeypatch):
+def test_erasure_clears_values_that_version_0_1_0_left_in_headers(sqlite, few_trees, monkeypatch):
     with running(Store(sqlite)) as server:
         server.http.post("/v1/streams", json=EXPERTS)
         ask(server, person(0), other(0), label=False)
         send(server, "/learn", lessons(person(1, name=f"{NAME} jr.", city=f"{CITY} East", code=-CODE)))
         with monkeypatch.context() as patch:
-            patch.setattr("qufur.service.redaction.Redaction.add", lambda *_: None)
+            patch.setattr("qufur.service.erasure.Redaction.add", lambda *_: None)
             erase(server, person(0), person(1))
         ask(server, other(1), other(2), other(3), label=False)
         assert found_in(everything(sqlite), NAME, CITY) == [NAME, CITY]
@@ -252,33 +252,33 @@ def replaced(sqlite, few_trees):
 
 def stored(store, payload):
     """Put a payload into event 2."""
-    where = tables.events.c.seq == 2
+    where = schema.events.c.seq == 2
     with store.writing() as connection:
-        connection.execute(update(tables.events).where(where).values(payload=payload))
+        connection.execute(update(schema.events).where(where).values(payload=payload))
 
 
-def test_another_replaced_header_than_the_erasure_stated_is_damage(replaced):
+def test_replaced_header_that_no_erasure_records_is_damage(replaced):
     store = Store(replaced)
-    payload = Payload.unpacked(store.event(1, 2).payload)
+    payload = Payload.from_bytes(store.event(1, 2).payload)
     forged = payload.with_header(payload.values | {"error": 1.0})
     assert forged.digest() == payload.digest()
-    stored(store, forged.packed())
+    stored(store, forged.to_bytes())
     with pytest.raises(DamagedError, match="event 2: no erasure"):
         verify(store)
     store.close()
 
 
-def test_every_flipped_bit_of_a_replaced_header_is_seen(replaced):
+def test_replaced_header_with_any_flipped_bit_is_detected(replaced):
     store = Store(replaced, writing=False)
     event = store.event(1, 2)
     store.close()
-    assert event.opened().new_header is not None
+    assert event.checked_payload().new_header is not None
     draws = np.random.default_rng(0)
     for bit in draws.choice(8 * len(event.payload), 400, replace=False).tolist():
         flipped = bytearray(event.payload)
         flipped[bit // 8] ^= 1 << bit % 8
         with pytest.raises(DamagedError):
-            event._replace(payload=bytes(flipped)).opened()
+            event._replace(payload=bytes(flipped)).checked_payload()
 
 
 CSV = "when,paid,sky,list,level,far\n" + "".join(

@@ -8,12 +8,12 @@ import pytest
 from tests.cli.test_cli import qufur
 from tests.service.conftest import opened, running
 
-from qufur.service.description import Description
+from qufur.service.config import StreamConfig
 from qufur.service.erasure import erase as erase_rows
-from qufur.service.events import Payload
 from qufur.service.examples import numbered
-from qufur.service.loading import catch_up, from_start
+from qufur.service.rebuild import from_start, replay_events
 from qufur.service.service import Service
+from qufur.service.store.events import Payload
 from qufur.service.verification import verify
 
 SECRET = "Ada Lovelace of 12 St James's Square"
@@ -38,7 +38,7 @@ def fill(server, name, rows, key):
 
 def rebuilt(store, number=1):
     stream = from_start(store, number)
-    catch_up(stream, store)
+    replay_events(stream, store)
     return stream
 
 
@@ -46,7 +46,7 @@ def erase(server, name, *ids):
     return server.http.post(f"/v1/streams/{name}/erase", json={"ids": list(ids)})
 
 
-def test_rows_and_labels_are_gone_from_the_files_and_the_rest_stands(tmp_path):
+def test_erasure_removes_rows_and_labels_from_the_files_and_nothing_else(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 2))
     with running(opened(tmp_path)) as server:
         server.http.timeout = 60
@@ -83,7 +83,7 @@ def test_rows_and_labels_are_gone_from_the_files_and_the_rest_stands(tmp_path):
     assert not any(row in files(tmp_path) for row in bits)
 
 
-def test_what_experts_learned_is_learned_again_without_it(tmp_path):
+def test_experts_are_relearned_without_erased_rows(tmp_path):
     rng = np.random.default_rng(1)
     winds, notes = rng.normal(size=50).tolist(), rng.choice(list("abc"), 50).tolist()
     rows = [{"wind": wind, "note": note} for wind, note in zip(winds, notes, strict=True)]
@@ -105,20 +105,20 @@ def test_what_experts_learned_is_learned_again_without_it(tmp_path):
     store = opened(tmp_path, writing=False)
     assert rebuilt(store).digest() == digest
     told = [event for event in store.events(1) if event.kind == "told"]
-    assert sum(part is None for part in Payload.unpacked(told[0].payload).rows()) == 2
+    assert sum(part is None for part in Payload.from_bytes(told[0].payload).rows()) == 2
     store.close()
 
 
 @pytest.mark.parametrize("left", [0, 1])
-def test_experts_that_were_fitted_to_nothing_else_go_on(tmp_path, few_trees, left):
+def test_experts_continue_when_all_their_rows_are_erased(tmp_path, few_trees, left):
     ids, X = [f"r{place}" for place in range(6)], np.random.default_rng(1).normal(size=(6, 2))
     with closing(opened(tmp_path)) as store:
         service = Service(store)
-        service.create(Description(name="s", dim=2, label_range=(-9, 9), budget="100%"), "test")
+        service.create(StreamConfig(name="s", dim=2, label_range=(-9, 9), budget="100%"), "test")
         service.ask("s", numbered(ids, X), "test")
         stream = service.stream("s")
         service.tell("s", dict.fromkeys(stream.waiting, 0.5), "test", replace=False, accept_outliers=True)
-        service.install("s", stream.book.learner.due_fit().run(), "server")
+        service.install("s", stream.workbook.learner.due_fit().run(), "server")
         service.commit()
         erase_rows(service, "s", ids[left:], "test")
         assert [event.kind for event in store.events(1)].count("refitted") == 1
@@ -127,7 +127,7 @@ def test_experts_that_were_fitted_to_nothing_else_go_on(tmp_path, few_trees, lef
         assert rebuilt(store).digest() == service.stream("s").digest()
 
 
-def test_the_command_needs_the_store_for_itself(tmp_path, monkeypatch, capsys):
+def test_erase_command_fails_while_a_server_runs_and_succeeds_afterwards(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with running(opened(tmp_path)) as server:
         server.http.post("/v1/streams", json={"name": "s", **RIDGE})
@@ -146,7 +146,7 @@ def test_the_command_needs_the_store_for_itself(tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["streams"][0]["events"] == 3
 
 
-def test_a_row_of_a_state_file_is_not_erased_alone(tmp_path, monkeypatch, capsys):
+def test_imported_row_cannot_be_erased(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with running(opened(tmp_path)) as server:
         server.http.post("/v1/streams", json={"name": "s", **RIDGE})
@@ -159,7 +159,7 @@ def test_a_row_of_a_state_file_is_not_erased_alone(tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.parametrize("body", [{"ids": "a"}, {}, {"ids": [None]}, {"ids": [""]}, {"ids": ["a"], "b": 1}])
-def test_bad_requests_change_nothing(server, body):
+def test_erasure_with_an_invalid_request_changes_nothing(server, body):
     name = server.stream()
     before = server.digest(name)
     answer = server.http.post(f"/v1/streams/{name}/erase", json=body)

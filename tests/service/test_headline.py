@@ -17,7 +17,7 @@ def real_table(name):
     return X.tolist(), [f"class {label}" for label in y] if SOURCES[name] else y.tolist()
 
 
-def described(name, X, y):
+def config_from_workbook(name, X, y):
     if SOURCES[name]:
         return {"dim": len(X[0]), "classes": sorted(set(y)), "budget": 120, "horizon": len(X)}
     return {"dim": len(X[0]), "label_range": [0, 400], "budget": 120, "horizon": len(X)}
@@ -48,7 +48,7 @@ def loss(prediction, label):
 @pytest.mark.parametrize("name", SOURCES)
 def test_headline_agrees_everywhere_and_with_the_truth(server, command, tmp_path, name, in_one_batch):
     X, y = real_table(name)
-    stream = server.stream(**described(name, X, y))
+    stream = server.stream(**config_from_workbook(name, X, y))
     losses = send(server, stream, X, y, in_one_batch=in_one_batch)
     truth = losses.mean() if SOURCES[name] else np.sqrt(losses.mean())
 

@@ -1,11 +1,11 @@
-"""Keys: every route refuses a request without, with a wrong one, or with one that is for something else."""
+"""Authorization: every route rejects missing and invalid keys, and keys without its scope."""
 
 import pytest
 from fastapi import routing
 from tests.service.conftest import RIDGE, opened, running
 
 from qufur.errors import InvalidError
-from qufur.service.access import Keys
+from qufur.service.auth import Keys
 
 SCOPES = "ingest", "label", "read", "admin"
 PUBLIC = {("GET", "/healthz"), ("GET", "/readyz")}
@@ -40,22 +40,22 @@ ROUTES = {
     ("POST", f"{S}/budget"): ("admin", {"labels": 1}),
     ("POST", f"{S}/erase"): ("admin", {"ids": []}),
 }
-"""What each route is for, and a body that it takes."""
+"""Scope of each route, and a valid body."""
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
-    """A service with keys, and a stream of which one row is asked about and one has its label."""
+    """Service with keys, and a stream with one pending and one labelled row."""
     store = opened(tmp_path_factory.mktemp("store"))
     keys = Keys(store)
-    found = {scope: keys.add(scope, [scope]) for scope in SCOPES}
-    found |= {f"{scope} of bikes": keys.add(f"{scope} of bikes", [scope], "bikes") for scope in SCOPES}
-    found |= {f"{scope} of cars": keys.add(f"{scope} of cars", [scope], "cars") for scope in SCOPES}
-    found["revoked"] = keys.add("revoked", SCOPES)
-    keys.revoke(found["revoked"].split("_")[1])
+    keys_by_name = {scope: keys.add(scope, [scope]) for scope in SCOPES}
+    keys_by_name |= {f"{scope} of bikes": keys.add(f"{scope} of bikes", [scope], "bikes") for scope in SCOPES}
+    keys_by_name |= {f"{scope} of cars": keys.add(f"{scope} of cars", [scope], "cars") for scope in SCOPES}
+    keys_by_name["revoked"] = keys.add("revoked", SCOPES)
+    keys.revoke(keys_by_name["revoked"].split("_")[1])
     with running(store) as server:
-        server.keys = found
-        admin = bearer(found["admin"])
+        server.keys = keys_by_name
+        admin = bearer(keys_by_name["admin"])
         server.http.post("/v1/streams", json=ROUTES["POST", "/v1/streams"][1], headers=admin)
         rows = [{"id": id, **X} for id in ("a", "told")]
         server.http.post("/v1/streams/bikes/examples", json=rows, headers=admin)
@@ -78,7 +78,7 @@ def events(server):
 
 
 def wrong(keys):
-    """Return keys that are none, by what is wrong with them."""
+    """Return invalid keys by the reason."""
     prefix, id, secret = keys["admin"].split("_")
     other = keys["read"].split("_")[1]
     return {
@@ -111,20 +111,20 @@ def assert_refused(answer, status):
 
 
 def routes_of(app):
-    """Return verbs and addresses; newer versions of the framework have those of routers in a tree."""
+    """Return methods and paths of all routes. Newer versions of FastAPI nest the routes of routers."""
     flat = getattr(routing, "iter_route_contexts", iter)
     pairs = [(route.methods or (), route.path) for route in flat(app.routes) if hasattr(route, "methods")]
     return {(verb, path.replace(":path}", "}")) for verbs, path in pairs for verb in verbs}
 
 
-def test_the_table_has_every_route(guarded):
-    found = routes_of(guarded.app)
-    assert {route for route in found if route[1].startswith("/v1") or route[1] == "/metrics"} == set(ROUTES)
-    assert found >= PUBLIC
+def test_table_of_scopes_has_every_route(guarded):
+    routes = routes_of(guarded.app)
+    assert {route for route in routes if route[1].startswith("/v1") or route[1] == "/metrics"} == set(ROUTES)
+    assert routes >= PUBLIC
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
-def test_a_request_without_a_good_key_is_refused(guarded, route):
+def test_request_without_a_valid_key_is_rejected(guarded, route):
     before = events(guarded)
     for headers in wrong(guarded.keys).values():
         assert_refused(send(guarded, route, headers), 401)
@@ -133,7 +133,7 @@ def test_a_request_without_a_good_key_is_refused(guarded, route):
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
-def test_a_key_for_something_else_is_refused(guarded, route):
+def test_key_without_the_scope_is_rejected(guarded, route):
     scopes, before = ROUTES[route][0].split(), events(guarded)
     names = [name for name in SCOPES if name not in (*scopes, "admin")]
     names += [f"{name} of bikes" for name in names]
@@ -145,7 +145,7 @@ def test_a_key_for_something_else_is_refused(guarded, route):
 
 
 @pytest.mark.parametrize("route", sorted(set(ROUTES) - {("DELETE", S)}), ids=" ".join)
-def test_the_right_key_is_taken(guarded, route):
+def test_key_with_the_scope_is_accepted(guarded, route):
     scopes, admin = [*ROUTES[route][0].split(), "admin"], bearer(guarded.keys["admin"])
     names = [*scopes, *([f"{scope} of bikes" for scope in scopes] if "{stream}" in route[1] else [])]
     for name in names:
@@ -166,39 +166,39 @@ def test_admin_key_deletes_a_stream_and_revokes_keys_for_it_alone(tmp_path, stre
     keys = server.app.state.keys
     root, admin = keys.add("root", ["admin"]), keys.add("ada", ["admin"], stream)
     own, other = keys.add("own", ["label"], "bikes"), keys.add("other", ["label"])
-    with server as found:
+    with server as service:
         for _ in range(2):  # the name is free again
             body = {**RIDGE, "name": "bikes"}
-            assert found.http.post("/v1/streams", json=body, headers=bearer(root)).status_code == 201
-            assert found.http.get("/v1/streams/bikes", headers=bearer(other)).status_code == 200
-            answer = found.http.delete("/v1/streams/bikes", headers=bearer(admin))
+            assert service.http.post("/v1/streams", json=body, headers=bearer(root)).status_code == 201
+            assert service.http.get("/v1/streams/bikes", headers=bearer(other)).status_code == 200
+            answer = service.http.delete("/v1/streams/bikes", headers=bearer(admin))
             assert answer.json() == {"name": "bikes", "events": 1, "keys": 1 if stream is None else 2}
-            assert found.http.get("/v1/streams/bikes", headers=bearer(other)).status_code == 404
-            assert found.http.get("/v1/streams/bikes", headers=bearer(own)).status_code == 401
+            assert service.http.get("/v1/streams/bikes", headers=bearer(other)).status_code == 404
+            assert service.http.get("/v1/streams/bikes", headers=bearer(own)).status_code == 401
             admin, own = keys.add("ada", ["admin"], stream), keys.add("own", ["label"], "bikes")
         revoked = [key.name for key in keys.listed() if key.revoked is not None]
         assert set(revoked) == {"own"} | ({"ada"} if stream else set())
 
 
-def test_a_key_of_one_stream_sees_no_other(guarded):
+def test_stream_key_cannot_access_other_streams(guarded):
     def listed(name):
-        found = guarded.http.get("/v1/streams", headers=bearer(guarded.keys[name])).json()["streams"]
-        return [state["name"] for state in found]
+        streams = guarded.http.get("/v1/streams", headers=bearer(guarded.keys[name])).json()["streams"]
+        return [state["name"] for state in streams]
 
     assert (listed("read"), listed("read of bikes"), listed("read of cars")) == (["bikes"], ["bikes"], [])
 
 
 @pytest.mark.parametrize("route", sorted(PUBLIC), ids=" ".join)
-def test_whether_it_lives_is_no_secret(guarded, route):
+def test_liveness_requires_no_key(guarded, route):
     assert guarded.http.request(*route).is_success
 
 
-def test_the_scheme_may_be_written_in_any_case(guarded):
+def test_authorization_scheme_is_case_insensitive(guarded):
     headers = {"Authorization": f"bearer {guarded.keys['read']}"}
     assert guarded.http.get("/v1/streams", headers=headers).is_success
 
 
-def test_revoking_the_last_key_does_not_open_the_door(tmp_path):
+def test_keys_are_still_required_after_the_last_is_revoked(tmp_path):
     store = opened(tmp_path)
     keys = Keys(store)
     id = keys.add("only", ["admin"]).split("_")[1]
@@ -209,7 +209,7 @@ def test_revoking_the_last_key_does_not_open_the_door(tmp_path):
             keys.revoke(id)
 
 
-def test_keys_are_not_in_the_store(tmp_path):
+def test_store_contains_no_secrets_of_keys(tmp_path):
     store = opened(tmp_path)
     secret = Keys(store).add("only", ["admin"]).split("_")[2]
     store.close()
@@ -217,8 +217,8 @@ def test_keys_are_not_in_the_store(tmp_path):
     assert secret.encode() not in written
 
 
-def test_requests_are_counted_by_key(tmp_path):
-    from qufur.service.limits import Limits
+def test_rate_limit_applies_per_key(tmp_path):
+    from qufur.service.http import Limits
 
     with running(opened(tmp_path), Limits(rate=5)) as server:
         answers = [server.http.get("/v1/streams") for _ in range(30)]

@@ -5,13 +5,13 @@ import pytest
 from tests.service.conftest import opened
 
 from qufur.errors import InvalidError
-from qufur.service import labelled_rows
-from qufur.service.description import Description, described
+from qufur.service import rebuild
+from qufur.service.config import StreamConfig, config_from_workbook
 from qufur.service.erasure import erase
 from qufur.service.examples import Example, numbered, read_examples
-from qufur.service.loading import catch_up, from_start
-from qufur.service.packing import pack
+from qufur.service.rebuild import from_start, replay_events
 from qufur.service.service import Service
+from qufur.service.snapshots import encode_snapshot
 from qufur.service.state_files import export, read
 from qufur.service.store import StoreError
 from qufur.workbook import Workbook
@@ -22,15 +22,15 @@ EXPERTS = {"columns": {"a": "number", "sky": "category"}, "budget": "60%", "labe
 KINDS = pytest.mark.parametrize("kind", [RIDGE, EXPERTS], ids=["numbers", "records"])
 
 
-def rows_of(description, places, letter="r"):
+def rows_of(config, places, letter="r"):
     """Return examples; of records, categories and missing cells are new now and then."""
     ids = [f"{letter}{place}" for place in places]
-    if description.dim is not None:
+    if config.dim is not None:
         return numbered(ids, X[places])
     records = [
         {"a": None if place % 13 == 12 else float(X[place, 0]), "sky": f"c{place // 9}"} for place in places
     ]
-    return read_examples(description, [Example(id, record=one) for id, one in zip(ids, records, strict=True)])
+    return read_examples(config, [Example(id, record=one) for id, one in zip(ids, records, strict=True)])
 
 
 def tell(service, ids, shift=0.0, *, replace=False):
@@ -38,24 +38,24 @@ def tell(service, ids, shift=0.0, *, replace=False):
     service.tell("s", labels, "me", replace=replace, accept_outliers=True)
 
 
-def work(service, description):
+def work(service, config):
     """Do everything that needs the rows of labels, also of rows that are not in the store yet."""
-    service.create(description, "me")
+    service.create(config, "me")
     said, digests = [], []
     for start in range(0, 60, 10):
-        answers = service.ask("s", rows_of(description, range(start, start + 10)), "me")
+        answers = service.ask("s", rows_of(config, range(start, start + 10)), "me")
         said += answers
         wanted = [one.id for one in answers if one.query]
         tell(service, wanted)
         tell(service, wanted[1:3], 0.5, replace=True)
         if start == 20:
-            service.untell("s", wanted[0], "me")
-            service.untell("s", said[0].id, "me")
+            service.remove_label("s", wanted[0], "me")
+            service.remove_label("s", said[0].id, "me")
             tell(service, [wanted[0]])
         digests.append(service.stream("s").digest())
         service.commit()
         digests.append(service.stream("s").digest())
-    service.learn("s", rows_of(description, [0], "free"), [1.0], "me")
+    service.learn("s", rows_of(config, [0], "free"), [1.0], "me")
     return said, digests
 
 
@@ -65,10 +65,10 @@ def done(tmp_path, monkeypatch):
     stores = []
 
     def do(kind, room, name):
-        monkeypatch.setattr(labelled_rows, "ROOM", room)
+        monkeypatch.setattr(rebuild, "ROOM", room)
         stores.append(opened(tmp_path, name))
         service = Service(stores[-1])
-        return service, work(service, Description(name="s", **kind))
+        return service, work(service, StreamConfig(name="s", **kind))
 
     yield do
     for store in stores:
@@ -76,78 +76,78 @@ def done(tmp_path, monkeypatch):
 
 
 @KINDS
-def test_answers_and_digests_are_those_of_rows_in_memory(done, kind, tmp_path):
+def test_offloaded_rows_give_the_answers_and_digests_of_rows_in_memory(done, kind, tmp_path):
     (here, expected), (there, found) = done(kind, 10**6, "here.db"), done(kind, 100, "there.db")
-    told = [service.stream("s").book.told for service in (here, there)]
-    assert len(told[0].held) == len(told[0]) > 20
-    assert len(told[1].held) < 5
+    told = [service.stream("s").workbook.labels for service in (here, there)]
+    assert len(told[0].cached_rows) == len(told[0]) > 20
+    assert len(told[1].cached_rows) < 5
     assert found == expected
     for service in (here, there):
         service.commit()
         export(service.store, "s", tmp_path / "s.qufur")
-        rows = Workbook.load(tmp_path / "s.qufur").told.rows
+        rows = Workbook.load(tmp_path / "s.qufur").labels.rows
         assert (rows == told[0].rows).all()
 
 
 @KINDS
 @pytest.mark.parametrize("room", [0, 100])
-def test_a_restart_goes_on(done, kind, room):
+def test_offloaded_rows_survive_a_restart(done, kind, room):
     service, (_, digests) = done(kind, room, "one.db")
     service.commit()
     digest = service.stream("s").digest()
     assert digest not in digests[:-1]
     replayed = from_start(service.store, 1)
-    catch_up(replayed, service.store)
+    replay_events(replayed, service.store)
     assert replayed.digest() == digest
-    assert len(replayed.book.told.held) < 5
-    service.keep_snapshots(all_changed=True)
+    assert len(replayed.workbook.labels.cached_rows) < 5
+    service.save_snapshots(all_changed=True)
     again = Service(service.store)
     assert again.stream("s").digest() == digest
-    assert len(again.stream("s").book.told.held) < 5
-    wanted = list(again.stream("s").book.told)[3]
+    assert len(again.stream("s").workbook.labels.cached_rows) < 5
+    wanted = list(again.stream("s").workbook.labels)[3]
     for one in (service, again):
-        one.stream("s").untell(wanted, "me")
+        one.stream("s").remove_label(wanted, "me")
     assert service.stream("s").digest() == again.stream("s").digest() != digest
 
 
-def test_snapshots_do_not_have_the_rows(done, monkeypatch):
+def test_snapshots_omit_offloaded_rows(done, monkeypatch):
     service, _ = done(RIDGE, 0, "one.db")
     service.commit()
-    without, labels = len(pack(service.stream("s")).body), len(service.stream("s").book.told)
+    without, labels = len(encode_snapshot(service.stream("s")).body), len(service.stream("s").workbook.labels)
     with pytest.raises(InvalidError, match="as many as labels"):
-        Workbook.from_content(service.stream("s").book.content(whole=False))
-    monkeypatch.setattr(labelled_rows, "ROOM", 10**6)
-    service.forget()
-    assert len(pack(service.stream("s")).body) - without >= labels * 4 * 8
+        Workbook.from_content(service.stream("s").workbook.content(whole=False))
+    monkeypatch.setattr(rebuild, "ROOM", 10**6)
+    service.roll_back()
+    assert len(encode_snapshot(service.stream("s")).body) - without >= labels * 4 * 8
 
 
-def test_erased_rows_are_not_read(done):
+def test_offloaded_rows_exclude_erased_rows(done):
     service, _ = done(RIDGE, 0, "one.db")
-    first = next(iter(service.stream("s").book.told))
+    first = next(iter(service.stream("s").workbook.labels))
     erase(service, "s", [first], "me")
-    assert first not in service.stream("s").book.told
-    assert len(service.stream("s").book.told.rows) == len(service.stream("s").book.told)
+    assert first not in service.stream("s").workbook.labels
+    assert len(service.stream("s").workbook.labels.rows) == len(service.stream("s").workbook.labels)
 
 
-def test_a_row_that_is_not_there_is_complained_about(done):
+def test_offloaded_row_that_is_missing_raises_store_error(done):
     service, _ = done(RIDGE, 0, "one.db")
-    service.stream("s").book.told.add(["r99"], np.zeros((1, 4)), np.zeros((1, 4)))
-    with pytest.raises(StoreError, match="no longer in the log"):
+    service.stream("s").workbook.labels.add(["r99"], np.zeros((1, 4)), np.zeros((1, 4)))
+    with pytest.raises(StoreError, match="missing in the log"):
         service.stream("s").digest()
 
 
 @KINDS
-def test_rows_that_came_with_a_state_file_stay_in_memory(done, kind, tmp_path):
+def test_imported_rows_stay_in_memory(done, kind, tmp_path):
     service, _ = done(kind, 0, "one.db")
     service.commit()
     export(service.store, "s", tmp_path / "s.qufur")
-    book = read(tmp_path / "s.qufur")
-    service.take_in(described("t", book), book, {}, "me")
-    labels = dict.fromkeys(list(book.told)[:2], 2.5)
+    workbook = read(tmp_path / "s.qufur")
+    service.import_workbook(config_from_workbook("t", workbook), workbook, {}, "me")
+    labels = dict.fromkeys(list(workbook.labels)[:2], 2.5)
     service.tell("t", labels, "me", replace=True, accept_outliers=True)
     service.commit()
     digest = service.stream("t").digest()
     for last in (False, True):
-        service.keep_snapshots(all_changed=last)
-        service.forget()
+        service.save_snapshots(all_changed=last)
+        service.roll_back()
         assert service.stream("t").digest() == digest

@@ -60,7 +60,7 @@ def in_threads(*works):
         thread.join()
 
 
-def test_two_people_who_lease_at_the_same_moment_get_different_rows():
+def test_leases_of_two_annotators_at_the_same_moment_differ():
     leases, waiting, taken = Leases(), Meeting(["a", "b"]), {}
 
     def lease(person):
@@ -71,7 +71,7 @@ def test_two_people_who_lease_at_the_same_moment_get_different_rows():
     assert leases.holders() == {taken["ada"][0]: "ada", taken["bob"][0]: "bob"}
 
 
-def test_threads_that_lease_release_and_close_never_share_a_row():
+def test_leases_of_concurrent_threads_never_share_a_row():
     leases, waiting, owner, shared = Leases(), Yielding(map(str, range(40))), {}, []
     start = threading.Barrier(8)
 
@@ -94,7 +94,7 @@ def test_threads_that_lease_release_and_close_never_share_a_row():
     assert not shared
 
 
-def test_skipped_rows_cost_one_look_each():
+def test_skipped_rows_cost_one_lookup_each():
     leases, waiting = Leases(), Waiting(f"r{number}" for number in range(20_000))
     for _ in range(10):
         leases.release("ada", leases.take("ada", waiting, 100, LONG))
@@ -103,20 +103,20 @@ def test_skipped_rows_cost_one_look_each():
     assert waiting.looks < 2_000
 
 
-def test_skipped_rows_are_the_last_that_their_person_gets():
+def test_skipped_rows_come_last_for_their_annotator():
     leases, waiting = Leases(), ["a", "b", "c"]
     leases.release("ada", leases.take("ada", waiting, 2, LONG))
     assert leases.take("ada", waiting, 3, LONG) == ["c", "a", "b"]
     assert leases.take("bob", waiting, 3, LONG) == []
 
 
-def test_wanted_rows_are_given_once_and_before_others():
+def test_preferred_rows_are_leased_once_and_first():
     leases, waiting = Leases(), ["a", "b", "c", "d"]
     assert leases.take("bob", waiting, 1, LONG) == ["a"]
     assert leases.take("ada", waiting, 3, LONG, first=["d", "a", "d", "unknown"]) == ["d", "b", "c"]
 
 
-def test_leases_end_and_rows_that_no_longer_wait_are_dropped():
+def test_leases_expire_and_drop_rows_that_are_no_longer_pending():
     leases = Leases()
     assert leases.take("ada", ["a", "b"], 2, -1.0) == ["a", "b"]
     assert leases.holders() == {}

@@ -1,4 +1,4 @@
-"""What is logged and counted: every request and every event of life, and no input, label or key."""
+"""The log and the metrics: every request and service event, but no input, label or key."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from tests.service.conftest import opened, running
 
 from qufur.service import logs
-from qufur.service.access import Keys
+from qufur.service.auth import Keys
 from qufur.service.service import Service
 from qufur.service.store import Store
 
@@ -22,7 +22,7 @@ PLANTED = ["8642097", "7530864297", WORD, OTHER]
 
 @pytest.fixture
 def log():
-    """What is logged from now on, as bytes."""
+    """Bytes logged during the test."""
     file, loggers = io.BytesIO(), (logs.EVENTS, logs.SERVER)
     before = [(logger.level, logger.propagate) for logger in loggers]
     file.lines = logs.log_to(file)
@@ -41,8 +41,8 @@ def requests(log):
     return [line for line in lines(log) if line["event"] == "request"]
 
 
-def test_every_request_is_a_line(tmp_path, log):
-    with running(opened(tmp_path), lines=log.lines) as server:
+def test_log_has_a_line_per_request(tmp_path, log):
+    with running(opened(tmp_path), log=log.lines) as server:
         name = server.stream(rule="uniform")
         row = {"id": WORD, "x": [INPUT, 1.0]}
         answer = server.http.post(
@@ -53,8 +53,8 @@ def test_every_request_is_a_line(tmp_path, log):
         server.http.delete(f"/v1/streams/{name}/examples/{WORD}/label")
         missing = server.http.get(f"/{WORD}")
         server.http.get("/v1/streams/none")
-    found = requests(log)
-    assert [(one["method"], one["route"], one["status"]) for one in found] == [
+    entries = requests(log)
+    assert [(one["method"], one["route"], one["status"]) for one in entries] == [
         ("POST", "/v1/streams", 201),
         ("POST", "/v1/streams/{stream}/examples", 200),
         ("PUT", "/v1/streams/{stream}/examples/{id}/label", 200),
@@ -62,19 +62,19 @@ def test_every_request_is_a_line(tmp_path, log):
         ("GET", "unknown", 404),
         ("GET", "/v1/streams/{stream}", 404),
     ]
-    assert [one["stream"] for one in found] == [None, name, name, name, None, "none"]
-    assert [one["key"] for one in found] == ["local"] * 4 + [None, "local"]
-    assert found[1]["request"] == "mine-1"
-    assert found[4]["request"] == missing.headers["x-request-id"]
-    assert len({one["request"] for one in found}) == 6
-    assert all(0 < one["ms"] < 10_000 for one in found)
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", one["at"]) for one in found)
+    assert [one["stream"] for one in entries] == [None, name, name, name, None, "none"]
+    assert [one["key"] for one in entries] == ["local"] * 4 + [None, "local"]
+    assert entries[1]["request"] == "mine-1"
+    assert entries[4]["request"] == missing.headers["x-request-id"]
+    assert len({one["request"] for one in entries}) == 6
+    assert all(0 < one["ms"] < 10_000 for one in entries)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", one["at"]) for one in entries)
     assert not [word for word in PLANTED if word in log.getvalue().decode()]
 
 
-def test_the_life_of_a_service_is_in_the_log(tmp_path, log, monkeypatch):
+def test_log_has_start_and_stop_of_the_service(tmp_path, log, monkeypatch):
     first = opened(tmp_path)
-    with running(first, lines=log.lines) as server:
+    with running(first, log=log.lines) as server:
         name = server.stream()
         with contextlib.closing(opened(tmp_path, takeover=True)):
             assert (
@@ -89,13 +89,13 @@ def test_the_life_of_a_service_is_in_the_log(tmp_path, log, monkeypatch):
     assert events[-1] == "stopped"
 
 
-def test_a_takeover_and_a_snapshot_are_in_the_log(tmp_path, log):
+def test_log_has_takeovers_and_snapshots(tmp_path, log):
     with contextlib.closing(opened(tmp_path)), running(opened(tmp_path, takeover=True)) as server:
         name = server.stream()
         server.http.post(f"/v1/streams/{name}/examples", json={"id": 1, "x": [1, 0]})
-    found = {line["event"]: line for line in lines(log)}
-    assert found["started"]["takeover"] is True
-    assert (found["snapshot"]["stream"], found["snapshot"]["events"]) == (name, 2)
+    events = {line["event"]: line for line in lines(log)}
+    assert events["started"]["takeover"] is True
+    assert (events["snapshot"]["stream"], events["snapshot"]["events"]) == (name, 2)
 
 
 def fail(*arguments, **options):
@@ -106,8 +106,8 @@ def lose(*arguments, **options):
     raise OperationalError(f"INSERT {WORD}", {"payload": f"{INPUT} {LABEL}"}, OSError("disk full"))
 
 
-def test_what_fails_is_in_the_log_without_values(tmp_path, log, monkeypatch):
-    with running(opened(tmp_path), lines=log.lines) as server:
+def test_log_has_failures_without_values(tmp_path, log, monkeypatch):
+    with running(opened(tmp_path), log=log.lines) as server:
         name = server.stream()
         row = {"id": WORD, "x": [INPUT, 1.0]}
         with monkeypatch.context() as patch:
@@ -126,7 +126,7 @@ def test_what_fails_is_in_the_log_without_values(tmp_path, log, monkeypatch):
 
 
 def everywhere(server, name):
-    """Send values to every place that takes one, right and wrong."""
+    """Send valid and invalid values to every route that accepts some."""
     base, label = f"/v1/streams/{name}", {"label": WORD}
     record = {"record": {"temp": INPUT, WORD: OTHER}}
     bodies = [
@@ -172,10 +172,10 @@ def everywhere(server, name):
     server.http.get(base, headers={"Authorization": f"Bearer {WORD}", "Cookie": f"qufur_key={WORD}"})
 
 
-def test_no_input_label_or_key_is_in_the_log(tmp_path, log):
+def test_log_has_no_input_label_or_key(tmp_path, log):
     store = opened(tmp_path)
     key = Keys(store).add("ada", ["admin"])
-    with running(store, lines=log.lines, Authorization=f"Bearer {key}") as server:
+    with running(store, log=log.lines, Authorization=f"Bearer {key}") as server:
         name = server.stream(
             columns={"temp": "number", WORD: "category"}, classes=[WORD, OTHER], budget="100%"
         )
@@ -189,21 +189,21 @@ def test_no_input_label_or_key_is_in_the_log(tmp_path, log):
     assert not [word for word in [*PLANTED, key, key.split("_")[2]] if word in text]
 
 
-def test_a_value_in_the_log_would_be_seen(log):
+def test_log_check_detects_a_value(log):
     logging.getLogger("qufur.service").info("label %s", WORD)
     assert WORD in log.getvalue().decode()
 
 
-def test_a_log_that_cannot_be_written_stops_nothing(tmp_path):
+def test_requests_succeed_when_the_log_cannot_be_written(tmp_path):
     class Full:
         def write(self, line):
             raise OSError("no space")
 
-    with running(opened(tmp_path), lines=logs.Lines(Full())) as server:
+    with running(opened(tmp_path), log=logs.JsonLogHandler(Full())) as server:
         assert server.http.get("/healthz").is_success
 
 
-def test_what_is_counted(tmp_path):
+def test_metrics_count_requests_streams_and_commits(tmp_path):
     with running(opened(tmp_path)) as server:
         name = server.stream(rule="uniform", budget=5, horizon=5)
         rows = [{"id": number, "x": [1.0, 0.0]} for number in range(3)]

@@ -1,4 +1,4 @@
-"""The manual has every route, with the scope that it is for."""
+"""The HTTP reference in the manual lists every route with its scope."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "http.md"
 ROW = re.compile(r"^\| `(?P<verb>[A-Z]+) (?P<path>/\S*)` \| (?P<scopes>[a-z, ]+) \|", re.M)
 
 
-def test_the_page_has_every_route_and_its_scope():
-    found = {
+def test_http_reference_lists_every_route_with_its_scope():
+    documented = {
         (row["verb"], row["path"]): row["scopes"].replace(", ", " ") for row in ROW.finditer(PAGE.read_text())
     }
-    assert found == {route: scopes for route, (scopes, _) in ROUTES.items()} | dict.fromkeys(PUBLIC, "none")
+    assert documented == {route: scopes for route, (scopes, _) in ROUTES.items()} | dict.fromkeys(
+        PUBLIC, "none"
+    )

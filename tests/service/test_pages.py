@@ -1,4 +1,4 @@
-"""Pages without a browser: what they allow, whom they let in, and that names are text wherever they stand."""
+"""Pages without a browser: security headers, access, escaping of names."""
 
 import hashlib
 import json
@@ -45,12 +45,12 @@ def client(app):
 
 @pytest.fixture
 def key(app):
-    """Make a key, so that one is asked for."""
+    """Create a key, so that the service requires one."""
     return app.state.keys.add("ada", ["admin"])
 
 
 def token(page):
-    """Return the token of a page."""
+    """Return the CSRF token of a page."""
     return re.search(r'name="csrf-token" content="(\w+)"', page.text)[1]
 
 
@@ -64,14 +64,14 @@ class Elements(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.found = []
+        self.elements = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
 
-def test_what_is_vendored_is_what_was_published():
+def test_vendored_files_match_their_published_digests():
     manifest = json.loads((VENDOR / "manifest.json").read_text())
     files = {name: digest for package in manifest for name, digest in package["files"].items()}
     there = {path.name for path in VENDOR.iterdir()} - {"manifest.json"}
@@ -81,19 +81,19 @@ def test_what_is_vendored_is_what_was_published():
     assert all(any("LICENSE" in name for name in package["files"]) for package in manifest)
 
 
-def test_versions_in_the_manifest_are_those_in_the_files():
+def test_manifest_versions_match_the_vendored_files():
     versions = {one["package"]: one["version"] for one in json.loads((VENDOR / "manifest.json").read_text())}
     assert f'version:"{versions["htmx.org"]}"' in (VENDOR / "htmx.min.js").read_text()
     assert f"(v{versions['uplot']})" in (VENDOR / "uPlot.iife.min.js").read_text()
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/login"])
-def test_pages_load_nothing_from_elsewhere_and_run_nothing_inline(client, path):
+def test_pages_load_no_external_resources_and_run_no_inline_scripts(client, path):
     page = client.get(path)
     policy = page.headers["content-security-policy"]
     assert policy.startswith("default-src 'self'; ")
     assert "unsafe" not in policy
-    elements = Elements(page.text).found
+    elements = Elements(page.text).elements
     addresses = [attrs[name] for _, attrs in elements for name in ("src", "href", "action") if name in attrs]
     assert all(address.startswith(("/", "#")) and not address.startswith("//") for address in addresses)
     assert all("src" in attrs for tag, attrs in elements if tag == "script")
@@ -112,8 +112,8 @@ def test_scripts_build_no_html_from_text(path):
 
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "static").glob("*.js")), ids=lambda path: path.name)
-def test_scripts_find_what_the_pages_have(path):
-    """Every id that a script looks up is in a template, or made by a script."""
+def test_scripts_refer_to_existing_element_ids(path):
+    """Each id that a script looks up is in a template or created by a script."""
     html = "".join(page.read_text() for page in (FOLDER / "templates").glob("*.html"))
     scripts = "".join(script.read_text() for script in path.parent.glob("*.js"))
     there = {*re.findall(r'\bid="([\w-]+)"', html), *re.findall(r'\bid: "([\w-]+)"', scripts)}
@@ -126,7 +126,7 @@ def test_favicon_is_the_icon_of_the_pages(client, key):
     assert answer.content == client.get("/static/icon.svg").content
 
 
-def test_images_from_elsewhere_are_for_the_page_with_rows_alone(client):
+def test_external_images_are_allowed_on_the_label_page_only(client):
     policies = {path: client.get(path).headers["content-security-policy"] for path in PAGES}
     assert [path for path, policy in policies.items() if "img-src 'self' http: https:" in policy] == [
         PAGES[2]
@@ -134,8 +134,8 @@ def test_images_from_elsewhere_are_for_the_page_with_rows_alone(client):
 
 
 @pytest.mark.parametrize("path", ["/", "/login"])
-def test_every_field_has_a_label(client, path):
-    elements = Elements(client.get(path).text).found
+def test_input_fields_all_have_a_label(client, path):
+    elements = Elements(client.get(path).text).elements
     labelled = {attrs["for"] for tag, attrs in elements if tag == "label" and "for" in attrs}
     fields = [attrs for tag, attrs in elements if tag in ("input", "textarea", "select")]
     named = [attrs for attrs in fields if attrs.get("type") not in ("hidden", "radio", "checkbox")]
@@ -144,23 +144,23 @@ def test_every_field_has_a_label(client, path):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_without_a_key_nothing_is_seen(client, key, path):
+def test_pages_redirect_to_sign_in_without_a_key(client, key, path):
     answer = client.get(path, follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/login?next={path}")
     assert answer.text == ""
 
 
 @pytest.mark.parametrize("wrong", ["", "qf_1_nothing", "x", "é\N{SNOWMAN}", "qf_" + "a" * 5000])
-def test_a_wrong_key_opens_nothing(client, key, wrong):
+def test_invalid_key_cannot_sign_in(client, key, wrong):
     answer = sign_in(client, wrong)
     assert answer.status_code == 403
-    assert "There is no such key." in answer.text
+    assert "This key is invalid or revoked." in answer.text
     assert "qufur_key" not in client.cookies
     assert client.get("/", follow_redirects=False).status_code == 303
     assert client.get("/keys").status_code == 403
 
 
-def test_the_right_key_opens_pages_and_calls(client, key):
+def test_valid_key_grants_access_to_pages_and_api(client, key):
     answer = sign_in(client, f" {key} ", next="/streams/bikes")
     assert (answer.status_code, answer.headers["location"]) == (303, "/streams/bikes")
     cookie = answer.headers["set-cookie"].lower()
@@ -170,7 +170,7 @@ def test_the_right_key_opens_pages_and_calls(client, key):
     assert client.get("/v1/streams").status_code == 200
 
 
-def test_signing_out_forgets_the_key(client, key):
+def test_signing_out_deletes_the_session_cookie(client, key):
     sign_in(client, key)
     page = client.get("/")
     client.post("/logout", data={"csrf_token": "of another site"}, follow_redirects=False)
@@ -180,13 +180,13 @@ def test_signing_out_forgets_the_key(client, key):
     assert client.get("/", follow_redirects=False).status_code == 303
 
 
-def test_a_form_of_another_site_signs_nobody_in(client, key):
+def test_sign_in_form_of_another_site_is_rejected(client, key):
     assert sign_in(client, key, csrf_token="guessed").status_code == 403
     assert "qufur_key" not in client.cookies
 
 
 @pytest.mark.parametrize("away", ["//elsewhere.org", "https://elsewhere.org", "/\\elsewhere.org", "away"])
-def test_signing_in_leads_nowhere_else(client, key, away):
+def test_sign_in_redirects_to_local_paths_only(client, key, away):
     assert sign_in(client, key, next=away).headers["location"] == "/"
 
 
@@ -196,7 +196,7 @@ def new_stream(client, headers):
 
 
 @pytest.mark.parametrize("signed_in", [False, True])
-def test_calls_that_another_site_makes_are_refused(client, app, signed_in):
+def test_calls_from_another_site_are_rejected(client, app, signed_in):
     if signed_in:
         sign_in(client, app.state.keys.add("ada", ["admin"]))
     page = client.get("/")
@@ -207,24 +207,26 @@ def test_calls_that_another_site_makes_are_refused(client, app, signed_in):
     assert new_stream(client, {"X-CSRF-Token": token(page)}) == 201
 
 
-def test_programs_need_no_token(client, app):
+def test_programs_with_a_key_need_no_csrf_token(client, app):
     assert new_stream(client, {}) == 201
     key = app.state.keys.add("ada", ["admin"])
     assert new_stream(client, {"Authorization": f"Bearer {key}"}) == 200
 
 
-def test_a_cookie_alone_changes_nothing(client, key):
+def test_cookie_without_csrf_token_changes_nothing(client, key):
     sign_in(client, key)
     assert new_stream(client, {}) == 403
 
 
 @pytest.mark.parametrize("path", ["/streams/{}", "/streams/{}/label"])
-def test_a_hostile_name_is_text(client, path):
+def test_hostile_name_is_escaped(client, path):
     page = client.get(path.format("%3Cscript%3Ealert(1)%22'"))
     assert page.status_code == 200
     assert "alert(1)" in page.text
     assert "<script>alert" not in page.text
-    assert [attrs for tag, attrs in Elements(page.text).found if tag == "script" and "src" not in attrs] == []
+    assert [
+        attrs for tag, attrs in Elements(page.text).elements if tag == "script" and "src" not in attrs
+    ] == []
 
 
 def add_key(client, **fields):
@@ -232,7 +234,7 @@ def add_key(client, **fields):
     return client.post("/keys", data={"name": "bob", "scopes": "read", **fields}, headers=headers)
 
 
-def test_keys_are_added_shown_once_and_revoked(client, app, key):
+def test_keys_are_created_shown_once_and_revoked(client, app, key):
     sign_in(client, key)
     part = add_key(client, name=HOSTILE, scopes=["read", "label"], stream="bikes")
     assert "<script>alert" not in part.text
@@ -240,20 +242,20 @@ def test_keys_are_added_shown_once_and_revoked(client, app, key):
     assert app.state.keys.find(secret).stream == "bikes"
     listed = client.get("/keys").text
     assert secret not in listed
-    assert "look, label" in listed or "label, look" in listed
+    assert "view, label" in listed or "label, view" in listed
     id = secret.split("_")[1]
     headers = {"X-CSRF-Token": token(client.get("/"))}
     assert id not in client.delete(f"/keys/{id}", headers=headers).text
     assert "must be" in client.delete(f"/keys/{id}", headers=headers).text
 
 
-def test_a_key_without_a_purpose_is_refused_in_a_sentence(client, key):
+def test_key_without_scopes_is_rejected_with_a_message(client, key):
     sign_in(client, key)
     assert "at least one of" in add_key(client, scopes=[]).text
 
 
-def test_the_first_key_opens_everything_to_whoever_made_it(client, app):
-    assert "The first key is for everything" in add_key(client).text
+def test_first_key_is_an_admin_key_and_signs_its_creator_in(client, app):
+    assert "The first key needs the scope admin" in add_key(client).text
     assert not app.state.keys.needed
     part = add_key(client, scopes="admin")
     assert app.state.keys.needed
@@ -262,7 +264,7 @@ def test_the_first_key_opens_everything_to_whoever_made_it(client, app):
 
 
 @pytest.mark.parametrize("scopes", [["read"], ["label", "ingest"]])
-def test_keys_are_for_administrators(client, app, key, scopes):
+def test_keys_are_visible_to_administrators_only(client, app, key, scopes):
     sign_in(client, app.state.keys.add("bob", scopes))
     assert 'hx-get="/keys"' not in client.get("/").text
     assert client.get("/keys").status_code == 403
@@ -272,14 +274,14 @@ def test_keys_are_for_administrators(client, app, key, scopes):
     assert {one.name: one.revoked for one in app.state.keys.listed()} == {"ada": None, "bob": None}
 
 
-def test_keys_are_made_by_pages_of_this_service_alone(client, app, key):
+def test_keys_are_created_from_pages_of_this_service_only(client, app, key):
     sign_in(client, key)
     assert client.post("/keys", data={"name": "eve", "scopes": "admin"}).status_code == 403
     assert client.delete(f"/keys/{key.split('_')[1]}").status_code == 403
     assert len(app.state.keys.listed()) == 1
 
 
-def test_the_interface_is_described_without_scripts_from_elsewhere(client):
+def test_api_page_lists_operations_without_external_scripts(client):
     page = client.get("/docs")
     assert "POST /v1/streams/{stream}/examples" in page.text
     assert "http://" not in page.text.replace("http://localhost", "")

@@ -5,15 +5,15 @@ import threading
 import pytest
 from tests.service.conftest import opened
 
-from qufur.service import logged, state
-from qufur.service.copies import copy_for_reports
-from qufur.service.decided import Decided
-from qufur.service.description import Description
+from qufur.service import recorded_answers, views
+from qufur.service.config import StreamConfig
 from qufur.service.erasure import erase
-from qufur.service.events import Event, Payload
 from qufur.service.examples import Example, read_examples
+from qufur.service.recorded_answers import RecordedAnswers
 from qufur.service.service import Service
 from qufur.service.store import Store
+from qufur.service.store.events import Event, Payload
+from qufur.service.views import copy_for_reports
 
 WRITER = "qufur-writer"
 KINDS = {
@@ -66,11 +66,11 @@ def threads(monkeypatch):
 
     for owner, name in (
         *((Store, name) for name in ("find", "event", "events", "events_at")),
-        (Payload, "unpacked"),
-        (Event, "opened"),
-        (Decided, "said"),
-        (state, "series_of"),
-        (state, "report_of"),
+        (Payload, "from_bytes"),
+        (Event, "checked_payload"),
+        (RecordedAnswers, "answers"),
+        (views, "series_of"),
+        (views, "report_of"),
     ):
         record(owner, name)
     return found
@@ -98,22 +98,24 @@ def test_leasing_opens_a_large_request_once_and_decodes_only_the_leased_rows(
     ask(server, name, "numbers", 1000)
     decoded, answered = [], []
     monkeypatch.setattr(
-        logged, "decode", lambda part, decode=logged.decode: (decoded.append(part), decode(part))[1]
+        recorded_answers,
+        "decode",
+        lambda part, decode=recorded_answers.decode: (decoded.append(part), decode(part))[1],
     )
-    said = Decided.said
+    said = RecordedAnswers.answers
     monkeypatch.setattr(
-        Decided,
-        "said",
+        RecordedAnswers,
+        "answers",
         lambda self, model, ids, *places: (answered.extend(ids), said(self, model, ids, *places))[1],
     )
     threads.clear()
     rows = lease(server, name)
     assert len(rows) == len(decoded) == len(answered) == 100
-    assert len(threads["opened"]) == len(threads["unpacked"]) == 1
-    assert WRITER not in threads["opened"]
+    assert len(threads["checked_payload"]) == len(threads["from_bytes"]) == 1
+    assert WRITER not in threads["checked_payload"]
 
 
-def test_no_read_opens_events_or_computes_reports_in_the_writer_thread(server, stream, threads):
+def test_reads_decode_events_and_compute_reports_outside_the_writer_thread(server, stream, threads):
     name = stream(rule="uniform")
     ask(server, name, "numbers", 30)
     server.http.put(f"/v1/streams/{name}/examples/r1/label", json={"label": 0.5})
@@ -125,7 +127,15 @@ def test_no_read_opens_events_or_computes_reports_in_the_writer_thread(server, s
         answer = server.http.get(path.replace("{stream}", name))
         assert answer.status_code == 200, (path, answer.text)
     assert lease(server, name, 20)
-    assert threads.keys() >= {"events", "events_at", "find", "opened", "said", "series_of", "report_of"}
+    assert threads.keys() >= {
+        "events",
+        "events_at",
+        "find",
+        "checked_payload",
+        "answers",
+        "series_of",
+        "report_of",
+    }
     assert {called: WRITER in by for called, by in threads.items()} == dict.fromkeys(threads, False)
 
 
@@ -135,9 +145,9 @@ def test_row_erased_while_it_is_leased_is_not_shown(server, stream, monkeypatch)
 
     def look_up(*arguments):
         server.app.state.writer.call(lambda service: erase(service, name, ["r1"], "test"))
-        return logged.look_up(*arguments)
+        return recorded_answers.look_up(*arguments)
 
-    monkeypatch.setattr("qufur.service.routes.work.look_up", look_up)
+    monkeypatch.setattr("qufur.service.routes.labels.look_up", look_up)
     assert [row["id"] for row in lease(server, name)] == ["r0", "r2"]
     monkeypatch.undo()
     assert [row["id"] for row in lease(server, name)] == ["r0", "r2"]
@@ -152,7 +162,7 @@ def test_row_is_leased_as_soon_as_it_was_answered(server, stream):
         assert (row["id"], row["x"]) == (f"a{place}", [place, 1.0])
 
 
-def test_store_that_cannot_be_read_is_an_answer_and_spoils_no_write(server, stream, monkeypatch):
+def test_unreadable_store_gives_an_error_response_and_aborts_no_write(server, stream, monkeypatch):
     name = stream(rule="uniform")
     ask(server, name, "numbers", 3)
 
@@ -169,10 +179,10 @@ def test_store_that_cannot_be_read_is_an_answer_and_spoils_no_write(server, stre
 @pytest.mark.parametrize("kind", KINDS)
 def test_reports_of_a_copy_are_those_of_the_stream_at_that_time(tmp_path, kind):
     settings = KINDS[kind] or {"dim": 2, "model": "ridge", "label_range": (-9.0, 9.0), "budget": "100%"}
-    description = Description("s", **settings)
+    config = StreamConfig("s", **settings)
     store = opened(tmp_path)
     service = Service(store)
-    service.create(description, "test")
+    service.create(config, "test")
 
     def work(first):
         shape = (
@@ -181,14 +191,14 @@ def test_reports_of_a_copy_are_those_of_the_stream_at_that_time(tmp_path, kind):
             else (lambda place: {"record": {"wind": place / 300, "gate": "AB"[place % 2]}})
         )
         examples = [Example(f"r{place}", **shape(place)) for place in range(first, first + 300)]
-        said = service.ask("s", read_examples(description, examples), "test")
+        said = service.ask("s", read_examples(config, examples), "test")
         wanted = [one.id for one in said if one.query]
         labels = {id: float(place % 2) for place, id in enumerate(wanted[:-5])}
         service.tell("s", labels, "test", replace=False, accept_outliers=True)
         service.commit()
 
     def reports(stream):
-        return [of(stream) for of in (state.state_of, state.series_of, state.report_of, state.experts_of)]
+        return [of(stream) for of in (views.status, views.series_of, views.report_of, views.experts_of)]
 
     work(0)
     stream = service.stream("s")

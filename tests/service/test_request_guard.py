@@ -13,9 +13,9 @@ from tests.service.test_pages import TestClient, sign_in, token
 
 from qufur.service import request_guard
 from qufur.service.app import create_app
-from qufur.service.limits import Limits, TooLargeError
-from qufur.service.pages.security import SAFE
+from qufur.service.http import Limits, TooLargeError
 from qufur.service.request_guard import RequestGuard
+from qufur.service.security import SAFE_METHODS
 
 FOREIGN_HOSTS = ["evil.example", "evil.example:8000", "localhost.evil.example", "10.0.0.1:8000", "", "[::1"]
 CROSS_SITE = [
@@ -44,19 +44,19 @@ def client(app):
 
 
 def every_route(app):
-    """Return verb and address of every route, of a file of each mounted folder, and of a missing page."""
+    """Return method and path of every route, of a file of each mounted folder, and of a missing page."""
     mounted = {("GET", f"{route.path}/style.css") for route in app.routes if isinstance(route, Mount)}
-    found = {(verb, re.sub(r"\{\w+\}", "a", path)) for verb, path in routes_of(app)}
-    assert len(found) > 30
+    routes = {(verb, re.sub(r"\{\w+\}", "a", path)) for verb, path in routes_of(app)}
+    assert len(routes) > 30
     assert mounted
-    return sorted(found | mounted | {("GET", "/no/such/page"), ("POST", "/no/such/page")})
+    return sorted(routes | mounted | {("GET", "/no/such/page"), ("POST", "/no/such/page")})
 
 
 def foreign_answers(client, app):
     """Return the status of every route for a foreign Host, and of every change for a foreign Origin."""
     headers = {"Host": "evil.example"}
     statuses = {route: client.request(*route, headers=headers).status_code for route in every_route(app)}
-    changes = [route for route in every_route(app) if route[0] not in SAFE]
+    changes = [route for route in every_route(app) if route[0] not in SAFE_METHODS]
     return statuses | {
         ("from evil.example", *route): client.request(*route, headers=CROSS_SITE[0]).status_code
         for route in changes
@@ -125,7 +125,7 @@ def test_every_change_from_another_site_is_rejected(client, app, headers, signed
         sign_in(client, app.state.keys.add("ada", ["admin"]))
     keys = app.state.keys.listed()
     for verb, path in every_route(app):
-        if verb not in SAFE:
+        if verb not in SAFE_METHODS:
             answer = client.request(verb, path, headers=headers)
             assert answer.status_code == 403, (verb, path)
             assert "another site" in answer.json()["error"]
@@ -212,13 +212,13 @@ def test_body_of_unknown_length_is_read_up_to_the_limit(length):
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
-    """A service whose requests have at most 1000 bytes."""
+    """Service that accepts bodies of at most 1000 bytes."""
     with running(opened(tmp_path_factory.mktemp("store")), Limits(body=LIMIT)) as server:
         yield server
 
 
 def status_of(server, request):
-    """Return the status that answers the beginning of a request."""
+    """Return the status of the response to an incomplete request."""
     address = server.http.base_url.host, server.http.base_url.port
     with socket.create_connection(address, timeout=20) as connection:
         connection.sendall(request)

@@ -1,4 +1,4 @@
-"""Requests made up from the OpenAPI document: none of them is answered by an error of the server."""
+"""Requests generated from the OpenAPI document, which must not cause server errors."""
 
 import collections
 import io
@@ -20,9 +20,9 @@ from tests.soak import cases
 
 CASES = cases(20_000, 2_000)
 PLACES = 3
-"""Streams that each request is sent to."""
+"""Streams that receive each request."""
 SHARES = 4
-"""Tests over which operations are spread, so that several processes can have some."""
+"""Number of tests that share the operations, so that they can run in parallel."""
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -50,18 +50,18 @@ mostly = st.sampled_from([True] * 9 + [False])
 
 
 def named(row, **more):
-    """Return what has an id and perhaps a label besides."""
+    """Return an object with an id and perhaps a label."""
     return st.builds(lambda row, **rest: {**row, **rest}, row, id=ids, **more)
 
 
-descriptions = st.builds(
+configs = st.builds(
     lambda name, kind, **more: {"name": name, **STREAMS[kind], **more},
     st.sampled_from(["new-1", "new-2", "numbers"]),
     st.sampled_from(list(STREAMS)),
     seed=st.integers(0, 2),
 )
 BODIES = {
-    "/v1/streams": descriptions,
+    "/v1/streams": configs,
     "/examples": named(rows) | st.lists(named(rows), max_size=5),
     "/predict": rows | st.lists(rows, max_size=5),
     "/learn": st.lists(named(rows, label=labels), max_size=3),
@@ -75,7 +75,7 @@ BODIES = {
     "/remove": st.fixed_dictionaries({"id": ids}),
     "/budget": st.fixed_dictionaries({"labels": st.integers(1, 9)}),
 }
-"""By how an address ends: bodies that a stream may take."""
+"""Valid bodies, by the end of the path."""
 
 
 def npy(array):
@@ -88,14 +88,14 @@ matrices = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=3).map(lam
 
 
 def streams_for(operation):
-    """Return the streams that an operation is sent to; those that other requests need are not deleted."""
+    """Return the streams for an operation. Streams that other requests need are never deleted."""
     deletes = operation.method == "delete" and operation.path.endswith("{stream}")
     return ["new-1", "new-2", "new-3"] if deletes else list(STREAMS)
 
 
 @st.composite
 def cases(draw, operation):
-    """Return a request as the document has it, of which often some is replaced by what is there."""
+    """Return a generated request in which existing names and ids often replace generated values."""
     case = draw(st.one_of([operation.as_strategy(generation_mode=mode) for mode in GenerationMode]))
     if "stream" in (case.path_parameters or {}) and draw(mostly):
         case.path_parameters["stream"] = draw(st.sampled_from(streams_for(operation)))
@@ -109,12 +109,12 @@ def cases(draw, operation):
 
 @pytest.fixture(scope="module")
 def seeded(server):
-    """A service with streams and rows in them, whose experts are quick."""
+    """Service with streams and rows, and with fast experts."""
     patch = pytest.MonkeyPatch()
-    patch.setattr("qufur.models.experts.experts.TREES", 3)
-    for name, description in STREAMS.items():
-        assert server.http.post("/v1/streams", json={"name": name, **description}).is_success
-        row = {"record": {"temp": 1.0, "sky": "a"}} if "columns" in description else {"x": [1.0, 0.5]}
+    patch.setattr("qufur.models.ensemble.experts.TREES", 3)
+    for name, config in STREAMS.items():
+        assert server.http.post("/v1/streams", json={"name": name, **config}).is_success
+        row = {"record": {"temp": 1.0, "sky": "a"}} if "columns" in config else {"x": [1.0, 0.5]}
         some = [{"id": f"row {number}", **row} for number in range(20)]
         assert server.http.post(f"/v1/streams/{name}/examples", json=some).is_success
     yield server
@@ -122,7 +122,7 @@ def seeded(server):
 
 
 def places(case):
-    """Let a request be for its own stream, and then for others: making one up takes longest."""
+    """Send a request to its own stream, then to others: generating a request takes longest."""
     own = (case.path_parameters or {}).get("stream")
     for name in [own, *(other for other in streams_for(case.operation) if other != own)][:PLACES]:
         if own is not None:
@@ -132,19 +132,19 @@ def places(case):
 
 def operations(server):
     schema = schemathesis.openapi.from_dict(server.app.openapi())
-    found = [result.ok() for result in schema.get_all_operations()]
+    all_operations = [result.ok() for result in schema.get_all_operations()]
     # Those that take nothing have one request alone.
-    return [one for one in found if one.path.startswith("/v1") and one.label != "GET /v1/streams"]
+    return [one for one in all_operations if one.path.startswith("/v1") and one.label != "GET /v1/streams"]
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_no_request_is_answered_by_an_error_of_the_server(seeded, share):
-    found = operations(seeded)
+def test_generated_requests_never_cause_a_server_error(seeded, share):
+    selected = operations(seeded)
     statuses, session = collections.Counter(), requests.Session()
-    for operation in found[share::SHARES]:
+    for operation in selected[share::SHARES]:
 
         @settings(
-            max_examples=-(-CASES // (PLACES * len(found))),
+            max_examples=-(-CASES // (PLACES * len(selected))),
             phases=[Phase.generate],
             deadline=None,
             derandomize=True,
@@ -161,6 +161,6 @@ def test_no_request_is_answered_by_an_error_of_the_server(seeded, share):
         send()
     session.close()
     print(dict(sorted(statuses.items())))
-    assert sum(statuses.values()) >= 0.9 * CASES * len(found[share::SHARES]) / len(found)
+    assert sum(statuses.values()) >= 0.9 * CASES * len(selected[share::SHARES]) / len(selected)
     assert statuses[200] > 0.1 * statuses.total()
     assert not {status for status in statuses if status >= 500}

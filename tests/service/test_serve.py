@@ -1,4 +1,4 @@
-"""`qufur serve` as people start and end it, and the commands that work beside it."""
+"""`qufur serve` as a process, and commands that run beside it."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ import httpx
 import pytest
 from tests.service.conftest import opened, running
 
-from qufur.service.access import Keys
+from qufur.service.auth import Keys
 from qufur.service.server import first_key, listening
 from qufur.service.verification import verify
 
@@ -25,12 +25,12 @@ RIDGE = {"name": "s", "dim": 2, "model": "ridge", "label_range": [-1, 1], "budge
 
 @contextmanager
 def server(folder, *options):
-    """Start a server in a folder; yield its process and a client, and end it whatever happens."""
+    """Start a server in a folder. Yield its process and a client, and always stop it."""
     command = [sys.executable, "-m", "qufur", "serve", "--port", "0", *options]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         try:
-            said = process.stdout.readline()
-            url = re.fullmatch(r"qufur serves at (http://\S+)\n", said)
+            line = process.stdout.readline()
+            url = re.fullmatch(r"qufur serves at (http://\S+)\n", line)
             with httpx.Client(base_url=url[1], timeout=60, trust_env=False) as http:
                 yield process, http
         finally:
@@ -44,14 +44,14 @@ def end(process, how):
     return process.wait(timeout=60), time.monotonic() - begin < 2 + 3  # of a machine that does other things
 
 
-def test_a_server_in_an_empty_folder_ends_and_goes_on_where_it_was(tmp_path, command):
+def test_server_creates_a_store_and_resumes_after_a_restart(tmp_path, command):
     with server(tmp_path) as (process, http):
         assert http.get("/readyz").json() == {"status": "ready"}
         assert http.post("/v1/streams", json=RIDGE).status_code == 201
         rows = [{"id": f"r{place}", "x": [place / 9, 1.0]} for place in range(8)]
-        said = http.post("/v1/streams/s/examples", json=rows).json()
-        wanted = [one["id"] for one in said if one["query"]]
-        assert http.put(f"/v1/streams/s/examples/{wanted[0]}/label", json={"label": 0.5}).json()["new"]
+        answers = http.post("/v1/streams/s/examples", json=rows).json()
+        queried = [one["id"] for one in answers if one["query"]]
+        assert http.put(f"/v1/streams/s/examples/{queried[0]}/label", json={"label": 0.5}).json()["new"]
         assert command("verify", "sqlite:///labels.db")[0] == 0
         assert command("backup", "sqlite:///labels.db", "copy.db")[1].startswith("1 stream, 3 events")
         assert command("import", "none.qufur")[0] == 2
@@ -68,41 +68,41 @@ def test_a_server_in_an_empty_folder_ends_and_goes_on_where_it_was(tmp_path, com
         assert store.execute("SELECT seq FROM snapshots").fetchall() == [(3,)]
     with server(tmp_path) as (process, http):
         assert http.get("/v1/streams/s?digest=true").json() == before
-        assert http.post("/v1/streams/s/examples", json=rows).json() == said
+        assert http.post("/v1/streams/s/examples", json=rows).json() == answers
         assert end(process, signal.SIGTERM) == (0, True)
     code, text = command("verify", "sqlite:///labels.db", "--json")
     assert (code, json.loads(text)["streams"][0]["digest"]) == (0, before["digest"])
 
 
-def test_keys_are_made_and_revoked_while_a_server_runs(tmp_path, command, monkeypatch):
-    monkeypatch.setattr("qufur.service.access.FRESH", 0.0)
-    with running(opened(tmp_path)) as found:
-        assert found.http.post("/v1/streams", json=RIDGE).status_code == 201
+def test_keys_are_created_and_revoked_while_a_server_runs(tmp_path, command, monkeypatch):
+    monkeypatch.setattr("qufur.service.auth.REFRESH_SECONDS", 0.0)
+    with running(opened(tmp_path)) as service:
+        assert service.http.post("/v1/streams", json=RIDGE).status_code == 201
         code, key = command("key", "add", "ada", "--scope", "label", "--scope", "read", "--stream", "s")
         assert (code, key[:3]) == (0, "qf_")
         bearer = {"Authorization": f"Bearer {key.strip()}"}
-        assert found.http.get("/v1/streams/s").status_code == 401
-        assert found.http.get("/v1/streams/s", headers=bearer).status_code == 200
-        assert found.http.post("/v1/streams", json=RIDGE, headers=bearer).status_code == 403
+        assert service.http.get("/v1/streams/s").status_code == 401
+        assert service.http.get("/v1/streams/s", headers=bearer).status_code == 200
+        assert service.http.post("/v1/streams", json=RIDGE, headers=bearer).status_code == 403
         code, text = command("key", "list", "--json")
         (listed,) = json.loads(text)["keys"]
         assert (listed["name"], listed["scopes"], listed["stream"]) == ("ada", ["label", "read"], "s")
         assert key.split("_")[2].strip() not in text
         assert command("key", "revoke", listed["id"]) == (0, f"Key {listed['id']} is revoked.\n")
-        assert found.http.get("/v1/streams/s", headers=bearer).status_code == 401
+        assert service.http.get("/v1/streams/s", headers=bearer).status_code == 401
         assert "ada" in command("key", "list")[1]
         assert command("key", "revoke", listed["id"])[0] == 2
     assert command("key", "add", "bob", "--scope", "everything")[0] == 2
     assert command("key", "add", "bob")[0] == 2
 
 
-def test_a_key_can_come_before_the_first_server(tmp_path, command):
+def test_key_can_be_created_before_the_first_server_start(tmp_path, command):
     assert command("key", "list")[0] == 2
     assert command("key", "add", "bob", "--scope", "admin")[0] == 0
     assert (tmp_path / "labels.db").exists()
 
 
-def test_what_is_reached_from_elsewhere_has_a_key(tmp_path):
+def test_non_loopback_listener_gets_an_admin_key(tmp_path):
     store = opened(tmp_path)
     keys = Keys(store)
     made = first_key(keys)
@@ -110,9 +110,9 @@ def test_what_is_reached_from_elsewhere_has_a_key(tmp_path):
     assert first_key(keys) is None
     store.close()
     with listening("0.0.0.0", 0) as door:
-        assert not door.is_own
+        assert not door.is_loopback
     with listening("localhost", 0) as door:
-        assert door.is_own
+        assert door.is_loopback
 
 
 @pytest.mark.parametrize(
@@ -130,22 +130,22 @@ def test_what_is_reached_from_elsewhere_has_a_key(tmp_path):
         (["--max-body", "0"], "--max-body"),
     ],
 )
-def test_a_wrong_start_is_one_line(tmp_path, command, options, words):
+def test_invalid_start_options_print_one_line(tmp_path, command, options, words):
     code, text = command("serve", "--port", "0", *options)
     assert (code, text.count("\n"), words in text) == (2, 1, True), text
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_driver_that_is_missing_is_named(command, monkeypatch):
+def test_missing_database_driver_is_named(command, monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     code, text = command("serve", "--port", "0", "--store", "postgresql://here/x")
     assert (code, "psycopg" in text, "postgres" in text, text.count("\n")) == (2, True, True, 1)
 
 
-def test_a_damaged_store_is_told_by_the_exit_code(tmp_path, command):
-    with running(opened(tmp_path)) as found:
-        found.http.post("/v1/streams", json=RIDGE)
-        found.http.post("/v1/streams/s/examples", json={"id": "a", "x": [1, 2]})
+def test_damaged_store_sets_the_exit_code(tmp_path, command):
+    with running(opened(tmp_path)) as service:
+        service.http.post("/v1/streams", json=RIDGE)
+        service.http.post("/v1/streams/s/examples", json={"id": "a", "x": [1, 2]})
     with sqlite3.connect(tmp_path / "labels.db") as store:
         store.execute("UPDATE events SET actor = 'somebody else' WHERE seq = 2")
     code, text = command("verify", "sqlite:///labels.db")
@@ -158,14 +158,14 @@ def test_a_damaged_store_is_told_by_the_exit_code(tmp_path, command):
     assert not (tmp_path / "none.db").exists()
 
 
-def test_a_store_is_verified_while_it_grows(tmp_path):
-    with running(opened(tmp_path)) as found:
-        found.http.post("/v1/streams", json=RIDGE)
+def test_growing_store_is_verified(tmp_path):
+    with running(opened(tmp_path)) as service:
+        service.http.post("/v1/streams", json=RIDGE)
         done = threading.Event()
 
         def feed():
             for number in itertools.count():
-                answer = found.http.post(
+                answer = service.http.post(
                     "/v1/streams/s/examples", json={"id": number, "x": [number % 7, 1.0]}
                 )
                 if done.is_set() or answer.status_code != 200:
@@ -183,7 +183,7 @@ def test_a_store_is_verified_while_it_grows(tmp_path):
 
 
 def verified(folder):
-    """Return how many events a store has that is found to be sound."""
+    """Verify a store and return its number of events."""
     store = opened(folder, writing=False)
     try:
         ((_, events, _, remarks),) = verify(store)
@@ -193,7 +193,7 @@ def verified(folder):
         store.close()
 
 
-def test_demonstration_has_a_store_of_its_own_unless_one_is_given(tmp_path, monkeypatch, command):
+def test_demo_uses_a_temporary_store_unless_one_is_given(tmp_path, monkeypatch, command):
     opened_stores = []
 
     @contextmanager
@@ -202,7 +202,7 @@ def test_demonstration_has_a_store_of_its_own_unless_one_is_given(tmp_path, monk
         raise ValueError("no store is opened in this test")
         yield
 
-    monkeypatch.setattr("qufur.cli.serve.opened", no_store)
+    monkeypatch.setattr("qufur.cli.serve.open_store", no_store)
     for options in ([], ["--demo"], ["--demo", "--store", "sqlite:///mine.db"]):
         assert command("serve", "--port", 0, *options)[0] == 2
     assert opened_stores == ["sqlite:///labels.db", "sqlite:///qufur-demo.db", "sqlite:///mine.db"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.service.conftest import opened, running
 
-from qufur.service.loading import load
+from qufur.service.rebuild import load
 from qufur.workbook import Workbook
 
 RNG = np.random.default_rng(7)
@@ -48,7 +48,7 @@ def tell_wanted(server, name, answers, records):
     ],
     ids=["experts", "ridge"],
 )
-def test_a_stream_goes_through_a_file_and_decides_alike(tmp_path, command, kind):
+def test_stream_decides_alike_after_export_and_import(tmp_path, command, kind):
     records = [{name: one[name] for name in kind["columns"]} for one in RECORDS]
     with running(opened(tmp_path)) as server:
         server.http.timeout = 60
@@ -93,7 +93,7 @@ CSV = "flight,when,price,sky\n" + "".join(
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_file_of_dates_and_prices_goes_on_over_http(tmp_path, command, named):
+def test_imported_file_with_dates_and_prices_continues_over_http(tmp_path, command, named):
     rows = [line.split(",") for line in CSV.splitlines()[1:]]
     keep = slice(0 if named else 1, None)
     table = "\n".join(",".join(line[keep]) for line in [CSV.splitlines()[0].split(","), *rows[:50]])
@@ -105,7 +105,7 @@ def test_a_file_of_dates_and_prices_goes_on_over_http(tmp_path, command, named):
     assert said[0] == 0, said
     assert command("import", "f.qufur")[0] == 0
     assert command("ask", "b.csv", "--state", "f.qufur", "-o", "more.csv")[0] == 0
-    book = Workbook.load(tmp_path / "f.qufur")
+    workbook = Workbook.load(tmp_path / "f.qufur")
     with running(opened(tmp_path)) as server:
         server.http.timeout = 60
         state = server.http.get("/v1/streams/f").json()
@@ -120,7 +120,7 @@ def test_a_file_of_dates_and_prices_goes_on_over_http(tmp_path, command, named):
         answer = server.http.post("/v1/streams/f/examples", json=body)
         assert answer.status_code == 200, answer.text
         queue = server.http.get("/v1/streams/f/queue").json()["rows"]
-        assert [row["id"] for row in queue] == list(map(str, book.learner.outstanding))
+        assert [row["id"] for row in queue] == list(map(str, workbook.learner.outstanding))
         first = server.http.post("/v1/streams/f/queue/lease", json={"person": "ada"}).json()["rows"][0]
         assert first["record"]["when"] == rows[int(first["id"]) - (not named)][1]
         told = server.http.put(f"/v1/streams/f/examples/{first['id']}/label", json={"label": 3.5})
@@ -132,9 +132,9 @@ def test_a_file_of_dates_and_prices_goes_on_over_http(tmp_path, command, named):
         assert server.http.post("/v1/streams/f/examples", json=body[0]).json() == answer.json()[0]
 
 
-def test_what_is_wrong_with_files_and_names_is_said_in_one_line(tmp_path, command):
+def test_export_and_import_errors_are_one_line(tmp_path, command):
     code, text = command("export", "none", "s.qufur")
-    assert (code, "must be one that exists" in text, text.count("\n")) == (2, True, 1)
+    assert (code, "must be an existing store" in text, text.count("\n")) == (2, True, 1)
     with running(opened(tmp_path)) as server:
         server.http.timeout = 60
         server.http.post("/v1/streams", json={"name": "a", "dim": 1})
@@ -145,7 +145,7 @@ def test_what_is_wrong_with_files_and_names_is_said_in_one_line(tmp_path, comman
         code, text = command("import", "s.qufur", "--name", "c")
         assert (code, "Another server writes" in text) == (2, True)
     code, text = command("import", "s.qufur", "--name", "a")
-    assert (code, text) == (2, "qufur: There is a stream 'a' already.\n")
+    assert (code, text) == (2, "qufur: Stream 'a' exists already.\n")
     assert command("import", "s.qufur", "--name", "no/name")[0] == 2
     assert command("import", "labels.db")[0] == 2
     (tmp_path / "t.csv").write_text("at,x\n2024-01-01,1\n2024-02-01,2\n")

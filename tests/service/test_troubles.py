@@ -1,4 +1,4 @@
-"""Odd ids, two servers, a clock that jumps, a disk that is full or may not be written."""
+"""Unusual ids, two servers, a clock that jumps, a disk that is full or may not be written."""
 
 import itertools
 import os
@@ -12,18 +12,18 @@ from contextlib import closing, contextmanager
 import apsw
 import numpy as np
 import pytest
+from tests.service.clients import DirectClient, HttpClient, RejectedError
 from tests.service.conftest import running
 from tests.service.cuts import new_disk, powered
-from tests.service.doors import Direct, Http, RefusedError
 from tests.service.process import free_port, kill
 from tests.service.witness import NUMBERS, Witness, example
 
-from qufur.service.description import Description
+from qufur.service.config import StreamConfig
 from qufur.service.examples import numbered
-from qufur.service.fence import FencedError
-from qufur.service.limits import Limits
+from qufur.service.http import Limits
 from qufur.service.service import Service
 from qufur.service.store import Store, StoreError
+from qufur.service.store.fencing import FencedError
 
 DAY = 86_400 * 10**9
 
@@ -35,36 +35,36 @@ def url(request, tmp_path):
     return request.getfixturevalue("postgres").database()
 
 
-def test_ids_are_kept_as_they_are(url):
-    odd = ["1", "1.0", "true", "null", '"', "\\", "a'b", "[1]", "{}", "é", "🙂", "\u2028", "%s", "?"]
+def test_ids_are_stored_unchanged(url):
+    ids = ["1", "1.0", "true", "null", '"', "\\", "a'b", "[1]", "{}", "é", "🙂", "\u2028", "%s", "?"]
     with closing(Store(url)) as store:
         service = Service(store)
-        service.create(Description(name="numbers", dim=2), "test")
-        service.ask("numbers", numbered(odd, np.ones((len(odd), 2))), "test")
+        service.create(StreamConfig(name="numbers", dim=2), "test")
+        service.ask("numbers", numbered(ids, np.ones((len(ids), 2))), "test")
         service.commit()
-        assert set(store.find(service.numbers["numbers"], odd)) == set(odd)
+        assert set(store.find(service.numbers["numbers"], ids)) == set(ids)
 
 
-def test_two_servers(url, start_server):
+def test_second_server_takes_over_only_on_request_and_fences_the_first(url, start_server):
     port = free_port()
     pid = start_server(url, port)
-    with closing(Http(port)) as door:
-        door.create(NUMBERS)
-        before = door.ask("numbers", example("numbers", 1))
+    with closing(HttpClient(port)) as client:
+        client.create(NUMBERS)
+        before = client.ask("numbers", example("numbers", 1))
         with pytest.raises(FencedError, match="Another server writes to this store"):
             Store(url)
-        assert door.ask("numbers", example("numbers", 1)) == before
+        assert client.ask("numbers", example("numbers", 1)) == before
 
-        second = Direct(Store(url, takeover=True))
+        second = DirectClient(Store(url, takeover=True))
         try:
             for _ in range(2):
                 with pytest.raises(
-                    RefusedError, match="503: Another server has taken over this store"
+                    RejectedError, match="503: Another server has taken over this store"
                 ) as caught:
-                    door.ask("numbers", example("numbers", 2))
-            assert "\n" not in caught.value.sentence
-            with pytest.raises(RefusedError, match="503: Another server has taken over"):
-                door.send("GET", "/readyz")
+                    client.ask("numbers", example("numbers", 2))
+            assert "\n" not in caught.value.message
+            with pytest.raises(RejectedError, match="503: Another server has taken over"):
+                client.send("GET", "/readyz")
             assert second.state("numbers")["rows"] == 1
             assert second.ask("numbers", example("numbers", 1)) == before
             second.ask("numbers", example("numbers", 2))
@@ -74,7 +74,7 @@ def test_two_servers(url, start_server):
             kill(pid)
 
 
-def test_the_second_server_says_why_in_one_line(tmp_path):
+def test_second_server_fails_with_one_line(tmp_path):
     url = f"sqlite:///{tmp_path / 'a.db'}"
     with closing(Store(url)):
         command = [sys.executable, "-m", "qufur", "serve", "--store", url, "--port", "0"]
@@ -85,7 +85,7 @@ def test_the_second_server_says_why_in_one_line(tmp_path):
     assert "Traceback" not in ended.stderr
 
 
-def test_nothing_depends_on_the_clock(tmp_path, monkeypatch):
+def test_results_do_not_depend_on_the_clock(tmp_path, monkeypatch):
     digests = [worked(tmp_path / "even.db").state]
     now, draws = time.time_ns, random.Random(0)
     monkeypatch.setattr("time.time_ns", lambda: now() + draws.randint(-DAY, DAY))
@@ -119,63 +119,63 @@ def test_clock_jumps_end_no_lease_and_lock_out_no_key(tmp_path, monkeypatch):
 
 @contextmanager
 def opened(path):
-    with closing(Direct(Store(f"sqlite:///{path}"))) as door:
-        door.create(NUMBERS)
-        yield door
+    with closing(DirectClient(Store(f"sqlite:///{path}"))) as client:
+        client.create(NUMBERS)
+        yield client
 
 
 def worked(path):
-    """Return what clients were told by a service that did a hundred things, and was started again."""
+    """Return the witness of a service after a hundred requests and a restart."""
     witness, draws = Witness(), random.Random(0)
     for _ in range(2):
-        with opened(path) as door:
+        with opened(path) as client:
             for _ in range(50):
-                witness.step(door, draws)
-    with opened(path) as door:
-        witness.judge(door, door.store, draws, everything=True)
-        witness.state = door.state("numbers"), witness.answers
+                witness.step(client, draws)
+    with opened(path) as client:
+        witness.check(client, client.store, draws, everything=True)
+        witness.state = client.state("numbers"), witness.answers
     return witness
 
 
 @pytest.mark.parametrize(
     "trouble", [apsw.FullError("database or disk is full"), apsw.ReadOnlyError("read-only")]
 )
-def test_a_store_that_cannot_be_written_for_a_while(tmp_path, trouble):
+def test_store_that_cannot_be_written_temporarily_recovers(tmp_path, trouble):
     disk, witness, draws = new_disk(0), Witness(), random.Random(0)
-    with powered(disk, tmp_path / "a.db") as door:
+    with powered(disk, tmp_path / "a.db") as client:
         for _ in range(10):
             for _ in range(5):
-                witness.step(door, draws)
+                witness.step(client, draws)
             disk.trouble = trouble
-            refuses_all(door)
+            refuses_all(client)
             disk.trouble = None
-            witness.judge(door, door.store, draws, everything=True)
+            witness.check(client, client.store, draws, everything=True)
 
 
-def refuses_all(door):
+def refuses_all(client):
     for number in (10**6, 10**6 + 1):
-        with pytest.raises(RefusedError, match="503: The store cannot be written now"):
-            door.ask("numbers", example("numbers", number))
-    with pytest.raises(RefusedError, match="503"):
-        door.create({**NUMBERS, "name": "other"})
+        with pytest.raises(RejectedError, match="503: The store cannot be written"):
+            client.ask("numbers", example("numbers", number))
+    with pytest.raises(RejectedError, match="503"):
+        client.create({**NUMBERS, "name": "other"})
 
 
-def test_a_disk_that_is_full(tmp_path):
+def test_full_disk_answers_503_and_loses_no_acknowledged_request(tmp_path):
     witness, draws = Witness(), random.Random(0)
-    with small_disk(tmp_path / "disk") as folder, opened(folder / "a.db") as door:
+    with small_disk(tmp_path / "disk") as folder, opened(folder / "a.db") as client:
         for _ in range(2):
             for _ in range(5):
-                witness.step(door, draws)
+                witness.step(client, draws)
             fill(folder / "filler")
-            with pytest.raises(RefusedError, match="503"):
-                ask_for_ever(door)
+            with pytest.raises(RejectedError, match="503"):
+                ask_for_ever(client)
             (folder / "filler").unlink()
-            witness.judge(door, door.store, draws, everything=True)
+            witness.check(client, client.store, draws, everything=True)
 
 
-def ask_for_ever(door):
+def ask_for_ever(client):
     for first in itertools.count(10**6, 200):
-        door.ask("numbers", [example("numbers", first + one) for one in range(200)])
+        client.ask("numbers", [example("numbers", first + one) for one in range(200)])
 
 
 def fill(path):
@@ -200,10 +200,10 @@ def small_disk(folder):
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_store_that_may_not_be_written(tmp_path):
+def test_store_on_a_read_only_disk_cannot_be_opened(tmp_path):
     with small_disk(tmp_path / "disk") as folder:
         path = folder / "a.db"
-        Direct(Store(f"sqlite:///{path}")).close()
+        DirectClient(Store(f"sqlite:///{path}")).close()
         subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
         with pytest.raises(StoreError, match="cannot be opened") as caught:
             Store(f"sqlite:///{path}")
@@ -211,9 +211,9 @@ def test_a_store_that_may_not_be_written(tmp_path):
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everything")
-def test_a_file_that_may_not_be_written(tmp_path):
+def test_read_only_store_file_cannot_be_opened(tmp_path):
     path = tmp_path / "a.db"
-    Direct(Store(f"sqlite:///{path}")).close()
+    DirectClient(Store(f"sqlite:///{path}")).close()
     path.chmod(0o400)
     with pytest.raises(StoreError, match="cannot be opened"):
         Store(f"sqlite:///{path}")

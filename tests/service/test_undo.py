@@ -5,14 +5,14 @@ import pytest
 from sqlalchemy import select, update
 from tests.service.conftest import opened
 
-from qufur.service import tables
-from qufur.service.description import Description, described
-from qufur.service.events import SIZE, decode, encode
+from qufur.service.config import StreamConfig, config_from_workbook
 from qufur.service.examples import numbered
-from qufur.service.loading import catch_up, from_start
-from qufur.service.packing import STATE, _digest
+from qufur.service.rebuild import from_start, replay_events
 from qufur.service.service import Service
+from qufur.service.snapshots import STATE
 from qufur.service.state_files import export, read, rows_of
+from qufur.service.store import schema
+from qufur.service.store.events import SIZE, decode, digest_of, encode
 from qufur.service.verification import verify
 from qufur.storage import container
 
@@ -38,14 +38,14 @@ def correct(service, kind, ids, how):
     """Give the right labels of some rows whose labels are wrong."""
     for id in ids:
         if how == "undone":
-            service.untell("s", id, "me")
+            service.remove_label("s", id, "me")
         right = {id: label(kind, id)}
         service.tell("s", right, "me", replace=how == "replaced", accept_outliers=True)
 
 
 def work(service, kind, how):
     """Ask about all rows, with the labels of hard ones wrong at first unless it is plain."""
-    service.create(Description(name="s", dim=2, budget="50%", seed=3, **KINDS[kind]), "me")
+    service.create(StreamConfig(name="s", dim=2, budget="50%", seed=3, **KINDS[kind]), "me")
     for start in range(0, 200, 25):
         ids = [str(place) for place in range(start, start + 25)]
         wanted = [one.id for one in service.ask("s", numbered(ids, X[start : start + 25]), "me") if one.query]
@@ -73,7 +73,7 @@ def services(tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_error_and_intervals_after_undo_are_those_of_a_replaced_label(services, kind):
-    found, expected = (work(services(how), kind, how).book.learner for how in ("undone", "replaced"))
+    found, expected = (work(services(how), kind, how).workbook.learner for how in ("undone", "replaced"))
     assert found.ledger.answered == expected.ledger.answered > 50
     assert (found.ledger.retracted, found.spent) == (0, expected.spent)
     if kind == "ridge":  # the others decide by what they have learned, in the order of labels
@@ -87,55 +87,55 @@ def test_error_and_intervals_after_undo_are_those_of_a_replaced_label(services, 
 def test_terms_outlast_restarts_and_replay(services, kind):
     service = services("one.db")
     stream = work(service, kind, "undone")
-    waiting = list(stream.book.told)[:3]
+    waiting = list(stream.workbook.labels)[:3]
     for id in waiting:
-        service.untell("s", id, "me")
+        service.remove_label("s", id, "me")
     service.decline("s", waiting[0], "me")
     service.commit()
-    service.keep_snapshots(all_changed=True)
+    service.save_snapshots(all_changed=True)
     replayed = from_start(service.store, 1)
-    catch_up(replayed, service.store)
+    replay_events(replayed, service.store)
     restarted = Service(service.store).stream("s")
-    assert list(stream.book.closed) == waiting
+    assert list(stream.workbook.closed) == waiting
     for other in (replayed, restarted):
-        assert other.book.closed == stream.book.closed
+        assert other.workbook.closed == stream.workbook.closed
         assert other.digest() == stream.digest()
-    answered = stream.book.learner.ledger.answered
+    answered = stream.workbook.learner.ledger.answered
     again = Service(service.store)
     again.tell("s", {waiting[1]: 1.0, waiting[2]: 0.0}, "me", replace=False, accept_outliers=True)
-    ledger = again.stream("s").book.learner.ledger
+    ledger = again.stream("s").workbook.learner.ledger
     assert (ledger.answered, ledger.retracted) == (answered + 2, 1)
-    assert list(again.stream("s").book.closed) == waiting[:1]
+    assert list(again.stream("s").workbook.closed) == waiting[:1]
 
 
 def test_declined_row_takes_no_label_and_its_terms_go_into_the_state_file(services, tmp_path):
     service = services("one.db")
-    book = work(service, "ridge", "plain").book
-    told = next(iter(book.told))
-    spent, terms = book.learner.spent, book.told[told][1:4]
-    service.untell("s", told, "me")
+    workbook = work(service, "ridge", "plain").workbook
+    told = next(iter(workbook.labels))
+    spent, terms = workbook.learner.spent, workbook.labels[told][1:4]
+    service.remove_label("s", told, "me")
     service.decline("s", told, "me")
-    assert book.learner.spent == spent, "the label was paid for"
+    assert workbook.learner.spent == spent, "the label was paid for"
     with pytest.raises(Exception, match="was not asked for"):
         service.tell("s", {told: 0.0}, "me", replace=True, accept_outliers=True)
     service.commit()
     export(service.store, "s", tmp_path / "s.qufur")
     other = services("two.db")
     work_so_far = read(tmp_path / "s.qufur")
-    description = described("t", work_so_far)
-    stream = other.take_in(description, work_so_far, rows_of(work_so_far, description), "me")
-    assert stream.book.closed[told][:3] == terms
+    config = config_from_workbook("t", work_so_far)
+    stream = other.import_workbook(config, work_so_far, rows_of(work_so_far, config), "me")
+    assert stream.workbook.closed[told][:3] == terms
 
 
 def test_half_width_of_intervals_follows_a_replaced_label(services):
     service = services("one.db")
     stream = work(service, "ridge", "plain")
-    half_width = stream.book.learner.ledger.likely_error(0.9)
+    half_width = stream.workbook.learner.ledger.likely_error(0.9)
     low, high = service.ask("s", numbered(["a"], X[:1]), "me")[0].interval
     assert (high - low) / 2 == pytest.approx(half_width)
-    labels = {id: stream.book.told.label(id) + 3.0 for id in stream.book.told}
+    labels = {id: stream.workbook.labels.label(id) + 3.0 for id in stream.workbook.labels}
     service.tell("s", labels, "me", replace=True, accept_outliers=True)
-    wider = stream.book.learner.ledger.likely_error(0.9)
+    wider = stream.workbook.learner.ledger.likely_error(0.9)
     low, high = service.ask("s", numbered(["b"], X[:1]), "me")[0].interval
     assert (high - low) / 2 == pytest.approx(wider) != pytest.approx(half_width)
 
@@ -143,26 +143,26 @@ def test_half_width_of_intervals_follows_a_replaced_label(services):
 def as_version_0_1_0(store):
     """Remove the mark that a snapshot keeps the terms of closed queries."""
     with store.writing() as connection:
-        where = tables.snapshots.c.seq > 0
-        body = bytes(connection.execute(select(tables.snapshots.c.body).where(where)).scalar_one())
+        where = schema.snapshots.c.seq > 0
+        body = bytes(connection.execute(select(schema.snapshots.c.body).where(where)).scalar_one())
         values = decode(body[SIZE:])
         header, tensors = container.unpack(values["workbook"], STATE)
         del values["terms"], header["workbook"]["closed"], tensors["workbook.closed"]
         body = encode(values | {"workbook": container.pack((header, tensors))})
-        connection.execute(update(tables.snapshots).where(where).values(body=_digest(body) + body))
+        connection.execute(update(schema.snapshots).where(where).values(body=digest_of(body) + body))
 
 
 @pytest.mark.parametrize("undoes", [True, False])
-def test_snapshot_that_lacks_terms_is_left_aside_where_the_log_has_them(services, undoes, caplog):
+def test_snapshot_without_terms_is_ignored_when_the_log_has_them(services, undoes, caplog):
     service = services("one.db")
     stream = work(service, "ridge", "undone" if undoes else "plain")
     if undoes:
-        service.untell("s", next(iter(stream.book.told)), "me")
+        service.remove_label("s", next(iter(stream.workbook.labels)), "me")
         service.commit()
-    service.keep_snapshots(all_changed=True)
+    service.save_snapshots(all_changed=True)
     as_version_0_1_0(service.store)
     restarted = Service(service.store).stream("s")
-    assert ("lacks terms" in caplog.text) == undoes
+    assert ("lacks the terms" in caplog.text) == undoes
     assert restarted.digest() == stream.digest()
-    assert restarted.book.closed == stream.book.closed
+    assert restarted.workbook.closed == stream.workbook.closed
     assert [one.remarks for one in verify(service.store)] == [[]]

@@ -1,4 +1,4 @@
-"""What is checked of a store, at the start and by hand."""
+"""Integrity checks of a store, at the start of a server and by `qufur verify`."""
 
 import asyncio
 import random
@@ -7,28 +7,28 @@ import time
 from contextlib import closing
 
 import pytest
-from tests.service.doors import Direct
+from tests.service.clients import DirectClient
 from tests.service.witness import NUMBERS, Witness
 
-from qufur.service.access import Keys
 from qufur.service.app import create_app
-from qufur.service.events import DamagedError
-from qufur.service.refusals import UnavailableError
+from qufur.service.auth import Keys
+from qufur.service.errors import UnavailableError
 from qufur.service.store import Store
+from qufur.service.store.events import DamagedError
 from qufur.service.verification import check_at_start, verify
 
 
 @pytest.fixture
-def kept(tmp_path):
-    """Return the file of a store, and what clients were told."""
+def stored(tmp_path):
+    """Return the file of a store, and the witness of its responses."""
     path, witness, draws = tmp_path / "a.db", Witness(), random.Random(0)
-    door = Direct(Store(f"sqlite:///{path}"))
-    door.create(NUMBERS)
-    Keys(door.store).add("somebody", ["read"])
+    client = DirectClient(Store(f"sqlite:///{path}"))
+    client.create(NUMBERS)
+    Keys(client.store).add("ada", ["read"])
     for _ in range(40):
-        witness.step(door, draws)
-    witness.digest = door.state("numbers")["digest"]
-    door.close()
+        witness.step(client, draws)
+    witness.digest = client.state("numbers")["digest"]
+    client.close()
     return path, witness
 
 
@@ -41,8 +41,8 @@ def opened(path, **settings):
     return closing(Store(f"sqlite:///{path}", **settings))
 
 
-def test_a_sound_store(kept):
-    path, witness = kept
+def test_verify_accepts_an_undamaged_store(stored):
+    path, witness = stored
     with opened(path, writing=False) as store:
         ((name, events, digest, remarks),) = verify(store)
         assert (name, digest, remarks) == ("numbers", witness.digest, [])
@@ -61,29 +61,29 @@ def test_a_sound_store(kept):
         "DELETE FROM snapshots",
     ],
 )
-def test_what_follows_from_the_log_is_made_again(kept, statement):
-    path, witness = kept
+def test_verify_rebuilds_index_and_snapshots_from_the_log(stored, statement):
+    path, witness = stored
     change(path, statement)
     with opened(path) as store:
         assert check_at_start(store) is None
-    door = Direct(Store(f"sqlite:///{path}"))
+    client = DirectClient(Store(f"sqlite:///{path}"))
     try:
-        witness.judge(door, door.store, random.Random(0), everything=True)
-        assert door.state("numbers")["digest"] == witness.digest
-        assert verify(door.store)[0].remarks == []
+        witness.check(client, client.store, random.Random(0), everything=True)
+        assert client.state("numbers")["digest"] == witness.digest
+        assert verify(client.store)[0].remarks == []
     finally:
-        door.close()
+        client.close()
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     [
         ("UPDATE events SET payload = substr(payload, 2) WHERE seq = 3", "event"),
-        ("UPDATE events SET actor = 'somebody else' WHERE seq = 3", "event 3"),
+        ("UPDATE events SET actor = 'another' WHERE seq = 3", "event 3"),
         ("UPDATE events SET at = at + 1 WHERE seq = 3", "event 3"),
         ("DELETE FROM events WHERE seq = 3", "events are missing"),
         ("DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", "events are missing"),
-        ("DELETE FROM streams", "streams are not those"),
+        ("DELETE FROM streams", "streams do not match"),
         ("UPDATE streams SET name = 'other'", "another name"),
         ("UPDATE facts SET value = '7' WHERE name = 'epoch'", "facts or keys"),
         ("DELETE FROM facts", "facts or keys"),
@@ -92,47 +92,47 @@ def test_what_follows_from_the_log_is_made_again(kept, statement):
         ("ALTER TABLE streams RENAME TO dreams", "no table 'streams'"),
     ],
 )
-def test_what_does_not_is_refused(kept, statement, said):
-    path, _ = kept
+def test_verify_rejects_a_damaged_log(stored, statement, message):
+    path, _ = stored
     change(path, statement)
-    with pytest.raises(DamagedError, match=said) as caught, opened(path) as store:
+    with pytest.raises(DamagedError, match=message) as caught, opened(path) as store:
         check_at_start(store)
     assert "\n" not in str(caught.value)
 
 
-def test_a_large_store_is_checked_beside_the_work(kept, monkeypatch):
-    path, _ = kept
+def test_large_store_is_checked_in_the_background(stored, monkeypatch):
+    path, _ = stored
     monkeypatch.setattr("qufur.service.verification.AT_START", 10)
-    change(path, "UPDATE events SET actor = 'somebody else' WHERE seq = 3")
+    change(path, "UPDATE events SET actor = 'another' WHERE seq = 3")
 
     async def fault(app):
         async with app.router.lifespan_context(app):
             writer, end = app.state.writer, time.monotonic() + 20
-            while writer.fault is None:
+            while writer.failure is None:
                 assert time.monotonic() < end
                 await asyncio.sleep(0.01)
             with pytest.raises(UnavailableError, match="event 3"):
                 writer.call(lambda service: None)
-            return writer.fault
+            return writer.failure
 
     with opened(path) as store:
         assert "damaged at event 3" in asyncio.run(fault(create_app(store)))
 
 
-def test_an_index_that_is_damaged_beside_the_work_is_not_written_to(kept, monkeypatch):
-    path, witness = kept
+def test_background_check_does_not_repair_a_damaged_index(stored, monkeypatch):
+    path, witness = stored
     monkeypatch.setattr("qufur.service.verification.AT_START", 10)
     change(path, "DELETE FROM examples WHERE seq = 20")
     with opened(path) as store, pytest.raises(DamagedError, match="`qufur verify` repairs it"):
         check_at_start(store)()
     with opened(path) as store:
         assert verify(store) == [
-            ("numbers", store.last(1), witness.digest, ["the index of examples was made again"])
+            ("numbers", store.last(1), witness.digest, ["the index of examples was rebuilt"])
         ]
 
 
-def test_an_end_that_is_missing_is_noted_beside_the_store(kept):
-    path, _ = kept
+def test_missing_end_of_the_log_is_detected_by_the_high_water_mark(stored):
+    path, _ = stored
     with opened(path, writing=False) as store:
         last = store.last(1)
     for table in ("events", "examples", "snapshots"):
@@ -145,8 +145,8 @@ def test_an_end_that_is_missing_is_noted_beside_the_store(kept):
         assert check_at_start(store) is None
 
 
-def test_a_note_that_cannot_be_read_is_none(kept):
-    path, _ = kept
+def test_unreadable_high_water_mark_is_ignored(stored):
+    path, _ = stored
     mark = path.with_name("a.db.mark")
     for content in (b"", b"x", bytes(80), mark.read_bytes()[:-1], mark.read_bytes()[:-1] + b"x"):
         mark.write_bytes(content)

@@ -1,4 +1,4 @@
-"""A write that was cut off is told apart from damage, in SQLite's write-ahead log."""
+"""Distinction of an interrupted write from damage in SQLite's write-ahead log."""
 
 import random
 import shutil
@@ -10,8 +10,8 @@ from tests.service import apsw_driver
 from tests.service.cuts import new_disk
 from tests.soak import cases
 
-from qufur.service.events import DamagedError
-from qufur.service.wal import HEADER, check_wal
+from qufur.service.store.events import DamagedError
+from qufur.service.store.integrity import HEADER_BYTES, check_wal
 
 
 @pytest.fixture
@@ -40,23 +40,23 @@ def is_sound(path, content):
     return True
 
 
-def test_a_log_that_is_sound(log):
+def test_wal_check_accepts_an_undamaged_log(log):
     path, content, _ = log
     assert is_sound(path, content)
     assert is_sound(path, b"")
     assert is_sound(path, bytes(len(content)))
 
 
-def test_a_flipped_bit_before_the_last_transactions_is_damage(log):
+def test_wal_check_detects_a_flipped_bit_before_the_last_transaction(log):
     path, content, _ = log
     draws = random.Random(0)
-    for place in [*range(8 * HEADER), *(draws.randrange(8 * len(content) // 2) for _ in range(300))]:
+    for place in [*range(8 * HEADER_BYTES), *(draws.randrange(8 * len(content) // 2) for _ in range(300))]:
         flipped = bytearray(content)
         flipped[place // 8] ^= 1 << place % 8
         assert not is_sound(path, flipped), place
 
 
-def test_a_transaction_that_was_cut_off_is_none(log):
+def test_wal_check_accepts_a_truncated_last_transaction(log):
     path, content, last = log
     for end in range(last, len(content), 512):
         assert is_sound(path, content[:end])
@@ -66,7 +66,7 @@ def test_a_transaction_that_was_cut_off_is_none(log):
         assert is_sound(path, torn), sector
 
 
-def test_what_is_missing_before_the_last_transactions_is_damage(log):
+def test_wal_check_detects_missing_content_before_the_last_transaction(log):
     path, content, last = log
     for sector in range(1, last // 2 // 512):
         torn = bytearray(content)
@@ -75,7 +75,7 @@ def test_what_is_missing_before_the_last_transactions_is_damage(log):
             assert not is_sound(path, torn), sector
 
 
-def test_what_is_left_of_an_older_log_is_none(tmp_path):
+def test_wal_check_ignores_the_rest_of_an_older_log(tmp_path):
     path = tmp_path / "a.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -88,7 +88,7 @@ def test_what_is_left_of_an_older_log_is_none(tmp_path):
         check_wal(str(path))
 
 
-def test_a_power_cut_is_never_taken_for_damage(tmp_path):
+def test_wal_check_never_reports_a_power_cut_as_damage(tmp_path):
     cuts = cases(2_000, 300)
     draws, disk = random.Random(0), new_disk(0)
     for number in range(cuts):
@@ -96,7 +96,7 @@ def test_a_power_cut_is_never_taken_for_damage(tmp_path):
         disk.left = draws.randint(5, 150)
         with suppress(apsw_driver.Error):
             write_until_cut(disk, path, draws)
-        disk.lose()
+        disk.restore_power()
         check_wal(path)
 
 

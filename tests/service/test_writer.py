@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from tests.service.conftest import RIDGE, opened
 
-from qufur.service.commands import Ask, Call
-from qufur.service.description import Description
+from qufur.service.config import StreamConfig
+from qufur.service.errors import UnavailableError
 from qufur.service.examples import numbered
-from qufur.service.loading import catch_up, from_start
-from qufur.service.refusals import UnavailableError
+from qufur.service.rebuild import from_start, replay_events
 from qufur.service.service import Service
 from qufur.service.stream import Stream
-from qufur.service.writer import AT_ONCE, Writer
+from qufur.service.writer import MAX_BATCH, Ask, Call, Writer
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def writer(tmp_path):
     store = opened(tmp_path)
     found = Writer(Service(store))
     found.start()
-    found.call(lambda service: service.create(Description(name="bikes", **RIDGE), "test"))
+    found.call(lambda service: service.create(StreamConfig(name="bikes", **RIDGE), "test"))
     yield found
     found.stop()
     store.close()
@@ -45,7 +44,7 @@ def assert_as_in_the_log(writer, ids):
 
     def look(service):
         stream = from_start(service.store, service.numbers["bikes"])
-        catch_up(stream, service.store)
+        replay_events(stream, service.store)
         return stream.digest(), service.stream("bikes").digest(), set(service.store.find(stream.number, ids))
 
     logged, here, found = writer.call(look)
@@ -53,7 +52,7 @@ def assert_as_in_the_log(writer, ids):
     return found
 
 
-def test_what_was_done_beside_a_failure_is_not_kept_and_may_come_again(writer):
+def test_writer_rolls_back_the_batch_of_a_failed_command(writer):
     def fail(service):
         raise RuntimeError("a bug")
 
@@ -66,12 +65,12 @@ def test_what_was_done_beside_a_failure_is_not_kept_and_may_come_again(writer):
     assert assert_as_in_the_log(writer, ["a"]) == {"a"}
 
 
-def test_what_failed_together_is_not_tried_again_on_what_it_left(writer, monkeypatch):
+def test_writer_does_not_retry_merged_commands_on_a_failed_state(writer, monkeypatch):
     original = Stream.ask
 
     def half(self, rows, actor):
         if len(rows) > 1:
-            self.book.rows += 1
+            self.workbook.rows += 1
             raise RuntimeError("a bug")
         return original(self, rows, actor)
 
@@ -82,7 +81,7 @@ def test_what_failed_together_is_not_tried_again_on_what_it_left(writer, monkeyp
 
 
 @pytest.mark.parametrize(("busy", "coming", "taken", "waits"), [(False, 3, 1, 0), (True, 3, 4, 4)])
-def test_others_are_awaited_as_long_as_they_come(tmp_path, monkeypatch, busy, coming, taken, waits):
+def test_writer_waits_while_commands_arrive(tmp_path, monkeypatch, busy, coming, taken, waits):
     """A command that comes alone is not kept waiting; those that come with others are taken together."""
 
     def sleep(seconds):
@@ -95,18 +94,18 @@ def test_others_are_awaited_as_long_as_they_come(tmp_path, monkeypatch, busy, co
     monkeypatch.setattr("qufur.service.writer.time.sleep", sleep)
     writer._commands.put(Call(len))
     writer._is_busy = busy
-    assert len(writer._next_group()) == taken
+    assert len(writer._next_batch()) == taken
     assert len(slept) == waits
     store.close()
 
 
-def test_others_are_not_awaited_for_ever(tmp_path, monkeypatch):
+def test_writer_stops_waiting_after_the_limit(tmp_path, monkeypatch):
     store = opened(tmp_path)
     writer = Writer(Service(store))
     monkeypatch.setattr("qufur.service.writer.time.sleep", lambda seconds: writer._commands.put(Call(len)))
     for longest in (0.0, 1000.0):
         writer._is_busy = True
-        monkeypatch.setattr("qufur.service.writer.LONGEST", longest)
+        monkeypatch.setattr("qufur.service.writer.MAX_LINGER_SECONDS", longest)
         writer._commands.put(Call(len))
-        assert len(writer._next_group()) == (AT_ONCE if longest else 1)
+        assert len(writer._next_batch()) == (MAX_BATCH if longest else 1)
     store.close()

@@ -1,4 +1,4 @@
-"""The file of a learner: written whole or not at all, and only ever read as it was written."""
+"""Learner files: atomic writes, and errors for files that `save` did not write."""
 
 import dataclasses
 import os
@@ -22,7 +22,7 @@ X = np.random.default_rng(4).normal(size=(30, 2)) / 2
 
 
 def used(model=None, rule=None, seed=1):
-    """Return a learner with labels, outstanding queries and an id that is a word."""
+    """Return a learner with labels, outstanding queries and a text id."""
     learner = Learner(model or Ridge(2), rule or QuFUR(4.0), seed=seed)
     learner.ask_many(X[:12])
     learner.ask(X[0], id="ä")
@@ -30,17 +30,17 @@ def used(model=None, rule=None, seed=1):
     return learner
 
 
-def test_a_file_that_says_how_to_compute_blocks_loads():
+def test_obsolete_busy_arrays_of_older_files_are_ignored():
     header, tensors = snapshot.encode(used())
     older = tensors | {"state.labelled.busy": np.zeros(1), "state.queried.busy": np.ones(1)}
     assert same(snapshot.decode(Learner, (header, older)), used())
 
 
-# Written whole or not at all
+# Atomic writes
 
 
 @pytest.mark.parametrize("moment", CRASHES)
-def test_a_crash_leaves_the_old_file_and_nothing_else(tmp_path, moment):
+def test_crash_leaves_only_the_old_file(tmp_path, moment):
     old, new = Learner(Ridge(2), QuFUR(1.0)), used()
     old.save(tmp_path / "learner")
     with crashing(moment), pytest.raises(Crash):
@@ -51,27 +51,27 @@ def test_a_crash_leaves_the_old_file_and_nothing_else(tmp_path, moment):
     assert same(Learner.load(tmp_path / "learner"), new)
 
 
-def test_the_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+def test_file_is_synced_before_the_rename(tmp_path, monkeypatch):
     events, fsync, replace = [], os.fsync, os.replace
 
-    def noting_fsync(handle):
+    def recording_fsync(handle):
         events.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
         fsync(handle)
 
-    def noting_replace(source, target):
+    def recording_replace(source, target):
         assert os.path.dirname(source) == os.path.dirname(target)
         assert Learner.load(source).next_id == 12
         events.append("replace")
         replace(source, target)
 
-    monkeypatch.setattr(os, "fsync", noting_fsync)
-    monkeypatch.setattr(os, "replace", noting_replace)
+    monkeypatch.setattr(os, "fsync", recording_fsync)
+    monkeypatch.setattr(os, "replace", recording_replace)
     used().save(tmp_path / "learner")
     assert events == ["file", "replace", "folder"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="permissions of another kind")
-def test_permissions_are_kept(tmp_path):
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_save_preserves_file_permissions(tmp_path):
     file, mask = tmp_path / "learner", os.umask(0o027)
     try:
         used().save(file)
@@ -83,8 +83,8 @@ def test_permissions_are_kept(tmp_path):
         os.umask(mask)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="permissions of another kind")
-def test_a_private_file_is_private_while_it_is_written(tmp_path, monkeypatch):
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_private_file_stays_private_while_written(tmp_path, monkeypatch):
     file, mask, seen = tmp_path / "learner", os.umask(0o022), set()
     monkeypatch.setattr(os, "fsync", lambda handle: seen.add(os.fstat(handle).st_mode))
     try:
@@ -101,7 +101,7 @@ def test_a_private_file_is_private_while_it_is_written(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights")
-def test_a_link_stays_a_link(tmp_path):
+def test_symbolic_link_stays_a_link(tmp_path):
     (tmp_path / "there").mkdir()
     link, file = tmp_path / "link", tmp_path / "there" / "learner"
     link.symlink_to(file)
@@ -110,7 +110,7 @@ def test_a_link_stays_a_link(tmp_path):
     assert same(Learner.load(file), used())
 
 
-def test_what_crashes_left_behind_is_removed(tmp_path):
+def test_leftover_temporary_files_are_removed(tmp_path):
     stale, fresh, other, alien = (
         tmp_path / f".{name}.part"
         for name in (
@@ -126,45 +126,45 @@ def test_what_crashes_left_behind_is_removed(tmp_path):
         os.utime(path, (time.time() - age,) * 2)
     used().save(tmp_path / "learner")
     assert not stale.exists()
-    assert fresh.exists(), "it may be that of a save under way"
+    assert fresh.exists(), "it may belong to a save in progress"
     assert other.exists()
     assert alien.exists()
 
 
-def test_places_that_cannot_hold_a_file(tmp_path):
+def test_save_to_a_folder_or_missing_folder_raises(tmp_path):
     allowed = "path of Learner.save must be a file in a folder that exists, got"
     for path in (tmp_path, tmp_path / "nowhere" / "learner"):
         assert refusal(lambda path=path: used().save(path)) == f"{allowed} {str(path)!r}."
     assert os.listdir(tmp_path) == []
 
 
-def test_the_same_learner_makes_the_same_bytes(tmp_path):
+def test_equal_learners_save_equal_bytes(tmp_path):
     for name in "ab":
         used().save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-# What is no such file
+# Invalid files
 
 
-def refused(path):
-    """Return why a file is refused, after checking that the line names it."""
+def load_error(path):
+    """Return the reason why a file is rejected; the error must name the file."""
     start = f"path of Learner.load must be a file that Learner.save wrote, got {str(path)!r}, which "
     message = refusal(lambda: Learner.load(path))
     assert message.startswith(start)
     return message.removeprefix(start)
 
 
-KIND = "is of another kind, or damaged at its start. Check the path, or load an earlier copy."
+OTHER_FORMAT = "is of another format, or damaged at its start. Check the path, or load an earlier copy."
 DAMAGED = "is damaged. Load an earlier copy."
 
 
-def test_no_file(tmp_path):
-    assert refused(tmp_path / "x") == "does not exist. Check the path."
-    assert refused(tmp_path) == "is a folder. Check the path."
+def test_load_of_a_missing_or_empty_file_raises(tmp_path):
+    assert load_error(tmp_path / "x") == "does not exist. Check the path."
+    assert load_error(tmp_path) == "is a folder. Check the path."
     (tmp_path / "file").touch()
-    assert refused(tmp_path / "file") == "is empty. Load an earlier copy."
-    assert refused(tmp_path / "file" / "x") == "cannot be read (Not a directory). Check the path."
+    assert load_error(tmp_path / "file") == "is empty. Load an earlier copy."
+    assert load_error(tmp_path / "file" / "x") == "cannot be read (Not a directory). Check the path."
 
 
 @pytest.mark.parametrize(
@@ -182,28 +182,28 @@ def test_no_file(tmp_path):
     ],
     ids=range(9),
 )
-def test_another_kind_of_file(tmp_path, content):
+def test_load_of_a_file_of_another_format_raises(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
-    assert refused(tmp_path / "file") == KIND
+    assert load_error(tmp_path / "file") == OTHER_FORMAT
 
 
-def test_a_large_file_of_another_kind_is_not_read(tmp_path):
+def test_large_file_of_another_format_is_not_read(tmp_path):
     with (tmp_path / "file").open("wb") as file:
         file.truncate(2**40)  # a hole
-    assert refused(tmp_path / "file") == KIND
+    assert load_error(tmp_path / "file") == OTHER_FORMAT
 
 
-def test_every_truncation(tmp_path):
+def test_truncated_or_extended_file_raises(tmp_path):
     used().save(tmp_path / "whole")
     whole = (tmp_path / "whole").read_bytes()
     for length in range(1, len(whole), 97):
         (tmp_path / "file").write_bytes(whole[:length])
-        assert refused(tmp_path / "file") in (KIND, DAMAGED)
+        assert load_error(tmp_path / "file") in (OTHER_FORMAT, DAMAGED)
     (tmp_path / "file").write_bytes(whole + b"\0")
-    assert refused(tmp_path / "file") == DAMAGED
+    assert load_error(tmp_path / "file") == DAMAGED
 
 
-def test_a_generator_that_could_not_be_loaded_is_not_saved(tmp_path):
+def test_unloadable_generator_is_not_saved(tmp_path):
     class Homemade(np.random.PCG64):
         pass
 
@@ -217,14 +217,14 @@ def test_a_generator_that_could_not_be_loaded_is_not_saved(tmp_path):
 
 
 @pytest.mark.parametrize("number", [np.nan, "x"])
-def test_what_load_would_refuse_is_not_saved(tmp_path, number):
+def test_unloadable_learner_is_not_saved(tmp_path, number):
     learner = Learner(Ridge(3), QuFUR(1.0))
     learner.save(tmp_path / "state")
     good = (tmp_path / "state").read_bytes()
     learner.ledger.loss_seen = number
     assert refusal(lambda: learner.save(tmp_path / "state")) == (
         "state of Learner.save must be one that can be loaded, got ledger.loss_seen of the file must be like "
-        f"0.0, got {number!r}. The file was left as it was."
+        f"0.0, got {number!r}. The file was not changed."
     )
     assert (tmp_path / "state").read_bytes() == good
 
@@ -232,12 +232,12 @@ def test_what_load_would_refuse_is_not_saved(tmp_path, number):
 # Classes of the same name
 
 
-def test_a_class_of_the_same_name_is_not_taken_for_ours(tmp_path):
+def test_foreign_class_of_the_same_name_is_not_loaded(tmp_path):
     Learner(Ridge(2), Uniform(0.5)).save(tmp_path / "learner")
 
     @dataclasses.dataclass(frozen=True)
     class Uniform_(Uniform):
-        """Buys everything, somewhere in the process."""
+        """Rule of the same name that queries every row."""
 
         def thresholds(self, coins, domain):
             return np.full(np.shape(coins), -1.0)
@@ -246,28 +246,28 @@ def test_a_class_of_the_same_name_is_not_taken_for_ours(tmp_path):
     assert type(Learner.load(tmp_path / "learner").rule) is Uniform
     message = refusal(lambda: Learner(Ridge(2), Uniform_(0.5)).save(tmp_path / "learner"))
     assert message.startswith(
-        "rule of Learner.save must be of a class of another name than qufur's own Uniform"
+        "rule of Learner.save must be of a class with another name than qufur's Uniform"
     )
     assert message.endswith("Rename the class.")
 
 
-def test_kernels_trainings_and_hypotheses_of_the_same_name_are_refused(tmp_path):
+def test_foreign_kernels_trainings_and_hypotheses_of_a_reserved_name_are_not_saved(tmp_path):
     kernel = type("RBF", (RBF,), {})(1.0)
     training = type("Converged", (Converged,), {})()
     ball = type("LinearBall", (LinearBall,), {})(2)
     for model in (KernelRidge(kernel), Softmax(2, 2, training=training), ConfidenceSet(ball, radius=0.1)):
         message = refusal(lambda model=model: Learner(model, Uniform(0.5)).save(tmp_path / "learner"))
-        assert "must be of a class of another name than" in message
+        assert "must be of a class with another name than" in message
     assert not list(tmp_path.iterdir())
 
 
-def test_a_class_that_is_defined_again_is_the_latest(tmp_path):
+def test_redefined_class_replaces_the_earlier_one(tmp_path):
     for value in (1, 2):
-        kind = type("Twice", (Uniform,), {"value": value})
-        Learner(Ridge(2), kind(0.5)).save(tmp_path / "learner")
+        rule_class = type("Twice", (Uniform,), {"value": value})
+        Learner(Ridge(2), rule_class(0.5)).save(tmp_path / "learner")
     assert Learner.load(tmp_path / "learner").rule.value == 2
 
 
-def test_no_name_is_no_place():
+def test_save_to_an_empty_path_raises():
     message = "path of Learner.save must be a file in a folder that exists, got ''."
     assert refusal(lambda: used().save("")) == message

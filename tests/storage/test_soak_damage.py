@@ -1,4 +1,4 @@
-"""Damaged files, many of them: each is refused, or what it says is what was saved."""
+"""Damaged files: each raises an error or loads with unchanged content."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from qufur import FisherSoftmax, FixedBudget, KernelRidge, Learner, Paced, Ridge
 from qufur.streams import Table
 from qufur.tables import read
 
-KINDS = [
+CASES = [
     (Ridge(2), Paced(20, 30)),
     (KernelRidge(RBF(0.5)), FixedBudget(40, 30)),
     (FisherSoftmax(2, 2), Uniform(0.5)),
@@ -25,8 +25,8 @@ KINDS = [
 
 
 def flip_bits(rng, raw):
-    for place in rng.integers(0, len(raw), rng.integers(1, 5)):
-        raw[place] ^= 1 << rng.integers(8)
+    for start in rng.integers(0, len(raw), rng.integers(1, 5)):
+        raw[start] ^= 1 << rng.integers(8)
 
 
 def cut_off(rng, raw):
@@ -40,46 +40,46 @@ def swap_blocks(rng, raw):
 
 
 def insert(rng, raw):
-    place = rng.integers(len(raw) + 1)
-    raw[place:place] = rng.bytes(rng.integers(1, 20))
+    start = rng.integers(len(raw) + 1)
+    raw[start:start] = rng.bytes(rng.integers(1, 20))
 
 
 def remove(rng, raw):
-    place = rng.integers(len(raw))
-    del raw[place : place + rng.integers(1, 20)]
+    start = rng.integers(len(raw))
+    del raw[start : start + rng.integers(1, 20)]
 
 
 def blank(rng, raw):
-    place = rng.integers(len(raw))
-    raw[place : place + 64] = bytes(len(raw[place : place + 64]))
+    start = rng.integers(len(raw))
+    raw[start : start + 64] = bytes(len(raw[start : start + 64]))
 
 
 def edit_header(rng, raw):
-    """Change one character of the header for another that is in it."""
+    """Replace one character of the header by another one of the header."""
     end = header_end(raw)
     raw[rng.integers(8, end)] = raw[rng.integers(8, end)]
 
 
 def edit_values(rng, raw):
-    """Change one number or word of the values, and keep the header whole."""
+    """Replace one character of the values and keep the header valid."""
     header = json.loads(raw[8 : header_end(raw)])
     text = header["__metadata__"]["qufur"]
-    place = int(rng.integers(len(text)))
+    start = int(rng.integers(len(text)))
     header["__metadata__"]["qufur"] = (
-        text[:place] + str(rng.choice(list("0123456789ae.- "))) + text[place + 1 :]
+        text[:start] + str(rng.choice(list("0123456789ae.- "))) + text[start + 1 :]
     )
     rewrite(raw, header)
 
 
 def move_arrays(rng, raw):
-    """Give an array the name, the place, the type or the shape of another, or list them in another order."""
+    """Swap the offsets, types or shapes of two arrays, or list the arrays in another order."""
     header = json.loads(raw[8 : header_end(raw)])
-    one, other = rng.choice(sorted(header.keys() - {"__metadata__"}), 2)
-    part = rng.choice(["data_offsets", "dtype", "shape", "order"])
-    if part == "order":
+    first, second = rng.choice(sorted(header.keys() - {"__metadata__"}), 2)
+    field = rng.choice(["data_offsets", "dtype", "shape", "order"])
+    if field == "order":
         header = {name: header[name] for name in rng.permutation(sorted(header)).tolist()}
     else:
-        header[one][part], header[other][part] = header[other][part], header[one][part]
+        header[first][field], header[second][field] = header[second][field], header[first][field]
     rewrite(raw, header)
 
 
@@ -93,7 +93,7 @@ def rewrite(raw, header):
 
 
 def damaged(rng, whole, damage):
-    """Return the bytes with this damage; blocks of zeros swapped for another are none."""
+    """Return damaged bytes that differ from the original; swapping equal blocks is no damage."""
     raw = bytearray(whole)
     while raw == whole:
         damage(rng, raw)
@@ -103,15 +103,15 @@ def damaged(rng, whole, damage):
 DAMAGES = (flip_bits, cut_off, swap_blocks, insert, remove, blank, edit_header, edit_values, move_arrays)
 
 
-@pytest.mark.parametrize(("model", "rule"), KINDS, ids=repr)
-def test_damaged_files(tmp_path, model, rule):
+@pytest.mark.parametrize(("model", "rule"), CASES, ids=repr)
+def test_damaged_learner_files_raise_or_load_unchanged(tmp_path, model, rule):
     rng, file = np.random.default_rng(6), tmp_path / "learner"
     learner = Learner(model, rule, seed=1)
     learner.ask_many(X[:12])
     learner.tell(learner.outstanding[0], 1.0)
     learner.save(file)
-    whole, refused, equal = file.read_bytes(), 0, 0
-    for i in range(times(100_000 // len(KINDS))):
+    whole, errors, equal = file.read_bytes(), 0, 0
+    for i in range(times(100_000 // len(CASES))):
         file.write_bytes(damaged(rng, whole, DAMAGES[i % len(DAMAGES)]))
         try:
             loaded = Learner.load(file)
@@ -120,12 +120,12 @@ def test_damaged_files(tmp_path, model, rule):
                 f"path of Learner.load must be a file that Learner.save wrote, got '{file}'"
             )
             assert "\n" not in str(error)
-            refused += 1
+            errors += 1
         else:
             assert same(loaded, learner)
             equal += 1
-    print(f"{refused} damaged files refused, {equal} equal")
-    assert refused > equal > 0
+    print(f"{errors} damaged files raised, {equal} loaded unchanged")
+    assert errors > equal > 0
 
 
 TABLE_DAMAGES = [flip_bits, cut_off, swap_blocks, insert, remove, blank]
@@ -133,13 +133,12 @@ TABLES = ["t.npz", "packed.npz", "t.npy", "t.parquet", "t.csv", "t.csv.gz", "t.j
 
 
 def whole_table(path):
-    """Write a table, and return its bytes."""
+    """Write a table and return its bytes."""
     columns = {"x0": X[:, 0], "x1": X[:, 1], "y": X[:, 0] > 0}
     frame = pl.DataFrame(columns)
     if path.suffix == ".npz":
-        (np.savez if path.name == "t.npz" else np.savez_compressed)(
-            path, X=X, y=X[:, 0], domain=np.arange(len(X))
-        )
+        save = np.savez if path.name == "t.npz" else np.savez_compressed
+        save(path, X=X, y=X[:, 0], domain=np.arange(len(X)))
     elif path.suffix == ".npy":
         np.save(path, X)
     elif path.suffix == ".parquet":
@@ -154,10 +153,10 @@ def whole_table(path):
 
 @pytest.mark.filterwarnings("default")  # as for a user
 @pytest.mark.parametrize("name", TABLES)
-def test_damaged_tables(tmp_path, name):
-    """They are read, or refused in one line, both as streams and as tables of mixed columns."""
+def test_damaged_tables_are_read_or_raise_one_line_errors(tmp_path, name):
+    """Damaged tables are read or raise one-line errors, both as streams and as tables of mixed columns."""
     path = tmp_path / name
-    whole, refused = whole_table(path), 0
+    whole, errors = whole_table(path), 0
     readers = [lambda: list(Table(path, None).chunks(7)), lambda: list(read(path, 7))]
     rng = np.random.default_rng(0)
     count = times(20_000)
@@ -169,6 +168,6 @@ def test_damaged_tables(tmp_path, name):
             try:
                 reader()
             except ValueError as error:
-                refused += 1
+                errors += 1
                 assert len(str(error).splitlines()) == 1
-    assert refused > count / 10
+    assert errors > count / 10

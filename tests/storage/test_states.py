@@ -1,6 +1,6 @@
-"""Files that earlier versions saved still load, and go on as they did then.
+"""Learner files of older versions load and give the recorded answers.
 
-`python tests/storage/test_states.py` saves those of the present version; older ones stay as they are.
+`python tests/storage/test_states.py` saves the files of this version and leaves older ones unchanged.
 """
 
 import gzip
@@ -38,7 +38,7 @@ from qufur.snapshot import VERSION
 
 FOLDER = Path(__file__).parent / "states"
 ANSWERS = FOLDER / "answers.json"
-KINDS = {
+CASES = {
     "ridge-qufur": (Ridge(3), QuFUR(2.0, power=0.5, budget=30)),
     "ridge-fixed-budget": (Ridge(3, intercept=True, label_range=(1, 5)), FixedBudget(60, 60)),
     "ridge-importance-qufur": (Ridge(3, importance=0.7), QuFUR(2.0, floor=0.1)),
@@ -66,9 +66,9 @@ def stream(name):
     return X, np.clip(X @ [0.5, -0.3, 0.1], -1, 1)
 
 
-def made(name):
-    """Return a learner in the middle of its work: labels told, outstanding, retracted and free."""
-    model, rule = KINDS[name]
+def used_learner(name):
+    """Return a learner in use, with received, outstanding, retracted and free labels."""
+    model, rule = CASES[name]
     X, y = stream(name)
     y = model.example_labels(y)
     learner = Learner(model, rule, seed=3)
@@ -82,8 +82,8 @@ def made(name):
     return learner
 
 
-def gone_on(learner, name):
-    """Return the next answers, and what is learned from outstanding and new labels."""
+def continued(learner, name):
+    """Return the next answers, and the predictions after outstanding and new labels."""
     X, y = stream(name)
     y = learner.model.example_labels(y)
     outstanding = learner.outstanding
@@ -98,32 +98,32 @@ def gone_on(learner, name):
     return {"outstanding": list(outstanding), "answers": answers, "spent": learner.spent, **after}
 
 
-def assert_alike(found, recorded, *, grows_trees=False):
-    assert (found["outstanding"], found["spent"]) == (recorded["outstanding"], recorded["spent"])
-    assert [answer[:2] for answer in found["answers"]] == [answer[:2] for answer in recorded["answers"]]
-    decided = [[answer[3:] for answer in one["answers"]] for one in (found, recorded)]
-    np.testing.assert_allclose(*decided, rtol=1e-9, atol=1e-9)
-    if grows_trees:  # another version of scikit-learn may grow others
+def assert_close(results, recorded, *, grows_trees=False):
+    assert (results["outstanding"], results["spent"]) == (recorded["outstanding"], recorded["spent"])
+    assert [answer[:2] for answer in results["answers"]] == [answer[:2] for answer in recorded["answers"]]
+    decisions = [[answer[3:] for answer in each["answers"]] for each in (results, recorded)]
+    np.testing.assert_allclose(*decisions, rtol=1e-9, atol=1e-9)
+    if grows_trees:  # trees differ between versions of scikit-learn
         return
     for part in ("predictions", "interval"):
-        np.testing.assert_allclose(found[part], recorded[part], rtol=1e-9, atol=1e-9)
-    said = [[answer[2] for answer in one["answers"]] for one in (found, recorded)]
-    np.testing.assert_allclose(*said, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(results[part], recorded[part], rtol=1e-9, atol=1e-9)
+    predictions = [[answer[2] for answer in each["answers"]] for each in (results, recorded)]
+    np.testing.assert_allclose(*predictions, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::qufur.errors.OtherVersionWarning")
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.gz")), ids=lambda file: file.name)
-def test_saved_states_load_and_go_on(tmp_path, file):
+def test_states_of_older_versions_load_and_continue_as_recorded(tmp_path, file):
     path = tmp_path / "learner.qufur"
     path.write_bytes(gzip.decompress(file.read_bytes()))
     name = file.name.removesuffix(".qufur.gz")
     if "refit-classes" in name and sklearn.__version__ < "1.8":
         pytest.skip("LogisticRegression was saved with a parameter that this scikit-learn does not know")
-    found = gone_on(Learner.load(path), name)
-    assert_alike(found, json.loads(ANSWERS.read_text())[name], grows_trees="experts" in name)
+    results = continued(Learner.load(path), name)
+    assert_close(results, json.loads(ANSWERS.read_text())[name], grows_trees="experts" in name)
 
 
-def test_a_rate_in_an_older_file_refunds_no_query_whose_place_it_does_not_know(tmp_path):
+def test_rate_of_an_older_file_refunds_no_query_of_unknown_position(tmp_path):
     path = tmp_path / "learner.qufur"
     path.write_bytes(gzip.decompress((FOLDER / "1-kernel-ridge-paced-rate.qufur.gz").read_bytes()))
     learner = Learner.load(path)
@@ -132,27 +132,27 @@ def test_a_rate_in_an_older_file_refunds_no_query_whose_place_it_does_not_know(t
     assert (learner.spent + 1, learner.spending.tokens) == before
 
 
-def test_there_is_a_state_of_every_kind():
-    assert {f"{VERSION}-{name}.qufur.gz" for name in KINDS} <= {path.name for path in FOLDER.iterdir()}
-    assert {type(model) for model, _ in KINDS.values()} == set(MODELS)
-    assert {type(rule) for _, rule in KINDS.values()} == set(RULES)
+def test_stored_states_cover_every_model_and_rule():
+    assert {f"{VERSION}-{name}.qufur.gz" for name in CASES} <= {path.name for path in FOLDER.iterdir()}
+    assert {type(model) for model, _ in CASES.values()} == set(MODELS)
+    assert {type(rule) for _, rule in CASES.values()} == set(RULES)
 
 
-def test_states_are_small():
+def test_stored_states_are_small():
     assert max(path.stat().st_size for path in FOLDER.glob("*.gz")) < 10_000
 
 
 def write():
-    """Save the states of this version and what they answer next."""
+    """Save the states of this version and their next answers."""
     FOLDER.mkdir(exist_ok=True)
     recorded = json.loads(ANSWERS.read_text()) if ANSWERS.exists() else {}
-    for name in KINDS:
+    for name in CASES:
         path = FOLDER / f"{VERSION}-{name}.qufur"
-        learner = made(name)
+        learner = used_learner(name)
         learner.save(path)
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path.unlink()
-        recorded[path.stem] = gone_on(learner, name)
+        recorded[path.stem] = continued(learner, name)
     lines = (f"  {json.dumps(name)}: {json.dumps(answers)}" for name, answers in sorted(recorded.items()))
     ANSWERS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

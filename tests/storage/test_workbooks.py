@@ -1,6 +1,6 @@
-"""State files of `qufur ask` that earlier versions saved still load, and go on as they did then.
+"""State files of `qufur ask` from older versions load and give the recorded results.
 
-`python tests/storage/test_workbooks.py` saves those of the present version; older ones stay as they are.
+`python tests/storage/test_workbooks.py` saves the files of this version and leaves older ones unchanged.
 """
 
 import csv
@@ -14,14 +14,15 @@ import pytest
 from typer.testing import CliRunner
 
 from qufur.cli import app
-from qufur.workbook import VERSION, Workbook
+from qufur.workbook import Workbook
+from qufur.workbook.workbook import VERSION
 
 FOLDER = Path(__file__).parent / "workbooks"
 ANSWERS = FOLDER / "answers.json"
 FIRST, LATER = range(40), range(40, 60)
 NAMED = ["--id", "flight"]
 LONGER = ["--horizon", "60"]
-KINDS = {
+CASES = {
     "csv-paced": (".csv", [*NAMED, "--budget", "14", *LONGER]),
     "gzip-rate": (".csv.gz", [*NAMED, "--budget", "30%"]),
     "json-lines-embedding": (
@@ -43,52 +44,56 @@ RADAR = RNG.normal(size=(60, 2)).round(3)
 DELAY = (30 + 5 * WIND + 8 * SKY + GATE).round(3)
 
 
-def flights(name, rows):
-    """Return rows as dicts; where cells may be missing, some are."""
+def flight_rows(name, rows):
+    """Return rows as dicts; with imputation some cells are missing."""
     sky = ("clear", "fog", "storm")
-    found = [
+    flights = [
         {"flight": f"LH{t}", "wind": WIND[t], "gate": int(GATE[t]), "sky": sky[SKY[t]]}
         | ({"radar": RADAR[t].tolist()} if "embedding" in name else {})
         | ({"day": f"2024-01-{1 + t // 12:02}"} if "per-day" in name else {})
         for t in rows
     ]
-    for t in range(0, len(found) * ("impute" in name), 7):
-        found[t]["wind"], found[-1 - t]["sky"] = None, None
-    return found
+    if "impute" in name:
+        for t in range(0, len(flights), 7):
+            flights[t]["wind"], flights[-1 - t]["sky"] = None, None
+    return flights
 
 
 def write(folder, name, rows):
-    """Write a table as a user would, and return its path."""
-    ending, found = KINDS[name][0], flights(name, rows)
+    """Write a table in the format of the case and return its path."""
+    ending, flights = CASES[name][0], flight_rows(name, rows)
     path = folder / f"{rows.start}{ending}"
     if ending == ".npz":
         np.savez(path, wind=WIND[rows], gate=GATE[rows])
     elif ending == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in found))
+        path.write_text("".join(json.dumps(row) + "\n" for row in flights))
     else:
-        lines = [list(found[0]), *(["" if cell is None else cell for cell in row.values()] for row in found)]
+        lines = [
+            list(flights[0]),
+            *(["" if cell is None else cell for cell in row.values()] for row in flights),
+        ]
         text = "".join(",".join(map(str, line)) + "\n" for line in lines)
         path.write_bytes(gzip.compress(text.encode()) if ending == ".csv.gz" else text.encode())
     return path
 
 
 def qufur(folder, *arguments):
-    done = CliRunner().invoke(app, [*map(str, arguments), "--state", str(folder / "s.qufur")])
-    assert done.exit_code == 0, (arguments, done.output, done.exception)
+    result = CliRunner().invoke(app, [*map(str, arguments), "--state", str(folder / "s.qufur")])
+    assert result.exit_code == 0, (arguments, result.output, result.exception)
 
 
 def tell(folder, name, ids, *options, shift=0.0):
-    """Tell the delays of flights, or of rows by their numbers."""
-    column = "flight" if "--id" in KINDS[name][1] else "row"
-    place = {id: int(str(id).removeprefix("LH")) - (column == "row") for id in ids}
+    """Run `qufur tell` with the delays of flights, or of rows by their numbers."""
+    column = "flight" if "--id" in CASES[name][1] else "row"
+    rows = {id: int(str(id).removeprefix("LH")) - (column == "row") for id in ids}
     path = folder / "labels.csv"
-    path.write_text(f"{column},delay\n" + "".join(f"{id},{DELAY[t] + shift}\n" for id, t in place.items()))
+    path.write_text(f"{column},delay\n" + "".join(f"{id},{DELAY[t] + shift}\n" for id, t in rows.items()))
     qufur(folder, "tell", path, *options)
 
 
 def make(folder, name):
-    """Leave a state file in the middle of its work, most labels told and some outstanding."""
-    first = ["-o", folder / "wanted.csv", "--target", "delay", "--label-range", 0, 60, *KINDS[name][1]]
+    """Write a state file with most labels received and some outstanding."""
+    first = ["-o", folder / "wanted.csv", "--target", "delay", "--label-range", 0, 60, *CASES[name][1]]
     qufur(folder, "ask", write(folder, name, FIRST), *first)
     outstanding = Workbook.load(folder / "s.qufur").learner.outstanding
     if "outstanding" not in name:
@@ -97,24 +102,24 @@ def make(folder, name):
         tell(folder, name, outstanding[:2], "--replace", shift=-3.0)
 
 
-def gone_on(folder, name):
-    """Return what is asked for and predicted next, with the labels that were outstanding and new ones."""
+def continued(folder, name):
+    """Return the next queries and predictions, after outstanding and new labels."""
     outstanding = list(Workbook.load(folder / "s.qufur").learner.outstanding)
     tell(folder, name, outstanding[1:])
     later, out = write(folder, name, LATER), folder / "wanted.csv"
     qufur(folder, "ask", later, "-o", out, "--force")
     with out.open(newline="") as file:
         wanted = list(csv.reader(file))[1:]
-    book = Workbook.load(folder / "s.qufur")
-    tell(folder, name, [id for id in book.learner.outstanding if id not in outstanding])
+    workbook = Workbook.load(folder / "s.qufur")
+    tell(folder, name, [id for id in workbook.learner.outstanding if id not in outstanding])
     if "replaced" in name:
-        tell(folder, name, list(book.told)[:3], "--replace", shift=1.0)
+        tell(folder, name, list(workbook.labels)[:3], "--replace", shift=1.0)
     qufur(folder, "predict", later, "-o", out, "--force")
     with out.open(newline="") as file:
         predicted = list(csv.reader(file))[1:]
-    book = Workbook.load(folder / "s.qufur")
-    weights = book.learner.predict(np.eye(len(book.encoding.names))).tolist()
-    counts = {"spent": book.learner.spent, "left": book.learner.left, "told": list(book.told)}
+    workbook = Workbook.load(folder / "s.qufur")
+    weights = workbook.learner.predict(np.eye(len(workbook.encoding.names))).tolist()
+    counts = {"spent": workbook.learner.spent, "left": workbook.learner.left, "told": list(workbook.labels)}
     return {
         "outstanding": outstanding,
         "wanted": wanted,
@@ -125,31 +130,31 @@ def gone_on(folder, name):
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("[1-9]*.gz")), ids=lambda file: file.name)
-def test_saved_workbooks_load_and_go_on(tmp_path, file):
+def test_workbooks_of_older_versions_load_and_continue_as_recorded(tmp_path, file):
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
     name = file.name.removesuffix(".qufur.gz")
-    found, recorded = gone_on(tmp_path, name.partition("-")[2]), json.loads(ANSWERS.read_text())[name]
-    weights = found.pop("weights"), recorded.pop("weights")
-    assert found == recorded
-    np.testing.assert_allclose(*weights, rtol=1e-9, atol=1e-9)  # as rounding differs between processors
+    results, recorded = continued(tmp_path, name.partition("-")[2]), json.loads(ANSWERS.read_text())[name]
+    weights = results.pop("weights"), recorded.pop("weights")
+    assert results == recorded
+    np.testing.assert_allclose(*weights, rtol=1e-9, atol=1e-9)  # rounding differs between processors
 
 
-def test_there_is_a_small_workbook_of_every_kind():
+def test_stored_workbooks_cover_every_case_and_are_small():
     sizes = {path.name: path.stat().st_size for path in FOLDER.glob("*.gz")}
-    assert {f"{VERSION}-{name}.qufur.gz" for name in KINDS} <= set(sizes)
+    assert {f"{VERSION}-{name}.qufur.gz" for name in CASES} <= set(sizes)
     assert max(sizes.values()) < 10_000
 
 
 def save():
-    """Save the workbooks of this version and how they go on."""
+    """Save the workbooks of this version and their next results."""
     recorded = json.loads(ANSWERS.read_text()) if ANSWERS.exists() else {}
-    for name in KINDS:
+    for name in CASES:
         with tempfile.TemporaryDirectory() as temporary:
             folder, saved = Path(temporary), f"{VERSION}-{name}"
             make(folder, name)
             content = (folder / "s.qufur").read_bytes()
             (FOLDER / f"{saved}.qufur.gz").write_bytes(gzip.compress(content, mtime=0))
-            recorded[saved] = gone_on(folder, name)
+            recorded[saved] = continued(folder, name)
     lines = (f"  {json.dumps(name)}: {json.dumps(answers)}" for name, answers in sorted(recorded.items()))
     ANSWERS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -8,7 +8,7 @@ Y = np.linspace(-1, 1, 7)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_chunks_are_the_rows_in_order(size):
+def test_arrays_yield_rows_in_order_for_any_chunk_size(size):
     stream = Arrays(X, Y, truth=-Y, domain=[5, 5, -2, -2, -2, 9, 9])
     chunks = list(stream.chunks(size))
     assert [len(chunk) for chunk in chunks] == [min(size, 7 - i) for i in range(0, 7, size)]
@@ -18,7 +18,7 @@ def test_chunks_are_the_rows_in_order(size):
     assert np.concatenate([chunk.domain for chunk in chunks]).tolist() == [5, 5, -2, -2, -2, 9, 9]
 
 
-def test_chunks_are_views_and_read_only_inputs_are_accepted():
+def test_arrays_yield_views_and_accept_read_only_inputs():
     frozen_X, frozen_y = X.copy(), Y.copy()
     frozen_X.flags.writeable = frozen_y.flags.writeable = False
     chunk = list(Arrays(frozen_X, frozen_y).chunks(3))[1]
@@ -28,7 +28,7 @@ def test_chunks_are_views_and_read_only_inputs_are_accepted():
     assert chunk.domain is None
 
 
-def test_attributes():
+def test_arrays_attributes_match_their_arguments():
     stream = Arrays(X, Y, domain=np.zeros(7, dtype=np.uint8))
     assert (stream.horizon, stream.dim, stream.domain.dtype) == (7, 2, np.int64)
     assert stream.against(object()) is stream
@@ -47,11 +47,11 @@ def test_attributes():
         ({"X": np.where(X == 3, np.inf, X)}, "X of Arrays must be finite, got inf at row 1, column 1"),
     ],
 )
-def test_errors_name_what_is_wrong(arguments, message):
+def test_arrays_errors_name_the_invalid_argument(arguments, message):
     with pytest.raises(ValueError, match=message):
         Arrays(**({"X": X, "y": Y} | arguments))
 
 
-def test_size_is_checked():
+def test_arrays_chunks_reject_invalid_sizes():
     with pytest.raises(ValueError, match=r"size of Arrays.chunks must be an integer of at least 1, got 0"):
         next(Arrays(X, Y).chunks(0))

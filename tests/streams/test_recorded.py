@@ -1,4 +1,4 @@
-"""Streams on real data; what needs files that are not here is skipped by name."""
+"""Tests of streams on real data; tests are skipped with the names of missing files."""
 
 import gzip
 import importlib.util
@@ -28,18 +28,18 @@ from qufur.streams.real import mnist, portraits
 pytest.importorskip("pooch")
 
 
-def have(*files):
-    own = os.environ.get("QUFUR_DATA", "")
-    absent = [name for name in files if not Path(own, name).is_file()]
+def requires_files(*files):
+    folder = os.environ.get("QUFUR_DATA", "")
+    absent = [name for name in files if not Path(folder, name).is_file()]
     return pytest.mark.skipif(bool(absent), reason=f"not in QUFUR_DATA: {', '.join(absent)}")
 
 
-MNIST = have("mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz")
-FACES = have("portraits/portraits_32x32.npz")
-REVIEWS = have("amazon_standin/streamB_mpnet_768.npz")
-LIBSVM = have("libsvm/abalone_scale", "libsvm/cpusmall_scale")
+MNIST = requires_files("mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz")
+FACES = requires_files("portraits/portraits_32x32.npz")
+REVIEWS = requires_files("amazon_standin/streamB_mpnet_768.npz")
+LIBSVM = requires_files("libsvm/abalone_scale", "libsvm/cpusmall_scale")
 MLXTEND = pytest.mark.skipif(importlib.util.find_spec("mlxtend") is None, reason="mlxtend is not installed")
-EVERY = [
+ALL_STREAMS = [
     pytest.param(make, shape, durations, marks=marks, id=make.__qualname__)
     for make, shape, durations, marks in [
         (RotatedMNIST.main, (875, 784), (500, 250, 125), MNIST),
@@ -58,8 +58,8 @@ EVERY = [
 
 
 @pytest.fixture
-def nowhere(tmp_path, monkeypatch):
-    """No data at all, and no way out."""
+def no_data(tmp_path, monkeypatch):
+    """Remove all data and block the network; return a temporary folder."""
     monkeypatch.delenv("QUFUR_DATA", raising=False)
     monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "cache")
     monkeypatch.setattr("requests.get", _no_network)
@@ -72,8 +72,8 @@ def _no_network(*_, **__):
     raise requests.ConnectionError
 
 
-@pytest.mark.parametrize(("make", "shape", "durations"), EVERY)
-def test_every_stream(make, shape, durations):
+@pytest.mark.parametrize(("make", "shape", "durations"), ALL_STREAMS)
+def test_recorded_streams_have_documented_shapes_and_segments(make, shape, durations):
     stream = make(seed=3)
     assert stream.X.shape == shape == (stream.horizon, stream.dim)
     assert (stream.durations, sum(stream.durations)) == (durations, stream.horizon)
@@ -86,13 +86,13 @@ def test_every_stream(make, shape, durations):
         played = np.concatenate([getattr(chunk, name) for chunk in chunks])
         np.testing.assert_array_equal(played, getattr(stream, name))
     if len(durations) > 1:
-        stretches = np.split(stream.domain, stream.shifts)
-        assert all(len(set(stretch.tolist())) == 1 for stretch in stretches)
-        assert all(a[-1] != b[0] for a, b in pairwise(stretches))
+        segments = np.split(stream.domain, stream.shifts)
+        assert all(len(set(segment.tolist())) == 1 for segment in segments)
+        assert all(a[-1] != b[0] for a, b in pairwise(segments))
 
 
-@pytest.mark.parametrize(("make", "shape", "durations"), EVERY)
-def test_a_seed_decides_everything(make, shape, durations):
+@pytest.mark.parametrize(("make", "shape", "durations"), ALL_STREAMS)
+def test_recorded_streams_are_determined_by_their_seed(make, shape, durations):
     first, again, other = make(seed=3), pickle.loads(pickle.dumps(make(seed=3))), make(seed=4)
     np.testing.assert_array_equal(first.X, again.X)
     np.testing.assert_array_equal(first.y, again.y)
@@ -110,7 +110,7 @@ def path(number):
 
 
 @MNIST
-def test_mnist_is_the_original():
+def test_mnist_files_are_the_original_training_set():
     images, labels = images_and_labels()
     assert images.shape == (60_000, 28, 28)
     assert labels[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
@@ -118,7 +118,7 @@ def test_mnist_is_the_original():
 
 @MNIST
 @pytest.mark.parametrize("make", [RotatedMNIST.main, RotatedMNIST.reversed, RotatedMNIST.interleaved])
-def test_digits_are_turned_as_in_the_scripts(make):
+def test_digits_are_rotated_as_in_the_scripts(make):
     stream = make(seed=1)
     images, labels = images_and_labels()
     angles = np.repeat(stream.angles, stream.durations)
@@ -133,26 +133,26 @@ def test_digits_are_turned_as_in_the_scripts(make):
 
 
 @MNIST
-def test_angles_that_come_back_are_one_domain():
+def test_recurring_angles_share_one_domain():
     stream = RotatedMNIST.interleaved()
     assert [u for u, *_ in np.split(stream.domain, stream.shifts)] == [0, 1, 0, 2, 0]
 
 
 @MNIST
-def test_few_digits():
+def test_mnist_accepts_short_streams_and_rejects_too_long_ones():
     stream = RotatedMNIST((3, 2), (0, 90), seed=0)
     assert sorted(stream.y) == [0, 1, 4, 5, 9]
-    with pytest.raises(ValueError, match="durations of RotatedMNIST must be at most 60000 in all, got 60001"):
+    with pytest.raises(ValueError, match="RotatedMNIST must be at most 60000 in total, got 60001"):
         RotatedMNIST((60_001,), (0,))
 
 
 @MNIST
 @MLXTEND
-def test_the_package_gives_the_same_stream(nowhere, monkeypatch):
+def test_mlxtend_package_gives_the_same_stream(no_data, monkeypatch):
     monkeypatch.undo()
     original = RotatedMNIST.main(seed=2)
     monkeypatch.delenv("QUFUR_DATA")
-    monkeypatch.setattr("pooch.os_cache", lambda name: nowhere / "cache")
+    monkeypatch.setattr("pooch.os_cache", lambda name: no_data / "cache")
     monkeypatch.setattr("requests.get", _no_network)
     packaged = RotatedMNIST.main(seed=2)
     assert "mlxtend" in packaged.provenance
@@ -160,28 +160,28 @@ def test_the_package_gives_the_same_stream(nowhere, monkeypatch):
     np.testing.assert_array_equal(packaged.y, original.y)
 
 
-# Golden numbers: the run that the published Figure 3 shows, with its own shuffle and coins
+# Golden numbers: the run of the published Figure 3, with its shuffle and its query draws
 
 
 @MNIST
 @pytest.mark.parametrize("block", [None, 1, 100])
-def test_the_published_figure_3(block):
-    stream, coins = published_digits(0)
+def test_figure_3_query_counts_match_the_publication(block):
+    stream, rng = published_digits(0)
     largest_norm = float(np.linalg.norm(stream.X, axis=1).max())
     assert largest_norm == pytest.approx(14.64682, abs=1e-6)
     model = Ridge(784, regularization=largest_norm, cap=False)
-    runs = [run(Learner(model, QuFUR(alpha), seed=coins), stream, block=block) for alpha in (0.25, 0.5, 1.0)]
+    runs = [run(Learner(model, QuFUR(alpha), seed=rng), stream, block=block) for alpha in (0.25, 0.5, 1.0)]
     assert [trace.queries for trace in runs] == [233, 378, 576]
 
 
 @MNIST
 @pytest.mark.parametrize(("alpha", "queries"), [(0.25, 233), (0.5, 378), (1.0, 576)])
-def test_the_experiment_repeats_the_published_figure_3(alpha, queries):
+def test_figure_3_experiment_reproduces_published_query_counts(alpha, queries):
     assert sum(fig3.play({"draw": fig3.EXACT, "seed": 0, "alpha": alpha})["query"]) == queries
 
 
 @MNIST
-def test_the_published_digits_are_the_first_as_they_come():
+def test_published_digits_are_the_first_training_images():
     stream, _ = published_digits(0)
     images, labels = images_and_labels()
     order = list(range(875))
@@ -192,14 +192,14 @@ def test_the_published_digits_are_the_first_as_they_come():
 
 
 @MLXTEND
-def test_the_package_gives_the_published_figure_3(nowhere):
-    stream, coins = published_digits(0)
+def test_mlxtend_package_reproduces_published_figure_3(no_data):
+    stream, rng = published_digits(0)
     model = Ridge(784, regularization=float(np.linalg.norm(stream.X, axis=1).max()), cap=False)
-    assert run(Learner(model, QuFUR(0.25), seed=coins), stream).queries == 233
+    assert run(Learner(model, QuFUR(0.25), seed=rng), stream).queries == 233
 
 
 @MLXTEND
-def test_the_package_is_enough_for_the_paper_only(nowhere):
+def test_mlxtend_package_supports_only_streams_of_the_paper(no_data):
     stream = RotatedMNIST.reversed()
     assert (stream.horizon, stream.stand_in) == (875, False)
     with pytest.raises(MissingDataError, match=r"mnist/train-images-idx3-ubyte\.gz is missing"):
@@ -217,19 +217,19 @@ def test_the_package_is_enough_for_the_paper_only(nowhere):
         ((3,), ("up",), "angles of RotatedMNIST"),
     ],
 )
-def test_bad_stretches(durations, angles, message):
+def test_mnist_rejects_invalid_durations_and_angles(durations, angles, message):
     with pytest.raises(ValueError, match=message):
         RotatedMNIST(durations, angles)
 
 
 @pytest.mark.parametrize("make", [RotatedMNIST, Portraits, AmazonReviews, Abalone])
-def test_bad_seeds(make):
+def test_recorded_streams_reject_invalid_seeds(make):
     with pytest.raises(ValueError, match=f"seed of {make.__name__} must be an integer of at least 0, got -1"):
         make(seed=-1)
 
 
 @FACES
-def test_faces():
+def test_portraits_sample_has_documented_content():
     stream = Portraits.main(seed=1)
     assert stream.images.shape == (992, 32, 32)
     assert 0 <= stream.images.min() < stream.images.max() <= 1
@@ -248,45 +248,45 @@ def test_faces():
 
 @FACES
 @pytest.mark.parametrize("durations", [(1, 2, 3), (1001, 1, 1, 1, 1)])
-def test_bad_periods(durations):
+def test_portraits_reject_invalid_durations(durations):
     expected = r"durations of Portraits must be 5 numbers, at most 1000, 1000, 1000, 1000, 1000, got \(1"
     with pytest.raises(ValueError, match=expected):
         Portraits(durations)
 
 
-def test_the_published_faces(nowhere, monkeypatch):
+def test_portraits_read_the_published_mat_file(no_data, monkeypatch):
     from scipy.io import savemat
 
-    folder = nowhere / "portraits"
+    folder = no_data / "portraits"
     folder.mkdir()
     number = np.arange(37_921)
     faces = np.zeros((len(number), 32, 32, 1), dtype=np.float32)
     faces[:, 0, 0, 0] = number / len(number)
     savemat(folder / "dataset_32x32.mat", {"Xs": faces, "Ys": (number % 2).astype(np.float32)})
-    monkeypatch.setenv("QUFUR_DATA", str(nowhere))
+    monkeypatch.setenv("QUFUR_DATA", str(no_data))
     stream = Portraits.main(seed=5)
-    shown = (stream.X[:, 0] * len(number)).round().astype(int)
-    starts = [np.sort(part) for part in np.split(shown, stream.shifts)]
+    image = (stream.X[:, 0] * len(number)).round().astype(int)
+    starts = [np.sort(part) for part in np.split(image, stream.shifts)]
     for period, part in enumerate(starts):
         assert part.tolist() == list(range(8000 * period, 8000 * period + stream.durations[period]))
-    np.testing.assert_array_equal(stream.y, shown % 2)
+    np.testing.assert_array_equal(stream.y, image % 2)
     assert stream.years is None
     with pytest.raises(ValueError, match="at most 8000, 8000, 8000, 8000, 5921"):
         Portraits((1, 1, 1, 1, 5922))
 
 
 @pytest.mark.parametrize("content", [b"", b"not a mat file" * 100])
-def test_published_faces_that_are_none(nowhere, monkeypatch, content):
-    file = nowhere / "portraits" / "dataset_32x32.mat"
+def test_portraits_reject_invalid_mat_files(no_data, monkeypatch, content):
+    file = no_data / "portraits" / "dataset_32x32.mat"
     file.parent.mkdir()
     file.write_bytes(content)
-    monkeypatch.setenv("QUFUR_DATA", str(nowhere))
+    monkeypatch.setenv("QUFUR_DATA", str(no_data))
     with pytest.raises(ValueError, match=r"dataset_32x32\.mat must be arrays Xs and Ys, got an unreadable"):
         Portraits.main()
 
 
 @REVIEWS
-def test_reviews_are_played_in_the_order_of_the_text():
+def test_reviews_follow_the_domain_order_of_the_paper():
     stream = AmazonReviews.main()
     assert stream.topics == ("automotive", "pets", "sports")
     assert [u for u, *_ in np.split(stream.domain, stream.shifts)] == [0, 1, 2]
@@ -300,7 +300,7 @@ def test_reviews_are_played_in_the_order_of_the_text():
 
 
 @LIBSVM
-def test_libsvm():
+def test_libsvm_streams_have_documented_content():
     stream = Abalone()
     assert stream.label_range == (1.0, 29.0)
     assert abs(stream.X).max() <= 1
@@ -317,10 +317,10 @@ def test_libsvm():
 
 
 @pytest.mark.parametrize("content", ["15 1:0.5\n", "no numbers\n"])
-def test_damaged_libsvm_files_are_named(nowhere, monkeypatch, content):
-    (nowhere / "libsvm").mkdir()
-    (nowhere / "libsvm/abalone_scale").write_text(content)
-    monkeypatch.setenv("QUFUR_DATA", str(nowhere))
+def test_libsvm_errors_name_damaged_files(no_data, monkeypatch, content):
+    (no_data / "libsvm").mkdir()
+    (no_data / "libsvm/abalone_scale").write_text(content)
+    monkeypatch.setenv("QUFUR_DATA", str(no_data))
     with pytest.raises(ValueError, match="abalone_scale must be 4177 lines of a label and up to 8 features"):
         Abalone()
 
@@ -334,23 +334,23 @@ def test_damaged_libsvm_files_are_named(nowhere, monkeypatch, content):
         (Abalone, r"abalone_scale is missing: .*cjlin.*\(no connection\)"),
     ],
 )
-def test_missing_data_are_named(nowhere, make, message):
+def test_missing_data_errors_name_the_files(no_data, make, message):
     with pytest.raises(MissingDataError, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
 
 
-def test_a_damaged_own_file_is_named(nowhere, monkeypatch):
-    (nowhere / "mnist").mkdir()
+def test_digest_mismatch_error_names_the_users_file(no_data, monkeypatch):
+    (no_data / "mnist").mkdir()
     for file in mnist.WHOLE.files:
-        (nowhere / file.name).write_bytes(gzip.compress(b"half of it"))
-    monkeypatch.setenv("QUFUR_DATA", str(nowhere))
+        (no_data / file.name).write_bytes(gzip.compress(b"half of it"))
+    monkeypatch.setenv("QUFUR_DATA", str(no_data))
     with pytest.raises(ValueError, match=r"train-images-idx3-ubyte\.gz is damaged: its sha256 is"):
         RotatedMNIST.main()
 
 
 @MLXTEND
-def test_a_learner_on_digits():
+def test_learner_runs_on_digits():
     stream = RotatedMNIST((875,), (0.0,))
     model = Softmax(stream.dim, stream.classes, regularization=stream.largest_norm, cap=False)
     trace = run(Learner(model, Uniform(0.2), seed=0), stream)
@@ -358,7 +358,7 @@ def test_a_learner_on_digits():
 
 
 @REVIEWS
-def test_a_learner_on_reviews():
+def test_learner_runs_on_reviews():
     stream = AmazonReviews.main()
     model = Ridge(stream.dim, regularization=stream.largest_norm, label_range=stream.label_range)
     trace = run(Learner(model, QuFUR(1.0), seed=0), stream)
@@ -366,5 +366,5 @@ def test_a_learner_on_reviews():
     assert set(trace.by_domain()) == {0, 1, 2}
 
 
-def test_datasets_are_listed():
+def test_datasets_registry_lists_all_names():
     assert list(DATASETS) == ["mnist", "portraits", "amazon", "abalone", "cpusmall"]

@@ -15,14 +15,14 @@ def whole(stream, size):
     return Chunk(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def assert_same_bits(one, other):
+def assert_same_bits(first, second):
     for name in ("X", "y", "truth", "domain"):
-        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+        assert getattr(first, name).tobytes() == getattr(second, name).tobytes(), name
 
 
 @pytest.mark.parametrize("ambient", [None, 300])
 @pytest.mark.parametrize("order", ORDERS)
-def test_chunk_size_changes_no_bit(order, ambient):
+def test_hidden_domains_do_not_depend_on_chunk_size(order, ambient):
     # 200 dimensions exceed the 128 terms that numpy adds pairwise.
     stream = HiddenDomains([40, 30, 21], [5, 200, 1], order=order, seed=7, ambient=ambient)
     reference = whole(stream, stream.horizon)
@@ -37,7 +37,7 @@ def test_chunk_size_changes_no_bit(order, ambient):
     st.integers(1, 40),
     st.sampled_from([None, 9]),
 )
-def test_chunk_size_changes_no_bit_whatever_the_domains(pairs, order, size, ambient):
+def test_random_hidden_domains_do_not_depend_on_chunk_size(pairs, order, size, ambient):
     durations, dims = zip(*pairs, strict=True)
     stream = HiddenDomains(durations, dims, order=order, seed=1, ambient=ambient)
     assert_same_bits(whole(stream, size), whole(stream, stream.horizon))
@@ -45,7 +45,7 @@ def test_chunk_size_changes_no_bit_whatever_the_domains(pairs, order, size, ambi
 
 @pytest.mark.parametrize("ambient", [None, 12])
 @pytest.mark.parametrize("order", ORDERS)
-def test_domains_have_their_durations_and_subspaces(order, ambient):
+def test_hidden_domains_have_their_durations_and_subspaces(order, ambient):
     stream = HiddenDomains([50, 20, 30], [4, 7, 1], order=order, seed=3, ambient=ambient)
     chunk = whole(stream, 16)
     assert np.bincount(chunk.domain).tolist() == [50, 20, 30]
@@ -66,7 +66,7 @@ def test_blocks_are_orthogonal_and_random_subspaces_overlap():
 
 
 def test_noise_is_a_standard_deviation():
-    # The deviation of 40,000 Gaussians has relative error 0.0035: 5 % off has odds below 1e-40.
+    # The deviation of 40,000 Gaussians has relative error 0.0035: P(5 % off) < 1e-40.
     chunk = whole(HiddenDomains([40_000], [2], noise=0.3, seed=5), 40_000)
     residual = chunk.y - chunk.truth
     assert residual.std() == pytest.approx(0.3, rel=0.05)
@@ -76,12 +76,12 @@ def test_noise_is_a_standard_deviation():
     assert np.abs(chunk.X.mean(axis=0)).max() < 0.04
 
 
-def test_no_noise_means_none():
+def test_zero_noise_gives_exact_labels():
     chunk = whole(HiddenDomains([20], [3], noise=0), 20)
     np.testing.assert_array_equal(chunk.y, chunk.truth)
 
 
-def test_orders():
+def test_orders_arrange_domains_as_documented():
     sequential, interleaved, shuffled = (
         whole(HiddenDomains([6, 3, 2], [1, 1, 1], order=order), 4).domain.tolist() for order in ORDERS
     )
@@ -91,7 +91,7 @@ def test_orders():
     assert sorted(shuffled) == sequential != shuffled
 
 
-def test_shuffling_is_fair():
+def test_shuffled_order_is_uniform_over_arrangements():
     # Each of the 10 arrangements of aabbb is expected 200 times; chi² with 9 degrees of freedom
     # exceeds 45 for less than 1e-6 of seeds.
     counts = {}
@@ -104,15 +104,15 @@ def test_shuffling_is_fair():
 
 
 def test_seeds_differ_and_sources_are_independent():
-    one, two = (whole(HiddenDomains([30], [4], seed=seed), 30) for seed in (0, 1))
-    assert not np.array_equal(one.X, two.X)
+    first, second = (whole(HiddenDomains([30], [4], seed=seed), 30) for seed in (0, 1))
+    assert not np.array_equal(first.X, second.X)
     quiet = whole(HiddenDomains([30], [4], seed=0, noise=0), 30)
     loud = whole(HiddenDomains([30], [4], seed=0, order="shuffled", noise=2), 30)
     np.testing.assert_array_equal(quiet.X, loud.X)
-    np.testing.assert_array_equal(quiet.truth, one.truth)
+    np.testing.assert_array_equal(quiet.truth, first.truth)
 
 
-def test_global_random_state_is_left_alone():
+def test_streams_do_not_touch_the_global_random_state():
     before = np.random.get_state(legacy=False)["state"]  # noqa: NPY002
     whole(HiddenDomains([5], [2], order="shuffled"), 5)
     published_draw(3)
@@ -121,7 +121,7 @@ def test_global_random_state_is_left_alone():
     np.testing.assert_array_equal(before["key"], after["key"])
 
 
-def test_memory_does_not_grow_with_the_horizon():
+def test_hidden_domains_memory_does_not_grow_with_the_horizon():
     def peak(horizon):
         tracemalloc.start()
         for _ in HiddenDomains([horizon, horizon], [3, 3], order="interleaved").chunks(100):
@@ -134,7 +134,7 @@ def test_memory_does_not_grow_with_the_horizon():
     assert peak(20_000) < 1.2 * peak(1000)
 
 
-def test_named_settings():
+def test_named_settings_match_paper_and_scripts():
     scripts, text = HiddenDomains.scripts(3), HiddenDomains.text(3, order="shuffled")
     assert set(zip(scripts.durations, scripts.dims, strict=True)) == {(50, 6), (100, 3)}
     assert set(zip(text.durations, text.dims, strict=True)) == {(100, 6), (50, 3)}
@@ -149,8 +149,11 @@ def test_named_settings():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"dims": [2]}, "durations and dims of HiddenDomains must be as many.*got 2 durations and 1 dims"),
-        ({"durations": [], "dims": []}, "at least one, got 0 durations"),
+        (
+            {"dims": [2]},
+            "durations and dims of HiddenDomains must be of equal length.*got 2 durations and 1 dims",
+        ),
+        ({"durations": [], "dims": []}, "at least 1, got 0 durations"),
         ({"durations": 5}, "durations of HiddenDomains must be a sequence .*, got 5"),
         ({"dims": [0, 1]}, "each of dims of HiddenDomains must be an integer of at least 1, got 0"),
         ({"durations": [1.5, 2]}, "each of durations .* got 1.5"),
@@ -165,18 +168,18 @@ def test_named_settings():
         ({"ambient": 2}, "ambient of HiddenDomains must be at least max d_u = 3, got 2"),
     ],
 )
-def test_errors_name_what_is_wrong(arguments, message):
+def test_hidden_domains_errors_name_the_invalid_argument(arguments, message):
     with pytest.raises(ValueError, match=message):
         HiddenDomains(**({"durations": [4, 5], "dims": [3, 2]} | arguments))
 
 
-def test_introduction_needs_a_longer_horizon():
+def test_introduction_rejects_horizons_not_above_dim():
     with pytest.raises(ValueError, match=r"horizon .* must be above dim = 5, got 5"):
         HiddenDomains.introduction(5, 5)
 
 
 class TestPublishedDraw:
-    """Golden numbers: the authors' stream of seed 3, met by the scripts' learner with coins of seed 11."""
+    """Golden numbers: the authors' stream of seed 3, the scripts' learner with query draws of seed 11."""
 
     stream = published_draw(3)
 
@@ -192,7 +195,7 @@ class TestPublishedDraw:
                 queries += 1
         return queries, loss
 
-    def test_shape(self):
+    def test_published_draw_has_the_shape_of_the_scripts(self):
         stream = self.stream
         assert (stream.horizon, stream.dim) == (1500, 91)
         assert not stream.X[:, -1].any()
@@ -205,19 +208,19 @@ class TestPublishedDraw:
         theta, residual, *_ = np.linalg.lstsq(self.stream.X, self.stream.truth)
         assert not residual.size or residual.max() < 1e-20
         assert 0.9 < np.linalg.norm(theta) < 1
-        # 1500 Gaussians: relative error 0.018, so 0.1 is 5.5 of them; the draw is fixed anyway.
+        # 1500 Gaussians: relative error 0.018, so 0.1 is 5.5 of them; the draw is fixed.
         assert (self.stream.y - self.stream.truth).std() == pytest.approx(0.1, rel=0.1)
 
-    def test_qufur(self):
-        coins = np.random.RandomState(11)
-        queries, loss = self.play(lambda uncertainty, _: coins.rand() < min(1, 2 * uncertainty))
+    def test_qufur_reproduces_published_numbers(self):
+        rng = np.random.RandomState(11)
+        queries, loss = self.play(lambda uncertainty, _: rng.rand() < min(1, 2 * uncertainty))
         assert (queries, loss) == (638, pytest.approx(18.62150188, abs=5e-9))
 
-    def test_uniform(self):
-        coins = np.random.RandomState(11)
-        queries, loss = self.play(lambda *_: coins.rand() < 0.3)
+    def test_uniform_reproduces_published_numbers(self):
+        rng = np.random.RandomState(11)
+        queries, loss = self.play(lambda *_: rng.rand() < 0.3)
         assert (queries, loss) == (430, pytest.approx(21.44705409, abs=5e-9))
 
-    def test_greedy(self):
+    def test_greedy_reproduces_published_numbers(self):
         queries, loss = self.play(lambda _, queries: queries < 450)
         assert (queries, loss) == (450, pytest.approx(27.90887421, abs=5e-9))

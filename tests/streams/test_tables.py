@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qufur.counts import counted
+from qufur._internal.counts import counted
 from qufur.streams import Chunk, Summary, Table
 from qufur.tables import Encoding
 from qufur.tables import read as rows
-from qufur.tables.formats import parquet_file, text_lines
+from qufur.tables.formats import compression, parquet_file
 from qufur.tables.formats.parquet_file import ParquetFile
 
 pl = pytest.importorskip("polars")
@@ -46,7 +46,7 @@ def read(stream, size=10):
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
-def complaint(path, target="y", **options):
+def error_of(path, target="y", **options):
     with pytest.raises(ValueError) as caught:
         for _ in Table(path, target, **options).chunks(2):
             pass
@@ -55,7 +55,7 @@ def complaint(path, target="y", **options):
     return message
 
 
-def test_a_table_without_labels(path):
+def test_table_without_target_has_zero_labels(path):
     skip = [] if path.suffix == ".npz" else ["y"]
     stream = Table(path, None, skip=skip, domain="domain")
     for got, expected in zip(read(stream), (X, np.zeros(103), DOMAIN), strict=True):
@@ -64,7 +64,7 @@ def test_a_table_without_labels(path):
     np.testing.assert_array_equal(next(one.chunks(200)).X, X[:, :1])
 
 
-def test_an_encoding_makes_inputs_of_any_columns(tmp_path):
+def test_encoding_converts_mixed_columns_to_inputs(tmp_path):
     path = write(tmp_path, "wind,sky,y\n1,fog,5\n3,clear,6\n")
     encoding = Encoding.of(rows(path), target="y")
     stream = Table(path, "y", encoding=encoding)
@@ -72,11 +72,11 @@ def test_an_encoding_makes_inputs_of_any_columns(tmp_path):
     (chunk,) = stream.chunks(9)
     assert (chunk.X.tolist(), chunk.y.tolist()) == ([[-1, 0, 1], [1, 1, 0]], [5, 6])
     later = write(tmp_path, "wind,y\n1,5\n", "later.csv")
-    assert "column 'sky' of later.csv must be one of" in complaint(later, encoding=encoding)
+    assert "column 'sky' of later.csv must be one of" in error_of(later, encoding=encoding)
 
 
 @pytest.mark.parametrize("size", [1, 10, 103, 1000])
-def test_every_format_gives_the_same_rows(path, size):
+def test_formats_give_the_same_rows(path, size):
     stream = Table(path, "y", domain="domain")
     for got, expected in zip(read(stream, size), (X, Y, DOMAIN), strict=True):
         np.testing.assert_array_equal(got, expected)
@@ -87,13 +87,13 @@ def test_every_format_gives_the_same_rows(path, size):
     assert chunk.domain.dtype == np.int64
 
 
-def test_features_are_taken_in_the_order_asked(path):
+def test_features_keep_the_requested_order(path):
     names = FEATURES[path.suffix[1:]]
     stream = Table(str(path), "y", features=[names[2], names[0]], domain="domain")
     np.testing.assert_array_equal(read(stream)[0], X[:, [2, 0]])
 
 
-def test_npz_knows_truth_and_domain_by_itself(tmp_path):
+def test_npz_truth_and_domain_arrays_are_used(tmp_path):
     path = tmp_path / "t.npz"
     np.savez_compressed(path, X=X, y=Y, truth=-Y, domain=DOMAIN.astype(np.int8))
     chunk = next(Table(path, "y").chunks(103))
@@ -102,7 +102,7 @@ def test_npz_knows_truth_and_domain_by_itself(tmp_path):
 
 
 @pytest.mark.parametrize("convert", [np.asfortranarray, np.float32, lambda a: (10 * a).astype(np.int16)])
-def test_npz_takes_every_order_and_number(tmp_path, convert):
+def test_npz_accepts_any_memory_order_and_dtype(tmp_path, convert):
     path = tmp_path / "t.npz"
     np.savez(path, X=convert(X), y=convert(Y))
     stream = Table(path, "y")
@@ -114,7 +114,7 @@ def test_npz_takes_every_order_and_number(tmp_path, convert):
 
 @pytest.mark.parametrize("size", [1, 10, 103, 1000])
 @pytest.mark.parametrize("convert", [np.asfortranarray, np.float32, lambda a: (10 * a).astype(np.int16)])
-def test_npy_takes_every_order_and_number(tmp_path, convert, size):
+def test_npy_accepts_any_memory_order_and_dtype(tmp_path, convert, size):
     path = tmp_path / "t.npy"
     whole = convert(np.column_stack([X[:, 0], Y, DOMAIN, X[:, 1:]]))
     np.save(path, whole)
@@ -126,17 +126,17 @@ def test_npy_takes_every_order_and_number(tmp_path, convert, size):
     assert Table(path, "x1", domain="x2").features == ("x0", "x3", "x4")
 
 
-def test_csv_dialect(tmp_path):
+def test_csv_dialect_is_detected(tmp_path):
     text = 'a,"note, long",y\r\n1,"two\r\nlines, ""quoted""",3\r\n\r\n 4 ,caf\u00e9,5e-1\r\n\r\n'
     for start in ("", "\ufeff"):
         stream = Table(write(tmp_path, start + text), "y", features=["a"])
         (chunk,) = stream.chunks(10)
         assert (chunk.X.tolist(), chunk.y.tolist(), stream.horizon) == ([[1.0], [4.0]], [3.0, 0.5], 2)
     path = write(tmp_path, text.encode("latin-1"))
-    assert complaint(path, features=["a"]).startswith("text of t.csv must be UTF-8, got other bytes")
+    assert error_of(path, features=["a"]).startswith("text of t.csv must be UTF-8, got other bytes")
 
 
-def test_parquet_takes_every_numeric_type_and_many_row_groups(tmp_path):
+def test_parquet_accepts_numeric_types_and_many_row_groups(tmp_path):
     path = tmp_path / "t[1].parquet"
     frame = pl.DataFrame({"flag": [True, False] * 500, "y": np.arange(1000, dtype=np.int16)})
     frame.write_parquet(path, row_group_size=64)
@@ -145,7 +145,7 @@ def test_parquet_takes_every_numeric_type_and_many_row_groups(tmp_path):
     np.testing.assert_array_equal(np.concatenate([c.X[:, 0] for c in chunks]), [1, 0] * 500)
 
 
-def test_one_slice_of_parquet_is_in_memory_at_a_time(tmp_path, monkeypatch):
+def test_parquet_holds_one_slice_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_file, "_CELLS", 24)
     pl.DataFrame({"x": X[:, 0], "y": Y}).write_parquet(tmp_path / "t.parquet")
     read_rows, cut, earlier, alive = ParquetFile._rows, parquet_file.batches_of, [], []
@@ -166,18 +166,18 @@ def test_one_slice_of_parquet_is_in_memory_at_a_time(tmp_path, monkeypatch):
     assert alive == [0] * 9
 
 
-def test_parquet_slices_are_joined_without_seam(tmp_path, monkeypatch):
+def test_parquet_slices_join_without_gaps(tmp_path, monkeypatch):
     monkeypatch.setattr("qufur.tables.formats.parquet_file._CELLS", 24)
     path = tmp_path / "t.parquet"
     pl.DataFrame({"x": X[:, 0], "y": Y}).write_parquet(path, row_group_size=10)
     for size in (1, 5, 12, 50):
         np.testing.assert_array_equal(np.concatenate([c.y for c in Table(path, "y").chunks(size)]), Y)
     pl.DataFrame({"x": X[:, 0], "y": np.where(np.arange(103) == 66, np.inf, Y)}).write_parquet(path)
-    assert "column 'y' of t.parquet must be finite numbers, got inf in row 67" in complaint(path)
+    assert "column 'y' of t.parquet must be finite numbers, got inf in row 67" in error_of(path)
 
 
 @pytest.mark.parametrize("format", ["csv", "npy", "npz"])
-def test_memory_does_not_grow_with_the_file(tmp_path, format):
+def test_table_memory_does_not_grow_with_the_file(tmp_path, format):
     def peak(rows):
         path = tmp_path / f"{rows}.{format}"
         if format == "npz":
@@ -197,56 +197,56 @@ def test_memory_does_not_grow_with_the_file(tmp_path, format):
     assert peak(50_000) < 1.5 * peak(5000)
 
 
-def test_missing_file_and_unknown_ending(tmp_path):
-    assert "must be an existing file, got" in (message := complaint(tmp_path / "gone.csv"))
+def test_missing_file_and_unknown_extension_raise(tmp_path):
+    assert "must be an existing file, got" in (message := error_of(tmp_path / "gone.csv"))
     assert "gone.csv" in message
-    assert "ending in .csv, .tsv, .jsonl," in complaint(tmp_path / "t.ods")
+    assert "ending in .csv, .tsv, .jsonl," in error_of(tmp_path / "t.ods")
     (tmp_path / "folder.csv").mkdir()
-    assert "must be an existing file" in complaint(tmp_path / "folder.csv")
+    assert "must be an existing file" in error_of(tmp_path / "folder.csv")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])
-def test_empty_file(tmp_path, ending):
-    message = complaint(write(tmp_path, "", f"t.{ending}"))
+def test_empty_file_raises(tmp_path, ending):
+    message = error_of(write(tmp_path, "", f"t.{ending}"))
     assert message == f"content of t.{ending} must be at least one row, got none."
 
 
-def test_no_rows(tmp_path):
+def test_file_without_rows_raises(tmp_path):
     none = "must be at least one row, got none."
-    assert none in complaint(write(tmp_path, "x,y\n\n"))
-    assert none in complaint(write(tmp_path, "\n\n"))
+    assert none in error_of(write(tmp_path, "x,y\n\n"))
+    assert none in error_of(write(tmp_path, "\n\n"))
     pl.DataFrame({"x": [1.0], "y": [1.0]}).clear().write_parquet(tmp_path / "t.parquet")
-    assert none in complaint(tmp_path / "t.parquet")
+    assert none in error_of(tmp_path / "t.parquet")
     np.savez(tmp_path / "t.npz", X=np.empty((0, 2)), y=np.empty(0))
-    assert none in complaint(tmp_path / "t.npz")
+    assert none in error_of(tmp_path / "t.npz")
     np.save(tmp_path / "t.npy", np.empty((0, 2)))
-    assert none in complaint(tmp_path / "t.npy")
+    assert none in error_of(tmp_path / "t.npy")
 
 
-def test_missing_columns(tmp_path):
+def test_missing_columns_raise_and_are_named(tmp_path):
     path = write(tmp_path, "delay,wind\n1,2\n")
     expected = (
         "column 'dealy' of t.csv must be one of 'delay', 'wind', got no such column. Did you mean 'delay'?"
     )
-    assert complaint(path, "dealy") == expected
-    assert complaint(path, "delay", features=["winds"]).endswith("Did you mean 'wind'?")
-    assert complaint(path, "delay", domain="region").startswith("column 'region' of t.csv must be one of")
+    assert error_of(path, "dealy") == expected
+    assert error_of(path, "delay", features=["winds"]).endswith("Did you mean 'wind'?")
+    assert error_of(path, "delay", domain="region").startswith("column 'region' of t.csv must be one of")
     wide = write(tmp_path, ",".join(f"c{i}" for i in range(100)) + "\n" + ",".join("1" * 100) + "\n")
-    assert "'c19', … (100 in all), got no such column." in complaint(wide)
+    assert "'c19', … (100 in all), got no such column." in error_of(wide)
 
 
-def test_features_are_checked(tmp_path):
+def test_invalid_features_raise(tmp_path):
     path = write(tmp_path, "x,y\n1,2\n")
     for features in ([], ["x", "y"], ["x", "x"]):
-        assert "features of Table must be one or more different columns" in complaint(path, features=features)
-    assert "features of Table" in complaint(path, domain="x")
-    assert "columns of t.csv must be of different names, got 'x'" in complaint(
+        assert "features of Table must be one or more different columns" in error_of(path, features=features)
+    assert "features of Table" in error_of(path, domain="x")
+    assert "columns of t.csv must be of different names, got 'x'" in error_of(
         write(tmp_path, "x,x,y\n1,2,3\n")
     )
 
 
 @pytest.mark.parametrize(
-    ("cell", "shown"),
+    ("cell", "formatted"),
     [
         ("n/a", "'n/a'"),
         ("", "an empty cell"),
@@ -259,85 +259,87 @@ def test_features_are_checked(tmp_path):
         ("1e60", "'1e60'"),
     ],
 )
-def test_csv_cells(tmp_path, cell, shown):
-    message = complaint(write(tmp_path, f"note,x,y\nok,1,2\n?,3,4\n,{cell},5\n"), features=["x"])
+def test_csv_non_numeric_cells_raise(tmp_path, cell, formatted):
+    message = error_of(write(tmp_path, f"note,x,y\nok,1,2\n?,3,4\n,{cell},5\n"), features=["x"])
     allowed = "numbers below 1e+50 in size" if cell == "1e60" else "finite numbers"
-    assert message.startswith(f"column 'x' of t.csv must be {allowed}, got {shown} in row 3. ")
+    assert message.startswith(f"column 'x' of t.csv must be {allowed}, got {formatted} in row 3. ")
     assert message.endswith("drop the row.")
 
 
 @pytest.mark.parametrize(("row", "fields"), [("1,2", 2), ("1,2,3,4", 4), ("1", 1), ('1,"2,3', 2)])
-def test_csv_rows_of_the_wrong_length(tmp_path, row, fields):
-    message = complaint(write(tmp_path, f"x,y,note\n1,2,\n1,2,3\n{row}\n"), features=["x"])
+def test_csv_rows_of_wrong_length_raise(tmp_path, row, fields):
+    message = error_of(write(tmp_path, f"x,y,note\n1,2,\n1,2,3\n{row}\n"), features=["x"])
     received = counted(fields, "field")
     assert message.startswith(f"row 3 of t.csv must be 3 fields wide like the header, got {received}.")
 
 
 @pytest.mark.parametrize(("name", "text"), [("t.csv", "x,y\n1,2\n3\n"), ("t.jsonl", '{"x": 1, "y": 2}\n3\n')])
-def test_a_file_is_closed_when_it_is_refused(tmp_path, monkeypatch, name, text):
+def test_rejected_file_is_closed(tmp_path, monkeypatch, name, text):
     opened = []
-    usual = text_lines.open_file
+    open_file = compression.open_file
     monkeypatch.setattr(
-        text_lines, "open_file", lambda *given, **more: opened.append(usual(*given, **more)) or opened[-1]
+        compression,
+        "open_file",
+        lambda *args, **options: opened.append(open_file(*args, **options)) or opened[-1],
     )
     (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match="must be") as held:  # and with it all that it went through
+    with pytest.raises(ValueError, match="must be") as caught:  # keeps the traceback and its frames alive
         _ = Table(tmp_path / name, "y").horizon
     assert opened
     assert all(file.closed for file in opened)
-    assert held.value
+    assert caught.value
 
 
-def test_short_csv_rows_are_found_while_counting_too(tmp_path):
+def test_csv_short_rows_raise_while_counting(tmp_path):
     with pytest.raises(ValueError, match=r"row 2 of t\.csv must be 2 fields wide"):
         _ = Table(write(tmp_path, "x,y\n1,2\n3\n"), "y").horizon
 
 
 @pytest.mark.parametrize(
-    ("cell", "shown"), [(None, "an empty cell"), (float("nan"), "an empty cell"), (-np.inf, "-inf")]
+    ("cell", "formatted"), [(None, "an empty cell"), (float("nan"), "an empty cell"), (-np.inf, "-inf")]
 )
-def test_parquet_cells(tmp_path, cell, shown):
+def test_parquet_missing_and_infinite_cells_raise(tmp_path, cell, formatted):
     pl.DataFrame({"x": [1.0, 2.0, cell], "y": [1, 2, 3]}).write_parquet(tmp_path / "t.parquet")
-    message = complaint(tmp_path / "t.parquet")
-    assert message.startswith(f"column 'x' of t.parquet must be finite numbers, got {shown} in row 3.")
+    message = error_of(tmp_path / "t.parquet")
+    assert message.startswith(f"column 'x' of t.parquet must be finite numbers, got {formatted} in row 3.")
 
 
-def test_parquet_types(tmp_path):
+def test_parquet_non_numeric_types_raise(tmp_path):
     pl.DataFrame({"x": ["1", "b"], "y": [1, 2]}).write_parquet(tmp_path / "t.parquet")
     expected = "column 'x' of t.parquet must be finite numbers, got 'b' in row 2."
-    assert complaint(tmp_path / "t.parquet").startswith(expected)
+    assert error_of(tmp_path / "t.parquet").startswith(expected)
 
 
-def test_npz_arrays(tmp_path):
+def test_npz_invalid_arrays_raise(tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, X=X, labels=Y)
-    assert "column 'y' of t.npz must be one of 'X', 'labels', got no such column" in complaint(path)
+    assert "column 'y' of t.npz must be one of 'X', 'labels', got no such column" in error_of(path)
     np.testing.assert_array_equal(next(Table(path, "labels").chunks(103)).y, Y)
     np.savez(path, X=X, y=Y[:5])
-    assert "array 'y' of t.npz must be of 103 rows like the others, got shape (5,)" in complaint(path)
+    assert "array 'y' of t.npz must be of 103 rows like the others, got shape (5,)" in error_of(path)
     np.savez(path, X=X, y=np.array(["a"] * 103))
-    assert "column 'y' of t.npz must be finite numbers, got 'a' in row 1." in complaint(path)
+    assert "column 'y' of t.npz must be finite numbers, got 'a' in row 1." in error_of(path)
     np.savez(path, Z=X, y=Y)
-    assert "column 'Z' of t.npz must be finite numbers, got [" in complaint(path)
+    assert "column 'Z' of t.npz must be finite numbers, got [" in error_of(path)
     np.savez(path, X=np.where(np.arange(309).reshape(103, 3) == 13, np.nan, X), y=Y)
-    assert "column 'x1' of t.npz must be finite numbers, got an empty cell in row 5" in complaint(path)
+    assert "column 'x1' of t.npz must be finite numbers, got an empty cell in row 5" in error_of(path)
 
 
-def test_npy_arrays(tmp_path):
+def test_npy_invalid_arrays_raise(tmp_path):
     path = tmp_path / "t.npy"
     np.save(path, Y)
-    assert "array of t.npy must be a numeric matrix (T, d), got float64 values of shape (103,)" in complaint(
+    assert "array of t.npy must be a numeric matrix (T, d), got float64 values of shape (103,)" in error_of(
         path
     )
     np.save(path, np.array([["a"]]))
-    assert "array of t.npy must be a numeric matrix (T, d), got <U1 values" in complaint(path)
+    assert "array of t.npy must be a numeric matrix (T, d), got <U1 values" in error_of(path)
     for order in "CF":
         np.save(path, np.asarray(np.where(np.arange(309).reshape(103, 3) == 13, np.nan, X), order=order))
-        assert "column 'x1' of t.npy must be finite numbers, got an empty cell in row 5" in complaint(
+        assert "column 'x1' of t.npy must be finite numbers, got an empty cell in row 5" in error_of(
             path, "x0"
         )
         path.write_bytes(path.read_bytes()[:-8])
-        message = complaint(path, "x0")
+        message = error_of(path, "x0")
         assert "must be a readable NPY file, got" in message
         assert "bytes instead of" in message
 
@@ -345,25 +347,25 @@ def test_npy_arrays(tmp_path):
 @pytest.mark.parametrize(
     ("ending", "format"), [("parquet", "Parquet"), ("npy", "NPY"), ("npz", "NPZ")], ids=str
 )
-def test_files_that_are_not_what_they_say(tmp_path, ending, format):
-    message = complaint(write(tmp_path, "x,y\n1,2\n" * 100, f"t.{ending}"))
+def test_unreadable_files_raise_and_name_the_format(tmp_path, ending, format):
+    message = error_of(write(tmp_path, "x,y\n1,2\n" * 100, f"t.{ending}"))
     assert f"must be a readable {format} file" in message
 
 
-def test_a_quote_that_never_closes(tmp_path, monkeypatch):
+def test_csv_unclosed_quote_raises(tmp_path, monkeypatch):
     monkeypatch.setattr("qufur.tables.formats.dialect.LONGEST_TEXT", 2**17)
-    message = complaint(write(tmp_path, 'x,y\n1,2\n1,"' + "3,4\n" * 100_000))
+    message = error_of(write(tmp_path, 'x,y\n1,2\n1,"' + "3,4\n" * 100_000))
     assert "must be a readable CSV file" in message
 
 
-def test_domains_are_whole_numbers(tmp_path):
+def test_domain_column_rejects_fractions(tmp_path):
     path = write(tmp_path, "x,y,u\n1,2,3.0\n1,2,-4\n1,2,5\n1,2,0.5\n")
-    assert complaint(path, domain="u") == "column 'u' of t.csv must be whole numbers, got 0.5 in row 4."
+    assert error_of(path, domain="u") == "column 'u' of t.csv must be whole numbers, got 0.5 in row 4."
     path = write(tmp_path, "x,y,u\n1,2,1e40\n")
-    assert "got 1e+40 in row 1" in complaint(path, domain="u")
+    assert "got 1e+40 in row 1" in error_of(path, domain="u")
 
 
-def test_polars_is_asked_for_by_name(tmp_path, monkeypatch):
+def test_missing_polars_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     path = write(tmp_path, "x,y\n1,2\n")
     assert Table(path, "y").horizon == 1
@@ -371,7 +373,7 @@ def test_polars_is_asked_for_by_name(tmp_path, monkeypatch):
         Table(path.rename(Path(tmp_path, "t.parquet")), "y")
 
 
-def test_summary(path):
+def test_summary_matches_numpy_moments(path):
     summary = Table(path, "y", domain="domain").summary()
     np.testing.assert_allclose(summary.mean, X.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(summary.std, X.std(axis=0), rtol=1e-12)
@@ -380,7 +382,7 @@ def test_summary(path):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.sampled_from([0.0, 1e9]))
-def test_summary_does_not_depend_on_the_cutting(sizes, offset):
+def test_summary_does_not_depend_on_chunk_sizes(sizes, offset):
     # At 1e9 the naive E x² − (E x)² has no digit left.
     data = np.random.default_rng(1).normal(size=(sum(sizes), 2)) + offset
     cuts = np.split(data, np.cumsum(sizes)[:-1])
@@ -392,6 +394,6 @@ def test_summary_does_not_depend_on_the_cutting(sizes, offset):
     np.testing.assert_allclose(summary.std, exact.std(axis=0), rtol=1e-9, atol=1e-12)
 
 
-def test_constant_columns_have_no_deviation():
+def test_constant_columns_have_zero_deviation():
     part = Chunk(np.full((7, 2), 0.1), np.zeros(7))
     assert Summary.of([part] * 9).std.tolist() == [0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Curves read off at equal labels."""
+"""Tests of comparisons at equal labels."""
 
 import math
 
@@ -9,7 +9,7 @@ import pytest
 from qufur.sweep.equal_labels import at_equal_labels
 
 
-def test_interpolation_is_on_log_queries_and_never_extrapolates():
+def test_at_equal_labels_interpolates_log_queries_and_never_extrapolates():
     rows = [("A", 1.0, 0, 100, 10, 8.0), ("A", 2.0, 0, 100, 40, 2.0), ("B", 1.0, 0, 100, 20, 1.0)]
     table = pl.DataFrame(
         rows, orient="row", schema=["rule", "parameter", "seed", "horizon", "queries", "regret"]

@@ -1,4 +1,4 @@
-"""Fingerprints: whatever can change how a value acts changes its digest, and nothing else does."""
+"""Tests of fingerprints: a digest changes exactly when the behaviour of a value changes."""
 
 import copy
 import functools
@@ -19,8 +19,7 @@ from qufur import ConfidenceSet, KernelRidge, streams
 from qufur.hypotheses import Finite, FiniteLinear, FiniteTable, GeneralisedLinear, LinearBall, Parametric
 from qufur.models import MODELS
 from qufur.rules import RULES
-from qufur.sweep.fingerprint import IndistinctError, fingerprint
-from qufur.sweep.releases import library
+from qufur.sweep.tasks import IndistinctError, fingerprint, library
 
 TABLE = np.linspace(-1, 1, 6000).reshape(3, 2000)
 PARTS = [
@@ -48,7 +47,7 @@ PARTS = [
 
 
 def changed(value):
-    """Yield copies of a value, in each of which one thing is a little different."""
+    """Yield copies of a value with one small change each."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int | str):
@@ -82,14 +81,14 @@ def changed_objects(value):
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
-def test_every_number_of_a_model_rule_or_adversary_counts(part):
+def test_fingerprint_changes_with_every_number_of_models_rules_and_adversaries(part):
     prints = [fingerprint(part), *map(fingerprint, changed(part))]
     assert len(prints) > len(getattr(part, "__dataclass_fields__", ()))
     assert len(set(prints)) == len(prints)
     assert fingerprint(copy.deepcopy(part)) == prints[0]
 
 
-def test_what_was_looked_up_before_does_not_count():
+def test_fingerprint_ignores_cached_properties():
     rule = next(kind for kind in RULES if kind.__name__ == "DomainOracle").examples(90)[0]
     before = fingerprint(rule)
     rule.probability(np.ones(2), np.array([0, 1]))
@@ -101,7 +100,7 @@ def test_what_was_looked_up_before_does_not_count():
 
 
 def functions(level, source="lambda x: x + step(level)", step=lambda level: level + 1):
-    scope = {"__name__": "somebody", "level": level, "step": step, "operator": operator}
+    scope = {"__name__": "user_code", "level": level, "step": step, "operator": operator}
     exec(f"def make():\n    return {source}", scope)
     return scope["make"]()
 
@@ -126,14 +125,14 @@ OTHERS = {
 }
 
 
-def test_code_counts_by_what_it_does():
+def test_fingerprint_of_code_depends_on_its_behaviour():
     prints = [fingerprint(functions(1.0)), *map(fingerprint, OTHERS.values())]
     assert len(set(prints)) == len(prints)
     assert fingerprint(functions(1.0)) == prints[0]
     assert fingerprint(functions(1.0, "\\\n lambda x: x + step(level)")) == prints[0]  # somewhere else
 
 
-def test_a_wrapper_with_the_name_of_another_function_is_not_that():
+def test_fingerprint_distinguishes_a_wrapper_from_its_namesake():
     wrapped = functools.wraps(np.linalg.norm)(lambda x: 0.0)
     assert wrapped.__module__ == np.linalg.norm.__module__
     assert fingerprint(wrapped) not in (fingerprint(np.linalg.norm), fingerprint(lambda x: 0.0))
@@ -159,20 +158,20 @@ def rule_of(level, power=1):
     return Own()
 
 
-def test_own_classes_count_by_their_methods():
+def test_fingerprint_of_user_classes_depends_on_their_methods():
     prints = {fingerprint(rule_of(*how)) for how in ((1.0,), (2.0,), (1.0, 2))}
     assert len(prints) == 3
     assert fingerprint(rule_of(1.0)) in prints
 
 
-def test_own_modules_count_by_all_they_hold(tmp_path, monkeypatch):
+def test_fingerprint_of_user_modules_depends_on_their_content(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     prints = []
     for number in (1, 2, 1):
         (tmp_path / f"helper_of_{number}.py").write_text(f"LEVEL = {number}")
         sys.modules["helper"] = importlib.import_module(f"helper_of_{number}")
         sys.modules["helper"].__name__ = "helper"
-        scope = {"__name__": "somebody"}
+        scope = {"__name__": "user_code"}
         exec("import helper\ndef outside(x):\n    return x + helper.LEVEL", scope)
         exec("def inside(x):\n    import helper\n    return x + helper.LEVEL", scope)
         prints.append([fingerprint(scope[name]) for name in ("outside", "inside")])
@@ -186,7 +185,7 @@ def recursive(n):
     return recursive(n - 1) if n else TABLE
 
 
-def test_what_refers_to_itself_ends():
+def test_fingerprint_terminates_on_recursive_values():
     loop = [1]
     loop_of = {"loop": loop}
     loop_of["self"] = loop_of
@@ -194,7 +193,7 @@ def test_what_refers_to_itself_ends():
     assert fingerprint(loop_of) == fingerprint(copy.deepcopy(loop_of))
 
 
-def test_values_of_different_kinds_are_different():
+def test_fingerprint_distinguishes_types():
     values = [1, 1.0, True, "1", b"1", None, 0.0, -0.0, [1], (1,), {1}, {1: 1}, [[1]], [1, [1]], ["1", 1]]
     values += [np.array([1]), np.array([1.0]), np.array([[1]]), np.float32(1), np.array([1], dtype=object)]
     values += [np.zeros(2), np.zeros(2, dtype=int), np.zeros(2, dtype="M8[s]")]
@@ -207,18 +206,18 @@ def test_values_of_different_kinds_are_different():
     [threading.Lock, lambda: iter(x for x in ()), lambda: np.frompyfunc(functions(1.0), 1, 1)],
     ids=["lock", "generator", "compiled"],
 )
-def test_what_cannot_be_told_apart_is_refused(make):
+def test_fingerprint_rejects_values_without_identity(make):
     for value in (make(), [make()], functools.partial(functions(1.0), make())):
         with pytest.raises(IndistinctError, match=r"^a [_a-z]+\.[a-z]+$"):
             fingerprint(value)
 
 
-def test_every_process_finds_the_same():
+def test_fingerprint_is_equal_in_every_process():
     code = (
-        "from qufur import Softmax; from qufur.sweep.fingerprint import fingerprint\n"
+        "from qufur import Softmax; from qufur.sweep.tasks import fingerprint\n"
         "print(fingerprint(Softmax(3, 2), {'a', 'b', 'c'}, lambda x: x in {'a', 'b', 'c'}))"
     )
-    found = {
+    digests = {
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -227,22 +226,22 @@ def test_every_process_finds_the_same():
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(found) == 1
+    assert len(digests) == 1
 
 
-def test_the_library_counts_by_its_source(tmp_path, monkeypatch):
-    from qufur.sweep import releases
+def test_fingerprint_of_the_library_depends_on_its_source(tmp_path, monkeypatch):
+    from qufur.sweep import tasks
 
     for name, text in (("a.py", "x = 1"), ("cli/show.py", "x = 1")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(releases, "__file__", str(tmp_path / "sweep/releases.py"))
+    monkeypatch.setattr(tasks, "__file__", str(tmp_path / "sweep/releases.py"))
     source = library.__wrapped__
     before = source()
     (tmp_path / "cli/show.py").write_text("x = 2")
     assert source() == before
     (tmp_path / "a.py").write_text("x = 2")
     assert source() != before
-    monkeypatch.setattr(releases, "_version", lambda name: "another")
+    monkeypatch.setattr(tasks, "_version", lambda name: "another")
     (tmp_path / "a.py").write_text("x = 1")
     assert source() != before

@@ -1,4 +1,4 @@
-"""Sweeps: the same numbers whatever the number of workers and however often interrupted."""
+"""Tests of sweeps: the numbers depend neither on the number of workers nor on interruptions."""
 
 import itertools
 import json
@@ -39,7 +39,7 @@ def other_model(stream):
     return Ridge(stream.dim, regularization=5.0)
 
 
-def test_a_row_for_every_run():
+def test_sweep_returns_one_row_per_run():
     table = sweep(stream, model, GRID, seeds=[3, 1])
     cells = [(n, v, s) for n, (_, values) in GRID.items() for v, s in itertools.product(values, [3, 1])]
     assert table.select("rule", "parameter", "seed").rows() == cells
@@ -47,13 +47,13 @@ def test_a_row_for_every_run():
     assert table.select(["queries", "loss", "regret", "excess"]).null_count().row(0) == (0, 0, 0, 0)
 
 
-def test_jobs_do_not_change_numbers():
+def test_sweep_numbers_do_not_depend_on_jobs():
     assert sweep(stream, model, GRID, seeds=range(3), jobs=2).equals(
         sweep(stream, model, GRID, seeds=range(3))
     )
 
 
-def test_long_runs_come_first_within_a_seed(monkeypatch):
+def test_sweep_starts_long_runs_first_within_a_seed(monkeypatch):
     begun = []
     perform = sweep_module.perform
     monkeypatch.setattr(
@@ -65,7 +65,7 @@ def test_long_runs_come_first_within_a_seed(monkeypatch):
     assert [cell.parameter for cell in cells] == [2.0, 0.5, 0.5, 0.1] * 2
 
 
-def test_an_interrupted_sweep_goes_on(tmp_path):
+def test_interrupted_sweep_resumes(tmp_path):
     out = tmp_path / "runs.jsonl"
     whole = sweep(stream, model, GRID, seeds=range(3), out=out)
     lines = out.read_text().splitlines()
@@ -77,7 +77,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path):
     assert sweep(stream, model, GRID, seeds=range(3), out=out).equals(whole)
 
 
-def test_finished_runs_are_not_repeated(tmp_path):
+def test_sweep_does_not_repeat_finished_runs(tmp_path):
     out = tmp_path / "runs.jsonl"
     sweep(stream, model, GRID, seeds=range(2), out=out)
     size = os.path.getsize(out)
@@ -120,7 +120,7 @@ def cautious(power):
 
 
 class Late(streams.MostUncertain):
-    """Shows the same as another, until the learner knows something."""
+    """Adversary that equals another one until the learner has a label."""
 
     def __init__(self, sign, seed):
         super().__init__(3, 20, seed=seed, pool=2)
@@ -162,7 +162,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("before", "after"), CHANGES.values(), ids=CHANGES)
-def test_a_stale_file_is_not_believed(tmp_path, before, after):
+def test_sweep_ignores_rows_of_a_stale_file(tmp_path, before, after):
     def table(stream=stream, model=model, rule=GRID["QuFUR"][0], out=None):
         return sweep(stream, model, {"rule": (rule, [0.5])}, seeds=[0], out=out)
 
@@ -175,28 +175,28 @@ def test_a_stale_file_is_not_believed(tmp_path, before, after):
     assert os.path.getsize(out) == size
 
 
-def test_a_file_is_refused_where_runs_cannot_be_told_apart(tmp_path):
+def test_sweep_rejects_out_when_values_have_no_fingerprint(tmp_path):
     lock = threading.Lock()
     locked = guessing(Finite([lambda X: X[:, 0] * lock.locked()], dim=3))
-    with pytest.raises(ValueError, match=r"out of sweep must be None where .* with a _thread\.lock in one"):
+    with pytest.raises(ValueError, match=r"out of sweep must be None if .* with a _thread\.lock in one"):
         sweep(arrays(), locked, GRID, seeds=[0], out=tmp_path / "runs.jsonl")
     assert not list(tmp_path.iterdir())
 
 
-def test_the_file_is_json_lines(tmp_path):
+def test_sweep_file_is_json_lines(tmp_path):
     out = tmp_path / "runs.jsonl"
     table = sweep(stream, model, GRID, seeds=[0], out=out)
     rows = [json.loads(line)[1] for line in out.read_text().splitlines() if line]
     assert sorted(rows, key=str) == sorted(table.to_dicts(), key=str)
 
 
-def test_an_adaptive_adversary_can_be_swept():
+def test_sweep_runs_adaptive_adversaries():
     grid = {"QuFUR": (lambda alpha, stream: QuFUR(alpha), [1.0])}
     table = sweep(lambda seed: streams.MostUncertain(3, 20, seed=seed), model, grid, seeds=range(2))
     assert table["horizon"].to_list() == [20, 20]
 
 
-def test_a_stream_is_drawn_once_for_all_rules():
+def test_sweep_draws_a_stream_once_for_all_rules():
     calls = []
 
     class Counted(streams.HiddenDomains):
@@ -213,7 +213,7 @@ def test_a_stream_is_drawn_once_for_all_rules():
     assert table.equals(sweep(stream, model, GRID, seeds=[3, 1]))
 
 
-def test_a_sweep_does_not_take_the_streams_of_another():
+def test_sweep_does_not_reuse_streams_of_another_sweep():
     def other(seed):
         return streams.HiddenDomains([40, 30], [4, 2], seed=seed, noise=0.5)
 
@@ -222,18 +222,18 @@ def test_a_sweep_does_not_take_the_streams_of_another():
         assert not sweep(other, model, GRID, seeds=[0], jobs=jobs).equals(first)
 
 
-def test_a_large_stream_is_not_held(monkeypatch):
+def test_sweep_does_not_cache_large_streams(monkeypatch):
     whole = sweep(stream, model, GRID, seeds=[0])
-    monkeypatch.setattr(sweep_module, "LARGEST_HELD", 70 * 6 * 8 - 1)
+    monkeypatch.setattr(sweep_module, "MAX_CACHED_BYTES", 70 * 6 * 8 - 1)
     monkeypatch.setattr(streams.Arrays, "of", None)
     assert sweep(stream, model, GRID, seeds=[0]).equals(whole)
 
 
-def test_what_joblib_shares_is_not_held(tmp_path, monkeypatch):
-    """A process that holds on to it lets joblib wait for a second at the end of every sweep."""
+def test_sweep_does_not_cache_memory_mapped_streams(tmp_path, monkeypatch):
+    """A process that caches it delays joblib by a second at the end of every sweep."""
     held = []
     play = sweep_module.play
-    monkeypatch.setattr(sweep_module, "play", lambda *a: held.append(len(sweep_module._held)) or play(*a))
+    monkeypatch.setattr(sweep_module, "play", lambda *a: held.append(len(sweep_module._cached)) or play(*a))
     whole = sweep(stream, model, GRID, seeds=[0])
     shared = streams.Arrays.of(stream(0))
     np.save(tmp_path / "X.npy", shared.X)
@@ -248,14 +248,14 @@ def threads_of_blas(_):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_jobs_have_one_thread_each(jobs, monkeypatch):
+def test_parallel_jobs_use_one_blas_thread(jobs, monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")  # what processes begin with
     with threadpool_limits(limits=2, user_api="blas"):
-        assert list(parallel.spread(threads_of_blas, range(2), jobs)) == [{1}, {1}]
+        assert list(parallel.parallel_map(threads_of_blas, range(2), jobs)) == [{1}, {1}]
 
 
 class AllAtOnce(ThreadingBackend):
-    """A backend that hands out nothing before everything is done, like that of Ray."""
+    """Backend that returns results only per batch, like that of Ray."""
 
     supports_return_generator = False
 
@@ -267,13 +267,13 @@ def all_at_once(monkeypatch):
     return "all at once"
 
 
-def test_backends_do_not_change_numbers(all_at_once):
+def test_sweep_numbers_do_not_depend_on_the_backend(all_at_once):
     here = sweep(stream, model, GRID, seeds=range(3))
     for backend in ("threading", all_at_once):
         assert sweep(stream, model, GRID, seeds=range(3), jobs=2, backend=backend).equals(here)
 
 
-def test_a_backend_without_single_results_gets_batches(all_at_once):
+def test_parallel_map_sends_batches_to_backends_without_generators(all_at_once):
     begun = []
 
     def items():
@@ -281,19 +281,19 @@ def test_a_backend_without_single_results_gets_batches(all_at_once):
             begun.append(n)
             yield n
 
-    results = parallel.spread(abs, items(), 2, all_at_once)
+    results = parallel.parallel_map(abs, items(), 2, all_at_once)
     next(results)
     assert len(begun) == 2 * parallel.BATCH
     assert sorted(results) == list(range(1, 40))
 
 
-def test_an_unknown_backend_is_refused_before_anything_is_run(tmp_path):
+def test_sweep_rejects_unknown_backends_before_running(tmp_path):
     with pytest.raises(ValueError, match=r"one of .*loky.* ray, .*, got 'slurm'"):
         sweep(stream, model, GRID, seeds=[0], jobs=2, backend="slurm", out=tmp_path / "runs.jsonl")
     assert not list(tmp_path.iterdir())
 
 
-def test_the_backend_of_an_extra_that_is_missing(monkeypatch):
+def test_ray_backend_error_names_the_missing_extra(monkeypatch):
     monkeypatch.delitem(BACKENDS, "ray", raising=False)
     monkeypatch.setitem(sys.modules, "ray.util.joblib", None)
     with pytest.raises(ImportError, match=r"backend 'ray' needs ray: .*\[ray\]"):
@@ -302,12 +302,12 @@ def test_the_backend_of_an_extra_that_is_missing(monkeypatch):
 
 @pytest.mark.skipif(not SOAK, reason="takes eight seconds, most of them Ray's own")
 @pytest.mark.filterwarnings("ignore")  # what Ray warns of is not ours
-def test_ray_does_not_change_numbers(tmp_path):
+def test_sweep_numbers_do_not_depend_on_ray(tmp_path):
     ray = pytest.importorskip("ray", reason="needs the extra ray")
     here = sweep(stream, model, GRID, seeds=range(3))
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        assert os.getpid() not in parallel.spread(lambda _: os.getpid(), range(4), 2, "ray")
+        assert os.getpid() not in parallel.parallel_map(lambda _: os.getpid(), range(4), 2, "ray")
         out = tmp_path / "runs.jsonl"
         assert sweep(stream, model, GRID, seeds=range(3), jobs=2, backend="ray", out=out).equals(here)
         assert len(out.read_text().splitlines()) == 1 + 12
@@ -315,7 +315,7 @@ def test_ray_does_not_change_numbers(tmp_path):
         ray.shutdown()
 
 
-def test_what_is_known_is_learned_by_all_and_counts_for_none():
+def test_known_examples_are_learned_by_all_rules_and_not_counted():
     known = streams.Chunk(np.array([[1.0, 0.0]]), np.array([0.8]))
     stream = streams.Arrays([[1.0, 0.0]] * 3, [0.8] * 3)
     grid = {"never": (lambda _, stream: Threshold(1e300), [0.0])}

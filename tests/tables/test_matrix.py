@@ -1,4 +1,4 @@
-"""Every command takes every table, makes the same inputs of it, or refuses it with the same words."""
+"""Every command accepts every table and encodes it alike, or raises the same error."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from tests.soak import spread
 from tests.tables.test_tables import contents, packed, save, save_parts
 
 from qufur import Refit
-from qufur.counts import counted
+from qufur._internal.counts import counted
 from qufur.tables import read
 from qufur.workbook import Workbook
 
@@ -45,7 +45,7 @@ KINDS = {  # columns beside the labels, options, inputs
     "skipped": ({"wind": WIND, "day": [f"day {j}" for j in range(N)]}, ["--skip", "day"], 1),
 }
 WRITTEN = {"npy": "csv", "npz": "ndjson.zst", "parts": "jsonl.gz", "german.csv": "tsv.gz"}
-GERMAN = "table.german.csv: ';' between cells, and 1,5 is a number; --sep and --decimal say otherwise."
+GERMAN = "table.german.csv: ';' between fields, and 1,5 is a number; --sep and --decimal override this."
 NOTES = {
     "words": [
         "Column 'price' is read as numbers: '€ 0.5' is 0.5.",
@@ -63,7 +63,7 @@ CASES = {
 
 
 def saved(folder, table, ending, target="delay"):
-    """Write a table with a column of labels, and return its path and what that column is called."""
+    """Write a table with a column of labels; return its path and the name of that column."""
     folder.mkdir(exist_ok=True)
     if ending == "parts":
         return save_parts(folder, table | {target: DELAY}, "parquet"), target
@@ -76,21 +76,23 @@ def saved(folder, table, ending, target="delay"):
 
 @pytest.fixture
 def command(monkeypatch, capsys, tmp_path):
-    """Return a function that runs a command, and returns its exit code with its JSON or its error."""
+    """Return a function that runs a command and returns its exit code with its JSON or error."""
     let_letters_be_counted(monkeypatch)
-    # Figures take long, and are drawn elsewhere.
+    # Figures are slow, and other tests draw them.
     monkeypatch.setattr(import_module("qufur.cli.plan"), "_write", lambda *_: [])
-    monkeypatch.setattr("qufur.cli.comparison.Comparison.write", lambda *_: [])
-    monkeypatch.setattr("qufur.cli.comparison.budget_grid", lambda *_: ({}, {}))
-    monkeypatch.setattr("qufur.cli.decision.Decision.of", lambda *_: None)
-    # So does boosting, which is compared with elsewhere.
+    monkeypatch.setattr("qufur.cli._compare.Comparison.write", lambda *_: [])
+    monkeypatch.setattr("qufur.cli._compare.budget_grid", lambda *_: ({}, {}))
+    monkeypatch.setattr("qufur.cli._compare.Decision.of", lambda *_: None)
+    # Boosting is slow too, and other tests run it.
     monkeypatch.setattr("qufur.cli.run.boosting", lambda dim, _: Refit(DummyRegressor(), dim=dim))
-    places = {"run": ["--out", tmp_path / "out"], "plan": ["--out", tmp_path / "out", "--seeds", 1]}
-    monkeypatch.setattr("qufur.models.experts.experts.TREES", 3)
+    outputs = {"run": ["--out", tmp_path / "out"], "plan": ["--out", tmp_path / "out", "--seeds", 1]}
+    monkeypatch.setattr("qufur.models.ensemble.experts.TREES", 3)
 
     def run(name, *arguments):
-        extra = places.get(name, ["--state", tmp_path / "s.qufur"])
-        code = qufur(monkeypatch, name, *arguments, *extra, "--json", *(["--seeds", 1] * (name == "run")))
+        extra = outputs.get(name, ["--state", tmp_path / "s.qufur"])
+        code = qufur(
+            monkeypatch, name, *arguments, *extra, "--json", *(["--seeds", 1] if name == "run" else [])
+        )
         text = capsys.readouterr()
         assert (code == 0) == (not text.err), text.err
         return code, text.err if code else json.loads(text.out)
@@ -103,29 +105,29 @@ def start(out):
 
 
 @pytest.mark.parametrize(("ending", "kind"), spread(CASES, 3))
-def test_every_command_takes_every_table(command, tmp_path, ending, kind):
+def test_commands_accept_all_formats_and_column_types(command, tmp_path, ending, kind):
     columns, options, dim = KINDS[kind]
     data, target = saved(tmp_path / "data", columns, ending)
     labelled = ["--target", target, *options]
-    shown = f"{data.name}: {N} examples, {counted(dim, 'feature')}"
+    stream = f"{data.name}: {N} examples, {counted(dim, 'feature')}"
     code, ran = command("run", data, *labelled)
-    assert (code, ran["stream"]) == (0, shown)
+    assert (code, ran["stream"]) == (0, stream)
     code, planned = command("plan", data, *labelled, "--budget", 5)
-    assert (code, planned["stream"]) == (0, shown)
+    assert (code, planned["stream"]) == (0, stream)
     out = tmp_path / f"out.{WRITTEN.get(ending, ending)}"
     code, asked = command("ask", data, *labelled, *start(out))
     assert (code, asked["rows"]) == (0, N)
-    book = Workbook.load(tmp_path / "s.qufur")
-    assert book.encoding.dim == dim
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    assert workbook.encoding.dim == dim
     written = contents(read(out))
-    assert written["row"] == list(book.learner.outstanding)
+    assert written["row"] == list(workbook.learner.outstanding)
     assert written[target] == [None] * asked["wanted"]
-    told = {"row": written["row"], target: DELAY[: asked["wanted"]]}
-    if ending != "npy":  # whose columns have no names
+    labels = {"row": written["row"], target: DELAY[: asked["wanted"]]}
+    if ending != "npy":  # columns of a matrix have no names
         (tmp_path / "labels").mkdir()
-        told_in = save_parts if ending == "parts" else save
+        save_labels = save_parts if ending == "parts" else save
         code, learned = command(
-            "tell", told_in(tmp_path / "labels", told, ending.replace("parts", "parquet"))
+            "tell", save_labels(tmp_path / "labels", labels, ending.replace("parts", "parquet"))
         )
         assert (code, learned["new"]) == (0, asked["wanted"])
     code, predicted = command("predict", data, "-o", out, "--force")
@@ -133,10 +135,10 @@ def test_every_command_takes_every_table(command, tmp_path, ending, kind):
     written = contents(read(out))
     assert written["row"] == list(range(1, N + 1))
     assert np.isfinite(written["prediction"]).all()
-    assert predicted["notes"] == []  # it is known from the first table how such a one is written
-    found = [GERMAN] if ending == "german.csv" else []
+    assert predicted["notes"] == []  # the workbook has the dialect of the first table
+    dialect_notes = [GERMAN] if ending == "german.csv" else []
     for first in (ran, planned, asked):
-        assert first["notes"] == [*found, *NOTES.get(kind, [])]
+        assert first["notes"] == [*dialect_notes, *NOTES.get(kind, [])]
 
 
 BAD = {  # columns, options, the beginning of the error
@@ -145,7 +147,7 @@ BAD = {  # columns, options, the beginning of the error
     "infinite": ({"x0": [*WIND[1:], math.inf]}, ["--impute"], "column 'x0' of {file} must be finite numbers"),
     "only blanks": ({"x0": [None] * N, "x1": RAIN}, ["--impute"], "column 'x0' of {file} must be of some"),
     "unknown": ({"x0": WIND}, ["--skip", "x9"], "column 'x9' of {file} must be one of 'x0', "),
-    "said twice": ({"x0": WIND}, ["--skip", "x0", "--categorical", "x0"], "column 'x0' of Encoding must be"),
+    "two types": ({"x0": WIND}, ["--skip", "x0", "--categorical", "x0"], "column 'x0' of Encoding must be"),
     "nothing left": ({"x0": WIND}, ["--skip", "x0"], "columns of Encoding must be at least one that is not"),
     "stray": (
         {"day": [*map(str, range(N - 1)), "no"]},
@@ -154,15 +156,15 @@ BAD = {  # columns, options, the beginning of the error
     ),
     "no lists": ({"sky": SKY}, ["--embedding", "sky"], "column 'sky' of {file} must be lists of finite"),
 }
-# Among text, inf is a category like any other; a key that no object has is no column.
+# In text files inf is a category; a key that no JSON object has is not a column.
 IN = {"infinite": ["parquet", "npy", "npz"]}
 IN |= {"only blanks": [ending for ending in FORMATS if ending != "jsonl"]}
 IN |= {bad: [ending for ending in FORMATS if ending != "npy"] for bad in ("stray", "no lists")}
 REFUSED = [(ending, bad) for bad in BAD for ending in IN.get(bad, FORMATS) if ending not in LIKE_CSV]
 
 
-def refused(command, tmp_path, data, target, options):
-    """Return the error of all commands."""
+def common_error(command, tmp_path, data, target, options):
+    """Run all commands and return the error that they have in common."""
     errors = {
         command("run", data, "--target", target, *options),
         command("plan", data, "--target", target, *options, "--budget", 5),
@@ -175,26 +177,26 @@ def refused(command, tmp_path, data, target, options):
 
 
 @pytest.mark.parametrize(("ending", "bad"), REFUSED)
-def test_every_command_refuses_with_the_same_words(command, monkeypatch, tmp_path, ending, bad):
-    monkeypatch.setattr("qufur.tables.survey.MOST_CATEGORIES", N - 1)
+def test_commands_raise_the_same_error_for_invalid_columns(command, monkeypatch, tmp_path, ending, bad):
+    monkeypatch.setattr("qufur.tables.inference.MOST_CATEGORIES", N - 1)
     columns, options, message = BAD[bad]
     data, target = saved(tmp_path / "data", columns, ending)
-    error = refused(command, tmp_path, data, target, options)
+    error = common_error(command, tmp_path, data, target, options)
     assert error.startswith(f"qufur: {message.format(file=data.name)}")
 
 
 @pytest.mark.parametrize("ending", sorted({*FORMATS} - {"parts"}))
 @pytest.mark.parametrize(("content", "message"), [(b"", "at least one row"), (b"\xff\xfe,\n{", "")])
-def test_every_command_refuses_damaged_files_with_the_same_words(command, tmp_path, ending, content, message):
+def test_commands_raise_the_same_error_for_damaged_files(command, tmp_path, ending, content, message):
     data = tmp_path / f"table.{ending}"
     data.write_bytes(packed(content, ending) if content else content)
-    assert message in refused(command, tmp_path, data, "delay", [])
-    gone = tmp_path / f"gone.{ending}"
-    assert "must be an existing file" in refused(command, tmp_path, gone, "delay", [])
+    assert message in common_error(command, tmp_path, data, "delay", [])
+    missing = tmp_path / f"missing.{ending}"
+    assert "must be an existing file" in common_error(command, tmp_path, missing, "delay", [])
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "npz"])
-def test_later_tables_are_refused_with_the_same_words(command, tmp_path, ending):
+def test_ask_and_predict_raise_the_same_error_for_an_invalid_later_table(command, tmp_path, ending):
     data, _ = saved(tmp_path / "data", {"wind": WIND, "sky": SKY}, ending)
     assert command("ask", data, "--target", "delay", *start(tmp_path / "out.csv"))[0] == 0
     later, _ = saved(tmp_path / "later", {"wind": [None, *WIND[1:]], "sky": SKY}, ending)
@@ -204,12 +206,12 @@ def test_later_tables_are_refused_with_the_same_words(command, tmp_path, ending)
     assert f"column 'wind' of table.{ending} must be finite numbers, got an empty cell in row 1." in error
 
 
-def test_the_same_numbers_whatever_the_format(command, tmp_path):
-    """What a run finds does not depend on where its table was."""
+def test_run_results_are_equal_in_all_formats(command, tmp_path):
+    """The results of a run do not depend on the format of its table."""
     columns, options, _ = KINDS["categories"]
-    found = []
+    results = []
     for ending in ("csv", "german.csv", "jsonl", "parquet", "npz", "parts"):
         data, target = saved(tmp_path / ending, columns, ending)
-        found.append(command("run", data, "--target", target, *options)[1]["runs"])
-    assert all(runs == found[0] for runs in found)
-    assert found[0]
+        results.append(command("run", data, "--target", target, *options)[1]["runs"])
+    assert all(runs == results[0] for runs in results)
+    assert results[0]

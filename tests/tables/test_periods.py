@@ -1,4 +1,4 @@
-"""Periods of time: the calendar's, in the time as written; late rows, and rows without a time."""
+"""Calendar periods in local time, late rows and rows without a date."""
 
 import calendar
 import math
@@ -9,8 +9,7 @@ import pytest
 from tests.refusals import refusal
 
 from qufur.tables import Batch
-from qufur.tables.period_survey import PeriodSurvey
-from qufur.tables.periods import DATED, UNITS, PeriodCounts, Periods, periods_in
+from qufur.tables.periods import DATED, UNITS, PeriodCounts, Periods, PeriodSurvey, periods_in
 
 WRITTEN = {
     "yyyy-mm-dd": "%Y-%m-%d %H:%M:%S",
@@ -27,31 +26,33 @@ BEGIN = {
 }
 
 
-def test_every_way_of_writing_a_day_is_tried():
+def test_tests_cover_every_date_format():
     assert set(WRITTEN) == set(DATED)
 
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("format", DATED)
-def test_periods_are_those_of_the_calendar(unit, format):
+def test_periods_match_the_calendar(unit, format):
     minutes = np.random.default_rng(1).integers(-40_000_000, 40_000_000, 300).tolist()
     times = [datetime(1999, 12, 31) + timedelta(minutes=each) for each in [0, 1440, *minutes]]
-    found = periods_in([time.strftime(WRITTEN[format]) for time in times], format, unit)
-    said = Periods(unit, "day", format, "")
-    assert [said.begin(int(period)) for period in found] == [BEGIN[unit](time) for time in times]
+    periods = periods_in([time.strftime(WRITTEN[format]) for time in times], format, unit)
+    calendar_periods = Periods(unit, "day", format, "")
+    assert [calendar_periods.begin(int(period)) for period in periods] == [
+        BEGIN[unit](time) for time in times
+    ]
     order = np.argsort(np.array(times))
-    assert (np.diff(found[order]) >= 0).all()
+    assert (np.diff(periods[order]) >= 0).all()
 
 
-def test_the_time_is_that_which_is_written_and_a_leap_second_is_of_its_hour():
+def test_periods_ignore_time_zones_and_keep_leap_seconds_in_their_hour():
     cells = ["2024-01-07T23:59:60Z", "2024-01-07T23:30:00+05:00", None]
-    found = periods_in(cells, "yyyy-mm-dd", "hour")
-    assert found[0] == found[1]
-    assert math.isnan(found[2])
+    periods = periods_in(cells, "yyyy-mm-dd", "hour")
+    assert periods[0] == periods[1]
+    assert math.isnan(periods[2])
 
 
 @pytest.mark.parametrize("cells", [["soon"], [1.5], ["06:30"], np.array([1.0]), np.ones((1, 2)), [[1, 2]]])
-def test_what_is_no_date_is_refused(cells):
+def test_invalid_date_raises(cells):
     assert periods_in(cells, "yyyy-mm-dd", "week") is None
     periods = Periods("week", "when", "yyyy-mm-dd", "2024-01-01")
     message = refusal(lambda: periods.of(Batch({"when": cells}, 5, "days.csv")))
@@ -60,7 +61,7 @@ def test_what_is_no_date_is_refused(cells):
 
 
 @pytest.mark.parametrize("running", [math.nan, 3.0])
-def test_rows_are_counted_for_the_period_that_runs(running):
+def test_period_counts_assign_late_and_undated_rows_to_the_current_period(running):
     rng = np.random.default_rng(2)
     for _ in range(50):
         periods = np.sort(rng.integers(0, 9, 40)).astype(float)
@@ -98,7 +99,7 @@ DAYS = ["2024-01-07", "2024-01-08", "2024-01-09"]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3])
-def test_the_only_column_of_dates_is_found(cut):
+def test_period_survey_infers_the_only_column_of_dates(cut):
     columns = {
         "n": ["1", "2", "3"],
         "clock": ["06:30"] * 3,
@@ -118,7 +119,7 @@ def test_the_only_column_of_dates_is_found(cut):
     ("columns", "column", "message"),
     [
         ({"n": ["1"]}, None, "--time of qufur ask must be given with --per, unless one column of days.csv"),
-        ({"from": DAYS, "to": DAYS}, None, "got 'from' and 'to', which have some."),
+        ({"from": DAYS, "to": DAYS}, None, "got dates in 'from' and 'to'."),
         ({"n": ["1"]}, "n", "column 'n' of days.csv must be dates, all written in the same way, got '1' in"),
         ({"n": [*DAYS, "1.2.2024"]}, "n", "got '1.2.2024' in row 4. Write dates as 2024-02-29"),
         ({"n": ["06:30"]}, "n", "got '06:30' in row 1"),
@@ -127,11 +128,11 @@ def test_the_only_column_of_dates_is_found(cut):
         ({"when": DAYS}, "whem", "Did you mean 'when'?"),
     ],
 )
-def test_what_is_unclear_is_said(columns, column, message):
+def test_period_survey_raises_when_dates_are_missing_or_ambiguous(columns, column, message):
     for cut in (1, 4):
         assert message in refusal(lambda cut=cut: surveyed(columns, column, cut))
 
 
-def test_files_from_elsewhere_name_known_units():
+def test_periods_reject_an_unknown_unit():
     assert "unit and format of Periods" in refusal(lambda: Periods("century", "when", DATED[0], ""))
     assert calendar.day_name[datetime(1970, 1, 1).weekday()] == "Thursday"

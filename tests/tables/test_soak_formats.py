@@ -1,4 +1,4 @@
-"""Damaged tables of every format through reading: inputs, or one line that says what is wrong."""
+"""Damaged tables of every format are read or raise one-line errors."""
 
 import numpy as np
 import pytest
@@ -33,24 +33,24 @@ TEXTS = [
 
 
 def damaged(content, rng):
-    """Return what is left of a file: cut, with other bytes, or parts in another order."""
-    place, other = sorted(rng.integers(0, len(content) + 1, 2).tolist())
+    """Return a damaged file: truncated, with other bytes, or with sections in another order."""
+    start, end = sorted(rng.integers(0, len(content) + 1, 2).tolist())
     text = TEXTS[rng.integers(len(TEXTS))]
     return [
-        lambda: content[:other],
-        lambda: content[place:],
-        lambda: content[:place] + text * int(rng.integers(1, 4)) + content[place:],
-        lambda: content[:place] + rng.bytes(int(rng.integers(1, 9))) + content[place + 4 :],
-        lambda: content[other:] + content[place:other] + content[:place],
-        lambda: content[:place] + content[other:],
+        lambda: content[:end],
+        lambda: content[start:],
+        lambda: content[:start] + text * int(rng.integers(1, 4)) + content[start:],
+        lambda: content[:start] + rng.bytes(int(rng.integers(1, 9))) + content[start + 4 :],
+        lambda: content[end:] + content[start:end] + content[:start],
+        lambda: content[:start] + content[end:],
     ][rng.integers(6)]()
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_damaged_tables_are_refused_in_one_line(tmp_path, ending):
+def test_damaged_tables_raise_one_line_errors(tmp_path, ending):
     whole = save(tmp_path, TABLE | WORDS, ending).read_bytes()
     rng = np.random.default_rng(FORMATS.index(ending))
-    path, read_anyway = tmp_path / f"damaged.{ending}", 0
+    path, readable = tmp_path / f"damaged.{ending}", 0
     for _ in range(times(3_000)):
         path.write_bytes(damaged(damaged(whole, rng) if rng.random() < 0.3 else whole, rng))
         try:
@@ -58,8 +58,8 @@ def test_damaged_tables_are_refused_in_one_line(tmp_path, ending):
             for batch in read(path, 40):
                 assert np.isfinite(encoding.encode(batch)).all()
                 labels(batch, "delay", skip_blank=True)
-            read_anyway += 1
+            readable += 1
         except ValueError as error:
             assert "\n" not in str(error)
             assert " must be " in str(error)
-    assert read_anyway < times(3_000)
+    assert readable < times(3_000)

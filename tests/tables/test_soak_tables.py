@@ -1,4 +1,4 @@
-"""Ids, names and notes of any kind through `qufur ask` and `tell`: what one writes the other reads."""
+"""Arbitrary ids, column names and notes: `qufur tell` reads the files that `qufur ask` writes."""
 
 import csv
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from tests.cli.test_cli import qufur
 from tests.soak import SOAK, times
@@ -20,7 +20,7 @@ def as_json_lines(rows, names):
 
 
 def run(monkeypatch, capsys, *arguments):
-    """Return the exit code; an error is one line."""
+    """Run a command and return its exit code; an error must be one line."""
     code = qufur(monkeypatch, *arguments)
     text = capsys.readouterr()
     assert code in (0, 2)
@@ -38,7 +38,7 @@ IDS = st.one_of(
     ),
     WORDS,
 )
-SHOWN = st.one_of(
+NOTES = st.one_of(
     WORDS,
     st.just("word " * 30_000),
     st.sampled_from(["=cmd|' /C calc'!A0", "\ud800", "\0", ["a"], {"a": 1}, None, -1.5, True]),
@@ -51,15 +51,15 @@ TITLES = st.one_of(
 )
 
 
-def called(cell):
-    """Return an id as it is written."""
+def as_text(cell):
+    """Return the text of an id in a CSV file."""
     return (
         str(cell).lower() if isinstance(cell, bool) else str(int(cell) if isinstance(cell, float) else cell)
     )
 
 
 def write_rows(path, rows, names):
-    """Write a table in the format of its name; in Parquet a column is of one type."""
+    """Write a table in the format of its suffix; a Parquet column has a single type."""
     if path.suffix == ".jsonl":
         path.write_bytes(as_json_lines(rows, names))
         return
@@ -72,21 +72,21 @@ def write_rows(path, rows, names):
 
 
 @st.composite
-def sound_tables(draw):
-    """Return the ending, rows and names of a table that can be asked about, its ids and a target."""
+def valid_tables(draw):
+    """Draw a valid table: suffix, rows, column names, whether ids are used, id column and target."""
     ending = draw(st.sampled_from([".jsonl", ".csv", ".parquet"]))
     id, note, target = (draw(TITLES) if ending == ".jsonl" else draw(TITLES).strip() for _ in range(3))
     seen = [name.replace("\ufeff", "").strip() for name in (id, target, "x")]
     assume(len({id, note, "x"}) == 3 and id and target and len(set(seen)) == 3)
-    names = draw(st.lists(IDS, min_size=1, max_size=4, unique_by=lambda cell: called(cell).strip()))
-    assume({"", "nan", "NaN", "NaT"}.isdisjoint(called(name).strip() for name in names))
-    assume("\0" not in "".join(map(called, names)))
-    notes = draw(st.lists(SHOWN, min_size=len(names), max_size=len(names)))
+    names = draw(st.lists(IDS, min_size=1, max_size=4, unique_by=lambda cell: as_text(cell).strip()))
+    assume({"", "nan", "NaN", "NaT"}.isdisjoint(as_text(name).strip() for name in names))
+    assume("\0" not in "".join(map(as_text, names)))
+    notes = draw(st.lists(NOTES, min_size=len(names), max_size=len(names)))
     if ending != ".jsonl":
         notes = [str(cell).encode("utf-8", "replace").decode() for cell in notes]
         whole = ending == ".parquet" and all(type(name) is int and abs(name) < 2**63 for name in names)
-        names = names if whole else [called(name) for name in names]
-    rows = [[place, name, note] for place, (name, note) in enumerate(zip(names, notes, strict=True))]
+        names = names if whole else [as_text(name) for name in names]
+    rows = [[index, name, note] for index, (name, note) in enumerate(zip(names, notes, strict=True))]
     return ending, rows, ["x", id, note], draw(st.booleans()), id, target
 
 
@@ -96,8 +96,9 @@ def sound_tables(draw):
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(sound_tables())
-def test_what_ask_writes_tell_reads(monkeypatch, capsys, table):
+@given(valid_tables())
+@example((".jsonl", [[0, 0, ";;,"], [1, 1, ";,;"]], ["x", "id", "row_"], False, "id", ";,;"))
+def test_tell_reads_the_output_of_ask_for_arbitrary_ids_and_names(monkeypatch, capsys, table):
     ending, rows, names, with_ids, id, target = table
     note = names[2]
     with tempfile.TemporaryDirectory() as name:
@@ -110,22 +111,22 @@ def test_what_ask_writes_tell_reads(monkeypatch, capsys, table):
         assert run(monkeypatch, capsys, "ask", data, "--state", state, "-o", out, *options) == 0
         with out.open(newline="", encoding="utf-8") as file:
             csv.field_size_limit(10**6)
-            head, *asked = csv.reader(file)
-        assert len(asked) == len(rows)
-        for cell in (cell for line in [head, *asked] for cell in line[:-1]):
+            head, *queried = csv.reader(file)
+        assert len(queried) == len(rows)
+        for cell in (cell for line in [head, *queried] for cell in line[:-1]):
             assert cell[:1] not in [*"=+-@\t\r"] or isinstance(float(cell), float)
-        filled = [[*line[:-1], line[head.index("x")]] for line in asked]
+        filled = [[*line[:-1], line[head.index("x")]] for line in queried]
         with out.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([head, *reversed(filled)])
         assert run(monkeypatch, capsys, "tell", out, "--state", state) == 0
-        told = Workbook.load(state).told
-    assert {str(name): record.label for name, record in told.items()} == {
-        called(cell).strip() if with_ids else str(place + 1): place for place, cell, _ in rows
+        labels = Workbook.load(state).labels
+    assert {str(name): record.label for name, record in labels.items()} == {
+        as_text(cell).strip() if with_ids else str(index + 1): index for index, cell, _ in rows
     }
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"a\n", b"a,a\n1,2\n", b"a\n\xff\n"])
-def test_tables_without_sense(monkeypatch, capsys, tmp_path, content):
+def test_ask_rejects_malformed_csv(monkeypatch, capsys, tmp_path, content):
     path = tmp_path / "a.csv"
     path.write_bytes(content)
     options = ["--budget", "3", "--label-range", -3, 3]

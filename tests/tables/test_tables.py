@@ -1,4 +1,4 @@
-"""Users' tables: every format is read alike, and the first table decides what becomes of a column."""
+"""Tables of users: all formats give the same cells, and the first table determines the encoding."""
 
 import csv
 import gzip
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refusals import refusal
 
-from qufur.tables import Batch, Encoding, ids, labels, open_table, places, read
+from qufur.tables import Batch, Encoding, ids, labels, open_table, read, source
 from qufur.tables.cells import category, listed
 from qufur.tables.source import Source
 
@@ -48,7 +48,7 @@ def rows_of(table):
 
 
 def as_csv(table, ending="csv"):
-    """Write a table with commas; with tabs, or with semicolons and decimal commas, if its ending says so."""
+    """Return CSV text: with tabs for tsv, with semicolons and decimal commas for german.csv."""
     text = io.StringIO()
     german = ending == "german.csv"
     writer = csv.writer(text, delimiter=";" if german else "\t" if ending == "tsv" else ",")
@@ -96,12 +96,12 @@ def packed(content, ending):
 
 
 def save_parts(folder, table, ending, parts=(2, 10)):
-    """Write a table to several files, and return what names all of them."""
+    """Write a table to several files; return their folder or pattern."""
     inner = folder / "parts"
     inner.mkdir(parents=True, exist_ok=True)
     size = -(-len(next(iter(table.values()))) // len(parts))
-    for place, part in enumerate(parts):
-        rows = {name: column[place * size : (place + 1) * size] for name, column in table.items()}
+    for index, part in enumerate(parts):
+        rows = {name: column[index * size : (index + 1) * size] for name, column in table.items()}
         save(inner, rows, ending).rename(inner / f"part{part}.{ending}")
     return inner if ending == "parquet" else inner / f"part*.{ending}"
 
@@ -113,7 +113,7 @@ def write(folder, text, name="t.csv"):
 
 
 def plain(column):
-    """Return cells so that formats can be compared: numbers as floats, others as text."""
+    """Return cells that can be compared between formats: numbers as floats, others as text."""
     return [cell if cell is None else number(cell) for cell in listed(column)]
 
 
@@ -138,24 +138,24 @@ def encoded(path, encoding, size=10):
 
 
 def slow(table, *, skip, impute=False):
-    """Return names and inputs of a table from its definition, cell by cell, with moments by fsum."""
+    """Return names and inputs of a table by definition, cell by cell, with moments by fsum."""
     names, inputs = [], []
     for name, column in table.items():
         if name in skip:
             continue
         cells = [category(cell) if isinstance(cell, str | bool) else cell for cell in column]
         cells = [str(cell).lower() if isinstance(cell, bool) else cell for cell in cells]
-        there = [cell for cell in cells if cell is not None]
-        if all(isinstance(cell, int | float) for cell in there):
-            mean = math.fsum(there) / len(there)
-            deviation = math.sqrt(math.fsum((cell - mean) ** 2 for cell in there) / len(there))
+        present = [cell for cell in cells if cell is not None]
+        if all(isinstance(cell, int | float) for cell in present):
+            mean = math.fsum(present) / len(present)
+            deviation = math.sqrt(math.fsum((cell - mean) ** 2 for cell in present) / len(present))
             names.append(name)
             inputs.append([0.0 if cell is None else (cell - mean) / deviation for cell in cells])
         else:
-            for value in sorted(set(there)):
+            for value in sorted(set(present)):
                 names.append(f"{name}={value}")
                 inputs.append([float(cell == value) for cell in cells])
-        if impute and len(there) < len(cells):
+        if impute and len(present) < len(cells):
             names.append(f"{name} missing")
             inputs.append([float(cell is None) for cell in cells])
     return names, np.array(inputs).T
@@ -166,7 +166,7 @@ def slow(table, *, skip, impute=False):
 
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("size", [1, 10, N, 1000])
-def test_every_format_gives_the_same_rows(tmp_path, ending, size):
+def test_read_gives_the_same_rows_in_every_format(tmp_path, ending, size):
     for table in (TABLE, with_blanks(TABLE)):
         path = save(tmp_path, table, ending)
         batches = list(read(path, size))
@@ -179,12 +179,12 @@ def map_bools(column):
     return [str(cell).lower() if isinstance(cell, bool) else cell for cell in column]
 
 
-def test_cells_of_csv_stay_text(tmp_path):
+def test_csv_cells_remain_text(tmp_path):
     path = write(tmp_path, "\ufeff a ,b\n 007 , x \n\n  ,nan\n1e3,NaN\n")
     assert next(read(path)).columns == {"a": ["007", None, "1e3"], "b": ["x", None, None]}
 
 
-def test_a_key_that_occurs_late_is_a_column_from_the_start(tmp_path):
+def test_late_json_key_is_a_column_of_every_batch(tmp_path):
     path = write(tmp_path, '{"a": 1}\n\n{"a": true, "b": " x "}\n{"b": ""}\n{"a": NaN}\n', "t.jsonl")
     assert contents(read(path, 1)) == {"a": [1.0, "true", None, None], "b": [None, "x", None, None]}
 
@@ -202,7 +202,7 @@ def test_lists_of_numbers_are_embeddings(tmp_path, ending):
     np.testing.assert_allclose(encoded(path, encoding, 3), (X - X.mean(0)) / X.std(0), rtol=1e-12)
 
 
-def test_parquet_types(tmp_path):
+def test_parquet_types_are_converted_to_cells(tmp_path):
     from datetime import date, timedelta
     from decimal import Decimal
 
@@ -241,21 +241,21 @@ def test_parquet_types(tmp_path):
         )
 
 
-def test_parquet_in_several_slices(tmp_path, monkeypatch):
+def test_parquet_is_read_in_several_slices(tmp_path, monkeypatch):
     monkeypatch.setattr("qufur.tables.formats.parquet_file._CELLS", 12 * len(TABLE))
     batches = list(read(save(tmp_path, TABLE, "parquet"), 5))
     assert [batch.first for batch in batches] == list(range(1, N + 1, 5))
     assert contents(batches)["flight"] == TABLE["flight"]
 
 
-def test_parquet_needs_polars(tmp_path, monkeypatch):
+def test_parquet_raises_without_polars(tmp_path, monkeypatch):
     path = save(tmp_path, TABLE, "parquet")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(ImportError, match=r"\[tables\]"):
         next(read(path))
 
 
-def test_npz_in_fortran_order_with_dates(tmp_path):
+def test_npz_in_fortran_order_with_dates_is_read(tmp_path):
     days = np.array(["2011-01-01", "NaT", "2011-01-03"], "datetime64[D]")
     np.savez(tmp_path / "t.npz", days=days, X=np.asfortranarray(np.arange(6.0).reshape(3, 2)))
     parts = list(read(tmp_path / "t.npz", 2))
@@ -263,7 +263,7 @@ def test_npz_in_fortran_order_with_dates(tmp_path):
     assert parts[0].columns["days"] == ["2011-01-01", None]
 
 
-def test_memory_stays_flat(tmp_path):
+def test_memory_does_not_grow_with_the_number_of_rows(tmp_path):
     def peak(rows, ending):
         path = tmp_path / f"{rows}.{ending}"
         with path.open("w") as file:
@@ -286,7 +286,7 @@ def test_memory_stays_flat(tmp_path):
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_encoding_is_its_definition(tmp_path, ending):
+def test_encoding_matches_its_definition(tmp_path, ending):
     aside = ("flight", "delay")
     for table, impute in ((TABLE, False), (with_blanks(TABLE), True)):
         path = save(tmp_path, table, ending)
@@ -298,35 +298,36 @@ def test_encoding_is_its_definition(tmp_path, ending):
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_size_changes_nothing(tmp_path, size):
+def test_encoding_does_not_depend_on_the_batch_size(tmp_path, size):
     path = save(tmp_path, with_blanks(TABLE), "csv")
     options = {"skip": ["flight"], "impute": True, "categorical": ["gates"]}
-    one, other = (Encoding.of(read(path, n), **options) for n in (size, 50))
-    assert one.names == other.names
-    np.testing.assert_allclose(encoded(path, one, 33), encoded(path, other, 33), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(encoded(path, one, size), encoded(path, one, 50))
+    encoding, expected = (Encoding.of(read(path, n), **options) for n in (size, 50))
+    assert encoding.names == expected.names
+    X = encoded(path, encoding, 33)
+    np.testing.assert_allclose(X, encoded(path, expected, 33), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(encoded(path, encoding, size), encoded(path, encoding, 50))
 
 
-def test_state_goes_through_json(tmp_path):
+def test_encoding_state_survives_json_and_rejects_other_values(tmp_path):
     path = save(tmp_path, with_blanks(TABLE), "jsonl")
     encoding = Encoding.of(read(path), skip=["flight"], impute=True)
     again = Encoding.from_state(json.loads(json.dumps(encoding.state())))
     assert again == encoding
     np.testing.assert_array_equal(encoded(path, again), encoded(path, encoding))
-    for state in ({}, {"columns": [{"kind": "odd"}], "impute": False}, {"columns": [3], "impute": True}):
+    for state in ({}, {"columns": [{"kind": "unknown"}], "impute": False}, {"columns": [3], "impute": True}):
         assert "state of Encoding" in refusal(lambda state=state: Encoding.from_state(state))
     assert "state of Encoding" in refusal(lambda: Encoding.from_state(None))
 
 
-def test_numbers_read_at_once_are_those_read_one_by_one(tmp_path):
+def test_bulk_conversion_of_numbers_equals_conversion_by_column(tmp_path):
     X = (RNG.normal(size=(600, 3)) * [1, 1e-9, 1e9]).tolist()
     text = "a,b,c\n" + "".join(",".join(map(repr, row)) + "\n" for row in X)
     fast = list(read(write(tmp_path, text), 150))
     slow = [Batch(dict(batch.columns), batch.first, batch.file) for batch in fast]
     encoding = Encoding.of(fast)
     assert encoding == Encoding.of(slow)
-    for one, other in zip(fast, slow, strict=True):
-        np.testing.assert_array_equal(encoding.encode(one), encoding.encode(other))
+    for fast_batch, slow_batch in zip(fast, slow, strict=True):
+        np.testing.assert_array_equal(encoding.encode(fast_batch), encoding.encode(slow_batch))
     for cell in ("", "n/a", "1_0", "inf", "1e60"):
         fast = list(read(write(tmp_path, f"{text}1,{cell},2\n"), 150))
         slow = [Batch(dict(batch.columns), batch.first, batch.file) for batch in fast]
@@ -334,13 +335,13 @@ def test_numbers_read_at_once_are_those_read_one_by_one(tmp_path):
             assert refusal(lambda: attempt(fast)) == refusal(lambda: attempt(slow))  # noqa: B023
 
 
-def test_infinity_among_numbers_is_no_category():
+def test_infinity_in_a_numeric_column_raises():
     batch = Batch({"a": np.array([1.0, np.inf])}, 1, "t.parquet")
     message = "column 'a' of t.parquet must be finite numbers, got inf in row 2."
     assert refusal(lambda: Encoding.of([batch])).startswith(message)
 
 
-def test_single_numbers_of_a_matrix(tmp_path):
+def test_single_column_of_a_matrix_can_be_skipped(tmp_path):
     X = RNG.normal(size=(9, 3))
     np.savez(tmp_path / "t.npz", X=X, names=np.array(["a", "b", "c"]))
     encoding = Encoding.of(read(tmp_path / "t.npz", 2), skip=["x1"])
@@ -352,20 +353,20 @@ def test_single_numbers_of_a_matrix(tmp_path):
 FIRST = Batch({"wind": ["1", "3"], "season": ["winter", "spring"], "height": [7, 7]}, 1, "first.csv")
 
 
-def test_later_tables_follow_the_first():
+def test_later_table_is_encoded_with_the_columns_of_the_first():
     encoding = Encoding.of([FIRST])
     assert encoding.names == ["wind", "season=spring", "season=winter", "height"]
     later = {"new": [None, None], "height": [8, 7], "season": ["summer", "winter"], "wind": [5.0, 2]}
     np.testing.assert_array_equal(encoding.encode(Batch(later)), [[3, 0, 0, 0], [0, 0, 1, 0]])
 
 
-def test_cells_missing_in_later_tables_only():
+def test_missing_cells_without_an_indicator_are_encoded_as_zero():
     encoding = Encoding.of([FIRST], impute=True)
     later = Batch({"wind": [None], "season": [None], "height": [None]})
     np.testing.assert_array_equal(encoding.encode(later), [[0, 0, 0, 0]])
 
 
-def test_one_table_in_another_format(tmp_path):
+def test_table_in_another_format_continues_the_workbook(tmp_path):
     table = with_blanks(TABLE)
     csv_file, parquet = save(tmp_path, table, "csv"), save(tmp_path, table, "parquet")
     encoding = Encoding.of(read(csv_file), skip=["flight"], categorical=["gates"], impute=True)
@@ -373,7 +374,7 @@ def test_one_table_in_another_format(tmp_path):
     assert encoding.names[2:5] == ["gates=-1", "gates=-2", "gates=-3"]
 
 
-def test_what_the_user_says_of_columns(tmp_path):
+def test_column_options_override_inference(tmp_path):
     path = write(tmp_path, 'code,vector\n1.0,"[0, 1]"\n2,"[2, 1]"\n1,\n')
     encoding = Encoding.of(read(path, 1), categorical=["code"], embedding="vector", impute=True)
     assert encoding.names == ["code=1", "code=2", "vector[0]", "vector[1]", "vector missing"]
@@ -381,19 +382,19 @@ def test_what_the_user_says_of_columns(tmp_path):
     np.testing.assert_array_equal(encoded(path, encoding, 2), expected)
 
 
-def test_a_hundred_categories_are_enough():
+def test_more_than_100_categories_are_hashed():
     names = [f"n{j}" for j in range(101)]
     assert Encoding.of([Batch({"a": names[:100]})]).dim == 100
     assert Encoding.of([Batch({"a": names})]).dim == 32
     assert Encoding.of([Batch({"a": list(range(200))})]).dim == 1
 
 
-def test_text_that_only_python_reads_as_a_number():
+def test_text_with_underscores_or_other_nan_spellings_is_categorical():
     assert Encoding.of([Batch({"a": ["2021_03", "2021_04"]})]).names == ["a=2021_03", "a=2021_04"]
     assert Encoding.of([Batch({"a": ["Nan", "1"]})]).names == ["a=1", "a=Nan"]
 
 
-def test_large_means_keep_their_digits():
+def test_scaling_is_accurate_for_large_means():
     values = 1e9 + RNG.normal(size=50)
     X = Encoding.of([Batch({"a": values[:20]}), Batch({"a": values[20:]}, 21)]).encode(Batch({"a": values}))
     np.testing.assert_allclose([X.mean(), X.std()], [0, 1], atol=1e-6)
@@ -404,7 +405,7 @@ def test_large_means_keep_their_digits():
 # Ids and labels
 
 
-def test_ids_are_the_same_in_every_format(tmp_path):
+def test_ids_are_equal_in_every_format(tmp_path):
     table = {"id": list(range(5, 9)), "code": ["007", "7", "x", "-0"]}
     for ending in FORMATS:
         parts = list(read(save(tmp_path, table, ending), 3))
@@ -414,10 +415,10 @@ def test_ids_are_the_same_in_every_format(tmp_path):
     assert ids(Batch({"id": np.array([2.0, 3.0])}), "id") == [2, 3]
 
 
-def test_labels():
+def test_labels_skip_blank_cells_or_raise():
     batch = Batch({"y": ["1.5", None, "-2"]}, 11, "l.csv")
-    places, values = labels(batch, "y", skip_blank=True)
-    assert (places.tolist(), values.tolist()) == ([0, 2], [1.5, -2.0])
+    source, values = labels(batch, "y", skip_blank=True)
+    assert (source.tolist(), values.tolist()) == ([0, 2], [1.5, -2.0])
     assert labels(Batch({"y": np.array([1, 2])}), "y")[1].tolist() == [1.0, 2.0]
     message = (
         "column 'y' of l.csv must be finite numbers, got an empty cell in row 12. Fill it or drop the row."
@@ -482,12 +483,15 @@ COLUMNS = [
         "column 'win' of t.csv must be one of 'wind', got no such column. Did you",
     ),
     (of("a\n1\n", skip=["a"]), "columns of Encoding must be at least one that is not set aside, got none."),
-    (of("a\n1\n", numeric=["a"], categorical=["a"]), "column 'a' of Encoding must be set aside, or said"),
-    (of("a,b\n1,1\n", target="a", numeric=["a"]), "column 'a' of Encoding must be set aside, or said"),
+    (
+        of("a\n1\n", numeric=["a"], categorical=["a"]),
+        "column 'a' of Encoding must be ignored, or of one type",
+    ),
+    (of("a,b\n1,1\n", target="a", numeric=["a"]), "column 'a' of Encoding must be ignored, or of one type"),
     (
         of(STRAY),
         "column 'a' of t.csv must be numbers throughout, got 'n/a' in row 151. Correct the cell, drop the "
-        "row, or --skip a; --categorical a takes all as categories.",
+        "row, or --skip a; --categorical a reads all cells as categories.",
     ),
     (
         of("a,b\n1,1\n2,1\n,1\n4,1\n,1\n"),
@@ -496,7 +500,8 @@ COLUMNS = [
     ),
     (
         of("a,b\n,1\n,1\n", impute=True),
-        "column 'a' of t.csv must be of some value, got missing cells only. It is no input yet: --skip a.",
+        "column 'a' of t.csv must be of some value, got missing cells only. "
+        "It cannot be an input yet: --skip a.",
     ),
     (
         of("a\n1\n2\nn/a\n", numeric=["a"]),
@@ -526,12 +531,12 @@ LATER = [
     (
         later("a,b\n1,x\n"),
         "column 'c' of t.csv must be one of 'a', 'b', got no such column. "
-        "--impute takes a column that is lacking as empty cells.",
+        "--impute treats a missing column as empty cells.",
     ),
     (
         later("a,c\n1,x\n2,x\n3 m,x\n"),
         "column 'a' of t.csv must be finite numbers, got '3 m' in row 3. "
-        "Correct the cell, drop the row, or give --impute, which takes it as empty.",
+        "Correct the cell, drop the row, or give --impute, which treats it as empty.",
     ),
     (later("a,c\n1,x\n2,x\ninf,x\n"), "column 'a' of t.csv must be finite numbers, got 'inf' in row 3."),
     (
@@ -551,18 +556,18 @@ LATER = [
 
 
 @pytest.mark.parametrize(("build", "message"), [*FILES, *COLUMNS, *LATER])
-def test_errors_are_one_line(tmp_path, build, message):
+def test_invalid_tables_raise_one_line_errors(tmp_path, build, message):
     assert refusal(lambda: build(tmp_path)).startswith(message)
 
 
-def relation(kind, target):
-    """Return the one reference of a part of an Excel file."""
-    kind = f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"
-    return f'<Relationships><Relationship Id="r1" Type="{kind}" Target="{target}"/></Relationships>'
+def relation(name, target):
+    """Return the relationships of a part of an Excel file that refers to one other part."""
+    type_ = f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{name}"
+    return f'<Relationships><Relationship Id="r1" Type="{type_}" Target="{target}"/></Relationships>'
 
 
 def sheet(path, *cells):
-    """Write an Excel file whose sheet has these cells, as XML."""
+    """Write an Excel file whose sheet has these cells, given as XML."""
     parts = {
         "_rels/.rels": relation("officeDocument", "xl/workbook.xml"),
         "xl/workbook.xml": '<workbook xmlns:r="r"><sheets><sheet name="s" r:id="r1"/></sheets></workbook>',
@@ -603,7 +608,7 @@ HEADER = (
     ],
     ids=["corner", "two edges", "without addresses", "impossible", "broken"],
 )
-def test_a_sheet_that_spans_too_many_cells_is_refused_before_it_is_loaded(tmp_path, cells, message):
+def test_sheet_with_too_many_cells_raises_before_loading(tmp_path, cells, message):
     pytest.importorskip("fastexcel")
     with pytest.raises(ValueError, match=r"\A[^\n]*\Z") as error:
         open_table(sheet(tmp_path / "far.xlsx", HEADER, *cells))
@@ -617,19 +622,19 @@ def test_empty_cells_far_from_the_table_do_not_count(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "jsonl"])
-def test_a_file_of_too_many_columns_is_refused_at_its_first_line(tmp_path, monkeypatch, ending):
+def test_too_many_columns_raise_after_the_first_line(tmp_path, monkeypatch, ending):
     monkeypatch.setattr("qufur.tables.formats.base.MOST_COLUMNS", 5)
-    names, path = [f"c{place}" for place in range(6)], tmp_path / f"wide.{ending}"
+    names, path = [f"c{index}" for index in range(6)], tmp_path / f"wide.{ending}"
     between = "\t" if ending == "tsv" else ","
     line = json.dumps(dict.fromkeys(names, 1)) if ending == "jsonl" else between.join(names)
     packed = gzip.open if ending.endswith("gz") else open
     with packed(path, "wb") as file:
-        file.write(f"{line}\n".encode() + b"{\n")  # which is no row
+        file.write(f"{line}\n".encode() + b"{\n")  # not a valid row
     with pytest.raises(ValueError, match=f"columns of wide.{ending} must be at most 5, got 6. Save numbers"):
         open_table(path)
 
 
-def test_a_quote_that_never_closes_is_not_read_for_ever(tmp_path, monkeypatch):
+def test_unclosed_quote_raises_at_the_field_size_limit(tmp_path, monkeypatch):
     path = write(tmp_path, 'a\n"' + "x\n" * 1000)
     assert next(read(path)).columns["a"] == [("x\n" * 1000).strip()]
     monkeypatch.setattr("qufur.tables.formats.dialect.LONGEST_TEXT", 500)
@@ -637,7 +642,7 @@ def test_a_quote_that_never_closes_is_not_read_for_ever(tmp_path, monkeypatch):
     assert refusal(lambda: list(read(path))).startswith(message)
 
 
-def test_errors_of_ids_and_options(tmp_path):
+def test_invalid_ids_labels_and_paths_raise(tmp_path):
     batch = Batch({"id": ["a", None, 1.5, [1]]}, 4, "t.csv")
     assert "column 'id' of t.csv must be text or whole numbers, got an empty cell in row 5." in refusal(
         lambda: ids(batch, "id")
@@ -655,7 +660,7 @@ def test_errors_of_ids_and_options(tmp_path):
     assert "an existing file" in refusal(lambda: read(tmp_path / "t.csv"))
 
 
-def test_a_category_that_is_a_list_later():
+def test_list_in_a_categorical_column_raises():
     encoding = Encoding.of([FIRST])
     batch = Batch({"wind": [1], "season": [["x"]], "height": [1]}, 3, "t.jsonl")
     assert "column 'season' of t.jsonl must be text or numbers, got ['x'] in row 3." in refusal(
@@ -663,8 +668,8 @@ def test_a_category_that_is_a_list_later():
     )
 
 
-def test_damaged_parquet_is_one_error(tmp_path):
-    """Files that are cut, overwritten or changed anywhere either have rows or are refused."""
+def test_damaged_parquet_raises_one_line_errors(tmp_path):
+    """Truncated and overwritten files have rows or raise a one-line error."""
     path, rng = tmp_path / "t.parquet", np.random.default_rng(3)
     columns = {
         "wind": np.arange(60.0),
@@ -673,21 +678,21 @@ def test_damaged_parquet_is_one_error(tmp_path):
     }
     pl.DataFrame(columns).write_parquet(path, row_group_size=20, compression="uncompressed")
     whole = path.read_bytes()
-    refused = 0
-    for place in rng.integers(0, len(whole), 60).tolist():
+    errors = 0
+    for start in rng.integers(0, len(whole), 60).tolist():
         changed = bytearray(whole)
-        changed[place : place + 4] = rng.bytes(4)
-        for damaged in (bytes(changed), whole[:place]):
+        changed[start : start + 4] = rng.bytes(4)
+        for damaged in (bytes(changed), whole[:start]):
             path.write_bytes(damaged)
             try:
                 assert sum(map(len, read(path))) <= 60
             except ValueError as error:
-                refused += 1
+                errors += 1
                 assert "\n" not in str(error)
-    assert refused > 60
+    assert errors > 60
 
 
-def test_odd_archives(tmp_path):
+def test_invalid_npz_archives_and_empty_tables_raise(tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, X=np.zeros((3, 2)), y=np.zeros(4))
     assert refusal(lambda: list(read(path))).startswith(
@@ -701,7 +706,7 @@ def test_odd_archives(tmp_path):
     assert "at least one row" in refusal(lambda: list(read(tmp_path / "t.parquet")))
 
 
-# Whatever the cells are
+# Arbitrary cells and files
 
 CELLS = st.one_of(
     st.text(max_size=6),
@@ -717,7 +722,9 @@ TABLES = st.integers(1, 3).flatmap(
 
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(rows=TABLES, later=TABLES, impute=st.booleans(), size=st.integers(1, 5), vector=st.booleans())
-def test_nothing_but_one_line_is_ever_raised(tmp_path_factory, rows, later, impute, size, vector):
+def test_arbitrary_cells_are_encoded_or_raise_one_line_errors(
+    tmp_path_factory, rows, later, impute, size, vector
+):
     folder = tmp_path_factory.mktemp("fuzz")
     names = [f"c{j}" for j in range(len(rows[0]))]
     try:
@@ -734,8 +741,6 @@ def test_nothing_but_one_line_is_ever_raised(tmp_path_factory, rows, later, impu
 
 
 def fuzzed(path, names, rows):
-    if sys.version_info < (3, 11):  # whose writer knows no 0 byte
-        rows = [[cell.replace("\0", "?") for cell in row] for row in rows]
     with path.open("w", newline="", encoding="utf-8", errors="replace") as file:
         csv.writer(file).writerows([names, *rows])
     return path
@@ -743,7 +748,7 @@ def fuzzed(path, names, rows):
 
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(content=st.binary(max_size=60), ending=st.sampled_from([*FORMATS]))
-def test_nor_by_any_file(tmp_path_factory, content, ending):
+def test_arbitrary_bytes_are_read_or_raise_one_line_errors(tmp_path_factory, content, ending):
     path = tmp_path_factory.mktemp("fuzz") / f"t.{ending}"
     path.write_bytes(content)
     try:
@@ -756,7 +761,7 @@ def test_nor_by_any_file(tmp_path_factory, content, ending):
 
 
 @pytest.mark.parametrize("text", [True, False], ids=["text", "numbers"])
-def test_numbers_stay_as_they_are_where_the_model_scales(tmp_path, text):
+def test_unscaled_encoding_keeps_numbers_unchanged(tmp_path, text):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1e6,7\n3e6,7\n")
     first = next(iter(read(path))) if text else Batch({"a": [1e6, 3e6], "b": [7, 7]})
@@ -766,7 +771,7 @@ def test_numbers_stay_as_they_are_where_the_model_scales(tmp_path, text):
     assert Encoding.from_state(encoding.state()) == encoding
 
 
-def test_a_missing_number_that_is_not_scaled_is_the_mean():
+def test_missing_unscaled_number_becomes_the_mean():
     first = Batch({"a": [10.0, None, 30.0], "sky": ["fog", "rain", "fog"]})
     column = np.array([10.0, np.nan])
     column.flags.writeable = False
@@ -777,19 +782,19 @@ def test_a_missing_number_that_is_not_scaled_is_the_mean():
     )
 
 
-def test_numbers_that_are_not_scaled_have_a_limit_too():
+def test_unscaled_number_beyond_the_limit_raises():
     encoding = Encoding.of([Batch({"a": [1.0, 2.0]})], scale=False)
     with pytest.raises(ValueError, match=r"must be numbers below 1e\+50 in size, got 1e\+60 in row 1"):
         encoding.encode(Batch({"a": [1e60]}))
 
 
-def test_files_of_before_say_nothing_of_scaling_and_are_scaled():
+def test_state_without_scaling_flag_is_scaled():
     state = Encoding.of([Batch({"a": [1.0, 3.0]})]).state()
     del state["columns"][0]["scaled"]
     np.testing.assert_array_equal(Encoding.from_state(state).encode(Batch({"a": [5.0]})), [[3.0]])
 
 
-# Numbers, dates and many categories in words
+# Formatted numbers, dates and many categories
 
 WORDS = {
     "price": (["€ 3.20", "7", "€ 1,000"], ["price"], [[3.2], [7], [1000]]),
@@ -821,7 +826,7 @@ WORDS = {
 
 @pytest.mark.parametrize("name", WORDS)
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_numbers_and_dates_in_words(name, size):
+def test_formatted_numbers_and_dates_are_inferred_and_encoded(name, size):
     cells, names, expected = WORDS[name]
     batches = [Batch({name: cells[j : j + size]}, j + 1) for j in range(0, 3, size)]
     encoding = Encoding.of(batches, scale=False)
@@ -836,14 +841,14 @@ def test_numbers_and_dates_in_words(name, size):
     scaled = Encoding.of(batches).encode(Batch({name: cells}))
     if names[0] == name:
         assert abs(scaled.mean(axis=0)).max() < 1e-9
-    elif "=" not in names[0]:  # by the calendar: a few days say little about the year
+    elif "=" not in names[0]:  # moments of the calendar, since a few days do not represent the year
         mean, unit = {"hour": 11.5, "weekday": 3, "month": 6.5, "trend": 19783}, {"hour": 6.9, "weekday": 2}
         units = [(unit | {"month": 3.5, "trend": 365})[column.split()[1]] for column in names]
         means = [mean[column.split()[1]] for column in names]
         np.testing.assert_allclose(scaled, (np.array(expected) - means) / units, atol=1e-9)
 
 
-def test_later_cells_in_words():
+def test_later_formatted_cells_are_encoded_or_raise():
     first = Batch({"price": ["€ 3", None, "€ 5"], "day": ["2024-01-01", "2024-01-02", None]})
     encoding = Encoding.of([first], scale=False, impute=True)
     assert encoding.names == [
@@ -864,7 +869,7 @@ def test_later_cells_in_words():
         assert refusal(lambda cells=cells: encoding.encode(Batch(cells))).startswith(message)
 
 
-def test_many_categories_share_columns(tmp_path):
+def test_hashed_categories_share_columns(tmp_path):
     names = [f"n{j}" for j in range(200)]
     encoding = Encoding.of([Batch({"a": [*names, None]})], impute=True)
     assert encoding.notes == [
@@ -884,17 +889,21 @@ def test_many_categories_share_columns(tmp_path):
     assert Encoding.of([Batch({"a": list(range(200))})], categorical=["a"]).dim == 32
 
 
-# How CSV is written
+# CSV dialects
 
 
 @pytest.mark.parametrize(
     ("text", "columns", "note"),
     [
-        ("a;b\n1,5;x\n1.000;y\n", {"a": ["1.5", "1000"], "b": ["x", "y"]}, "';' between cells, and 1,5 is"),
-        ("a;b\n1,000;2.5\n", {"a": ["1,000"], "b": ["2.5"]}, "';' between cells, and 1.5 is"),
-        ("a|b, c|d\n1|2,5|3\n", {"a": ["1"], "b, c": ["2.5"], "d": ["3"]}, "'|' between cells, and 1,5 is"),
-        ("a;b, c, d\n1;2\n", {"a": ["1"], "b, c, d": ["2"]}, "';' between cells, and 1.5 is"),
-        ("a\tb\n1\t2;3\n", {"a": ["1"], "b": ["2;3"]}, "tabs between cells, and 1.5 is"),
+        ("a;b\n1,5;x\n1.000;y\n", {"a": ["1.5", "1000"], "b": ["x", "y"]}, "';' between fields, and 1,5 is"),
+        ("a;b\n1,000;2.5\n", {"a": ["1,000"], "b": ["2.5"]}, "';' between fields, and 1.5 is"),
+        (
+            "a|b, c|d\n1|2,5|3\n",
+            {"a": ["1"], "b, c": ["2.5"], "d": ["3"]},
+            "'|' between fields, and 1,5 is",
+        ),
+        ("a;b, c, d\n1;2\n", {"a": ["1"], "b, c, d": ["2"]}, "';' between fields, and 1.5 is"),
+        ("a\tb\n1\t2;3\n", {"a": ["1"], "b": ["2;3"]}, "tabs between fields, and 1.5 is"),
         ('a,b\n"1,5",x;y\n', {"a": ["1,5"], "b": ["x;y"]}, None),
         ("note\nso; so\n", {"note": ["so; so"]}, None),
         ("a\n", None, "must be at least one row"),
@@ -905,7 +914,7 @@ def test_many_categories_share_columns(tmp_path):
         ),
     ],
 )
-def test_what_stands_between_cells_is_found_out_and_said(tmp_path, text, columns, note):
+def test_delimiter_is_detected_and_reported(tmp_path, text, columns, note):
     path = write(tmp_path, text)
     if columns is None:
         assert note in refusal(lambda: list(read(path)))
@@ -915,7 +924,7 @@ def test_what_stands_between_cells_is_found_out_and_said(tmp_path, text, columns
     assert [line.partition(" a number")[0] for line in file.notes] == ([f"t.csv: {note}"] if note else [])
 
 
-def test_what_is_said_of_cells_goes_before_what_is_found(tmp_path):
+def test_explicit_dialect_overrides_detection(tmp_path):
     path = write(tmp_path, "a;b\n1,5;1.5\n", "t.csv")
     file = open_table(Source(path, "|", "."))
     assert (file.columns, file.notes) == (["a;b"], [])
@@ -923,14 +932,14 @@ def test_what_is_said_of_cells_goes_before_what_is_found(tmp_path):
     assert "--sep of qufur must be one character, or tab, got 'ab'." in refusal(lambda: Source(path, "ab"))
     assert "--decimal of qufur must be a point or a comma" in refusal(lambda: Source(path, ";", "x"))
     other = write(tmp_path, '{"a": 1}\n', "t.jsonl")
-    assert "left out for what is no CSV file" in refusal(lambda: open_table(Source(other, ";")))
+    assert "omitted for a file that is not CSV" in refusal(lambda: open_table(Source(other, ";")))
 
 
 @pytest.mark.parametrize(
     ("header", "note"),
     [("0,1", []), ("a,1", []), ("2019,2020", ["2019"]), ("a,0.5", ["0.5"]), ("7,fog", [])],
 )
-def test_a_header_that_may_be_a_row_is_said(tmp_path, header, note):
+def test_numeric_header_is_reported(tmp_path, header, note):
     notes = open_table(write(tmp_path, f"{header}\n5,6\n")).notes
     assert [
         line.startswith(f"t.csv: a column is called {name}; if ")
@@ -938,16 +947,16 @@ def test_a_header_that_may_be_a_row_is_said(tmp_path, header, note):
     ] == [True] * len(note)
 
 
-def test_what_lies_beyond_the_first_lines_decides_nothing(tmp_path):
+def test_lines_after_the_head_do_not_change_the_dialect(tmp_path):
     path = write(tmp_path, "a,b\n" + "1,2\n" * 300 + "1;2;3,5\n")
     assert list(read(path, 1))[-1].columns == {"a": ["1;2;3"], "b": ["5"]}
 
 
-# Where tables are
+# Folders, patterns, standard input and compression
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "xlsx"])
-def test_several_files_are_one_table_in_their_natural_order(tmp_path, ending):
+def test_files_of_a_folder_or_pattern_are_read_in_natural_order(tmp_path, ending):
     path = save_parts(tmp_path, TABLE, ending)
     batches = list(read(path, 40))
     assert contents(batches) == {name: plain(map_bools(column)) for name, column in TABLE.items()}
@@ -959,12 +968,12 @@ def test_several_files_are_one_table_in_their_natural_order(tmp_path, ending):
     assert (file.count(), file.columns) == (N, list(TABLE))
 
 
-def test_files_of_one_table_have_the_same_columns(tmp_path):
+def test_concatenated_files_must_have_the_same_columns(tmp_path):
     write(tmp_path, "a,b\n1,2\n", "1.csv")
     write(tmp_path, "b,a\n3,4\n", "2.csv")
     assert contents(read(tmp_path / "*.csv")) == {"a": [1, 4], "b": [2, 3]}
     write(tmp_path, "b,c\n3,4\n", "3.csv")
-    message = "columns of 3.csv must be columns like those of 1.csv, got none called 'a'."
+    message = "columns of 3.csv must be the columns of 1.csv, got no column 'a'."
     assert refusal(lambda: read(tmp_path / "*.csv")).startswith(message)
     assert "a pattern of files that exist" in refusal(lambda: read(tmp_path / "*.parquet"))
     assert "or a folder of .parquet files" in refusal(lambda: read(tmp_path))
@@ -974,25 +983,25 @@ def test_files_of_one_table_have_the_same_columns(tmp_path):
 @pytest.mark.parametrize(
     "ending", ["csv", "german.csv", "csv.gz", "csv.zst", "jsonl", "parquet", "npz", "xlsx"]
 )
-def test_standard_input(tmp_path, monkeypatch, ending):
+def test_standard_input_is_read_in_every_format(tmp_path, monkeypatch, ending):
     content = save(tmp_path, TABLE, ending).read_bytes()
-    places._spooled.cache_clear()
+    source._spooled.cache_clear()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
     for _ in range(2):
         assert contents(read("-")) == {name: plain(map_bools(column)) for name, column in TABLE.items()}
-    places._spooled.cache_clear()
+    source._spooled.cache_clear()
 
 
-def test_damaged_zstd(tmp_path):
-    cut, odd = packed(b"a\n1\n", "zst")[:-3], packed(b"a\n\xff\n", "zst")
+def test_damaged_zstd_files_raise(tmp_path):
+    truncated, not_utf8 = packed(b"a\n1\n", "zst")[:-3], packed(b"a\n\xff\n", "zst")
     for content, message in (
-        (cut, "content of t.csv.zst must be a readable zstd"),
-        (odd, "text of t.csv.zst must"),
+        (truncated, "content of t.csv.zst must be a readable zstd"),
+        (not_utf8, "text of t.csv.zst must"),
     ):
         assert refusal(lambda content=content: of(content, "t.csv.zst")(tmp_path)).startswith(message)
 
 
-def test_a_file_of_several_packed_parts(tmp_path):
+def test_files_of_several_compressed_members_are_read_completely(tmp_path):
     rows = b"1\n" * 200_000
     for ending in ("gz", "zst"):
         path = write(tmp_path, packed(b"a\n" + rows, ending) + packed(rows, ending), f"t.csv.{ending}")
@@ -1000,8 +1009,17 @@ def test_a_file_of_several_packed_parts(tmp_path):
 
 
 @pytest.mark.parametrize(("package", "ending"), [("zstandard", "csv.zst"), ("fastexcel", "xlsx")])
-def test_what_is_missing_is_named(tmp_path, monkeypatch, package, ending):
+def test_missing_package_error_names_package_and_extra(tmp_path, monkeypatch, package, ending):
     path = save(tmp_path, TABLE, ending)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"needs {package}.*\[(excel|zstd)\]"):
         next(read(path))
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".xlsx"])
+def test_column_names_are_not_interpreted_as_patterns(tmp_path, ending):
+    frame = pl.DataFrame({"x": [1.0], "*": [2.0], "^x$": [3.0]})
+    path = tmp_path / f"table{ending}"
+    frame.write_parquet(path) if ending == ".parquet" else frame.write_excel(path)
+    (batch,) = open_table(path).batches(10, ["^x$", "*"])
+    assert {name: list(cells) for name, cells in batch.columns.items()} == {"^x$": [3.0], "*": [2.0]}

@@ -1,4 +1,4 @@
-"""Uniform and domain-aware querying, costs, and online to batch."""
+"""Tests of uniform and domain-aware querying, costs, and online-to-batch conversion."""
 
 import math
 
@@ -16,7 +16,7 @@ from qufur.theory import Bounds, Structure
 
 
 # Baselines
-def test_uniform_by_hand_and_runs_below():
+def test_uniform_bounds_match_their_formula_and_cover_runs():
     by_hand = 4 * 2 * 3 * math.log(1 + 500 / 3) / 0.5
     assert theory.uniform_bounds(3, 500, 0.5) == Bounds(250.0, pytest.approx(by_hand))
     for rate in (0.5, 1.0):
@@ -40,7 +40,7 @@ def test_qufur_on_one_domain_is_of_the_order_of_uniform_querying(dim, per_dim, n
 
 @given(structures, st.floats(0.001, 1.2))
 @settings(max_examples=60, deadline=None)
-def test_rates_are_a_solvers_optimum(structure, share):
+def test_oracle_rates_match_a_numerical_solver(structure, share):
     T, d = structure.arrays
     budget = max(1, round(share * structure.horizon))
     rates = theory.domain_rates(structure.durations, structure.dims, budget)
@@ -64,7 +64,7 @@ def test_rates_are_a_solvers_optimum(structure, share):
 
 
 @given(structures, st.floats(0.001, 1.2), noises)
-def test_threshold_structure(structure, share, noise):
+def test_oracle_rates_have_threshold_structure(structure, share, noise):
     T, d = structure.arrays
     budget = max(1, round(share * structure.horizon))
     tau = theory.oracle_threshold(structure, budget)
@@ -95,7 +95,7 @@ def test_oracle_is_no_worse_than_equal_rates(structure, budget):
 
 # Costs
 @given(structures, st.floats(1, 3), st.floats(0, 1))
-def test_costs(structure, noise, where):
+def test_cost_bounds_are_consistent_with_regret_bounds(structure, noise, where):
     T, d = structure.arrays
     if (T / d).min() < noise:
         with pytest.raises(ValueError, match=r"structure of cost_ratio_range must be of T_u/d_u at least"):
@@ -115,14 +115,14 @@ def test_costs(structure, noise, where):
     assert lower < spent
 
 
-def test_cost_of_bounds():
+def test_bounds_cost_adds_regret_and_queries():
     structure = Structure([1000], [2])
     bounds = theory.qufur_bounds(structure, 3.0)
     assert theory.cost_bound(structure, 3.0) == 3 * bounds.regret + bounds.queries == bounds.cost(3.0)
 
 
 # Online to batch
-def test_batch_bounds():
+def test_batch_bounds_follow_from_fixed_budget_bounds():
     assert theory.online_to_batch(5, 50) == 0.1
     order = theory.batch_order([0.2, 0.8], [5, 5], 90)
     # The same as Theorem 2's, per example.
@@ -137,7 +137,7 @@ def test_batch_bounds():
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=5), st.integers(1, 10_000))
-def test_batch_horizon(shares, budget):
+def test_batch_horizon_is_the_smallest_valid_horizon(shares, budget):
     shares = np.array(shares) / sum(shares)
     dims, m, least = list(range(1, len(shares) + 1)), len(shares), shares.min()
     T = theory.batch_horizon(shares, dims, budget)

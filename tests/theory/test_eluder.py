@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qufur.theory import eluder_dimension, finite_eluder_bound, glm_eluder_bound, linear_eluder_bound
-from qufur.theory.spans import intersect, merge, subtract
+from qufur.theory.eluder import intersect, merge, subtract
 
 
 def independent(table, x, before, level):
@@ -52,23 +52,23 @@ small_tables = st.integers(1, 4).flatmap(
 
 @settings(max_examples=150, deadline=None)
 @given(small_tables, st.sampled_from([0.1, 0.5, 1.0, 1.5, 2.0, 3.0]))
-def test_equals_exhaustive_search(table, epsilon):
+def test_eluder_dimension_equals_exhaustive_search(table, epsilon):
     assert eluder_dimension(table, epsilon) == exhaustive(table, epsilon)
 
 
-def test_real_values_too():
+def test_eluder_dimension_equals_exhaustive_search_for_real_values():
     rng = np.random.default_rng(0)
-    found = []
+    dimensions = []
     for _ in range(15):
         table = rng.uniform(-1, 1, (4, 4))
-        found.append(eluder_dimension(table, 0.2))
-        assert found[-1] == exhaustive(table, 0.2)
-    assert len(set(found)) > 1
+        dimensions.append(eluder_dimension(table, 0.2))
+        assert dimensions[-1] == exhaustive(table, 0.2)
+    assert len(set(dimensions)) > 1
 
 
 @given(small_tables, st.floats(0.1, 3))
 @settings(max_examples=100, deadline=None)
-def test_falls_with_epsilon_and_with_smaller_classes(table, epsilon):
+def test_eluder_dimension_falls_with_epsilon_and_with_smaller_classes(table, epsilon):
     dimension = eluder_dimension(table, epsilon)
     assert eluder_dimension(table, 1.5 * epsilon) <= dimension
     assert eluder_dimension(table[1:] or table, epsilon) <= dimension
@@ -77,7 +77,7 @@ def test_falls_with_epsilon_and_with_smaller_classes(table, epsilon):
     assert dimension <= finite_eluder_bound(len(table), len(table[0]))
 
 
-def test_hand_made_classes():
+def test_eluder_dimension_matches_hand_made_classes():
     assert eluder_dimension([[1.0, 2.0, 3.0]], 0.1) == 0
     assert eluder_dimension([[0.0, 0.0], [0.1, 0.1]], 0.1) == 0
     # Indicators of single inputs, with the zero function: one input after the other.
@@ -86,14 +86,14 @@ def test_hand_made_classes():
     assert eluder_dimension(np.tri(9, 8, -1), 0.5) == 8
 
 
-def test_a_finite_class_can_exceed_its_size_less_one():
+def test_eluder_dimension_of_a_finite_class_can_exceed_its_size_minus_one():
     table = [[-0.6, 0.0, 0.5], [0.6, 0.5, 0.0], [0.0, 1.1, 1.1]]
     assert eluder_dimension(table, 0.99) == exhaustive(table, 0.99) == 3
 
 
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])
-def test_linear_bound_holds(dim, epsilon):
+def test_eluder_linear_bound_holds(dim, epsilon):
     rng = np.random.default_rng(1)
     for _ in range(5):
         theta = rng.standard_normal((60, dim))
@@ -108,7 +108,7 @@ def test_linear_bound_holds(dim, epsilon):
 
 
 @given(st.integers(1, 50), st.floats(1e-6, 1), st.floats(0.1, 10), st.floats(0.05, 1))
-def test_bounds_are_the_largest_solution(dim, epsilon, norm_bound, least):
+def test_eluder_bounds_are_the_largest_solution(dim, epsilon, norm_bound, least):
     def allowed(n):
         grown = (1 + least**2 / 2) ** (n / dim)
         return grown <= (1 + (2 * norm_bound * least / epsilon) ** 2 * n / dim) * (1 + 1e-9)
@@ -122,7 +122,7 @@ def test_bounds_are_the_largest_solution(dim, epsilon, norm_bound, least):
     assert n <= 3 * dim * r2 * np.e / (np.e - 1) * np.log(3 * r2 + 3 * r2 * scale) + 1
 
 
-def test_interval_sets():
+def test_interval_sets_match_set_operations():
     rng = np.random.default_rng(2)
     points = np.arange(60) / 6 + 0.05
     for _ in range(200):
@@ -154,6 +154,6 @@ def test_interval_sets():
         (lambda: glm_eluder_bound(1, 0.1, slopes=(0.0, 0.2)), "each of slopes .* above 0"),
     ],
 )
-def test_bad_input(call, message):
+def test_eluder_functions_reject_invalid_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()

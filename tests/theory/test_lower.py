@@ -1,4 +1,4 @@
-"""The lower bounds: their lemmas, what lies above them, and runs on the adversary."""
+"""Tests of the lower bounds: lemmas, upper bounds, and runs on the adversary."""
 
 import math
 
@@ -18,7 +18,7 @@ from qufur.theory import Structure
 
 @pytest.mark.parametrize("labels", [0, 1, 2, 7, 30])
 def test_bayes_risk_is_the_mean_posterior_variance(labels):
-    # Given θ uniform, the number of ones among n coins is uniform on 0..n.
+    # Given θ uniform, the number of ones among n draws is uniform on 0..n.
     variances = []
     for ones in range(labels + 1):
         posterior = beta_distribution(1 + ones, 1 + labels - ones)
@@ -27,7 +27,7 @@ def test_bayes_risk_is_the_mean_posterior_variance(labels):
     assert theory.bayes_risk(labels) == pytest.approx(np.mean(variances), rel=1e-8)
 
 
-def test_lemmas_of_the_lower_bound():
+def test_lower_bound_lemmas_hold():
     def f(x):
         return min(x * (1 - x), (2 * x - 1) ** 2)
 
@@ -75,12 +75,12 @@ def test_qufur_cannot_beat_the_lower_bound(structure, alpha):
 
 
 @given(st.integers(1, 50), st.integers(1, 100), st.integers(1, 100))
-def test_unstructured_lower_bound(dim, per_dim, budget):
+def test_unstructured_lower_bound_matches_its_formula(dim, per_dim, budget):
     lower = theory.unstructured_lower_bound(dim, dim * per_dim, dim * budget)
     assert lower == pytest.approx(dim * per_dim / (7500 * budget))
 
 
-def test_every_rule_on_the_adversary_is_above_the_lower_bounds():
+def test_rules_on_the_adversary_stay_above_the_lower_bounds():
     structure, budget, seeds = Structure([240, 120], [4, 6]), 60, 40
     C = math.sqrt(10)
     rules = [
@@ -99,8 +99,8 @@ def test_every_rule_on_the_adversary_is_above_the_lower_bounds():
             trace = run(Learner(Ridge(10, norm_bound=C, noise=0.5), rule, seed=seed), stream)
             assert trace.queries <= budget
             regrets.append(trace.total_regret)
-            shown = np.repeat(np.arange(10), stream.subblocks)
-            before = [trace.query[:t][shown[:t] == shown[t]].sum() for t in range(360)]
+            direction = np.repeat(np.arange(10), stream.subblocks)
+            before = [trace.query[:t][direction[:t] == direction[t]].sum() for t in range(360)]
             risks.append(sum(map(theory.bayes_risk, map(int, before))))
         # One by one the runs may lie below their Bayes risk, in the mean over θ* not: 4 standard errors of
         # the difference are exceeded with odds of about 3e-5 per rule.

@@ -26,19 +26,19 @@ def by_eigenvalues(gram, lam):
 
 @given(st.integers(1, 30), st.integers(1, 4), st.sampled_from([0.01, 0.1, 1.0]), st.integers(0, 1000))
 @settings(deadline=None)
-def test_effective_dimension_is_its_definition(count, dim, lam, seed):
+def test_effective_dimension_matches_its_definition(count, dim, lam, seed):
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 
     X = np.random.default_rng(seed).uniform(-1, 1, (count, dim))
     for kernel in (RBF(0.5), DotProduct(sigma_0=0), ConstantKernel(0.3) * RBF(2.0) + DotProduct()):
-        found = theory.effective_dimension(X, kernel, regularization=lam)
-        assert found == by_eigenvalues(kernel(X), lam)
-        assert found == theory.effective_dimension(kernel(X), regularization=lam)
-        assert theory.effective_dimension(X, kernel, regularization=10 * lam) <= found <= count
+        dimension = theory.effective_dimension(X, kernel, regularization=lam)
+        assert dimension == by_eigenvalues(kernel(X), lam)
+        assert dimension == theory.effective_dimension(kernel(X), regularization=lam)
+        assert theory.effective_dimension(X, kernel, regularization=10 * lam) <= dimension <= count
     assert theory.effective_dimension(X, DotProduct(sigma_0=0), regularization=lam) <= dim
 
 
-def test_one_input_has_dimension_one():
+def test_effective_dimension_of_one_input_is_one():
     assert theory.effective_dimension([[1.0]]) == 1
     assert theory.effective_dimension(np.zeros((5, 5))) == 1
 
@@ -61,20 +61,20 @@ def least_transfer(old, z, wanted=None):
     new = np.linalg.eigvalsh(np.diag(old) + np.outer(z, z))[::-1]
     pairs = [(h, j) for j in range(len(old)) for h in range(j)]
     gives, takes = ([[float(i == pair[end]) for pair in pairs] for i in range(len(old))] for end in (0, 1))
-    found = linprog(
+    solution = linprog(
         [1.0 if wanted in (None, pair) else 0.0 for pair in pairs],
         A_eq=np.subtract(gives, takes),
         b_eq=new - old - z**2,
         A_ub=np.vstack([takes, gives]),
         b_ub=np.append(z**2, new - old) + 1e-9,
     )
-    assert found.status == 0, found.message
-    return new, found.fun
+    assert solution.status == 0, solution.message
+    return new, solution.fun
 
 
 @given(**rank_one)
 @settings(max_examples=60, deadline=None)
-def test_eigenvalues_after_a_rank_one_update(dim, seed, scale):
+def test_rank_one_update_lemmas_on_eigenvalues_hold(dim, seed, scale):
     rng = np.random.default_rng(seed)
     old = np.sort(rng.exponential(10.0**scale, dim))[::-1]
     z = rng.standard_normal(dim)
@@ -84,7 +84,7 @@ def test_eigenvalues_after_a_rank_one_update(dim, seed, scale):
     assert new.sum() == pytest.approx(old.sum() + z @ z)
 
 
-def test_printed_bound_on_transfers_between_eigenvalues_is_none():
+def test_printed_bound_on_eigenvalue_transfers_is_violated():
     # New are 10.69, 10 and 0.31, in this order: with 10 first it would have to be 10 + z² + Σ y.
     old, z = np.array([10.0, 10.0, 0.0]), np.full(3, 3**-0.5)
     new, least = least_transfer(old, z, wanted=(0, 2))
@@ -94,7 +94,7 @@ def test_printed_bound_on_transfers_between_eigenvalues_is_none():
 
 
 @given(**rank_one)
-def test_variance_is_below_the_growth_of_eigenvalues(dim, seed, scale):
+def test_kernel_variance_is_below_the_growth_of_eigenvalues(dim, seed, scale):
     rng, lam = np.random.default_rng(seed), 10.0**scale
     rows = rng.standard_normal((rng.integers(1, 12), dim))
     N = lam * np.eye(dim)
@@ -109,7 +109,7 @@ def test_variance_is_below_the_growth_of_eigenvalues(dim, seed, scale):
 
 
 @pytest.mark.parametrize("lam", [0.1, 1.0])
-def test_uncertainty_of_queries_stays_below_the_effective_dimension(lam):
+def test_query_uncertainty_stays_below_the_effective_dimension(lam):
     from sklearn.gaussian_process.kernels import RBF
 
     rng = np.random.default_rng(1)
@@ -144,14 +144,14 @@ def test_kernel_bound_covers_the_log_determinant():
 
 
 @given(structures, alphas, noises, deltas)
-def test_kernel_bounds_are_the_linear_ones_and_a_logarithm(structure, alpha, noise, delta):
+def test_kernel_bounds_are_linear_bounds_times_a_logarithm(structure, alpha, noise, delta):
     linear = theory.qufur_bounds(structure, alpha, noise=noise, norm_bound=2.0, delta=delta)
     kernel = theory.kernel_bounds(structure, alpha, noise=noise, regularization=0.25, delta=delta)
     assert linear.queries <= kernel.queries <= 3 * linear.queries * (1 + math.log(structure.horizon))
     assert linear.regret <= kernel.regret <= 3 * linear.regret * (1 + math.log(structure.horizon))
 
 
-def test_printed_optimum_of_the_relaxed_program_is_none():
+def test_printed_optimum_of_the_relaxed_program_is_not_optimal():
     def objective(alpha, epsilon, lam=1.0):
         before = np.cumsum(epsilon, axis=1) - epsilon
         return (alpha / (before + lam)).sum()
@@ -165,7 +165,7 @@ def test_printed_optimum_of_the_relaxed_program_is_none():
 
 
 # Non-linear classes
-def test_confidence_radius_by_hand_and_in_the_model():
+def test_confidence_radius_matches_its_formula_and_the_model():
 
     log_covering = theory.linear_log_covering(3, 100**-2.0, norm_bound=2.0)
     assert log_covering == pytest.approx(3 * math.log(1 + 4e4))
@@ -189,7 +189,7 @@ def test_confidence_radius_covers_the_discretisation(noise):
         assert root < 10
 
 
-def test_domain_complexity_covers_what_its_lemma_sums():
+def test_domain_complexity_covers_the_sum_of_its_lemma():
     log_covering, noise, delta = math.log(5), 0.05, 0.1
     for T_u, d in [(1, 1), (2, 1), (10, 1), (50, 3), (1000, 2)]:
         structure = Structure([T_u], [d])
@@ -214,7 +214,7 @@ def test_nonlinear_bounds_follow_theorem_1(structure, alpha, noise, log_covering
     assert bounds.queries == pytest.approx(min(T.sum(), (math.e - 1) * labels + math.log(40)))
 
 
-def test_nonlinear_fixed_budget():
+def test_nonlinear_budget_bounds_equal_those_of_the_best_copy_with_spare_labels():
     structure, given_class = Structure([10**8, 10**7], [1, 2]), {"log_covering": 2.0, "delta": 0.1}
     budget = 10**8
     bounds = theory.nonlinear_budget_bounds(structure, budget, **given_class)
@@ -228,7 +228,7 @@ def test_nonlinear_fixed_budget():
     assert half == pytest.approx(2 * theory.nonlinear_budget_order(structure, budget, **given_class))
 
 
-def test_nonlinear_run_stays_below():
+def test_nonlinear_runs_stay_below_their_bounds():
 
     grid = np.linspace(-1, 1, 9)[:, None]
     x = np.ones((300, 1))
@@ -251,18 +251,18 @@ def test_nonlinear_run_stays_below():
         assert trace.total_regret <= bounds.regret
 
 
-def test_wide_sets_are_few():
+def test_number_of_wide_confidence_sets_is_bounded_by_the_eluder_dimension():
     rng = np.random.default_rng(2)
     for seed in range(6):
         inputs, thetas = rng.uniform(-1, 1, (8, 2)) / 1.5, rng.uniform(-1, 1, (30, 2)) / 1.5
-        shown = rng.integers(0, 8, 200)
-        truth = inputs[shown] @ thetas[0]
-        stream = Arrays(inputs[shown], truth + 0.05 * rng.standard_normal(200), truth=truth)
+        chosen = rng.integers(0, 8, 200)
+        truth = inputs[chosen] @ thetas[0]
+        stream = Arrays(inputs[chosen], truth + 0.05 * rng.standard_normal(200), truth=truth)
         model = ConfidenceSet(FiniteLinear(thetas), horizon=200, noise=0.05)
         trace = run(Learner(model, QuFUR(1.0), seed=seed), stream)
         table, beta = thetas @ inputs.T, model.beta(200)
-        part = np.isin(shown, rng.choice(8, 5, replace=False))
-        for among, columns in ((np.ones(200, dtype=bool), range(8)), (part, np.unique(shown[part]))):
+        part = np.isin(chosen, rng.choice(8, 5, replace=False))
+        for among, columns in ((np.ones(200, dtype=bool), range(8)), (part, np.unique(chosen[part]))):
             widths = trace.uncertainty[among & trace.query]
             for epsilon in (0.05, 0.2, 0.5):
                 dimension = theory.eluder_dimension(table[:, columns], epsilon)
@@ -276,7 +276,7 @@ def test_wide_sets_are_few():
 
 
 class LeastKnownDomain(Stream):
-    """Shows e₀ or e₁, whichever the learner knows less, until each has been shown its number of times."""
+    """Stream that repeats e₀ or e₁, whichever is less certain, until each has occurred as often as set."""
 
     dim, learner = 2, None
 
@@ -298,7 +298,7 @@ class LeastKnownDomain(Stream):
             yield Chunk(np.eye(2)[[u]], truth + noise, truth, np.array([u]))
 
 
-def test_an_adversary_may_choose_the_domain():
+def test_nonlinear_bounds_hold_when_an_adversary_chooses_the_domain():
     grid = np.array([[a, b] for a in np.linspace(-1, 1, 9) for b in np.linspace(-1, 1, 9)])
     durations, noise, alpha, delta = (300, 200), 0.02, 0.2, 1e-6
     dims = [theory.eluder_dimension(grid[:, [u]], durations[u] ** -2.0) for u in (0, 1)]
@@ -317,7 +317,7 @@ def test_an_adversary_may_choose_the_domain():
         assert trace.total_regret <= bounds.regret
 
 
-def test_the_linear_class_costs_a_factor_of_the_dimension_more():
+def test_linear_class_costs_a_factor_of_the_dimension_more():
     d, T_u = 20, 10**6
     for d_u in (2, 5, 20):
         log_covering = theory.linear_log_covering(d, T_u**-2.0)

@@ -1,4 +1,4 @@
-"""What the theorems refuse: one clear error per bad input."""
+"""Tests of invalid arguments: one clear error per argument."""
 
 import math
 
@@ -14,7 +14,7 @@ ONE = Structure([100], [2])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Structure([], []), "durations and dims of Structure must be as many, at least one"),
+        (lambda: Structure([], []), "durations and dims of Structure must be of equal length, at least 1"),
         (lambda: Structure([5], [1, 2]), "got 1 durations and 2 dims"),
         (lambda: Structure([0], [1]), "each of durations of Structure .* got 0"),
         (lambda: Structure([5], [1.5]), "each of dims of Structure .* got 1.5"),
@@ -74,12 +74,12 @@ ONE = Structure([100], [2])
         (lambda: theory.confidence_radius(-1, log_covering=1.0, horizon=5), "labels .* got -1"),
     ],
 )
-def test_bad_input(call, message):
+def test_theory_functions_reject_invalid_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_a_structure_cannot_be_changed_and_is_compared_by_value():
+def test_structure_is_immutable_and_compared_by_value():
     structure = Structure(np.array([5, 6]), np.array([1, 2]))
     assert structure == Structure((5, 6), (1, 2))
     with pytest.raises(AttributeError):

@@ -1,4 +1,4 @@
-"""Theorems 1 and 2: their constants, and runs below them."""
+"""Tests of Theorems 1 and 2: constants, and runs below the bounds."""
 
 import math
 
@@ -12,7 +12,7 @@ from tests.structures import alphas, deltas, noises, structures
 from qufur import FixedBudget, Learner, QuFUR, Ridge, run, theory
 from qufur.streams import HiddenDomains
 from qufur.theory import Bounds, Structure
-from qufur.theory.concentration import coin_bounds, mean_at_most, total_at_most
+from qufur.theory.concentration import adaptive_query_bounds, mean_at_most, total_at_most
 
 
 def bounds_by_hand(structure, alpha, noise, C, delta):
@@ -29,14 +29,14 @@ def bounds_by_hand(structure, alpha, noise, C, delta):
 
 
 @given(structures, alphas, noises, st.floats(0.1, 10), st.floats(1e-6, 0.5))
-def test_constants_of_theorem_1(structure, alpha, noise, C, delta):
+def test_theorem_1_bounds_have_the_papers_constants(structure, alpha, noise, C, delta):
     bounds = theory.qufur_bounds(structure, alpha, noise=noise, norm_bound=C, delta=delta)
     expected = bounds_by_hand(structure, alpha, noise, C, delta)
     assert (bounds.queries, bounds.regret) == pytest.approx(expected, rel=1e-12)
 
 
 @given(structures, alphas, noises, deltas)
-def test_more_labels_buy_less_regret(structure, alpha, noise, delta):
+def test_qufur_bounds_trade_labels_for_regret(structure, alpha, noise, delta):
     less, more = (theory.qufur_bounds(structure, a, noise=noise, delta=delta) for a in (alpha, 2 * alpha))
     assert less.queries <= more.queries <= structure.horizon
     assert more.regret <= less.regret <= 4 * structure.horizon
@@ -46,7 +46,7 @@ def test_more_labels_buy_less_regret(structure, alpha, noise, delta):
 
 
 @given(structures, alphas, noises, st.floats(1e-6, 0.5))
-def test_expectations_are_smaller_than_what_holds_with_high_probability(structure, alpha, noise, delta):
+def test_bounds_on_expectations_are_below_high_probability_bounds(structure, alpha, noise, delta):
     mean = theory.qufur_bounds(structure, alpha, noise=noise, delta=None)
     sure = theory.qufur_bounds(structure, alpha, noise=noise, delta=delta)
     surer = theory.qufur_bounds(structure, alpha, noise=noise, delta=delta / 10)
@@ -55,7 +55,7 @@ def test_expectations_are_smaller_than_what_holds_with_high_probability(structur
 
 
 @given(structures, noises, st.floats(0, 1))
-def test_inside_the_range_queries_are_alpha_times_regret(structure, noise, where):
+def test_queries_are_alpha_times_regret_inside_the_range(structure, noise, where):
     low, high = theory.alpha_range(structure, noise=noise)
     assert low <= high
     alpha = min(max(low ** (1 - where) * high**where, low), high)
@@ -73,13 +73,13 @@ def test_orders_are_below_the_bounds(structure, alpha, noise):
     assert min(order.regret, 4 * structure.horizon) <= 4 * bounds.regret
 
 
-def test_a_subsequence_is_a_domain_of_its_own():
+def test_subsequence_bounds_equal_those_of_one_domain():
     alone = theory.subsequence_bounds(400, 3, 2.0, noise=1.5, norm_bound=2.0, delta=0.01)
     assert alone == theory.qufur_bounds(Structure([400], [3]), 2.0, noise=1.5, norm_bound=2.0, delta=0.01)
 
 
 @given(st.integers(1, 6), st.integers(0, 30), st.floats(0.1, 10), st.integers(0, 10**6))
-def test_error_of_least_squares_is_noise_and_bias(dim, count, C, seed):
+def test_least_squares_error_splits_into_noise_and_bias(dim, count, C, seed):
     rng = np.random.default_rng(seed)
     X, x, theta = rng.standard_normal((count, dim)), rng.standard_normal(dim), rng.standard_normal(dim)
     theta *= C / np.linalg.norm(theta)
@@ -96,7 +96,7 @@ def test_error_of_least_squares_is_noise_and_bias(dim, count, C, seed):
 
 
 @pytest.mark.parametrize("noise", [0.1, 1.0, 3.0])
-def test_errors_stay_below_the_uncertainty(noise):
+def test_prediction_errors_stay_below_the_uncertainty(noise):
     T, delta = 400, 1e-6  # 6 runs fail with odds below 3e-6
     factor = theory.error_factor(noise, T, delta)
     for seed in range(2):
@@ -127,7 +127,7 @@ def test_log_determinant_lemma_needs_its_factor():
 
 
 @given(st.integers(1, 5), st.integers(1, 30), st.floats(0.05, 20), st.integers(0, 10**6))
-def test_log_determinant_lemma_on_any_subset(dim, count, lam, seed):
+def test_log_determinant_lemma_holds_on_any_subset(dim, count, lam, seed):
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((count, dim)) * 10.0 ** rng.uniform(-2, 2, (count, 1))
     chosen = rng.random(count) < rng.random()
@@ -139,7 +139,7 @@ def test_log_determinant_lemma_on_any_subset(dim, count, lam, seed):
 
 
 @given(st.lists(st.floats(1e-9, 4), min_size=1, max_size=50), alphas, st.integers(0, 10**6))
-def test_high_and_low_risk_add_up(deltas, alpha, seed):
+def test_high_and_low_risk_terms_sum_to_the_bounds(deltas, alpha, seed):
     delta = np.array(deltas)
     p = np.minimum(1, alpha * delta)
     q = np.random.default_rng(seed).random(len(p)) < p
@@ -149,7 +149,7 @@ def test_high_and_low_risk_add_up(deltas, alpha, seed):
     assert delta.sum() <= (queried + rest / math.sqrt(alpha)) * (1 + 1e-9)
 
 
-def test_concentration_at_its_worst():
+def test_concentration_bounds_hold_in_the_worst_case():
     # Bernoulli sums are where exp is tight: the probability of failure is exact, and below δ.
     for n, p, delta in [(50, 0.02, 0.1), (200, 0.3, 0.05), (1000, 0.001, 0.01)]:
         price, mean, totals = math.log(1 / delta), n * p, np.arange(n + 1)
@@ -162,7 +162,7 @@ def test_concentration_at_its_worst():
 
 @pytest.mark.parametrize("order", ["sequential", "shuffled"])
 @pytest.mark.parametrize("noise", [0.1, 1.0])
-def test_runs_stay_below_theorem_1(order, noise):
+def test_runs_stay_below_theorem_1_bounds(order, noise):
     # The bounds hold together with probability 1 − 1e-6 for every run: 24 runs fail with odds below 3e-5.
     structure, part = Structure([300, 200, 400], [6, 2, 1]), slice(100, 700, 3)
     for alpha in (0.05, 1.0, 20.0):
@@ -179,7 +179,7 @@ def test_runs_stay_below_theorem_1(order, noise):
             assert trace.regret[part].sum() <= within.regret
 
 
-def test_mean_runs_stay_below_the_expectations():
+def test_mean_runs_stay_below_bounds_on_expectations():
     structure, alpha = Structure([600, 300], [2, 4]), 3.0
     bounds = theory.qufur_bounds(structure, alpha, delta=None)
     traces = [
@@ -196,7 +196,7 @@ def test_mean_runs_stay_below_the_expectations():
 
 
 @given(structures, st.integers(1, 10**6))
-def test_fixed_budget_order(structure, budget):
+def test_fixed_budget_order_matches_theorem_2(structure, budget):
     order = theory.fixed_budget_order(structure, budget)
     assert order == pytest.approx(sum(map(math.sqrt, np.prod(structure.arrays, axis=0))) ** 2 / budget)
     if budget <= theory.largest_budget(structure):
@@ -207,7 +207,7 @@ def test_fixed_budget_order(structure, budget):
         assert theory.qufur_order(structure, alpha).regret == pytest.approx(order)
 
 
-def test_introduction_example():
+def test_introduction_example_matches_the_paper():
     d, T, B = 100, 10**6, 1000
     assert theory.fixed_budget_order(Structure([d, T - d], [d, 1]), B) == pytest.approx(
         (T + d**2) / B, rel=0.25
@@ -215,7 +215,7 @@ def test_introduction_example():
 
 
 @pytest.mark.parametrize("budget", [10**6, 10**7, 10**8])
-def test_fixed_budget_bound_is_that_of_a_copy_with_labels_to_spare(budget):
+def test_fixed_budget_bound_equals_that_of_a_copy_with_spare_labels(budget):
     structure = Structure([10**8, 10**7], [1, 2])
     bounds = theory.fixed_budget_bounds(structure, budget, delta=0.1)
     rule = FixedBudget(budget, structure.horizon)
@@ -225,7 +225,7 @@ def test_fixed_budget_bound_is_that_of_a_copy_with_labels_to_spare(budget):
     assert bounds.regret <= theory.fixed_budget_bounds(structure, budget // 2, delta=0.1).regret
 
 
-def test_fixed_budget_run_stays_below():
+def test_fixed_budget_runs_stay_below_their_bounds():
     # Trivial at this length, as the docstring says; Q ≤ B is not.
     structure = Structure([300, 100], [2, 3])
     bounds = theory.fixed_budget_bounds(structure, 120)
@@ -236,7 +236,7 @@ def test_fixed_budget_run_stays_below():
 
 
 @given(st.lists(st.booleans(), max_size=40), st.integers(1, 20))
-def test_a_copy_below_its_share_was_never_stopped(attempts, share):
+def test_copies_below_their_share_are_never_stopped(attempts, share):
     attempts = np.array(attempts, dtype=int)
     active = np.cumsum(attempts) - attempts < share
     bought = attempts * active
@@ -248,7 +248,7 @@ def test_a_copy_below_its_share_was_never_stopped(attempts, share):
 
 
 @given(st.integers(2, 10**6), st.floats(0, 1))
-def test_some_copy_is_within_a_factor_2_of_any_alpha(horizon, where):
+def test_copies_cover_any_alpha_within_a_factor_2(horizon, where):
     alphas = FixedBudget(10**6, horizon).alphas
     assert alphas[0] == pytest.approx(horizon**-2.0)
     assert alphas[-1] >= horizon * (1 - 1e-12)
@@ -281,7 +281,10 @@ def test_copies_stay_below_their_own_bounds(seed):
             within = (active * p * deltas)[domain == u].sum(axis=0)
             assert (within <= mean_at_most(weights[u], 1.0, math.log(8 / delta))).all()
         for i, alpha in enumerate(rule.alphas):
-            bounds = coin_bounds(T, weights, float(alpha), 1.0, 1.0, delta)
+            bounds = adaptive_query_bounds(T, weights, float(alpha), 1.0, 1.0, delta)
             assert bought[i] <= bounds.queries
             assert (active * deltas)[:, i].sum() <= bounds.regret
-        assert min(coin_bounds(T, weights, a, 1.0, 1.0, delta).queries for a in (0.1, 1.0)) < horizon / 2
+        assert (
+            min(adaptive_query_bounds(T, weights, a, 1.0, 1.0, delta).queries for a in (0.1, 1.0))
+            < horizon / 2
+        )

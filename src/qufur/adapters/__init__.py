@@ -1,1 +1,1 @@
-"""The learner as other libraries know estimators; each face is a module to import by its name."""
+"""Adapters of `Learner` to scikit-learn, river and scikit-activeml, each imported by its module name."""

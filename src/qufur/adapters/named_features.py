@@ -1,4 +1,4 @@
-"""A learner over dicts: features have names, and names may come and go."""
+"""Learner over dicts of named features, whose set may change."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from typing import Any, cast
 import numpy as np
 
 from qufur.arrays import Floats, as_labels
-from qufur.bookkeeping.class_growth import with_classes
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge, Softmax
-from qufur.models.experts.committee import Committee
-from qufur.models.widen import wider
+from qufur.models._widen import with_columns
+from qufur.models.ensemble.model import EnsembleModel
 from qufur.rules import Rule
+from qufur.workbook.classes import with_classes
 
 Features = Mapping[Any, Any]
 
 
 class DictLearner:
-    """Gives every name a column, and a new name a new one: exactly as if it had been 0 until then.
+    """Learner over dicts: each name has a column, and a new name adds a column that was 0 before.
 
-    `Experts` and `Refit` cannot be given new columns: the names of the first example stay the only ones.
+    `Experts` and `Refit` ignore names that are missing in the first example.
 
-    Column 0 is the intercept, or 0 without one, so that there is a column where no feature is. Memory is
-    O(d²) for d names, whether or not they come again.
+    Column 0 is the intercept, or 0 without an intercept, so that an input without features has a column.
+    Memory is O(d²) for d names, including names that never occur again.
 
     Parameters
     ----------
     model
         `Ridge` or `Softmax`, of one column; or `Experts` or `Refit`, of any number of columns.
     rule, seed
-        As those of a `Learner`.
+        As in `Learner`.
     intercept
         Whether column 0 is 1.
     owner
-        Who complains about bad input.
+        Class named in error messages.
 
     Attributes
     ----------
     learner
-        The learner.
+        The underlying learner.
     columns
-        The column of each name.
-    asked
-        Ids of outstanding queries by what was asked about, the oldest first.
+        Column index by name.
+    pending
+        Ids of pending queries by the queried features, the oldest first.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class DictLearner:
 
     def __init__(
         self,
-        model: Ridge | Softmax | Committee,
+        model: Ridge | Softmax | EnsembleModel,
         rule: Rule,
         *,
         intercept: bool,
@@ -74,10 +74,10 @@ class DictLearner:
         self.intercept = float(intercept)
         self.owner = owner
         self.columns: dict[Hashable, int] = {}
-        self.asked: dict[frozenset[tuple[Hashable, Any]], list[int]] = {}
+        self.pending: dict[frozenset[tuple[Hashable, Any]], list[int]] = {}
 
     def row(self, x: Features) -> Floats:
-        """Return features as a vector; a name without a column has no part in predictions yet."""
+        """Return features as a vector; names without a column are ignored."""
         self._check(x)
         row = np.zeros(len(self.columns) + 1)
         row[0] = self.intercept
@@ -87,14 +87,14 @@ class DictLearner:
         return row
 
     def ask(self, x: Features) -> bool:
-        """Decide whether the label of x is wanted, and pay for it."""
+        """Decide whether to query x, and charge the budget."""
         answer = self.learner.ask(self._row_of_all(x))
         if answer.query:
-            self.asked.setdefault(frozenset(x.items()), []).append(int(answer.id))
+            self.pending.setdefault(frozenset(x.items()), []).append(int(answer.id))
         return answer.query
 
     def learn(self, x: Features, label: float) -> None:
-        """Learn a label: of the oldest outstanding query for x or, without one, a label that was free."""
+        """Learn a label: that of the oldest pending query for x or, without one, a free label."""
         self._check(x)
         as_labels(label, 1, self.owner, "y")  # before a name gets a column
         id = self._oldest(x)
@@ -105,7 +105,7 @@ class DictLearner:
             self._close(x)
 
     def retract(self, x: Features) -> None:
-        """Say that the label of the oldest outstanding query for x will never come."""
+        """Retract the oldest pending query for x."""
         id = self._oldest(x)
         if id is None:
             raise invalid("x", self.owner, "an input whose label is outstanding", repr(x))
@@ -113,39 +113,40 @@ class DictLearner:
         self._close(x)
 
     def widen(self, **sizes: int) -> None:
-        """Give the model more columns (`dim`) or `classes`, and keep all that was learned."""
-        if isinstance(self.model, Committee):
-            if "classes" in sizes:  # the columns of its first input it counts by itself
+        """Widen the model to more columns (`dim`) or `classes`, and keep its state."""
+        if isinstance(self.model, EnsembleModel):
+            if "classes" in sizes:  # the first input sets `dim`
                 self.learner = with_classes(self.learner, tuple(range(sizes["classes"])))
-                self.model = cast(Committee, self.learner.model)
+                self.model = cast(EnsembleModel, self.learner.model)
             return
-        after = dataclasses.replace(self.model, **sizes)  # type: ignore[arg-type]
-        self.learner.state = wider(self.learner.state, self.model, after)
-        self.model = self.learner.model = after
-        self.learner.dim = after.dim
+        model = dataclasses.replace(self.model, **sizes)  # type: ignore[arg-type]
+        self.learner.state = with_columns(self.learner.state, self.model, model)
+        self.model = self.learner.model = model
+        self.learner.dim = model.dim
 
     def _row_of_all(self, x: Features) -> Floats:
-        """Return features as a vector in which every one of them has its column."""
+        """Return features as a vector, with columns added for new names."""
         self._check(x)
-        # Sorted: then not a bit depends on the order of names in a dict.
+        # Sorted, so that results are independent of the order of dict keys, to the last bit.
         new = sorted((name for name in x if name not in self.columns), key=repr)
-        is_open = self.learner.dim is None or not isinstance(self.model, Committee)
-        if new and is_open:
+        can_add_columns = self.learner.dim is None or not isinstance(self.model, EnsembleModel)
+        if new and can_add_columns:
             self.columns |= {name: column for column, name in enumerate(new, len(self.columns) + 1)}
             self.widen(dim=len(self.columns) + 1)
         return self.row(x)
 
     def _oldest(self, x: Features) -> int | None:
-        return self.asked.get(frozenset(x.items()), [None])[0] if self.asked else None
+        return self.pending.get(frozenset(x.items()), [None])[0] if self.pending else None
 
     def _close(self, x: Features) -> None:
-        content = frozenset(x.items())
-        del self.asked[content][0]
-        if not self.asked[content]:
-            del self.asked[content]
+        """Remove the oldest pending query for x."""
+        key = frozenset(x.items())
+        del self.pending[key][0]
+        if not self.pending[key]:
+            del self.pending[key]
 
     def _check(self, x: Features) -> None:
         for name, value in x.items():
             if not isinstance(value, numbers.Real | np.bool_) or not math.isfinite(value):
-                remedy = "Encode text and leave out what is missing, for example in a pipeline."
+                remedy = "Encode text and omit missing values, for example in a pipeline."
                 raise invalid(f"x[{name!r}]", self.owner, "a finite number", repr(value), remedy)

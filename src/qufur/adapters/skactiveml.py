@@ -1,4 +1,4 @@
-"""scikit-activeml: Δ as a stream query strategy, and a budget manager that keeps its budget."""
+"""Stream query strategy (Δ as utility) and budget managers for scikit-activeml."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qufur.adapters.linear_settings import refuse_linear_settings
+from qufur.adapters.sklearn.estimator import reject_linear_settings
 from qufur.arrays import Bools, Floats, as_count
 from qufur.errors import invalid, missing_extra
 from qufur.models import Experts, Ridge
 from qufur.models.base import Model, State
-from qufur.models.experts.committee import Committee
+from qufur.models.ensemble.model import EnsembleModel
 from qufur.rules import Paced, Rule, Steady
 from qufur.rules.from_budget import as_amount, rule_from_budget
 from qufur.rules.spending import Spending
@@ -27,11 +27,11 @@ except ImportError:
     raise missing_extra("scikit-activeml", "activeml", "qufur.adapters.skactiveml") from None
 
 Indices = NDArray[np.intp]
-USUAL_RATE = 0.1
+DEFAULT_RATE = 0.1
 
 
 class PacedBudgetManager(BudgetManager):
-    """`Paced` over utilities: labels are bought where utility is high, and never more than there may be.
+    """Budget manager with the rule `Paced`: queries high utilities and never exceeds the budget.
 
     Parameters
     ----------
@@ -39,17 +39,17 @@ class PacedBudgetManager(BudgetManager):
         ρ, the share of samples that may be queried, such as 0.05 or "5%"; None means 0.1. No n samples in a
         row have more than ρn + `burst` queries. With a horizon it may be a count, such as 500.
     horizon
-        How many samples will come, if that is known: there are then at most ρ · horizon queries in all,
-        rounded and at least 1, and no other limit.
+        Number of samples, if known. The limit is then ρ · horizon queries in total, rounded and at least 1,
+        and there is no other limit.
     burst
-        The most queries beyond ρn, above 32ρ + 1; 1000ρ + 32 by default. Not with a horizon.
+        Largest number of queries beyond ρn, above 32ρ + 1; 1000ρ + 32 by default. Not with a horizon.
     random_state
-        Decides the coins; an int means `numpy.random.default_rng(random_state)`.
+        Seed of the random draws; an int means `numpy.random.default_rng(random_state)`.
 
     Notes
     -----
-    Utilities should be between 0 and 1; NaN is never queried. `update` may be told of other queries than
-    `query_by_utility` gave: these are paid for all the same, if need be with later ones.
+    Utilities should be between 0 and 1; NaN is never queried. `update` also accepts queries that
+    `query_by_utility` did not return: it charges them too, if necessary to later samples.
 
     Examples
     --------
@@ -75,15 +75,15 @@ class PacedBudgetManager(BudgetManager):
         self.random_state = random_state
 
     def query_by_utility(self, utilities: Floats) -> Indices:
-        """Return the indices of the samples to query, decided one after the other; it changes nothing."""
+        """Return the indices of the samples to query, decided one by one, without changing the state."""
         utilities = self._validate_data(utilities)
         spending, rng = deepcopy((self.spending_, self.random_))
-        return np.flatnonzero([_pay(spending, rng, utility, None) for utility in utilities])
+        return np.flatnonzero([_advance(spending, rng, utility, None) for utility in utilities])
 
     def update(
         self, candidates: ArrayLike, queried_indices: ArrayLike, utilities: Floats
     ) -> PacedBudgetManager:
-        """Move on by these samples, some of which were queried."""
+        """Advance by these samples, some of which were queried."""
         queried = _as_mask(queried_indices, candidates, "PacedBudgetManager")
         utilities = self._validate_data(utilities)
         if len(utilities) != len(queried):
@@ -91,7 +91,7 @@ class PacedBudgetManager(BudgetManager):
                 "utilities", "PacedBudgetManager", f"{len(queried)}, one per sample", len(utilities)
             )
         for utility, paid in zip(utilities, queried, strict=True):
-            _pay(self.spending_, self.random_, utility, bool(paid))
+            _advance(self.spending_, self.random_, utility, bool(paid))
         return self
 
     def _validate_data(self, utilities: Floats) -> Floats:
@@ -107,21 +107,21 @@ class PacedBudgetManager(BudgetManager):
         self.budget_ = _amount(self)
 
     def _rule(self) -> Rule:
-        owner, remedy = type(self).__name__, "Its horizon says how many."
+        owner, remedy = type(self).__name__, "Set its horizon."
         rows = None if self.horizon is None else as_count(self.horizon, "horizon", owner)
         rule = rule_from_budget(self.budget_, rows=rows, owner=owner, remedy=remedy, steady=self._steady)
         return rule if self.burst is None else replace(cast(Paced | Steady, rule), burst=self.burst)
 
 
 class SteadyBudgetManager(PacedBudgetManager):
-    """`Steady` over utilities: evenly, with half of the queries at random.
+    """Budget manager with the rule `Steady`: a constant rate, half of the queries uniformly at random.
 
     Parameters
     ----------
     budget, horizon, random_state
         As in `PacedBudgetManager`; of the first n samples at most ρn + `burst` are queried.
     burst
-        The most queries beyond ρn, at least 1; 10 by default. Not with a horizon.
+        Largest number of queries beyond ρn, at least 1; 10 by default. Not with a horizon.
 
     Examples
     --------
@@ -134,28 +134,28 @@ class SteadyBudgetManager(PacedBudgetManager):
 
 
 class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
-    """Query where inputs are new: the utility is Δ = min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ of the queried.
+    """Query strategy with utility Δ = min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ over the queried samples.
 
-    x are the inputs in units that are learned from all of them, so that features need not be scaled. It needs
-    no labels and no model; predictors of any kind can be trained on what it queries. A batch is decided like
-    its samples one by one, so that near-duplicates within it are not queried twice.
+    x are inputs in learned units, so that features need not be scaled. The strategy needs neither labels nor
+    a predictor; any predictor can be trained on its queries. The samples of a batch are decided one by one,
+    so that near-duplicates within it are not queried twice.
 
     Parameters
     ----------
     model
-        None is `Experts()`, whose Δ this is; no expert is fitted for it. Or a `Refit(...)`; or the class
-        `qufur.Ridge`, for inputs as they are.
+        None uses the Δ of `Experts()`, without fitting an expert. Alternatives are `Refit(...)` and the class
+        `qufur.Ridge`, which does not scale inputs.
     regularization
-        λ > 0 of `Ridge`, whose features should be scaled; experts do not take it, nor `intercept`.
+        λ > 0 of `Ridge`, whose features should be scaled. Experts accept neither this nor `intercept`.
     intercept
         Whether a constant 1 is appended to every sample, for `Ridge`.
     budget_manager
-        Any budget manager; by default `SteadyBudgetManager`, or for `Ridge` `PacedBudgetManager`, with the
-        budget and random state below.
+        Any budget manager. The default is `SteadyBudgetManager`, or `PacedBudgetManager` for `Ridge`, with
+        the budget and random state below.
     budget
         The share of samples that may be queried, such as 0.05 or "5%"; None means 0.1.
     random_state
-        Decides the coins of the default budget manager.
+        Seed of the random draws of the default budget manager.
 
     Examples
     --------
@@ -186,9 +186,9 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     def query(
         self, candidates: ArrayLike, return_utilities: bool = False
     ) -> Indices | tuple[Indices, Floats]:
-        """Return the indices of the candidates to query, with utilities if wanted; it changes nothing."""
+        """Return the indices of the candidates to query, without changing the state."""
         X = self._start(candidates, return_utilities)
-        queried, utilities = _play(*deepcopy((self.state_, self.budget_manager_)), X, None, {})
+        queried, utilities = _process(*deepcopy((self.state_, self.budget_manager_)), X, None, {})
         indices = np.flatnonzero(queried)
         return (indices, utilities) if return_utilities else indices
 
@@ -198,79 +198,79 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
         queried_indices: ArrayLike,
         budget_manager_param_dict: dict[str, Any] | None = None,
     ) -> StreamQuFUR:
-        """Move on by these candidates, some of which were queried.
+        """Advance by these candidates, some of which were queried.
 
-        Utilities for the budget manager are computed here, and need not be given.
+        Utilities for the budget manager are computed here.
         """
         queried = _as_mask(queried_indices, candidates, "StreamQuFUR")
         X = self._start(candidates, False)
-        _play(self.state_, self.budget_manager_, X, queried, budget_manager_param_dict or {})
+        _process(self.state_, self.budget_manager_, X, queried, budget_manager_param_dict or {})
         return self
 
     def _validate_budget(self) -> None:
         self.budget_ = _amount(self)
 
     def _start(self, candidates: ArrayLike, return_utilities: bool) -> Floats:
-        new = not hasattr(self, "state_")
+        is_new = not hasattr(self, "state_")
         check_type(self.budget_manager, "budget_manager", BudgetManager, type(None))
-        X, _ = self._validate_data(candidates, return_utilities, reset=new)
-        if new:
-            kind = PacedBudgetManager if self.model is Ridge else SteadyBudgetManager
+        X, _ = self._validate_data(candidates, return_utilities, reset=is_new)
+        if is_new:
+            default = PacedBudgetManager if self.model is Ridge else SteadyBudgetManager
             options = {"random_state": self.random_state}
             state = self._model(X.shape[1]).start()
-            self.budget_manager_ = check_budget_manager(self.budget, self.budget_manager, kind, options)
+            self.budget_manager_ = check_budget_manager(self.budget, self.budget_manager, default, options)
             self.state_ = state
         return np.ascontiguousarray(X, dtype=np.float64)
 
     def _model(self, dim: int) -> Model:
         if self.model is Ridge:
             return Ridge(dim, regularization=self.regularization, intercept=self.intercept)
-        refuse_linear_settings(self, ("regularization", "intercept"), Ridge)
+        reject_linear_settings(self, ("regularization", "intercept"), Ridge)
         model = Experts() if self.model is None else self.model
-        if not isinstance(model, Committee) or not model.label_free:
+        if not isinstance(model, EnsembleModel) or not model.label_free:
             allowed = "None, Experts() or Refit(...) without classes, or the class Ridge"
             raise invalid("model", "StreamQuFUR", allowed, repr(self.model))
-        return model.without_fits()
+        return model.without_experts()
 
 
-def _amount(part: PacedBudgetManager | StreamQuFUR) -> int | float:
-    return as_amount(USUAL_RATE if part.budget is None else part.budget, type(part).__name__)
+def _amount(owner: PacedBudgetManager | StreamQuFUR) -> int | float:
+    return as_amount(DEFAULT_RATE if owner.budget is None else owner.budget, type(owner).__name__)
 
 
-def _play(
-    state: State, manager: BudgetManager, X: Floats, told: Bools | None, options: dict[str, Any]
+def _process(
+    state: State, manager: BudgetManager, X: Floats, decided: Bools | None, options: dict[str, Any]
 ) -> tuple[Bools, Floats]:
-    """Return which samples were queried, and Δ of all, one by one. Queries are told or, if None, decided."""
+    """Process samples one by one; return the queries (given, or decided by the manager if None) and Δ."""
     queried, utilities = np.zeros(len(X), dtype=bool), np.empty(len(X))
     for i in range(len(X)):
         x = X[i : i + 1]
         utility = np.array([state.predict_next(x[0], float(x[0] @ x[0]))[1]])
-        wanted = len(manager.query_by_utility(utility)) > 0 if told is None else told[i]
-        here = {"candidates": x, "queried_indices": np.flatnonzero([wanted]), "utilities": utility}
-        call_func(manager.update, **(options | here))
-        if wanted:  # labels are not its business: Δ does not depend on them
+        query = len(manager.query_by_utility(utility)) > 0 if decided is None else decided[i]
+        batch = {"candidates": x, "queried_indices": np.flatnonzero([query]), "utilities": utility}
+        call_func(manager.update, **(options | batch))
+        if query:  # the label is arbitrary: Δ does not depend on labels
             state.query([0], x)
             state.label([0], np.zeros(1))
         state.advance(1)
-        queried[i], utilities[i] = wanted, utility[0]
+        queried[i], utilities[i] = query, utility[0]
     return queried, utilities
 
 
-def _pay(spending: Spending, rng: np.random.Generator, utility: float, paid: bool | None) -> bool:
-    """Move on by one sample, and decide unless it is known whether it was queried."""
-    known = np.array([max(0.0, np.nan_to_num(utility))])
+def _advance(spending: Spending, rng: np.random.Generator, utility: float, paid: bool | None) -> bool:
+    """Advance by one sample; decide whether to query it unless `paid` is given."""
+    utilities = np.array([max(0.0, np.nan_to_num(utility))])
     offer = spending.offer(1, rng, None)
-    query = bool(known[0] > offer.lowest_threshold[0] and not np.isnan(utility)) if paid is None else paid
+    query = bool(utilities[0] > offer.lowest_threshold[0] and not np.isnan(utility)) if paid is None else paid
     if query:
         offer.buy(0, np.inf)
-    offer.close(known)
+    offer.close(utilities)
     return query
 
 
 def _as_mask(queried_indices: ArrayLike, candidates: ArrayLike, owner: str) -> Bools:
     indices, count = np.asarray(queried_indices), len(candidates)  # type: ignore[arg-type]
-    whole = indices.size == 0 or (indices.ndim == 1 and indices.dtype.kind in "iu")
-    if not whole or (indices.size and not (indices.min() >= 0 and indices.max() < count)):
+    is_valid = indices.size == 0 or (indices.ndim == 1 and indices.dtype.kind in "iu")
+    if not is_valid or (indices.size and not (indices.min() >= 0 and indices.max() < count)):
         allowed = f"integers from 0 to {count - 1}"
         raise IndexError(str(invalid("queried_indices", owner, allowed, repr(queried_indices))))
     mask = np.zeros(count, dtype=bool)
@@ -279,7 +279,7 @@ def _as_mask(queried_indices: ArrayLike, candidates: ArrayLike, owner: str) -> B
 
 
 def _as_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator of its own: NumPy's global random state is neither read nor touched."""
+    """Return an independent generator; NumPy's global random state is neither read nor changed."""
     checked = check_random_state(deepcopy(random_state))
     if random_state is None or isinstance(random_state, int | np.integer):
         return np.random.default_rng(random_state)

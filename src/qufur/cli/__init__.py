@@ -1,4 +1,4 @@
-"""The command line: thin layers over the library, one file per command."""
+"""Command line: thin layers over the library, one file per command."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from qufur import __version__
 
@@ -38,36 +39,74 @@ COMMANDS = (
     "data",
     "key",
 )
-"""In the order of the help; each is a function, or a group of them, of a file that has its name."""
+"""Commands in the order of the help. Each is a function or a typer group in the module of the same name."""
+OF_EXPERIMENTS = ("demo", "reproduce", "data")
+"""Commands in `qufur.experiments.commands`; named as strings, so that `cli` does not import experiments."""
+OPTION_GROUPS = ("Input", "Program", "Labels and budget", "Model", "Columns", "Output", "General")
+"""Sections of `--help`, in order. `rich_help_panel` of an option names its section, default General."""
+MIN_GROUPED = 8
+"""Minimum number of options that `--help` shows in sections."""
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"qufur {__version__}")
-        raise typer.Exit
+class Command(TyperCommand):
+    """Command whose help keeps the example on its own line and groups many options into sections."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        # click does not wrap a paragraph that starts with a line of \b
+        text = (self.help or "").replace("\n\nExample:\n", "\n\n\b\nExample:\n")
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
+        if len(options) < MIN_GROUPED:
+            super().format_options(ctx, formatter)
+            return
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *OPTION_GROUPS)}
+        for parameter in self.get_params(ctx):
+            group = getattr(parameter, "rich_help_panel", None) or "General"
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections["Arguments" if parameter.param_type_name == "argument" else group].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
 
 
 def qufur(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        typer.Option(
+            "--version",
+            callback=lambda value: _print_version() if value else None,
+            is_eager=True,
+            help="Show the version and exit.",
+        ),
     ] = False,
 ) -> None:
-    """Learn online from a stream when labels cost money and the domains shift without notice."""
+    """Choose which rows of a stream to label within a budget, predict all rows and estimate the error."""
+
+
+def _print_version() -> None:
+    print(f"qufur {__version__}")
+    raise typer.Exit
 
 
 @cache
 def application(*names: str) -> typer.Typer:
-    """Return the program with some of its commands: to import all of them takes half a second."""
+    """Build the program with these commands only; importing all of them takes half a second."""
     app = typer.Typer(name="qufur", pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback()(qufur)
     for name in names:
-        called = "import_" if name == "import" else name.replace("-", "_")
-        found = getattr(import_module(f"qufur.cli.{called}"), called)
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name)
+        function = "import_" if name == "import" else name.replace("-", "_")
+        package = "qufur.experiments.commands" if name in OF_EXPERIMENTS else "qufur.cli"
+        command = getattr(import_module(f"{package}.{function}"), function)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
         else:
-            app.command(name)(found)
+            app.command(name, cls=Command)(command)
     return app
 
 
@@ -78,14 +117,20 @@ def __getattr__(name: str) -> Any:
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code; a wrong call is a ValueError like any other bad input."""
-    wanted = [arguments[0]] if arguments and arguments[0] in COMMANDS else COMMANDS
+    """Run one command and return its exit code.
+
+    Raises
+    ------
+    ValueError
+        If the arguments are invalid, as for any other invalid input.
+    """
+    names = [arguments[0]] if arguments and arguments[0] in COMMANDS else COMMANDS
     try:
-        # Completion goes by the name of the program, which would not be ours under `python -m`.
-        app = application(*wanted)
+        # Shell completion uses the program name, which would be wrong under `python -m`.
+        app = application(*names)
         return int(app(list(arguments) or ["--help"], prog_name="qufur", standalone_mode=False) or 0)
     except Exception as error:
-        # typer keeps its exceptions to itself; their message is all that is needed.
+        # typer does not export its exception classes; only their message is needed.
         message = getattr(error, "format_message", None)
         if message is None:
             raise

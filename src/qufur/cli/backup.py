@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from qufur.cli.stores import StoreArgument, opened
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli._store import StoreArgument, open_store
 from qufur.errors import invalid
 
 
@@ -16,15 +16,18 @@ def backup(
     store: StoreArgument,
     file: Annotated[Path, typer.Argument(help="File of the copy, which must be new.")],
 ) -> None:
-    """Copy a store on SQLite to a file and verify the copy, also while a server runs.
+    """Copy a SQLite store to a file and verify the copy. A server may run meanwhile.
 
-    The copy is a store as it stood at one moment, keys included: sqlite:///FILE serves it.
+    The copy is a consistent snapshot, including keys; sqlite:///FILE serves it.
+
+    Example:
+      qufur backup sqlite:///labels.db backup.db
     """
     if file.exists():
         raise invalid("FILE", "qufur backup", "a new file", f"{str(file)!r}, which exists")
-    with opened(store) as found:
+    with open_store(store) as opened:
         from qufur.service.backup import backup as copy
 
-        checked = copy(found, file)
-    events = sum(one.events for one in checked)
+        checked = copy(opened, file)
+    events = sum(stream.events for stream in checked)
     print(f"{counted(len(checked), 'stream')}, {counted(events, 'event')}: copied to {file}, and verified.")

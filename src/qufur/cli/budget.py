@@ -1,4 +1,4 @@
-"""`qufur budget`: what labels may still be bought, and more of them."""
+"""`qufur budget`: show or increase the budget."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from qufur.cli import show
-from qufur.cli.changes import commit
-from qufur.cli.loop import State, opened
-from qufur.cli.options import Json
-from qufur.cli.periods import as_per, change_rate, promised, standing
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._periods import change_rate, describe_limit, parse_per, period_status
+from qufur.cli._state_file import load_workbook, save_state
 from qufur.errors import invalid
 from qufur.rules.from_budget import promise
 from qufur.storage.lock import locked
@@ -19,82 +18,89 @@ from qufur.workbook import Workbook
 
 
 def budget(
-    state: State,
+    state: opt.State,
     add: Annotated[
-        int | None, typer.Option(min=1, metavar="LABELS", help="Labels that may be bought besides.")
+        int | None, typer.Option(min=1, metavar="LABELS", help="Labels to add to the budget.")
     ] = None,
     horizon: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="ROWS",
-            help="With --add: rows from now on that what is left is for; by default those that were still to "
-            "come, or if all came as many as keep the pace.",
+            help="Future rows that the remaining budget is for, with --add. Default: the rest of the horizon "
+            "or, after its end, the number of rows that keeps the rate.",
         ),
     ] = None,
     per: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="PERIOD LABELS", help="Labels per period, from the next one on."),
+        typer.Option(metavar="PERIOD LABELS", help="Labels per period, starting with the next period."),
     ] = None,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
-    """Show what may still be bought, and add to it.
+    """Show the remaining budget, or increase it.
 
-    What was bought and decided stays. A share cannot be added to: it grows with the rows. With a budget per
-    period, what is added is for the running one.
+    Past purchases and decisions do not change. A share cannot be increased: it grows with the rows. With a
+    budget per period, --add is for the current period.
+
+    Example:
+      qufur budget --state s.qufur --add 100
     """
     if horizon is not None and add is None:
-        raise invalid("--horizon", "qufur budget", "left out without --add", horizon)
+        raise invalid("--horizon", "qufur budget", "omitted without --add", horizon)
     if per is not None and add is not None:
-        raise invalid("--per", "qufur budget", "left out with --add", repr(per[0]))
-    rate = None if per is None else as_per(per, "qufur budget")
+        raise invalid("--per", "qufur budget", "omitted with --add", repr(per[0]))
+    rate = None if per is None else parse_per(per, "qufur budget")
     if add is None and rate is None:
-        _print(opened(state), json)
+        _print(load_workbook(state), json)
         return
     with locked(state):
-        book = opened(state)
+        workbook = load_workbook(state)
         if rate is not None:
-            change_rate(book, *rate)
+            change_rate(workbook, *rate)
         if add is not None:
-            _add(book, add, horizon)
-        said = f"--add {add}" if rate is None else f"--per {rate[0]} {rate[1]}"
-        commit(book, state, f"budget {said}", f"{counted(book.learner.left or 0, 'label')} left")
-    _print(book, json)
+            _add(workbook, add, horizon)
+        option = f"--add {add}" if rate is None else f"--per {rate[0]} {rate[1]}"
+        save_state(
+            workbook, state, f"budget {option}", f"{counted(workbook.learner.left or 0, 'label')} left"
+        )
+    _print(workbook, json)
 
 
-def _add(book: Workbook, labels: int, horizon: int | None) -> None:
-    rule = book.learner.rule
-    if rule.limit is None and book.periods is None:
-        allowed, remedy = "left out where no count of labels is the budget", promise(rule) or ""
-        remedy = remedy if book.has_rule else "The first `qufur ask` takes --budget."
+def _add(workbook: Workbook, labels: int, horizon: int | None) -> None:
+    rule = workbook.learner.rule
+    if rule.limit is None and workbook.periods is None:
+        allowed = "omitted unless the budget is a number of labels"
+        remedy = (promise(rule) or "") if workbook.has_rule else "The first `qufur ask` sets --budget."
         raise invalid("--add", "qufur budget", allowed, labels, remedy)
-    if horizon is not None and not hasattr(book.learner.spending, "horizon"):
-        allowed = f"left out with the rule {type(rule).__name__}, which knows none"
+    if horizon is not None and not hasattr(workbook.learner.spending, "horizon"):
+        allowed = f"omitted with the rule {type(rule).__name__}, which has no horizon"
         raise invalid("--horizon", "qufur budget", allowed, horizon)
-    book.learner.add_budget(labels, horizon)
+    workbook.learner.add_budget(labels, horizon)
 
 
-def _print(book: Workbook, json: bool) -> None:
-    learner = book.learner
-    rows = _rows_to_come(book)
+def _print(workbook: Workbook, json: bool) -> None:
+    learner = workbook.learner
+    rows = _rows_to_come(workbook)
     if json:
         counts = {"budget": learner.rule.limit, "bought": learner.spent, "left": learner.left}
-        show.print_json(counts | {"rows_to_come": rows, "promise": promised(book)} | standing(book))
+        _show.print_json(
+            counts | {"rows_to_come": rows, "promise": describe_limit(workbook)} | period_status(workbook)
+        )
         return
     limit = learner.rule.limit
     bought = (
         counted(learner.spent, "label") if limit is None else f"{learner.spent} of {counted(limit, 'label')}"
     )
     left = "no budget" if learner.left is None else f"{learner.left} left"
-    to_come = "" if rows is None else f" for {counted(rows, 'row')} to come"
-    print(f"{bought} bought, {left}{to_come}.")
-    said = promised(book)
-    if said:
-        print(said)
+    remaining = "" if rows is None else f" for {counted(rows, 'future row')}"
+    print(f"{bought} bought, {left}{remaining}.")
+    limit_text = describe_limit(workbook)
+    if limit_text:
+        print(limit_text)
 
 
-def _rows_to_come(book: Workbook) -> int | None:
-    """Return how many rows of the horizon are still to come, where there is one."""
-    spending = book.learner.spending
+def _rows_to_come(workbook: Workbook) -> int | None:
+    """Return the number of remaining rows of the horizon; None without a horizon."""
+    spending = workbook.learner.spending
     horizon = getattr(spending, "horizon", None)
-    return None if horizon is None else max(0, horizon - spending.place)
+    return None if horizon is None else max(0, horizon - spending.position)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from qufur.cli.stores import DEFAULT, StoreOption, StreamArgument, opened
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli._store import DEFAULT, StoreOption, StreamArgument, open_store
 
 
 def delete_stream(stream: StreamArgument, store: StoreOption = DEFAULT) -> None:
     """Delete a stream with its rows, labels and model. It cannot be restored, except from a backup.
 
     The log keeps one event: the name, when the stream was deleted and by whom, how many events it had and the
-    last hash. Keys for this stream alone are revoked, and the name is free for another stream. No server may
-    run on the store meanwhile; one that runs deletes by DELETE /v1/streams/STREAM.
+    last hash. Keys of this stream alone are revoked, and the name can be used again. No server may use the
+    store meanwhile; a running server deletes with DELETE /v1/streams/STREAM.
+
+    Example:
+      qufur delete-stream prices --store sqlite:///labels.db
     """
-    with opened(store, writing=True) as found:
-        from qufur.service.deletion import delete_stream as do
+    with open_store(store, writing=True) as opened:
+        from qufur.service.erasure import delete_stream as delete
         from qufur.service.service import Service
 
-        events, keys = do(Service(found), stream, "qufur delete-stream")
-    revoked = f" {counted(keys, 'key for it alone is', 'keys for it alone are')} revoked." if keys else ""
+        events, keys = delete(Service(opened), stream, "qufur delete-stream")
+    revoked = f" {counted(keys, 'key of this stream is', 'keys of this stream are')} revoked." if keys else ""
     print(f"Stream {stream} is deleted, with {counted(events, 'event')}.{revoked}")

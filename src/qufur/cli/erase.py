@@ -1,4 +1,4 @@
-"""`qufur erase`: examples that a store is to know nothing more of."""
+"""`qufur erase`: erase the data of examples from a store."""
 
 from __future__ import annotations
 
@@ -6,28 +6,33 @@ from typing import Annotated
 
 import typer
 
-from qufur.cli.stores import DEFAULT, StoreOption, StreamArgument, opened
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli._store import DEFAULT, StoreOption, StreamArgument, open_store
 
 
 def erase(
     stream: StreamArgument,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID…", help="Examples, by id.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID…", help="Ids of the examples to erase.")
+    ] = None,
     store: StoreOption = DEFAULT,
 ) -> None:
-    """Erase examples: their rows and labels leave the log, and the stream is learned again without them.
+    """Erase the rows and labels of examples from a store and relearn the stream without them.
 
-    Categories that only they had leave the encoding as well. What stays is how many there were, what was
-    decided and paid, and a digest in the place of each. Without ids, it clears what version 0.1.0 left of
-    examples that it erased. No server may run on the store meanwhile; one that runs erases by
-    POST /v1/streams/STREAM/erase. Copies and backups elsewhere are not touched.
+    Categories that occur in no other row are erased too. The log keeps the number of examples, the decisions,
+    the charges, and a digest for each example. Without ids, the command removes what version 0.1.0 left of
+    erased examples. No server may use the store meanwhile; a running server erases with
+    POST /v1/streams/STREAM/erase. Backups are not changed.
+
+    Example:
+      qufur erase prices row-17 row-42 --store sqlite:///labels.db
     """
     ids = ids or []
-    with opened(store, writing=True) as found:
-        from qufur.service.erasure import erase as do
+    with open_store(store, writing=True) as opened:
+        from qufur.service.erasure import erase as erase_examples
         from qufur.service.service import Service
 
-        service = Service(found)
-        parts = do(service, stream, ids, "qufur erase")
-        service.keep_snapshots(all_changed=True)
+        service = Service(opened)
+        parts = erase_examples(service, stream, ids, "qufur erase")
+        service.save_snapshots(all_changed=True)
     print(f"{counted(len(ids), 'example')} erased, in {counted(parts, 'part')} of events.")

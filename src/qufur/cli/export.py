@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from qufur.cli import show
-from qufur.cli.options import Json
-from qufur.cli.stores import DEFAULT, StoreOption, StreamArgument, opened
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._store import DEFAULT, StoreOption, StreamArgument, open_store
 from qufur.errors import invalid
 from qufur.storage.lock import locked
 
@@ -19,29 +19,30 @@ def export(
     stream: StreamArgument,
     file: Annotated[Path, typer.Argument(help="State file to write, which must be new.")],
     store: StoreOption = DEFAULT,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
-    """Write a stream of the service to a state file, with which `qufur ask` and the others go on.
+    """Write a stream of the service to a state file for `qufur ask` and the other commands.
 
-    The service may run meanwhile, and knows nothing of what is done with the file. The rows are named by the
-    column 'id', and labels are in the column 'label'.
+    The service may run meanwhile; it does not see later changes of the file. Ids are in the column 'id' and
+    labels in the column 'label'.
+
+    Example:
+      qufur export prices prices.qufur --store sqlite:///labels.db
     """
-    with locked(file), opened(store) as found:
+    with locked(file), open_store(store) as opened:
         if file.exists():
             raise invalid("FILE", "qufur export", "a new file", f"{str(file)!r}, which exists")
         from qufur.service.state_files import export as write
 
-        written = write(found, stream, file)
-    counts = {"rows": written.book.rows, "labels": len(written.book.told), "events": written.seq}
-    counts |= {"outstanding": len(written.book.learner.queries), "reopened": len(written.reopened)}
+        written = write(opened, stream, file)
+    counts = {"rows": written.workbook.rows, "labels": len(written.workbook.labels), "events": written.seq}
+    counts |= {"outstanding": len(written.workbook.learner.pending), "reopened": len(written.reopened)}
     if json:
-        show.print_json(counts | {"digest": written.digest()})
+        _show.print_json(counts | {"digest": written.digest()})
         return
     outstanding = f"{counts['outstanding']} outstanding"
     rows, labels = counted(counts["rows"], "row"), counted(counts["labels"], "label")
     print(f"{rows}, {labels}, {outstanding}: written to {file}.")
     if written.reopened:
-        reopened = counted(
-            counts["reopened"], "row whose label was taken back does", "rows whose label was taken back do"
-        )
-        print(f"{reopened} not wait in the file.")
+        removed = counted(counts["reopened"], "row with a removed label is", "rows with removed labels are")
+        print(f"{removed} not pending in the file.")

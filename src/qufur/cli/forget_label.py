@@ -1,4 +1,4 @@
-"""`qufur forget-label`: labels that were wrong."""
+"""`qufur forget-label`: remove wrong labels."""
 
 from __future__ import annotations
 
@@ -6,33 +6,37 @@ from typing import Annotated
 
 import typer
 
-from qufur.bookkeeping.corrections import forget_labels
-from qufur.cli import show
-from qufur.cli.changes import commit
-from qufur.cli.loop import State, opened
-from qufur.cli.options import Json
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._state_file import load_workbook, save_state
 from qufur.storage.lock import locked
+from qufur.workbook.corrections import forget_labels
 
 
 def forget_label(
-    state: State,
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Rows whose label was wrong.")],
-    json: Json = False,
+    state: opt.State,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the rows with wrong labels.")],
+    json: opt.Json = False,
 ) -> None:
-    """Take back labels that were wrong, where the right ones are not known.
+    """Remove wrong labels whose correct values are unknown.
 
-    All others are learned anew, as if these would never come. They stay paid for, and are not outstanding
-    again. `qufur learn` takes the right label if it arrives later; it then counts for the reported error like
-    any label that was bought. One that is known goes to `qufur tell --replace`.
+    The model is retrained without them. They stay charged to the budget and are not asked for again. If the
+    correct label arrives later, `qufur learn` accepts it and uses it in the reported error like any bought
+    label. If it is known now, use `qufur tell --replace`.
+
+    Example:
+      qufur forget-label 17 42 --state s.qufur
     """
     with locked(state):
-        book = opened(state)
-        gone = forget_labels(book, ids)
-        commit(book, state, " ".join(["forget-label", *ids]), f"{counted(len(gone), 'label')} forgotten")
-    counts = {"forgotten": len(gone), "labels": len(book.told), "left": book.learner.left}
+        workbook = load_workbook(state)
+        gone = forget_labels(workbook, ids)
+        save_state(
+            workbook, state, " ".join(["forget-label", *ids]), f"{counted(len(gone), 'label')} forgotten"
+        )
+    counts = {"forgotten": len(gone), "labels": len(workbook.labels), "left": workbook.learner.left}
     if json:
-        show.print_json(counts)
+        _show.print_json(counts)
         return
-    forgotten, kept = counted(len(gone), "label"), counted(len(book.told), "is", "are")
-    print(f"{forgotten} forgotten, {kept} left; what was paid for them stays spent.")
+    forgotten, remaining = counted(len(gone), "label"), counted(len(workbook.labels), "remains", "remain")
+    print(f"{forgotten} forgotten, {remaining}. The budget is not refunded.")

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from qufur.cli import show
-from qufur.cli.options import Json
-from qufur.cli.stores import DEFAULT, StoreOption, opened
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._store import DEFAULT, StoreOption, open_store
 from qufur.storage.lock import locked
 
 
@@ -18,28 +18,30 @@ def import_(
     file: Annotated[Path, typer.Argument(help="State file of `qufur ask` or `qufur export`.")],
     store: StoreOption = DEFAULT,
     name: Annotated[
-        str | None, typer.Option(metavar="STREAM", help="What to call it; by default as the file.")
+        str | None,
+        typer.Option(metavar="STREAM", help="Name of the stream. Default: the file name without extension."),
     ] = None,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
-    """Let a stream of the service go on where a state file stands; the file stays as it is.
+    """Create a stream of the service from a state file. The file does not change.
 
-    Rows that wait there wait for labels in the service, and what is decided next is what the file would have
-    had decided. No server may run on the store meanwhile.
+    Pending rows stay pending in the service, and the next decisions equal those of the state file. No server
+    may use the store meanwhile.
+
+    Example:
+      qufur import s.qufur --store sqlite:///labels.db --name prices
     """
-    with locked(file), opened(store, writing=True) as found:
-        from qufur.service.description import described
+    with locked(file), open_store(store, writing=True) as opened:
+        from qufur.service.config import config_from_workbook
         from qufur.service.service import Service
         from qufur.service.state_files import read, rows_of
 
-        book, service = read(file), Service(found)
-        description = described(name or file.stem, book)
-        stream = service.take_in(description, book, rows_of(book, description), "qufur import")
+        workbook, service = read(file), Service(opened)
+        config = config_from_workbook(name or file.stem, workbook)
+        stream = service.import_workbook(config, workbook, rows_of(workbook, config), "qufur import")
         service.commit()
     if json:
-        show.print_json({"name": stream.name, "rows": book.rows, "digest": stream.digest()})
+        _show.print_json({"name": stream.name, "rows": workbook.rows, "digest": stream.digest()})
         return
-    waiting = f"{len(book.learner.queries)} outstanding"
-    print(
-        f"Stream {stream.name!r}: {counted(book.rows, 'row')}, {counted(len(book.told), 'label')}, {waiting}."
-    )
+    rows, labels = counted(workbook.rows, "row"), counted(len(workbook.labels), "label")
+    print(f"Stream {stream.name!r}: {rows}, {labels}, {len(workbook.learner.pending)} outstanding.")

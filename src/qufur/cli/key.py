@@ -1,4 +1,4 @@
-"""`qufur key`: who may use the service, and what for."""
+"""`qufur key`: access keys of the service."""
 
 from __future__ import annotations
 
@@ -7,80 +7,98 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qufur.cli import show
-from qufur.cli.options import Json
-from qufur.cli.stores import DEFAULT, StoreOption, made_if_new, opened
+from qufur.cli import Command, _show
+from qufur.cli import _options as opt
+from qufur.cli._store import DEFAULT, StoreOption, create_if_missing, open_store
 
 if TYPE_CHECKING:
-    from qufur.service.access import Key
+    from qufur.service.auth import Key
 
-key = typer.Typer(help="Make, list and revoke keys of the service.", no_args_is_help=True)
+key = typer.Typer(help="Create, list and revoke keys of the service.", no_args_is_help=True)
 
 
-@key.command()
+@key.command(cls=Command)
 def add(
-    name: Annotated[str, typer.Argument(help="Whose key it is; the log of events has it.")],
+    name: Annotated[str, typer.Argument(help="Name of the key holder, recorded with each event.")],
     scope: Annotated[
         list[str],
         typer.Option(
             metavar="SCOPE",
-            help="What it is for: ingest, label, read or admin. May be given several times.",
+            help="Permission: ingest, label, read or admin. Repeatable.",
         ),
     ],
     stream: Annotated[
-        str | None, typer.Option(metavar="STREAM", help="The only stream that it is for; all by default.")
+        str | None,
+        typer.Option(metavar="STREAM", help="Stream that the key is valid for. Default: all streams."),
     ] = None,
     store: StoreOption = DEFAULT,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
-    """Make a key, and print it this once: the store has a digest of it alone.
+    """Create a key and print it. The store has only its digest, so it cannot be printed again.
 
-    A server that runs takes it within two seconds. Once there is a key, every request needs one.
+    A running server accepts the key within two seconds. Once a key exists, every request needs one.
+
+    Example:
+      qufur key add ana --scope label --store sqlite:///labels.db
     """
-    made_if_new(store)
-    with opened(store) as found:
-        from qufur.service.access import Keys
+    create_if_missing(store)
+    with open_store(store) as opened:
+        from qufur.service.auth import Keys
 
-        made = Keys(found).add(name, scope, stream)
+        secret = Keys(opened).add(name, scope, stream)
     if json:
-        show.print_json({"key": made})
+        _show.print_json({"key": secret})
         return
-    print(made)
+    print(secret)
 
 
-@key.command("list")
-def list_(store: StoreOption = DEFAULT, json: Json = False) -> None:
-    """List the keys, without what is secret of them."""
-    with opened(store) as found:
-        from qufur.service.access import Keys
+@key.command("list", cls=Command)
+def list_(store: StoreOption = DEFAULT, json: opt.Json = False) -> None:
+    """List the keys without their secrets.
 
-        keys = Keys(found).listed()
+    Example:
+      qufur key list --store sqlite:///labels.db
+    """
+    with open_store(store) as opened:
+        from qufur.service.auth import Keys
+
+        keys = Keys(opened).listed()
     if json:
-        show.print_json({"keys": [_values(one) for one in keys]})
+        _show.print_json({"keys": [_values(key) for key in keys]})
         return
     cells = [
-        [one.id, one.name, " ".join(_scopes(one)), one.stream or "all", _day(one.created), _day(one.revoked)]
-        for one in keys
+        [key.id, key.name, " ".join(_scopes(key)), key.stream or "all", _day(key.created), _day(key.revoked)]
+        for key in keys
     ]
-    show.print_table("Keys", ["id", "name", "for", "stream", "made", "revoked"], cells, [])
+    _show.print_table("Keys", ["id", "name", "scopes", "stream", "created", "revoked"], cells, [])
 
 
-@key.command()
+@key.command(cls=Command)
 def revoke(
-    id: Annotated[str, typer.Argument(help="The id of the key, as `qufur key list` has it.")],
+    id: Annotated[str, typer.Argument(help="Id of the key, as shown by `qufur key list`.")],
     store: StoreOption = DEFAULT,
 ) -> None:
-    """Let a key be taken no more; a server that runs refuses it within two seconds."""
-    with opened(store) as found:
-        from qufur.service.access import Keys
+    """Revoke a key. A running server rejects it within two seconds.
 
-        Keys(found).revoke(id)
+    Example:
+      qufur key revoke 4f2a9c --store sqlite:///labels.db
+    """
+    with open_store(store) as opened:
+        from qufur.service.auth import Keys
+
+        Keys(opened).revoke(id)
     print(f"Key {id} is revoked.")
 
 
 def _values(key: Key) -> dict[str, Any]:
-    shown = {"scopes": _scopes(key), "stream": key.stream, "created": key.created, "revoked": key.revoked}
-    return {"id": key.id, "name": key.name, **shown}
+    return {
+        "id": key.id,
+        "name": key.name,
+        "scopes": _scopes(key),
+        "stream": key.stream,
+        "created": key.created,
+        "revoked": key.revoked,
+    }
 
 
 def _scopes(key: Key) -> list[str]:

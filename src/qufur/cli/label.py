@@ -1,97 +1,72 @@
-"""`qufur label`: labels that a program gives."""
+"""`qufur label`: labels from a program."""
 
 from __future__ import annotations
 
+import decimal
+import math
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from qufur.cli import show
-from qufur.cli.columns import Columns
-from qufur.cli.label_options import (
-    Cost,
-    Jobs,
-    MoneyLimit,
-    Rate,
-    Retries,
-    Timeout,
-    Votes,
-    With,
-    money_of,
-    rate_of,
-)
-from qufur.cli.label_start import Work
-from qufur.cli.label_work import Done, calls_in_words, counts_of, label_rows
-from qufur.cli.loop import State
-from qufur.cli.options import (
-    BUDGET,
-    TABLE,
-    CategoricalColumns,
-    Decimal,
-    EmbeddingColumn,
-    FirstClasses,
-    FirstHorizon,
-    FirstId,
-    FirstLabelRange,
-    FirstModel,
-    FirstNew,
-    FirstSeed,
-    FirstTarget,
-    Impute,
-    Json,
-    Separator,
-    Skip,
-    TextColumn,
-)
-from qufur.counts import counted
-from qufur.labelling.calls import Terms
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._columns import Columns
+from qufur.cli._label_run import LabelOptions, LabelResult, call_counts, describe_calls, label_rows
+from qufur.errors import invalid
+from qufur.labelling.calls import CallLimits
 from qufur.labelling.command import program_of
+from qufur.labelling.journal import Money
 from qufur.tables.source import Source
+
+SECONDS = {"s": 1, "min": 60, "h": 3600}
+MAX_MONEY, MAX_CALLS = 10**12, 10**12
+"""Largest amount of money, and of calls that --money may pay for."""
 
 
 def label(
-    data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows to predict.")],
-    state: State,
-    command: With,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABELS", help=f"First: labels to buy: {BUDGET}; by default what --money pays for."
-        ),
-    ] = None,
-    cost: Cost = "0",
-    money: MoneyLimit = None,
-    votes: Votes = 1,
-    jobs: Jobs = 1,
-    timeout: Timeout = 60.0,
-    retries: Retries = 2,
-    rate_limit: Rate = None,
-    model: FirstModel = None,
-    horizon: FirstHorizon = None,
-    label_range: FirstLabelRange = None,
-    target: FirstTarget = None,
-    new: FirstNew = False,
-    classes: FirstClasses = None,
-    id: FirstId = None,
-    skip: Skip = None,
-    categorical: CategoricalColumns = None,
-    embedding: EmbeddingColumn = None,
-    text: TextColumn = None,
-    impute: Impute = False,
-    sep: Separator = None,
-    decimal: Decimal = None,
-    seed: FirstSeed = None,
-    json: Json = False,
+    data: Annotated[Path, typer.Argument(help=f"{opt.TABLE}. Rows to predict.")],
+    state: opt.State,
+    command: opt.With,
+    budget: opt.FirstBudget = None,
+    cost: opt.Cost = "0",
+    money: opt.MoneyLimit = None,
+    votes: opt.Votes = 1,
+    jobs: opt.ConcurrentCalls = 1,
+    timeout: opt.Timeout = 60.0,
+    retries: opt.Retries = 2,
+    rate_limit: opt.Rate = None,
+    model: opt.FirstModel = None,
+    horizon: opt.FirstHorizon = None,
+    label_range: opt.FirstLabelRange = None,
+    target: opt.FirstTarget = None,
+    new: opt.FirstNew = False,
+    classes: opt.FirstClasses = None,
+    id: opt.FirstId = None,
+    skip: opt.Skip = None,
+    categorical: opt.CategoricalColumns = None,
+    embedding: opt.EmbeddingColumn = None,
+    text: opt.TextColumn = None,
+    impute: opt.Impute = False,
+    sep: opt.Separator = None,
+    decimal: opt.Decimal = None,
+    seed: opt.FirstSeed = None,
+    json: opt.Json = False,
 ) -> None:
-    """Predict on the rows of a table and let a program label those that are worth it.
+    """Predict on the rows of a table and label the chosen ones with a program.
 
-    For each of them the program gets a JSON object on standard input, with the columns of the row and an
-    idempotency_key, and prints a label, or skip. The labels are learned as they come. Killed at any moment,
-    the same command goes on where it was; calls are on record in a file beside the state file.
+    For each row, the program reads a JSON object from stdin, with the columns of the row and an
+    idempotency_key, and prints a label, or skip. Labels are learned as they arrive. After an interruption the
+    same command resumes; a call log beside the state file prevents paying twice. Without --budget, --money
+    sets the number of labels.
+
+    Example:
+      qufur label rows.csv --with ./ask_model.py --budget 300 --state s.qufur
     """
-    said = {
+    options = {
         "--budget": budget,
         "--model": model,
         "--horizon": horizon,
@@ -103,43 +78,88 @@ def label(
         "--seed": seed,
     }
     program_of(command)
-    work = Work(
+    work = LabelOptions(
         Source(data, sep, decimal),
         state,
         command,
         Columns(skip, categorical, embedding, text, None, impute, None),
-        said,
-        money_of(cost, money),
+        options,
+        parse_money(cost, money),
         votes,
-        Terms(jobs, retries, rate_of(rate_limit)),
+        CallLimits(jobs, retries, parse_rate(rate_limit)),
         timeout,
     )
     try:
         _print(label_rows(work, quiet=json), json)
     except KeyboardInterrupt:
-        print("qufur: stopped; the same command goes on.", file=sys.stderr)
+        print("qufur: interrupted; run the same command to resume.", file=sys.stderr)
         raise typer.Exit(130) from None
 
 
-def _print(done: Done, json: bool) -> None:
-    learner, desk, journal = done.book.learner, done.desk, done.journal
-    left, waiting = learner.left, len(learner.outstanding)
+def _print(result: LabelResult, json: bool) -> None:
+    learner, queue, journal = result.workbook.learner, result.queue, result.journal
+    left, pending = learner.left, len(learner.outstanding)
     if json:
         counts = {
-            "rows": done.rows,
-            "labels": desk.labels,
-            "skipped": desk.skipped,
-            "failed": len(desk.failed),
+            "rows": result.rows,
+            "labels": queue.labels,
+            "skipped": queue.skipped,
+            "failed": len(queue.failed),
         }
-        standing = {"left": left, "outstanding": waiting, "notes": done.notes}
-        show.print_json(counts | counts_of(journal) | standing)
+        status = {"left": left, "outstanding": pending, "notes": result.notes}
+        _show.print_json(counts | call_counts(journal) | status)
         return
     print(
-        f"{counted(done.rows, 'row')}, {counted(desk.labels, 'label')} bought, "
-        f"{desk.skipped} skipped, {len(desk.failed)} failed."
+        f"{counted(result.rows, 'row')}, {counted(queue.labels, 'label')} bought, "
+        f"{queue.skipped} skipped, {len(queue.failed)} failed."
     )
     budget = "no budget" if left is None else f"{left} left"
     labels = counted(learner.spent, "label")
-    print(f"{labels} in all, {budget}, {waiting} outstanding; {calls_in_words(journal)}.")
-    for note in done.notes:
+    print(f"{labels} bought in total, {budget}, {pending} outstanding; {describe_calls(journal)}.")
+    for note in result.notes:
         print(note)
+
+
+def parse_money(cost: str, limit: str | None) -> Money:
+    """Parse --cost and --money as exact decimals.
+
+    >>> parse_money("0.02", "20")
+    Money(cost=Decimal('0.02'), limit=Decimal('20'))
+    """
+    per_call = _amount("--cost", cost)
+    if limit is None:
+        return Money(per_call)
+    if not per_call:
+        raise invalid("--cost", "qufur label", "given with --money", "none")
+    total = _amount("--money", limit)
+    if total < per_call:
+        raise invalid("--money", "qufur label", f"at least --cost, {per_call}", total)
+    if total > per_call * MAX_CALLS:
+        raise invalid("--money", "qufur label", f"at most {MAX_CALLS:,} times --cost, {per_call}", total)
+    return Money(per_call, total)
+
+
+def _amount(name: str, text: str) -> decimal.Decimal:
+    try:
+        amount = decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        amount = decimal.Decimal(-1)
+    if not (amount.is_finite() and amount >= 0):
+        raise invalid(name, "qufur label", "an amount of money such as 0.02", repr(text))
+    if amount > MAX_MONEY:
+        raise invalid(name, "qufur label", f"at most {MAX_MONEY:,}", text)
+    return amount
+
+
+def parse_rate(text: str | None) -> float:
+    """Parse --rate-limit to calls per second.
+
+    >>> parse_rate("60/min"), parse_rate("10/s"), parse_rate(None)
+    (1.0, 10.0, inf)
+    """
+    if text is None:
+        return math.inf
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)/(s|min|h)", text.replace(" ", ""))
+    if match is None or not float(match[1]):
+        raise invalid("--rate-limit", "qufur label", "such as 10/s, 60/min or 1000/h", repr(text))
+    return float(match[1]) / SECONDS[match[2]]

@@ -1,4 +1,4 @@
-"""`qufur learn`: labels that exist already."""
+"""`qufur learn`: learn existing labels."""
 
 from __future__ import annotations
 
@@ -9,80 +9,62 @@ from typing import Annotated, Any
 
 import typer
 
-from qufur.bookkeeping.classes import name_classes
-from qufur.bookkeeping.free_labels import Learned, labelled
-from qufur.bookkeeping.free_labels import learn as learn_labels
-from qufur.cli import show
-from qufur.cli.changes import commit
-from qufur.cli.classes import as_classes, read_labels
-from qufur.cli.columns import Columns
-from qufur.cli.first_table import check_first, started
-from qufur.cli.growth import grow
-from qufur.cli.loop import Rows, State, digest_of, keep_dialect, opened, tables_at
-from qufur.cli.options import (
-    CLASSES,
-    TABLE,
-    AddColumn,
-    CategoricalColumns,
-    Decimal,
-    EmbeddingColumn,
-    FirstAlso,
-    FirstHalfLife,
-    FirstId,
-    FirstLabelRange,
-    FirstModel,
-    FirstPenalty,
-    FirstSeed,
-    FirstTarget,
-    FirstTextModel,
-    Impute,
-    Json,
-    Separator,
-    Skip,
-    TextColumn,
-)
-from qufur.cli.target import on_telling_columns
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._classes import parse_classes, read_labels
+from qufur.cli._columns import Columns, grow
+from qufur.cli._start import describe_leaks, reject_start_options, start_workbook
+from qufur.cli._state_file import TableReader, digest_of, keep_dialect, load_workbook, save_state, tables_at
 from qufur.errors import invalid
 from qufur.storage.lock import locked
-from qufur.tables.label_forms import LabelForms
+from qufur.tables.number_formats import LabelForms
 from qufur.tables.source import Source
 from qufur.workbook import Workbook
+from qufur.workbook.classes import name_classes
+from qufur.workbook.corrections import Learned, read_free_labels
+from qufur.workbook.corrections import learn as learn_labels
 
 
 def learn(
-    data: Annotated[Path, typer.Argument(help=f"{TABLE} with labels; rows without a label are left out.")],
-    state: State,
-    model: FirstModel = None,
-    regularization: FirstPenalty = None,
-    half_life: FirstHalfLife = None,
-    also: FirstAlso = None,
-    label_range: FirstLabelRange = None,
-    target: FirstTarget = None,
+    data: Annotated[Path, typer.Argument(help=f"{opt.TABLE}. Rows without a label are skipped.")],
+    state: opt.State,
+    model: opt.FirstModel = None,
+    regularization: opt.FirstPenalty = None,
+    half_life: opt.FirstHalfLife = None,
+    also: opt.FirstAlso = None,
+    label_range: opt.FirstLabelRange = None,
+    target: opt.FirstTarget = None,
     classes: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help=f"{CLASSES}. Later: all, with new ones.")
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            rich_help_panel="Columns",
+            help=f"{opt.CLASSES} Later: all names, including new ones.",
+        ),
     ] = None,
-    id: FirstId = None,
-    skip: Skip = None,
-    categorical: CategoricalColumns = None,
-    embedding: EmbeddingColumn = None,
-    text: TextColumn = None,
-    text_model: FirstTextModel = None,
-    impute: Impute = False,
-    add_column: AddColumn = None,
-    sep: Separator = None,
-    decimal: Decimal = None,
-    seed: FirstSeed = None,
-    accept_outliers: Annotated[
-        bool, typer.Option("--accept-outliers", help="Take labels that are far out of range as they are.")
-    ] = False,
-    json: Json = False,
+    id: opt.FirstId = None,
+    skip: opt.Skip = None,
+    categorical: opt.CategoricalColumns = None,
+    embedding: opt.EmbeddingColumn = None,
+    text: opt.TextColumn = None,
+    text_model: opt.FirstTextModel = None,
+    impute: opt.Impute = False,
+    add_column: opt.AddColumn = None,
+    sep: opt.Separator = None,
+    decimal: opt.Decimal = None,
+    seed: opt.FirstSeed = None,
+    accept_outliers: opt.AcceptOutliers = False,
+    json: opt.Json = False,
 ) -> None:
-    """Learn the labels of a table that has them already.
+    """Learn the existing labels of a table, free of charge.
 
-    They cost no budget. If it is the first table, it makes the state file, and the first `qufur ask` says
-    what further labels may cost. A row that waits for its label gets it; the others count as seen, and are
-    not asked about any more. If one row is wrong, none is learned.
+    A first table creates the state file; the first `qufur ask` then sets the budget. Pending rows receive
+    their labels; all other rows are marked as seen and not asked about again. If one row is invalid, none is
+    learned.
+
+    Example:
+      qufur learn labelled.csv --target price --state s.qufur
     """
     first = {
         "--model": model,
@@ -98,52 +80,58 @@ def learn(
     source = Source(data, sep, decimal)
     with locked(state):
         if state.exists():
-            book = _continued(state, first, columns, classes)
-            source = replace(source, usual=book.dialect)
-            total, notes = grow(book, source, columns, quiet=json)
+            workbook = _continued(state, first, columns, classes)
+            source = replace(source, default=workbook.dialect)
+            total, notes = grow(workbook, source, columns, quiet=json)
         else:
-            said = first | {"--classes": classes}
-            book, total, notes = started("qufur learn", source, said, columns, labelled=True, quiet=json)
+            options = first | {"--classes": classes}
+            workbook, total, notes = start_workbook(
+                "qufur learn", source, options, columns, labelled=True, quiet=json
+            )
         for file in tables_at(data).values():
-            book.note_table(digest_of(file), file.name)
-        rows = Rows(source, None if json else "Reading", text=book.encoding.text is not None, total=total)
-        forms = LabelForms(book.unit)
-        keep_dialect(book, source, rows.file)
-        learned = learn_labels(
-            book, labelled(book, rows, partial(read_labels, book, forms)), accept_outliers=accept_outliers
+            workbook.register_table(digest_of(file), file.name)
+        rows = TableReader(
+            source, None if json else "Reading", text=workbook.encoding.text is not None, total=total
         )
-        if not book.told:
-            raise invalid(f"column {book.target!r}", data.name, "labels, some blank perhaps", "none at all")
+        forms = LabelForms(workbook.unit)
+        keep_dialect(workbook, source, rows.file)
+        learned = learn_labels(
+            workbook,
+            read_free_labels(workbook, rows, partial(read_labels, workbook, forms)),
+            accept_outliers=accept_outliers,
+        )
+        if not workbook.labels:
+            raise invalid(f"column {workbook.target!r}", data.name, "at least one label", "none at all")
         if learned.free or learned.outstanding or classes is not None:
-            commit(
-                book,
+            save_state(
+                workbook,
                 state,
                 f"learn {data.name}",
                 f"{counted(learned.free + learned.outstanding, 'label')} learned",
             )
-    notes = list(dict.fromkeys([*rows.file.notes, *forms.notes, *notes, *on_telling_columns(book)]))
+    notes = list(dict.fromkeys([*rows.file.notes, *forms.notes, *notes, *describe_leaks(workbook)]))
     if json:
-        left = {"outstanding_left": len(book.learner.outstanding), "notes": notes}
-        show.print_json(asdict(learned) | left)
+        left = {"outstanding_left": len(workbook.learner.outstanding), "notes": notes}
+        _show.print_json(asdict(learned) | left)
         return
-    _print(learned, len(book.learner.outstanding), notes)
-    if not book.has_rule:
-        print("Give the first table of which labels may be bought to `qufur ask`, with --budget.")
+    _print(learned, len(workbook.learner.outstanding), notes)
+    if not workbook.has_rule:
+        print("Pass the first table to buy labels for to `qufur ask`, with --budget.")
 
 
 def _continued(state: Path, first: dict[str, Any], columns: Columns, classes: str | None) -> Workbook:
-    check_first(first | columns.fixed, "qufur learn")
-    book = opened(state)
+    reject_start_options(first | columns.fixed, "qufur learn")
+    workbook = load_workbook(state)
     if classes is not None:
-        name_classes(book, as_classes(classes, "qufur learn") or ())
-    columns.fetch(book.encoding)
-    return book
+        name_classes(workbook, parse_classes(classes, "qufur learn") or ())
+    columns.fetch(workbook.encoding)
+    return workbook
 
 
 def _print(learned: Learned, outstanding: int, notes: list[str]) -> None:
     count, blank = learned.free + learned.outstanding, learned.blank
     labels, rows = counted(count, "label"), counted(blank, "row")
-    print(f"{labels} learned, {learned.known} known before, {rows} without a label.")
+    print(f"{labels} learned, {learned.known} already known, {rows} without a label.")
     if learned.outstanding:
-        print(f"{learned.outstanding} of them had been asked for; the others cost nothing.")
+        print(f"{learned.outstanding} of them were pending; the others are free.")
     print(f"{counted(outstanding, 'label is', 'labels are')} outstanding.", *notes, sep="\n")

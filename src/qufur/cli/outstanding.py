@@ -1,60 +1,62 @@
-"""`qufur outstanding`: the rows whose labels are awaited, once more."""
+"""`qufur outstanding`: rows with pending labels."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from qufur.cli import show
-from qufur.cli.exchange import TasksFormat, rows_out
-from qufur.cli.loop import State, files_of, opened
-from qufur.cli.options import Json
-from qufur.cli.outputs import check_filled_in, check_table
-from qufur.counts import counted
-from qufur.models.base import Id
-from qufur.tables.waiting import by_column
-from qufur.tables.written import free, heading
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._state_file import files_of, load_workbook
+from qufur.cli._table_out import check_filled_in, check_table, rows_out
+from qufur.ids import Id
+from qufur.tables.writers import column_heading, unused_name
 from qufur.workbook import Workbook
+from qufur.workbook.pending_rows import by_column
 
 
 def outstanding(
-    state: State,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="CSV of the rows to label.")],
+    state: opt.State,
+    out: opt.RowsToLabel,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace --out even if it has labels that are yet to be told.")
+        bool, typer.Option("--force", help="Replace --out even if it has labels that were not given to tell.")
     ] = False,
-    format: TasksFormat = None,
-    json: Json = False,
+    format: opt.TasksFormat = None,
+    json: opt.Json = False,
 ) -> None:
-    """Write the rows whose labels are awaited, with the columns that `qufur ask` wrote."""
+    """Write the rows with pending labels, with the columns that `qufur ask` wrote.
+
+    Example:
+      qufur outstanding --state s.qufur -o todo.csv
+    """
     check_table(out, files_of(state))
-    book = opened(state)
+    workbook = load_workbook(state)
     if not force:
-        check_filled_in(book, out)
-    waiting = book.learner.outstanding
-    rows = {id: book.waiting.cells(id) or _without_columns(book, id) for id in waiting}
-    columns = book.waiting.columns or [heading(book.id_column), *_own_columns(book)]
-    with rows_out(book, out, columns, format) as write:
+        check_filled_in(workbook, out)
+    pending = workbook.learner.outstanding
+    rows = {id: workbook.pending_rows.cells(id) or _without_columns(workbook, id) for id in pending}
+    columns = workbook.pending_rows.columns or [column_heading(workbook.id_column), *_own_columns(workbook)]
+    with rows_out(workbook, out, columns, format) as write:
         write(by_column(row, columns) for row in rows.values())
-    known = [at for at in map(book.waiting.asked_at, waiting) if at is not None]
+    times = [at for at in map(workbook.pending_rows.asked_at, pending) if at is not None]
     if json:
-        show.print_json({"rows": len(waiting), "oldest": min(known, default=None)})
+        _show.print_json({"rows": len(pending), "oldest": min(times, default=None)})
         return
-    print(f"{counted(len(waiting), 'label is', 'labels are')} outstanding: written to {out}.")
-    if len(known) < len(waiting):
-        print(f"{len(waiting) - len(known)} were asked for before rows were kept: without their columns.")
+    print(f"{counted(len(pending), 'label is', 'labels are')} outstanding: written to {out}.")
+    if len(times) < len(pending):
+        print(f"{len(pending) - len(times)} were asked for by an older version, without their columns.")
 
 
-def _own_columns(book: Workbook) -> tuple[str, str]:
-    """Return what the columns of predictions and labels are called, as `ask` calls them."""
-    id, target = heading(book.id_column), heading(book.target)
-    return free("prediction", {id, target}), target
+def _own_columns(workbook: Workbook) -> tuple[str, str]:
+    """Return the headings of the prediction and label columns, as in the output of `ask`."""
+    id, target = column_heading(workbook.id_column), column_heading(workbook.target)
+    return unused_name("prediction", {id, target}), target
 
 
-def _without_columns(book: Workbook, id: Id) -> dict[str, Any]:
-    """Return what is known of a row that an earlier version asked about."""
-    prediction, target = _own_columns(book)
-    said = f"{book.learner.queries[id].prediction:.6g}"
-    return {heading(book.id_column): id, prediction: said, target: ""}
+def _without_columns(workbook: Workbook, id: Id) -> dict[str, Any]:
+    """Return id, prediction and an empty label for a row that an older version asked about."""
+    prediction, target = _own_columns(workbook)
+    value = f"{workbook.learner.pending[id].prediction:.6g}"
+    return {column_heading(workbook.id_column): id, prediction: value, target: ""}

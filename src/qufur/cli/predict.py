@@ -1,65 +1,128 @@
-"""`qufur predict`: predictions for a table, from the labels so far."""
+"""`qufur predict`: predictions for a table, with class probabilities or intervals."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from qufur.cli import show
-from qufur.cli.growth import on_prediction
-from qufur.cli.loop import Rows, State, files_of, opened, table, tables_at
-from qufur.cli.options import TABLE, WRITTEN, Decimal, Force, Impute, Json, Separator
-from qufur.cli.outputs import check_answered, check_table
-from qufur.cli.predictions import Predictions
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.arrays import Floats
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._classes import probability_headings
+from qufur.cli._columns import describe_prediction
+from qufur.cli._state_file import TableReader, files_of, load_workbook, tables_at
+from qufur.cli._table_out import check_answered, check_table
+from qufur.errors import invalid
 from qufur.tables import Growth, ids
 from qufur.tables.source import Source
-from qufur.tables.written import free, heading
+from qufur.tables.writers import column_heading, table, unused_name
+from qufur.workbook import Workbook
+from qufur.workbook.workbook import shown_prediction
+
+NO_INTERVAL = "Cells of low and high are empty: there are too few labels to estimate the errors."
+
+
+class Predictions:
+    """Predictions of a workbook as columns of text.
+
+    Parameters
+    ----------
+    workbook
+        The workbook that predicts.
+    interval
+        Coverage of the interval from low to high; None for no such columns.
+    """
+
+    def __init__(self, workbook: Workbook, interval: float | None = None) -> None:
+        if interval is not None and workbook.classes is not None:
+            remedy = "The probability columns show the confidence."
+            raise invalid("--interval", "qufur predict", "omitted for classes", interval, remedy)
+        self._workbook, self._interval = workbook, interval
+        self.unbounded = False
+
+    @property
+    def headings(self) -> list[str]:
+        """The names of the columns."""
+        classes, ends = self._workbook.classes, ["low", "high"] if self._interval is not None else []
+        return ["prediction", *probability_headings(classes or ()), *ends, "uncertainty"]
+
+    def columns(self, X: Floats) -> Iterator[Iterable[Any]]:
+        """Yield the columns for these inputs."""
+        learner, classes = self._workbook.learner, self._workbook.classes
+        if classes is not None:
+            probabilities = learner.predict_proba(X)
+            yield [classes[number] for number in probabilities.argmax(axis=1)]
+            yield from ([f"{p:.4f}" for p in column] for column in probabilities.T)
+        elif self._interval is not None:
+            prediction, *ends = learner.predict(X, self._interval)
+            yield map(shown_prediction, prediction)
+            yield from (map(self._end, end) for end in ends)
+        else:
+            yield map(shown_prediction, learner.predict(X))
+        yield [f"{delta:.4g}" for delta in learner.uncertainty(X)]
+
+    def _end(self, end: float) -> str:
+        self.unbounded = self.unbounded or not math.isfinite(end)
+        return f"{end:.6g}" if math.isfinite(end) else ""
+
+    def notes(self) -> list[str]:
+        """Return notes on missing intervals."""
+        return [NO_INTERVAL] if self.unbounded else []
 
 
 def predict(
-    data: Annotated[Path, typer.Argument(help=f"{TABLE} of rows.")],
-    state: State,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help=f"{WRITTEN} of predictions.")],
+    data: Annotated[Path, typer.Argument(help=f"{opt.TABLE}. Rows to predict.")],
+    state: opt.State,
+    out: opt.Predictions,
     interval: Annotated[
         float | None,
         typer.Option(
-            metavar="SHARE", help="Add low and high, for such a share of labels to lie between: 0.9."
+            metavar="SHARE",
+            rich_help_panel="Output",
+            help="Add prediction intervals low and high with this coverage, such as 0.9. Default: none.",
         ),
     ] = None,
     text_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model that reads text, to let it be fetched.")
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel="Columns", help="Text model to download again."),
     ] = None,
-    impute: Impute = False,
-    sep: Separator = None,
-    decimal: Decimal = None,
-    force: Force = False,
-    json: Json = False,
+    impute: opt.Impute = False,
+    sep: opt.Separator = None,
+    decimal: opt.Decimal = None,
+    force: opt.Force = False,
+    json: opt.Json = False,
 ) -> None:
-    """Predict on the rows of a table; nothing is asked for, and nothing changes."""
+    """Predict on the rows of a table without asking for labels. The state file does not change.
+
+    Example:
+      qufur predict rows.csv --state s.qufur -o predictions.csv
+    """
     check_table(out, files_of(state) | tables_at(data))
-    book = opened(state)
+    workbook = load_workbook(state)
     if not force:
-        check_answered(book, out)
+        check_answered(workbook, out)
     if text_model is not None:
-        book.encoding.fetch(text_model)
-    rows = Rows(
-        Source(data, sep, decimal, book.dialect),
+        workbook.encoding.fetch(text_model)
+    rows = TableReader(
+        Source(data, sep, decimal, workbook.dialect),
         None if json else "Predicting",
-        text=book.encoding.text is not None,
+        text=workbook.encoding.text is not None,
     )
-    growth = Growth(book.encoding, impute=impute)
+    growth = Growth(workbook.encoding, impute=impute)
     encoding = growth.known
-    id = heading(book.id or "row")
-    predictions = Predictions(book, interval)
-    with table(out, [id, *(free(name, {id}) for name in predictions.headings)]) as write:
+    id = column_heading(workbook.id or "row")
+    predictions = Predictions(workbook, interval)
+    with table(out, [id, *(unused_name(name, {id}) for name in predictions.headings)]) as write:
         for batch in rows:
             growth.add(batch)
-            write(zip(ids(batch, book.id), *predictions.columns(encoding.encode(batch)), strict=True))
-    notes = [*rows.file.notes, *on_prediction(growth), *predictions.notes()]
+            write(zip(ids(batch, workbook.id), *predictions.columns(encoding.encode(batch)), strict=True))
+    notes = [*rows.file.notes, *describe_prediction(growth), *predictions.notes()]
     if json:
-        show.print_json({"rows": rows.count, "notes": notes})
+        _show.print_json({"rows": rows.count, "notes": notes})
         return
     print(f"{counted(rows.count, 'row')} predicted: written to {out}.", *notes, sep="\n")

@@ -1,4 +1,4 @@
-"""`qufur serve`: streams over HTTP, and pages where people label."""
+"""`qufur serve`: streams over HTTP, with labelling pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from qufur.cli.stores import DEFAULT, URL, complaining, opened
+from qufur.cli._store import DEFAULT, URL, open_store, plain_errors
 
 DEMO = "sqlite:///qufur-demo.db"
 MEGABYTE = 2**20
@@ -18,32 +18,37 @@ def serve(
         typer.Option("--store", metavar="URL", help=f"{URL} Default: {DEFAULT}, {DEMO} with --demo."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 is any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 selects a free one.")] = 8000,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Show a stream with a simulated annotator, in a store of its own.")
+        bool,
+        typer.Option("--demo", help="Serve a demo stream with a simulated annotator, in a separate store."),
     ] = False,
     takeover: Annotated[
-        bool, typer.Option("--takeover", help="End the right of another server to write to the store.")
+        bool, typer.Option("--takeover", help="Take the write lock of the store from another server.")
     ] = False,
     rate: Annotated[
         float | None,
-        typer.Option(min=0.1, metavar="N", help="Requests a second from one key; any number by default."),
+        typer.Option(min=0.1, metavar="N", help="Maximum requests per second and key. Default: no limit."),
     ] = None,
-    max_body: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Size of the largest request.")] = 16
-    * MEGABYTE,
+    max_body: Annotated[
+        int, typer.Option(min=1, metavar="BYTES", help="Maximum size of a request body.")
+    ] = 16 * MEGABYTE,
 ) -> None:
-    """Serve streams over HTTP, with pages where people label, until Ctrl-C.
+    """Serve streams over HTTP, with labelling pages, until Ctrl-C.
 
-    Without keys it is for this machine alone, and asks for none. On another address one is needed: it is made
-    and printed if there is none yet, and `qufur key` makes others.
+    Without keys the server listens on this machine only and requires none. Any other address requires keys:
+    the server creates an admin key and prints it if there is none, and `qufur key` creates others.
+
+    Example:
+      qufur serve --store sqlite:///labels.db --port 8000
     """
-    with complaining():
-        from qufur.service.limits import Limits
+    with plain_errors():
+        from qufur.service.http import Limits
         from qufur.service.server import listening
         from qufur.service.server import serve as run
     url = store or (DEMO if demo else DEFAULT)
-    # The address first: what is wrong with it leaves no store behind.
-    with listening(host, port) as door, opened(url, writing=True, takeover=takeover) as found:
+    # Bind the address first: an invalid address must not leave a new store behind.
+    with listening(host, port) as listener, open_store(url, writing=True, takeover=takeover) as opened:
         if demo:
-            print(f"The demonstration is stored in {found.url.render_as_string()}.", flush=True)
-        run(found, door, Limits(body=max_body, rate=rate), demo=demo)
+            print(f"The demonstration is stored in {opened.url.render_as_string()}.", flush=True)
+        run(opened, listener, Limits(body=max_body, rate=rate), demo=demo)

@@ -1,74 +1,87 @@
-"""`qufur status`: how the work is going."""
+"""`qufur status`: progress, estimated error and next steps."""
 
 from __future__ import annotations
 
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from qufur.bookkeeping.shifts import shifts_of
-from qufur.bookkeeping.summary import summary
-from qufur.cli import show
-from qufur.cli.label_work import calls_in_words, counts_of
-from qufur.cli.loop import State, files_of, opened
-from qufur.cli.options import Json
-from qufur.cli.outputs import check_page
-from qufur.cli.periods import promised, standing
-from qufur.cli.target import on_telling_columns
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._label_run import call_counts, describe_calls
+from qufur.cli._periods import describe_limit, period_status
+from qufur.cli._start import describe_leaks
+from qufur.cli._state_file import files_of, load_workbook
+from qufur.cli._table_out import check_page
 from qufur.labelling.journal import Journal, journal_of
 from qufur.storage.atomic import replacing
+from qufur.workbook.summary import shifts_of, summary
+
+ENSEMBLE_REPORT = "standing"
+"""JSON key of the ensemble report since version 0.1.0."""
 
 
 def status(
-    state: State,
+    state: opt.State,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with plots of how it went.")
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel="Output", help="Write an HTML page with plots."),
     ] = None,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
-    """Show what is spent, the error so far, where the inputs shifted, and what to do next."""
+    """Show labels spent, the estimated error, shifts of the inputs, and the next steps.
+
+    Example:
+      qufur status --state s.qufur --html status.html
+    """
     if html is not None:
         check_page(html, files_of(state))
-    book = opened(state)
-    report = book.learner.report()
-    notes = on_telling_columns(book)
+    workbook = load_workbook(state)
+    report = workbook.learner.report()
+    notes = describe_leaks(workbook)
     journal = Journal(journal_of(state))
-    shifts = shifts_of(book)
+    shifts = shifts_of(workbook)
     details = report.text(leave_out=("new domains",))
-    said = summary(book, report, shifts)
+    paragraphs = summary(workbook, report, shifts)
     if html is not None:
-        from qufur.cli.status_page import status_page
+        from qufur.cli._pages import status_page
 
-        page = status_page(book, state.name, report, shifts, said, "\n".join([details, *notes]))
+        page = status_page(workbook, state.name, report, shifts, paragraphs, "\n".join([details, *notes]))
         with replacing(html) as file:
             file.write(page.encode())
     if json:
-        own: dict[str, Any] = {"outstanding_ids": list(book.learner.outstanding)}
-        own |= {"notes": notes} if notes else {}
-        own |= {"labelling": counts_of(journal)} if journal.calls else {}
-        found = {"input_shifts": [asdict(shift) for shift in shifts], "summary": said}
-        found |= {"headline": report.headline._asdict()}
-        show.print_json(asdict(report) | own | standing(book) | found)
+        content = asdict(report)
+        content[ENSEMBLE_REPORT] = content.pop("ensemble_report")
+        content["outstanding_ids"] = list(workbook.learner.outstanding)
+        if notes:
+            content["notes"] = notes
+        if journal.calls:
+            content["labelling"] = call_counts(journal)
+        content |= period_status(workbook)
+        content["input_shifts"] = [asdict(shift) for shift in shifts]
+        content["summary"] = paragraphs
+        content["headline"] = report.headline._asdict()
+        _show.print_json(content)
         return
-    rows, inputs = counted(book.rows, "row"), counted(book.encoding.dim, "input")
-    print(f"{state}: {rows}, {inputs}, labels in column {book.target!r}\n")
-    for heading, sentences in said.items():
+    rows, inputs = counted(workbook.rows, "row"), counted(workbook.encoding.dim, "input")
+    print(f"{state}: {rows}, {inputs}, labels in column {workbook.target!r}\n")
+    for heading, sentences in paragraphs.items():
         for name, sentence in zip([heading] + [""] * len(sentences), sentences, strict=False):
             print(textwrap.fill(sentence, 100, initial_indent=f"{name:14}", subsequent_indent=" " * 14))
     print(f"\n{details}")
-    waiting = book.learner.outstanding
-    if waiting:
-        few = ", ".join(map(str, waiting[:10])) + (", …" if len(waiting) > 10 else "")
-        print(f"{'outstanding':14}{few}")
+    outstanding = workbook.learner.outstanding
+    if outstanding:
+        first_ids = ", ".join(map(str, outstanding[:10])) + (", …" if len(outstanding) > 10 else "")
+        print(f"{'outstanding':14}{first_ids}")
     if journal.calls:
-        print(f"{'labelling':14}{calls_in_words(journal)}")
-    if book.periods is not None:
-        print(promised(book))
+        print(f"{'labelling':14}{describe_calls(journal)}")
+    if workbook.periods is not None:
+        print(describe_limit(workbook))
     for note in notes:
         print(note)
     if html is not None:
-        print(f"The page is {html}.")
+        print(f"Page written to {html}.")

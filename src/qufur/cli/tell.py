@@ -1,4 +1,4 @@
-"""`qufur tell`: labels that came."""
+"""`qufur tell`: learn received labels."""
 
 from __future__ import annotations
 
@@ -9,100 +9,104 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from qufur.bookkeeping.classes import name_classes
-from qufur.cli import show
-from qufur.cli.changes import commit
-from qufur.cli.classes import as_classes, read_labels
-from qufur.cli.exchange import Exported, ExportFormat, exported, give_up
-from qufur.cli.loop import State, opened
-from qufur.cli.options import Decimal, Json, Separator
-from qufur.cli.target import on_telling_columns
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._classes import parse_classes, read_labels
+from qufur.cli._start import describe_leaks
+from qufur.cli._state_file import load_workbook, save_state
+from qufur.cli._table_out import Exported, exported, retract_skipped
+from qufur.ids import Id
 from qufur.storage.lock import locked
 from qufur.tables import ids, open_table
 from qufur.tables.batch import ROWS
-from qufur.tables.ids_and_labels import check_once
-from qufur.tables.label_forms import LabelForms
+from qufur.tables.labels import check_once
+from qufur.tables.number_formats import LabelForms
 from qufur.tables.source import Source
-from qufur.tables.written import column_called
+from qufur.tables.writers import column_called, written_heading
 from qufur.workbook import Workbook
+from qufur.workbook.classes import name_classes
 
 
 def tell(
-    data: Annotated[
-        Path, typer.Argument(help="File with ids and labels; rows without a label are left out.")
-    ],
-    state: State,
+    data: Annotated[Path, typer.Argument(help="File with ids and labels. Rows without a label are skipped.")],
+    state: opt.State,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Let other labels take the place of those that came before.")
+        bool, typer.Option("--replace", rich_help_panel="Input", help="Replace existing labels.")
     ] = False,
-    accept_outliers: Annotated[
-        bool, typer.Option("--accept-outliers", help="Take labels that are far out of range as they are.")
-    ] = False,
+    accept_outliers: opt.AcceptOutliers = False,
     classes: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Let labels be these classes, if none came yet; or name all, with new ones.",
+            rich_help_panel="Columns",
+            help="Class names, if there are no labels yet; later all names, including new ones.",
         ),
     ] = None,
-    format: ExportFormat = None,
-    sep: Separator = None,
-    decimal: Decimal = None,
-    json: Json = False,
+    format: opt.ExportFormat = None,
+    sep: opt.Separator = None,
+    decimal: opt.Decimal = None,
+    json: opt.Json = False,
 ) -> None:
-    """Learn the labels that a table brings.
+    """Learn the labels of rows that `qufur ask` chose.
 
-    It needs the column of ids that `qufur ask` wrote, and the column of labels. The same label may come
-    twice. If one row is wrong, none is learned; one that is more than ten times the range of labels away from
-    it counts as wrong.
+    The table needs the id column that `qufur ask` wrote and the label column. Repeated labels are ignored. If
+    one row is invalid, none is learned; a label more than ten times the label range away from it is invalid.
+
+    Example:
+      qufur tell todo.csv --state s.qufur
     """
     with locked(state):
-        book = opened(state)
+        workbook = load_workbook(state)
         if classes is not None:
-            name_classes(book, as_classes(classes, "qufur tell") or ())
+            name_classes(workbook, parse_classes(classes, "qufur tell") or ())
         if format is None:
-            found, notes = _of_table(book, Source(data, sep, decimal, book.dialect))
+            columns = (workbook.id_column, workbook.target)
+            expected = (*columns, *map(written_heading, columns))
+            labels, notes = _read_table(workbook, Source(data, sep, decimal, workbook.dialect, expected))
         else:
-            found, notes = exported(book, data, format), []
-        told = book.tell(
-            found.names, found.labels, data.name, replace=replace, accept_outliers=accept_outliers
+            labels, notes = exported(workbook, data, format), []
+        result = workbook.tell(
+            labels.names, labels.labels, data.name, replace=replace, accept_outliers=accept_outliers
         )
-        give_up(book, found.skipped)
-        if told.new or told.replaced or found.skipped or classes is not None:
-            commit(
-                book,
+        retract_skipped(workbook, labels.skipped)
+        if result.new or result.replaced or labels.skipped or classes is not None:
+            save_state(
+                workbook,
                 state,
                 f"tell {data.name}",
-                f"{counted(told.new, 'label')} learned, {told.replaced} replaced",
+                f"{counted(result.new, 'label')} learned, {result.replaced} replaced",
             )
-    left, notes = len(book.learner.outstanding), [*notes, *on_telling_columns(book)]
+    outstanding = len(workbook.learner.outstanding)
+    notes = [*notes, *describe_leaks(workbook)]
     if json:
-        counts = {"blank": found.blank, "outstanding": left}
-        given_up = {"skipped": len(found.skipped)} if format is not None else {}
-        show.print_json(asdict(told) | counts | given_up | {"notes": notes})
+        counts = {"blank": labels.blank, "outstanding": outstanding}
+        retracted = {"skipped": len(labels.skipped)} if format is not None else {}
+        _show.print_json(asdict(result) | counts | retracted | {"notes": notes})
         return
-    labels, rows = counted(told.new, "label"), counted(found.blank, "row")
-    print(f"{labels} learned, {told.known} known before, {rows} without a label.")
-    if found.skipped:
-        several = "rows were skipped; their labels are"
-        print(f"{counted(len(found.skipped), 'row was skipped; its label is', several)} given up.")
-    if told.replaced:
-        print(f"{counted(told.replaced, 'label was', 'labels were')} replaced.")
-    print(f"{counted(left, 'label is', 'labels are')} outstanding.", *notes, sep="\n")
+    new, blank = counted(result.new, "label"), counted(labels.blank, "row")
+    print(f"{new} learned, {result.known} already known, {blank} without a label.")
+    if labels.skipped:
+        plural = "rows were skipped; their labels are"
+        print(f"{counted(len(labels.skipped), 'row was skipped; its label is', plural)} retracted.")
+    if result.replaced:
+        print(f"{counted(result.replaced, 'label was', 'labels were')} replaced.")
+    print(f"{counted(outstanding, 'label is', 'labels are')} outstanding.", *notes, sep="\n")
 
 
-def _of_table(book: Workbook, source: Source) -> tuple[Exported, list[str]]:
-    """Return the labels of a table, and what to note of it."""
-    names, rows, values, blank = [], [], [np.empty(0)], 0
-    forms = LabelForms(book.unit)
+def _read_table(workbook: Workbook, source: Source) -> tuple[Exported, list[str]]:
+    """Read ids and labels of a table; return them with the notes of the reader."""
+    names: list[Id] = []
+    rows: list[int] = []
+    values, blank = [np.empty(0)], 0
+    forms = LabelForms(workbook.unit)
     file = open_table(source)
     for batch in file.batches(ROWS):
-        places, found = read_labels(book, forms, batch, column_called(book.target, batch))
-        called = ids(batch, column_called(book.id_column, batch))
-        names += [called[place] for place in places.tolist()]
-        rows += [batch.before + batch.row(place) for place in places.tolist()]
-        values.append(found)
-        blank += len(batch) - len(places)
+        indices, labels = read_labels(workbook, forms, batch, column_called(workbook.target, batch))
+        batch_ids = ids(batch, column_called(workbook.id_column, batch))
+        names += [batch_ids[index] for index in indices.tolist()]
+        rows += [batch.before + batch.row(index) for index in indices.tolist()]
+        values.append(labels)
+        blank += len(batch) - len(indices)
     check_once(names, rows, source.name)
     return Exported(names, np.concatenate(values), [], blank), [*file.notes, *forms.notes]

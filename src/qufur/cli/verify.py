@@ -1,4 +1,4 @@
-"""`qufur verify`: whether a store is what was written."""
+"""`qufur verify`: integrity check of a store."""
 
 from __future__ import annotations
 
@@ -9,59 +9,61 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from qufur.cli import show
-from qufur.cli.options import Json
-from qufur.cli.stores import StoreArgument, opened
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.cli import _options as opt
+from qufur.cli import _show
+from qufur.cli._store import StoreArgument, open_store
 
 if TYPE_CHECKING:
     from qufur.service.store import Store
 
 
-def verify(store: StoreArgument, json: Json = False) -> None:
-    """Check a store: every event against the one before, and every stream against its log.
+def verify(store: StoreArgument, json: opt.Json = False) -> None:
+    """Verify the hash chain of a store, and each stream against a replay of its log.
 
-    Streams are made again from their first events, so that it takes as long as their work did. A server may
-    run meanwhile; if none does, an index or a snapshot that is wrong is made again from the log. If something
-    else is not what was written, the exit code is 1.
+    The replay takes as long as the original work. A server may run meanwhile; if none does, a wrong index or
+    snapshot is rebuilt from the log. Any other damage ends with exit code 1.
+
+    Example:
+      qufur verify sqlite:///labels.db
     """
-    with _opened(store) as found:
-        from qufur.service.deletion import deletions
-        from qufur.service.events import DamagedError
+    with _open_for_repair(store) as opened:
+        from qufur.service.erasure import deletions
+        from qufur.service.store.events import DamagedError
         from qufur.service.verification import verify as check
 
         try:
-            checked, deleted = check(found), deletions(found)
+            checked, deleted = check(opened), deletions(opened)
         except DamagedError as error:
             if json:
-                show.print_json({"damage": str(error)})
+                _show.print_json({"damage": str(error)})
             else:
                 print(error)
             raise typer.Exit(1) from None
     if json:
-        show.print_json(
+        _show.print_json(
             {
                 "damage": None,
-                "streams": [one._asdict() for one in checked],
-                "deleted": [one._asdict() for one in deleted],
+                "streams": [stream._asdict() for stream in checked],
+                "deleted": [stream._asdict() for stream in deleted],
             }
         )
         return
-    for one in checked:
-        remarks = "".join(f"; {remark}" for remark in one.remarks)
-        print(f"{one.stream}: {counted(one.events, 'event')}, digest {one.digest[:16]}…{remarks}")
-    for gone in deleted:
-        day = time.strftime("%Y-%m-%d", time.gmtime(gone.at / 1e6))
-        print(f"{gone.stream}: deleted on {day} by {gone.actor}, after {counted(gone.events, 'event')}.")
-    streams = "1 stream is" if len(checked) == 1 else f"{len(checked)} streams are"
-    print(f"{streams} what was written.")
+    for result in checked:
+        remarks = "".join(f"; {remark}" for remark in result.remarks)
+        print(f"{result.stream}: {counted(result.events, 'event')}, digest {result.digest[:16]}…{remarks}")
+    for deletion in deleted:
+        day = time.strftime("%Y-%m-%d", time.gmtime(deletion.at / 1e6))
+        events = counted(deletion.events, "event")
+        print(f"{deletion.stream}: deleted on {day} by {deletion.actor}, after {events}.")
+    print(f"{counted(len(checked), 'stream')} verified: no damage.")
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Store]:
-    """Open a store that is there, to be repaired unless a server has it or nobody may write to it."""
+def _open_for_repair(url: str) -> Iterator[Store]:
+    """Open an existing store for writing, or for reading if a server uses it or it is read-only."""
     with ExitStack() as stack:
-        found = stack.enter_context(opened(url))
+        store = stack.enter_context(open_store(url))
         with suppress(ValueError):
-            found = stack.enter_context(opened(url, writing=True))
-        yield found
+            store = stack.enter_context(open_store(url, writing=True))
+        yield store

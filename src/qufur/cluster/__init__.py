@@ -1,5 +1,5 @@
-"""Tables of any size on a Ray cluster: rows are encoded everywhere and decided in one place."""
+"""Tables of any size on a Ray cluster: workers encode rows, one actor decides them."""
 
-from qufur.cluster.asking import ask
+from qufur.cluster.job import ask
 
 __all__ = ["ask"]

@@ -1,34 +1,48 @@
-"""Blocks of a dataset: Arrow tables whose rows become inputs on the workers, with no copy on their way."""
+"""Blocks of a dataset: Arrow tables that workers encode into inputs, without copies in transit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qufur._internal.threads import single_blas_thread
 from qufur.arrays import Floats
-from qufur.cluster.cards import has_card
-from qufur.cluster.interruption import polars
+from qufur.cluster.gpus import has_gpu
 from qufur.errors import invalid
 from qufur.tables import Batch, Encoding
 from qufur.tables.columns import Text
 from qufur.tables.formats.parquet_file import batches_of
-from qufur.tables.text_vectors import vectors_of
-from qufur.threads import one_thread
+from qufur.tables.text import vectors_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 INPUTS = " inputs"
-"""The column of inputs; that of no table begins with a blank."""
+"""Name of the column of inputs; the names of table columns never begin with a blank."""
 BLOCK = "a block of the dataset"
 NUMBERS = 3 * 2**18
-"""That are encoded at a time: what does not fit into the caches takes three times as long."""
+"""Numbers encoded at a time: beyond the size of the CPU caches, encoding takes three times as long."""
+
+
+@cache
+def polars() -> Any:
+    """Import polars in another thread, which Ray cannot interrupt.
+
+    Ray interrupts the tasks of a dataset when another task has failed. An interrupted import would make
+    polars unusable in this process, which Ray reuses for further tasks. Only the main thread is interrupted.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(import_module, "polars").result()
 
 
 def batch_of(table: pa.Table, first: int = 1, file: str = BLOCK) -> Batch:
-    """Return a table, which has rows, as a Parquet file with these rows is read."""
+    """Return a non-empty table as the batch that a Parquet file with these rows would give."""
     frame = polars().from_arrow(_plain(table))
     (batch,) = batches_of(frame, len(frame), first, file)
     return batch
@@ -37,48 +51,49 @@ def batch_of(table: pa.Table, first: int = 1, file: str = BLOCK) -> Batch:
 def with_inputs(
     table: pa.Table, *, encoding: Encoding, columns: Sequence[str], kept: Sequence[str], gpu: bool = False
 ) -> pa.Table:
-    """Return a block with inputs in the place of all columns but those that are kept.
+    """Replace the columns of a block by a column of inputs.
 
     Parameters
     ----------
     table
         The block.
     encoding
-        How rows become inputs. It stands still while blocks are encoded, so that it does not matter where.
+        The encoding of rows. It is fixed while blocks are encoded, so the result does not depend on the
+        worker.
     columns
-        The columns of the dataset; a block with others is refused.
+        The columns of the dataset; a block with other columns is an error.
     kept
-        Those that are needed beside the inputs.
+        Columns that are returned beside the inputs.
     gpu
-        Whether text is embedded on a GPU, where there is one.
+        Whether to embed text on a GPU if there is one.
     """
     check_columns(table.column_names, columns)
     models = {column.model for column in encoding.columns if isinstance(column, Text)}
-    if gpu and models and has_card():
+    if gpu and models and has_gpu():
         for model in models:
             vectors_of(model, fetch=False).move("cuda")
     X = np.empty((len(table), encoding.dim))
     rows = max(64, NUMBERS // encoding.dim)
-    with one_thread():
+    with single_blas_thread():
         for start in range(0, len(table), rows):
             X[start : start + rows] = encoding.encode(batch_of(table.slice(start, rows), start + 1))
     return table.select(list(kept)).append_column(INPUTS, _as_column(X))
 
 
 def inputs_in(table: pa.Table) -> Floats:
-    """Return the inputs of a block: a view of its memory if they lie together there."""
+    """Return the inputs of a block, as a view if they are contiguous in memory."""
     column = table.column(INPUTS)
-    parts = [part.flatten().to_numpy().reshape(len(part), -1) for part in column.chunks]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    chunks = [chunk.flatten().to_numpy().reshape(len(chunk), -1) for chunk in column.chunks]
+    return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
 
 
-def check_columns(found: Sequence[str], columns: Sequence[str]) -> None:
-    """Complain about a block that has other columns than the dataset, in whatever order."""
-    for name in (*found, *columns):
-        if (name in found) != (name in columns):
+def check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise an error if a block has other columns than the dataset; the order is irrelevant."""
+    for name in (*names, *columns):
+        if (name in names) != (name in columns):
             received = f"{name!r} in some only"
-            remedy = "Ask about parts with other columns by a call of their own."
-            raise invalid("columns", "the dataset", "the same in all its parts", received, remedy)
+            remedy = "Call ask separately for files with other columns."
+            raise invalid("columns", "the dataset", "the same in all its files", received, remedy)
 
 
 def _as_column(X: Floats) -> Any:
@@ -89,12 +104,12 @@ def _as_column(X: Floats) -> Any:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Return a table without types of Ray's own, which are made of usual ones."""
+    """Return a table with the storage types of Ray's extension types."""
     import pyarrow as pa
 
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if isinstance(field.type, pa.ExtensionType):
-            column = table.column(place)
-            stored = pa.chunked_array([part.storage for part in column.chunks], field.type.storage_type)
-            table = table.set_column(place, field.name, stored)
+            column = table.column(index)
+            stored = pa.chunked_array([chunk.storage for chunk in column.chunks], field.type.storage_type)
+            table = table.set_column(index, field.name, stored)
     return table

@@ -1,4 +1,4 @@
-"""The one place where the rows of a dataset are decided: it sees them in order, once."""
+"""Actor that decides the rows of a dataset, each once and in order."""
 
 from __future__ import annotations
 
@@ -9,120 +9,124 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qufur._internal.threads import single_blas_thread
 from qufur.answer import Answers
-from qufur.bookkeeping.wanted import rows_to_label
 from qufur.cluster.blocks import INPUTS, batch_of, inputs_in
 from qufur.models.engines import compiled
 from qufur.storage import container
 from qufur.tables import Batch
 from qufur.tables.batch import rows_at_a_time
-from qufur.threads import one_thread
 from qufur.workbook import Workbook
+from qufur.workbook.workbook import rows_to_label
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class Decider:
-    """A workbook that is asked about a dataset, block by block; Ray makes an actor of it.
+    """Workbook that decides a dataset block by block, as a Ray actor.
 
-    However the dataset is cut into blocks, its rows are decided as many at a time as by `qufur ask`, counted
-    from its first. So no bit of a decision depends on blocks, or on where one of several tries to decide them
-    began.
+    Rows are decided in batches of the size that `qufur ask` uses, counted from the first row of the dataset.
+    No bit of a decision depends on the block boundaries, or on the row at which a retry resumes.
 
     Parameters
     ----------
     packed
-        The workbook, as its file has it; `unfinished` says how many rows of the dataset were decided.
+        The bytes of the workbook's file; `partial_tables` has the number of rows decided so far.
     table
         The digest of the dataset.
-    header, shown
-        Those of rows to label: see `header_of`.
+    header, displayed
+        Header and displayed columns of rows to label: see `header_of`.
     """
 
-    def __init__(self, packed: bytes, table: str, header: Sequence[str], shown: Sequence[str]) -> None:
-        self._book = Workbook.from_content(container.unpack(packed, "the state"))
-        self._table, self._header, self._shown = table, header, list(shown)
-        self._rows = rows_at_a_time(text=self._book.encoding.text is not None)
+    def __init__(self, packed: bytes, table: str, header: Sequence[str], displayed: Sequence[str]) -> None:
+        self._workbook = Workbook.from_content(container.unpack(packed, "the state"))
+        self._table, self._header, self._displayed = table, header, list(displayed)
+        self._rows = rows_at_a_time(text=self._workbook.encoding.text is not None)
         self._ahead: deque[Any] = deque()
 
     def take(self, first: int, block: pa.Table) -> pa.Table | None:
-        """Take in rows from the number `first` on, from 0; return what was decided, if anything was.
+        """Add a block whose first row has the number `first`, from 0, and decide all complete batches.
 
-        Rows that came before are left out.
+        Rows that were added before are ignored.
+
+        Returns
+        -------
+        pyarrow.Table or None
+            The answers of this call, or None if no batch was complete.
         """
-        known = self._done + self._rows_ahead - first
-        if known < 0:
-            raise RuntimeError(f"{-known} rows before row {first} did not come")
-        self._ahead.extend(part for part in block.slice(known).to_batches() if len(part))
-        return self._decided(least=self._rows)
+        overlap = self._done + self._rows_ahead - first
+        if overlap < 0:
+            raise RuntimeError(f"{-overlap} rows before row {first} are missing")
+        self._ahead.extend(part for part in block.slice(overlap).to_batches() if len(part))
+        return self._decide_batches(min_rows=self._rows)
 
     def finish(self) -> pa.Table | None:
-        """Return what is decided of the last rows."""
-        return self._decided(least=1)
+        """Decide the remaining rows, and return their answers."""
+        return self._decide_batches(min_rows=1)
 
     def packed(self) -> bytes:
-        """Return the workbook as its file has it."""
-        return container.pack(self._book.content())
+        """Return the bytes of the workbook's file."""
+        return container.pack(self._workbook.content())
 
     @property
     def _done(self) -> int:
-        return self._book.unfinished[self._table]
+        return self._workbook.partial_tables[self._table]
 
     @property
     def _rows_ahead(self) -> int:
         return sum(map(len, self._ahead))
 
-    def _decided(self, least: int) -> pa.Table | None:
+    def _decide_batches(self, min_rows: int) -> pa.Table | None:
         import pyarrow as pa
 
-        found = []
-        with one_thread(), compiled.left_out():
-            while self._rows_ahead >= least:
-                found.append(self._decide(self._next()))
-        return pa.concat_tables(found) if found else None
+        answers = []
+        with single_blas_thread(), compiled.disabled():
+            while self._rows_ahead >= min_rows:
+                answers.append(self._decide(self._next_batch()))
+        return pa.concat_tables(answers) if answers else None
 
-    def _next(self) -> pa.Table:
+    def _next_batch(self) -> pa.Table:
         import pyarrow as pa
 
-        found, count = [], self._rows
+        parts, count = [], self._rows
         while count and self._ahead:
             part = self._ahead.popleft()
             if len(part) > count:
                 self._ahead.appendleft(part.slice(count))
                 part = part.slice(0, count)
-            found.append(part)
+            parts.append(part)
             count -= len(part)
-        return pa.Table.from_batches(found)
+        return pa.Table.from_batches(parts)
 
     def _decide(self, table: pa.Table) -> pa.Table:
-        book, X = self._book, inputs_in(table)
+        workbook, X = self._workbook, inputs_in(table)
         batch = Batch({INPUTS: X}, self._done + 1, "the dataset")
-        if named := needed(book):
-            batch = replace(batch, columns={**batch.columns, **batch_of(table.select(named)).columns})
-        answers = book.ask(batch, X)
-        places = np.flatnonzero(answers.query)
-        if len(places):
+        if names := needed(workbook):
+            batch = replace(batch, columns={**batch.columns, **batch_of(table.select(names)).columns})
+        answers = workbook.ask(batch, X)
+        queried = np.flatnonzero(answers.query)
+        if len(queried):
             cells: Mapping[str, Any] = {}
-            if self._shown:
-                cells = batch_of(table.select(self._shown).take(places)).columns
-            rows = rows_to_label(answers, places.tolist(), [cells[name] for name in self._shown])
-            book.waiting.add(self._header, rows)
-        book.unfinished[self._table] += len(X)
-        return _as_table(answers, _id_type(table, book.id))
+            if self._displayed:
+                cells = batch_of(table.select(self._displayed).take(queried)).columns
+            rows = rows_to_label(answers, queried.tolist(), [cells[name] for name in self._displayed])
+            workbook.pending_rows.add(self._header, rows)
+        workbook.partial_tables[self._table] += len(X)
+        return _as_table(answers, _id_type(table, workbook.id))
 
 
-def needed(book: Workbook) -> list[str]:
-    """Return the columns that are needed beside inputs: of ids, and of times for a budget per period."""
-    names = book.id, None if book.periods is None else book.periods.column
+def needed(workbook: Workbook) -> list[str]:
+    """Return the columns needed beside the inputs: ids, and times for a budget per period."""
+    names = workbook.id, None if workbook.periods is None else workbook.periods.column
     return list(dict.fromkeys(filter(None, names)))
 
 
 def _id_type(table: pa.Table, id: str | None) -> pa.DataType:
     import pyarrow as pa
 
-    whole = id is None or pa.types.is_integer(table.schema.field(id).type)
-    return pa.int64() if whole else pa.string()
+    is_integer = id is None or pa.types.is_integer(table.schema.field(id).type)
+    return pa.int64() if is_integer else pa.string()
 
 
 def _as_table(answers: Answers, id_type: pa.DataType) -> pa.Table:

@@ -1,37 +1,94 @@
-"""The driver: hands blocks to the actor in order, a few at a time, and writes down what comes back."""
+"""Driver: sends the blocks of a dataset to the deciding actor in order, and writes the answers to disk."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from qufur.cluster.feed import Block
-from qufur.cluster.record import Record
+from qufur.cluster.dataset_record import Record
+from qufur.cluster.sources import in_order
 from qufur.errors import invalid
 
+
+class Block(NamedTuple):
+    """Block of encoded rows: number of its first row, number of rows, and object reference."""
+
+    first: int
+    rows: int
+    ref: Any
+
+
+def blocks_of(dataset: Any, first: int) -> Iterator[Block]:
+    """Yield the blocks of a dataset in order, as they are produced; row numbers start at `first`."""
+    with in_order(dataset):
+        for bundle in dataset.iter_internal_ref_bundles():
+            for ref, metadata in zip(bundle.block_refs, bundle.metadata, strict=True):
+                yield Block(first, metadata.num_rows, ref)
+                first += metadata.num_rows
+
+
+class Feed:
+    """Iterator over the blocks of a dataset, as a Ray actor.
+
+    Parameters
+    ----------
+    dataset, first
+        See `blocks_of`.
+    """
+
+    def __init__(self, dataset: Any, first: int) -> None:
+        self._blocks = blocks_of(dataset, first)
+
+    def next(self) -> Block | None:
+        """Return the next block, or None after the last."""
+        return next(self._blocks, None)
+
+
+@contextmanager
+def feeding(ray: Any, dataset: Any, first: int) -> Iterator[Iterator[Block]]:
+    """Yield the blocks of a dataset, executed in this process or, for ray:// clients, on the cluster.
+
+    Ray cannot execute a dataset in a process that is connected by ray://.
+    """
+    if not is_outside(ray):
+        yield blocks_of(dataset, first)
+        return
+    feed = ray.remote(num_cpus=0, max_restarts=0)(Feed).remote(dataset, first)
+    try:
+        yield iter(lambda: ray.get(feed.next.remote()), None)
+    finally:
+        ray.kill(feed)
+
+
+def is_outside(ray: Any) -> bool:
+    """Return whether this process is a ray:// client and not a node of the cluster."""
+    return bool(ray.util.client.ray.is_connected())
+
+
 IN_FLIGHT = 3
-"""Blocks that wait for the actor: while it is busy, no more are taken from the workers, who then pause."""
+"""Maximum number of blocks queued at the actor: while it is busy, workers pause."""
 SECONDS = 5.0
-"""After so long, what was decided is written."""
+"""Shortest time between two writes of the decided rows."""
 SHARE = 0.1
-"""Of the time that may be spent on that."""
+"""Largest share of the time spent on writes."""
 TRIES = 5
-"""How often an actor is replaced that died before anything was written."""
+"""Number of times that an actor is replaced without any progress on disk."""
 
 
 class Driver:
-    """Has the blocks of a dataset decided by one actor.
+    """Driver of the actor that decides a dataset.
 
     Parameters
     ----------
     ray
         The module.
     actor
-        A `Decider` that goes on from the record.
+        A `Decider` that resumes at the end of the record.
     record
-        What is on disk.
+        The files of the dataset.
     """
 
     def __init__(self, ray: Any, actor: Any, record: Record) -> None:
@@ -41,7 +98,7 @@ class Driver:
         self._written, self._cost = time.monotonic(), 0.0
 
     def decide(self, blocks: Iterable[Block]) -> None:
-        """Decide all rows that the record does not have."""
+        """Decide all rows that are not in the record."""
         for block in blocks:
             if block.first + block.rows > self._record.done:
                 self._sent.append(self._actor.take.remote(block.first, block.ref))
@@ -59,16 +116,16 @@ class Driver:
         elapsed = time.monotonic() - self._written
         return elapsed > SECONDS and elapsed * SHARE > self._cost
 
-    def _receive(self, left: int) -> None:
-        """Wait until no more than so many blocks are undecided."""
-        while len(self._sent) > left:
+    def _receive(self, in_flight: int) -> None:
+        """Wait until at most `in_flight` blocks are undecided."""
+        while len(self._sent) > in_flight:
             self._answers.append(self._ray.get(self._sent.popleft()))
 
     def _write(self) -> None:
-        began = time.monotonic()
+        start = time.monotonic()
         self._receive(0)
         packed = self._ray.get(self._actor.packed.remote())
         self._record.write(packed, [table for table in self._answers if table is not None])
         self._answers.clear()
         self._written = time.monotonic()
-        self._cost = self._written - began
+        self._cost = self._written - start

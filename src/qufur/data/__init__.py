@@ -1,4 +1,4 @@
-"""Files of public datasets: where they lie, whether they are whole, and how they get here."""
+"""Files of public datasets: search, verification and download."""
 
 from qufur.data.dataset import Copy, Dataset, Edition
 from qufur.data.fetch import fetch, find

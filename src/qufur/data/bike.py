@@ -1,11 +1,11 @@
-"""Bike sharing: rentals of every hour of two years, with calendar and weather."""
+"""Bike sharing dataset: hourly rentals over two years, with calendar and weather."""
 
 from __future__ import annotations
 
 from qufur.data.dataset import Dataset, Edition
 from qufur.data.files import File
 
-_REMEDY = "Take hour.csv of archive.ics.uci.edu/dataset/275, pack it with gzip and name it so."
+_REMEDY = "Download hour.csv from archive.ics.uci.edu/dataset/275, and compress it with gzip to this name."
 BIKE = Dataset(
     "bike",
     "Bike sharing",

@@ -1,4 +1,4 @@
-"""A dataset: one or more editions of the same data, the best first."""
+"""Datasets, each with one or more editions of the same data."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from qufur.data.files import File, Found
 
 @dataclass(frozen=True)
 class Edition:
-    """One way in which a dataset comes.
+    """Edition of a dataset.
 
     Parameters
     ----------
     files
-        All that is needed of it.
+        All files of the edition.
     origin
-        How it stands to the data of the paper, in a few words.
+        Relation to the data of the paper, in a few words.
     stand_in
-        Whether it merely stands in for them.
+        Whether the edition replaces the data of the paper by other data.
     variants
-        The origin of files with these digests, where it is another.
+        Origin by digest, for files whose origin differs from `origin`.
     make
-        Makes the files, where they are computed from something else.
+        Function that computes the files from other data; None if they are published.
     """
 
     files: tuple[File, ...]
@@ -36,7 +36,7 @@ class Edition:
 
     @property
     def downloadable(self) -> bool:
-        """Whether every file has a public address."""
+        """Whether every file has a public URL."""
         return all(file.urls for file in self.files)
 
 
@@ -47,9 +47,9 @@ class Copy:
     Parameters
     ----------
     title
-        Of the dataset.
+        Title of the dataset.
     edition, found
-        Which edition it is and where its files lie.
+        The edition and its files on this machine.
     """
 
     title: str
@@ -58,34 +58,34 @@ class Copy:
 
     @property
     def paths(self) -> list[Path]:
-        """Where the files lie, in the order of the edition."""
-        return [found.path for found in self.found]
+        """Paths of the files, in the order of the edition."""
+        return [file.path for file in self.found]
 
     @property
     def origin(self) -> str:
-        """How it stands to the data of the paper, in a few words."""
-        variants = (self.edition.variants.get(found.sha256) for found in self.found)
+        """Relation to the data of the paper, in a few words."""
+        variants = (self.edition.variants.get(file.sha256) for file in self.found)
         return next(filter(None, variants), self.edition.origin)
 
     @property
     def provenance(self) -> str:
         """Title, origin, files and digests in one line."""
-        files = ", ".join(f"{found.file.name} (sha256 {found.sha256})" for found in self.found)
+        files = ", ".join(f"{copy.file.name} (sha256 {copy.sha256})" for copy in self.found)
         return f"{self.title}, {self.origin}: {files}"
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Data that a stream is made of.
+    """Data of a stream.
 
     Parameters
     ----------
     name, title
-        How it is called on the command line and in print.
+        Name on the command line, and title in printed text.
     source
-        Where it comes from, for people.
+        Origin of the data, for readers.
     editions
-        The best first.
+        The preferred edition first.
     """
 
     name: str
@@ -94,20 +94,19 @@ class Dataset:
     editions: tuple[Edition, ...]
 
     def here(self, editions: Sequence[Edition] | None = None) -> Copy | None:
-        """Return the best edition that is on this machine, None where there is none."""
+        """Return the first edition whose files are all on this machine, or None."""
         for edition in editions or self.editions:
-            found = [find(file) for file in edition.files]
-            whole = tuple(one for one in found if one)
-            if len(whole) == len(found):
-                return Copy(self.title, edition, whole)
+            copies = tuple(copy for file in edition.files if (copy := find(file)))
+            if len(copies) == len(edition.files):
+                return Copy(self.title, edition, copies)
         return None
 
     def get(self, editions: Sequence[Edition] | None = None) -> Copy:
-        """Return the best edition that is on this machine; where there is none, download one."""
+        """Return the first edition on this machine; download one if there is none."""
         return self.here(editions) or self.download(editions)
 
     def provide(self) -> Copy:
-        """Download or make the best edition for which there is a way, unless it is here already."""
+        """Download or compute the first edition for which this is possible, unless it exists already."""
         for edition in self.editions:
             if edition.make and not self.here([edition]):
                 edition.make()
@@ -116,7 +115,7 @@ class Dataset:
         return self.get()
 
     def download(self, editions: Sequence[Edition] | None = None) -> Copy:
-        """Download the best edition that has public addresses."""
+        """Download the first edition whose files all have public URLs."""
         editions = editions or self.editions
         for edition in editions:
             if edition.downloadable:

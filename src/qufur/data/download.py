@@ -1,4 +1,4 @@
-"""Downloads that go on where they were cut off. pooch itself starts again from nothing."""
+"""Resumable downloads; pooch itself restarts from the first byte."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from qufur._internal.progress import track
 from qufur.data.files import is_private
-from qufur.progress import track
 
-_BLOCK = 2**16
-_SECONDS = 30
+_BLOCK_BYTES = 2**16
+_TIMEOUT_SECONDS = 30
 
 
 class Resuming:
-    """A downloader for pooch that keeps what has come, and hands over only what was checked.
+    """Downloader for pooch that resumes interrupted transfers and delivers only checked files.
 
-    A broken transfer leaves a .part file, named after the address too, so that two sources are never mixed.
-    It is continued if the server can tell, by its ETag or date, that its file is still the same, and begun
-    anew otherwise.
+    An interrupted transfer leaves a .part file. Its name contains a digest of the URL, so two sources are
+    never mixed. The download resumes if the server confirms, by ETag or date, that its file has not changed,
+    and restarts otherwise.
 
     Parameters
     ----------
     target
-        Where the whole file is to lie in the end; the .part file is kept beside it.
+        Path of the complete file; the .part file is stored beside it.
     check
-        Called with the complete download; raises for one that must not be used, which is then deleted.
+        Function that is called with the complete download and raises ValueError to reject it. A rejected
+        file is deleted.
     verified
-        Whether the check knows what has to come. If not, the way must be private, also where the server sends
-        one on to another address.
+        Whether the check knows the expected digest. If not, every URL, also after redirects, must be https.
     """
 
     def __init__(self, target: Path, check: Callable[[Path], None], *, verified: bool) -> None:
         self.target, self.check, self.verified = target, check, verified
 
     def __call__(self, url: str, output_file: str, pooch: Any) -> None:
-        """Bring the file at `url` to `output_file`."""
+        """Download `url` to `output_file`."""
         source = hashlib.sha256(url.encode()).hexdigest()[:8]
         part = self.target.with_name(f"{self.target.name}.{source}.part")
         _complete(url, part, self.verified)
@@ -52,14 +52,14 @@ class Resuming:
 
 
 def transfer_errors() -> tuple[type[Exception], ...]:
-    """Return what a failing network, server or disk may raise."""
+    """Return the exceptions that a failing network, server or disk may raise."""
     from urllib3.exceptions import HTTPError
 
     return (OSError, HTTPError)
 
 
 def _complete(url: str, part: Path, verified: bool) -> None:
-    """Ask again as long as every answer brings more of the file."""
+    """Repeat the request as long as every response adds bytes to the file."""
     while True:
         before = _size(part)
         try:
@@ -73,26 +73,26 @@ def _continue(url: str, part: Path, verified: bool) -> None:
     import requests
 
     headers = {"Accept-Encoding": "identity", **_range(part)}
-    with requests.get(url, headers=headers, stream=True, timeout=_SECONDS) as response:
+    with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT_SECONDS) as response:
         if not (verified or all(is_private(step.url) for step in (*response.history, response))):
-            raise ConnectionError(f"sent on to {response.url}, which is not https")
+            raise ConnectionError(f"redirected to {response.url}, which is not https")
         if response.status_code == requests.codes.requested_range_not_satisfiable:
-            part.unlink()  # nothing is left to send: the part is complete, or of another file
+            part.unlink()  # the part is complete, or belongs to another file
             _continue(url, part, verified)
             return
         response.raise_for_status()
         resumed = response.status_code == requests.codes.partial_content
         start = _size(part) if resumed else 0
         if resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
-            raise ConnectionError("the server sent another range than was asked for")
+            raise ConnectionError("the server sent another range than requested")
         _version(part).write_text(_strong_version(response.headers))
         length = int(response.headers.get("Content-Length", 0))
-        blocks = response.raw.stream(_BLOCK, decode_content=False)
+        blocks = response.raw.stream(_BLOCK_BYTES, decode_content=False)
         with part.open("ab" if resumed else "wb") as file:
-            for block in track(blocks, -(-length // _BLOCK), f"Downloading {url.rpartition('/')[2]}"):
+            for block in track(blocks, -(-length // _BLOCK_BYTES), f"Downloading {url.rpartition('/')[2]}"):
                 file.write(block)
     if length and _size(part) != start + length:
-        raise ConnectionError(f"the transfer broke off after {_size(part)} of {start + length} bytes")
+        raise ConnectionError(f"the transfer ended after {_size(part)} of {start + length} bytes")
 
 
 def _range(part: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Files on demand: here already, or downloaded, checked and kept."""
+"""Search for files on this machine, and verified downloads of missing ones."""
 
 from __future__ import annotations
 
@@ -7,47 +7,50 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from qufur.data.digest import content_digest
 from qufur.data.download import Resuming, transfer_errors
-from qufur.data.files import File, Found, MissingDataError
+from qufur.data.files import File, Found, MissingDataError, content_digest
 from qufur.data.places import CACHE, OWN, cache_folder, damage, look, own_folder, record_of
 
 _log = logging.getLogger("qufur")
 
 
 def find(file: File) -> Found | None:
-    """Return a copy of a file that is whole, None where there is none.
+    """Return an undamaged copy of a file on this machine, or None.
 
-    A damaged file in the cache or in a package counts as none: it can be had elsewhere. One in the user's own
-    folder is an error, since nobody else may replace it.
+    A damaged file in the cache or in a package is ignored, since it can be replaced by a download.
+
+    Raises
+    ------
+    ValueError
+        If the file in $QUFUR_DATA is damaged: qufur does not modify that folder.
     """
-    found = look(file)
-    if found and found.damage and found.place == OWN:
-        remedy = "Put a whole copy in its place, or take it away."
-        raise ValueError(f"{found.path} is damaged: {found.damage}. {remedy}")
-    return None if found and found.damage else found
+    copy = look(file)
+    if copy and copy.damage and copy.place == OWN:
+        remedy = "Replace it by an undamaged copy, or remove it."
+        raise ValueError(f"{copy.path} is damaged: {copy.damage}. {remedy}")
+    return None if copy and copy.damage else copy
 
 
 def fetch(file: File) -> Found:
-    """Return a whole copy of a file, from this machine if it is here, downloaded otherwise."""
+    """Return an undamaged copy of a file, and download it if there is none on this machine."""
     return find(file) or _download(file)
 
 
 def missing(file: File, failures: list[str]) -> MissingDataError:
-    """Build the error for a file that cannot be had: where it was sought, what failed, what to do."""
+    """Build the error for an unavailable file: folders searched, failed downloads, remedy."""
     looked = f"{OWN} ({own_folder() or 'not set'}) and the cache ({cache_folder()})"
-    reason = f"; not to be had from {' or '.join(failures)}" if failures else ""
-    remedy = file.remedy or "Download it where there is a network."
+    reason = f"; download failed from {' and '.join(failures)}" if failures else ""
+    remedy = file.remedy or "Download it on a machine with network access."
     return MissingDataError(
         f"{file.name} is missing: not in {looked}{reason}. {remedy} "
-        f"Set {OWN} to the folder in which it lies as {file.name}."
+        f"Set {OWN} to the folder that contains {file.name}."
     )
 
 
 def _download(file: File) -> Found:
     target = cache_folder() / file.name
-    if (found := look(file)) and found.place == CACHE:
-        _log.warning("%s is damaged: %s. It is fetched again.", target, found.damage)
+    if (copy := look(file)) and copy.place == CACHE:
+        _log.warning("%s is damaged: %s. It is downloaded again.", target, copy.damage)
         target.unlink()
     failures = []
     for url in file.urls:
@@ -63,9 +66,9 @@ def _download_from(url: str, file: File, target: Path) -> Found:
 
     def check(part: Path) -> None:
         digest = content_digest(part, packed=file.packed)
-        if wrong := damage(file, digest, record_of(target)):
+        if mismatch := damage(file, digest, record_of(target)):
             remedy = "" if file.sha256 else f" If the source has changed, delete {record_of(target)}."
-            raise ValueError(f"{file.name} from {url} was not kept: {wrong}.{remedy}")
+            raise ValueError(f"{file.name} from {url} was discarded: {mismatch}.{remedy}")
         if not file.sha256:
             record_of(target).write_text(f"{digest}\n")
 
@@ -77,7 +80,7 @@ def _download_from(url: str, file: File, target: Path) -> Found:
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    # pooch announces every download on stderr, and advises to check digests, which is done here.
+    # pooch logs every download to stderr and recommends digests, which `check` verifies.
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:
@@ -87,11 +90,11 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Say in a few words why a transfer failed; the network libraries nest theirs several deep."""
+    """Return in a few words why a transfer failed; messages of the network libraries are deeply nested."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"{error.response.status_code} {error.response.reason}"
     if isinstance(error, requests.Timeout):
-        return "no answer"
+        return "no response"
     return "no connection" if isinstance(error, requests.ConnectionError) else str(error)

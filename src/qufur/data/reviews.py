@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from qufur.data.digest import content_digest
+from qufur._internal.progress import track
 from qufur.data.fetch import fetch
-from qufur.data.files import File
+from qufur.data.files import File, content_digest
 from qufur.data.places import cache_folder, record_of
 from qufur.errors import invalid
-from qufur.progress import track
-from qufur.tables.embeddings import TokenMeans
+from qufur.tables.text import TokenMeans
 
 _SITE = "https://snap.stanford.edu/data/amazon/productGraph/categoryFiles/"
 
@@ -30,15 +29,15 @@ TOPICS = {
     "grocery": (_five_core("Grocery_and_Gourmet_Food"), 600),
     "games": (_five_core("Video_Games"), 1200),
 }
-"""Files of the paper's three domains, and how many reviews are taken from the beginning of each."""
+"""File of each of the paper's three domains, and the number of reviews used from its beginning."""
 EMBEDDED = File(
     "amazon/bert-base-uncased_768.npz",
-    remedy="Make it with qufur data --download amazon, which needs the extra text.",
+    remedy="Create it with qufur data --download amazon, which needs the extra text.",
 )
 
 
 def read_reviews(path: Path) -> Iterator[tuple[float, str]]:
-    """Yield rating and text of every review in a file of one JSON object per line, packed by gzip."""
+    """Yield rating and text of every review in a gzip file with one JSON object per line."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -50,9 +49,9 @@ def read_reviews(path: Path) -> Iterator[tuple[float, str]]:
 
 
 def embed_reviews(embedder: TokenMeans | None = None) -> None:
-    """Make the paper's features: fetch the public reviews, embed them by BERT-base and keep the vectors.
+    """Compute the paper's features: download the reviews, embed them by BERT-base and store the vectors.
 
-    The model, about 440 MB, is downloaded by `transformers` when it is first used.
+    `transformers` downloads the model, about 440 MB, on first use.
     """
     embedder = embedder or TokenMeans.pretrained()
     reviews = [

@@ -1,1 +1,1 @@
-"""What is known about the error: of examples whose labels came, and of those whose labels never will."""
+"""Estimates of the error over all examples, labelled or not, and detection of shifts."""

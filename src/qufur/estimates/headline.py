@@ -1,8 +1,8 @@
-"""The headline error: one number with one interval, the same on every page, in every command and over HTTP.
+"""Headline error: one number with one interval, shown by all pages, commands and HTTP responses.
 
-It is the error of the predictions as they were made, over all rows that had a chance to be labelled. It is
-estimated from the labels that were bought; `qufur.estimates.loss` has the derivation. For numbers it is the
-root mean squared error, in the units of the labels; for classes it is the share of wrong predictions.
+It is the error of the predictions at the time they were made, over all rows with a positive query
+probability, estimated from the queried labels; `qufur.estimates.loss` has the derivation. For numbers it is
+the root mean squared error, in the units of the labels; for classes it is the share of wrong predictions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from qufur.learner import Learner
 
 CONFIDENCE = 0.95
-"""The probability with which the interval contains the error, at all moments together."""
+"""Probability that the interval contains the error at all times simultaneously."""
 
 
 class Headline(NamedTuple):
@@ -23,11 +23,11 @@ class Headline(NamedTuple):
     Attributes
     ----------
     error
-        None before the first label, and while no row had a chance to be labelled after labels had a range.
+        None before the first label, and until a row is covered after the label range is known.
     low, high
-        The ends of the interval; None where there is no bound.
+        The ends of the interval; None if unbounded.
     covered
-        The share of rows that the error is about: those that had a chance to be labelled.
+        Share of rows with a positive query probability, over which the error is estimated.
     """
 
     error: float | None
@@ -38,7 +38,7 @@ class Headline(NamedTuple):
     @classmethod
     def of(cls, learner: Learner) -> Headline:
         """Return the headline error of a learner."""
-        loss, interval, covered = learner.ledger.mean_loss(learner.queries.values())
+        loss, interval, covered = learner.ledger.mean_loss(learner.pending.values())
         return cls.of_loss(loss, interval, covered, squared=not learner.model.classifies)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Sums over blocks of inputs, in bounded memory: what `input_shifts` looks for shifts in."""
+"""Sums over blocks of inputs in bounded memory, the data of `input_shifts`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from qufur.arrays import Floats
 from qufur.errors import invalid
 
 BASE = 8
-"""Rows that are added up first; blocks are 8, 16, 32, … rows long, as the stream gets longer."""
-MOST = 256
-"""Blocks at most: when there are so many, every two become one."""
+"""Rows of the smallest block; blocks have 8, 16, 32, … rows as the stream grows."""
+MAX_BLOCKS = 256
+"""Maximum number of blocks; when it is reached, neighbouring blocks are merged in pairs."""
 
 _NUMBERS = ("first", "count", "per_block")
 
 
 class InputBlocks:
-    """Follows inputs by the sums of their columns over blocks of rows.
+    """Sums of the columns of the inputs over blocks of rows.
 
-    For each block and column the sums of x − a and of |x − a| are kept, where a is the mean of the first
-    eight rows, and for each column that of (x − a)² over all blocks. How the stream is cut does not matter.
+    For each block and column, the sums of x − a and of |x − a| are stored, where a is the mean of the first
+    eight rows, and for each column the sum of (x − a)² over all blocks. The result does not depend on how the
+    stream is divided into calls.
 
     Parameters
     ----------
     first
-        How many rows came before the first that is followed.
+        Number of rows before the first one that is added.
 
     Notes
     -----
@@ -47,7 +48,7 @@ class InputBlocks:
 
     @property
     def sums(self) -> Floats:
-        """Sums of x − a and of |x − a| over the blocks that are complete, of shape (blocks, 2, d)."""
+        """Sums of x − a and of |x − a| over the complete blocks, of shape (blocks, 2, d)."""
         whole = self.count // self.per_block
         return np.array(self._sums[:whole]).reshape(whole, 2, len(self._squares))
 
@@ -57,7 +58,7 @@ class InputBlocks:
         return self._squares / max(1, BASE * self.count)
 
     def update(self, X: Floats) -> None:
-        """Take in the next rows."""
+        """Add the next rows."""
         rows = X if self._pending is None else np.concatenate([self._pending, X])
         blocks = len(rows) // BASE
         self._pending = rows[blocks * BASE :].copy()
@@ -71,18 +72,18 @@ class InputBlocks:
     def _add(self, sums: Floats, squares: Floats) -> None:
         self._squares = _added(self._squares, squares)
         while len(sums):
-            there = self.count % self.per_block
-            if not there:
-                if len(self._sums) == MOST:
+            filled = self.count % self.per_block
+            if not filled:
+                if len(self._sums) == MAX_BLOCKS:
                     self._sums = [a + b for a, b in zip(self._sums[::2], self._sums[1::2], strict=True)]
                     self.per_block *= 2
                 self._sums.append(np.zeros(sums.shape[1:]))
-            part, sums = np.split(sums, [self.per_block - there])
+            part, sums = np.split(sums, [self.per_block - filled])
             self._sums[-1] = _added(self._sums[-1], part)
             self.count += len(part)
 
     def widen(self, constants: Floats) -> None:
-        """Let rows have further columns at the end, which had these values so far."""
+        """Append columns, which are constant at these values in all rows so far."""
         if self._pending is not None:
             shape = len(self._pending), len(constants)
             self._pending = np.column_stack([self._pending, np.broadcast_to(constants, shape)])
@@ -92,7 +93,7 @@ class InputBlocks:
             self._sums = [np.pad(both, ((0, 0), (0, len(constants)))) for both in self._sums]
 
     def save(self) -> tuple[dict[str, Any], dict[str, Floats]]:
-        """Return everything as values for JSON and named arrays."""
+        """Return the state as JSON values and named arrays."""
         d = len(self._squares)
         arrays = {
             "sums": np.array(self._sums).reshape(len(self._sums), 2, d),
@@ -104,7 +105,7 @@ class InputBlocks:
 
     @classmethod
     def restored(cls, values: dict[str, Any], arrays: dict[str, Floats]) -> InputBlocks:
-        """Return what `save` was called on."""
+        """Return the blocks from the result of `save`."""
         blocks = cls()
         for name in _NUMBERS:
             setattr(blocks, name, int(values[name]))
@@ -120,5 +121,5 @@ class InputBlocks:
 
 
 def _added(total: Floats, parts: Floats) -> Floats:
-    """Return the total with parts added one by one, so that no bit depends on how the stream is cut."""
+    """Return the total after adding parts one by one, so that rounding does not depend on the calls."""
     return np.asarray(np.add.accumulate(np.concatenate([total[None], parts]), axis=0)[-1])

@@ -1,4 +1,4 @@
-"""What became of every decision: the losses that are known, and those that never will be."""
+"""Ledger of decisions and their losses, which feeds the loss estimate."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from qufur.arrays import Bools, Floats
 from qufur.estimates.intervals import Errors
 from qufur.estimates.loss import LossEstimate
-from qufur.estimates.query import Query, decisions
 from qufur.estimates.shifts import ShiftSignal
 from qufur.models.base import Model
+from qufur.pending import Pending, decisions
 
 ROWS = 1024
-"""Examples that are taken in together, or when somebody asks for the estimate: one by one would be dear."""
+"""Examples added to the estimate in one batch; adding them one by one would be slow."""
 
 _NUMBERS = ("examples", "answered", "retracted", "beyond", "uncertainty", "loss_seen", "probability")
 
 
 class MeanLoss(NamedTuple):
-    """The mean loss over the covered examples, NaN before the first label; its interval; their share.
+    """Mean loss over the covered examples (NaN before the first label), its interval, and their share.
 
-    The ends of the interval are NaN while labels have no range, as long as all of them are equal.
+    The ends of the interval are NaN while the label range is unknown, that is while all labels are equal.
     """
 
     value: float
@@ -33,22 +33,22 @@ class MeanLoss(NamedTuple):
 
 
 class Ledger:
-    """Follows each example from its decision to its loss, for the loss over all examples.
+    """Record of each example from its decision to its loss, for the estimate of the loss over all examples.
 
-    Predictions count as they were when the example came, whenever its label comes.
+    A loss uses the prediction made when the example arrived, whenever its label arrives.
 
     Attributes
     ----------
     examples, answered, retracted
-        How many examples were decided, and how many queries were answered or taken back.
+        Number of decided examples, and of answered and retracted queries.
     beyond
-        Labels so far outside the label range that their loss counts as the largest one in range.
+        Number of labels so far outside the label range that their loss is capped at the largest loss.
     uncertainty, probability, loss_seen
-        Sums: of Δ and of the probabilities over all examples, and of the losses that were seen.
+        Sums of Δ and of the probabilities over all examples, and of the observed losses.
     shifts
-        The signal of new domains.
+        Detector of new domains.
     errors
-        Those of the last labels, for prediction intervals; none for classes.
+        Errors of the last labels, for prediction intervals; empty for classifiers.
     """
 
     def __init__(self, model: Model, typical_probability: float) -> None:
@@ -65,20 +65,20 @@ class Ledger:
             self._begin(model.loss_scale)
 
     def expect(self, typical_probability: float) -> None:
-        """Let most probabilities be about this from now on; an estimate that has begun stays as it is."""
+        """Set the expected query probability; an estimate that has started is unchanged."""
         self._typical_probability = typical_probability
 
     def _begin(self, loss_scale: float) -> None:
         self._estimate = LossEstimate(loss_scale, typical_probability=self._typical_probability)
 
     def mean_probability(self, probability: Floats) -> Floats:
-        """Return the mean probability of all examples, up to each of some that are recorded next."""
-        # Summed one by one, so that it does not depend on blocks.
+        """Return the running mean probability up to each of the examples that are recorded next."""
+        # Summed one by one, so that it does not depend on block boundaries.
         sums = np.add.accumulate(np.append(self.probability, probability))[1:]
         return np.asarray(sums / np.arange(self.examples + 1, self.examples + 1 + len(sums)))
 
     def record(self, uncertainty: Floats, probability: Floats, query: Bools, largest_loss: Floats) -> None:
-        """Take note of examples that were decided, in the order of the stream."""
+        """Record decided examples, in stream order."""
         if len(query) == 1:
             self.record_one(uncertainty.item(), probability.item(), query.item(), largest_loss.item())
             return
@@ -90,10 +90,10 @@ class Ledger:
             self._begin(float(largest_loss[largest_loss > 0][0]))
         passed = ~query
         for rows in self._passed.write(largest_loss[passed], probability[passed]):
-            self._take_in_passed(self._estimate, rows)
+            self._add_unqueried(self._estimate, rows)
 
     def record_one(self, uncertainty: float, probability: float, query: bool, largest_loss: float) -> None:
-        """Take note of one example, as `record` does of many."""
+        """Record one example: the scalar version of `record`."""
         self.examples += 1
         self.uncertainty += uncertainty
         self.probability += probability
@@ -101,19 +101,19 @@ class Ledger:
         if self._estimate is None and largest_loss > 0:
             self._begin(largest_loss)
         if not query and self._passed.write_one((largest_loss, probability)):
-            self._take_in_passed(self._estimate, self._passed.taken())
+            self._add_unqueried(self._estimate, self._passed.flush())
 
     def answer(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> None:
-        """Take note of labels, by what was said when they were asked for."""
+        """Record labels, evaluated against the predictions made at query time."""
         if len(labels) == 1:
             self.answer_one(prediction.item(), probability.item(), largest_loss.item(), labels.item())
             return
         loss = self._count(prediction, probability, largest_loss, labels)
         for rows in self._seen.write(largest_loss, probability, np.minimum(loss, largest_loss)):
-            self._take_in_seen(self._estimate, rows)
+            self._add_answered(self._estimate, rows)
 
     def _count(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> Floats:
-        """Update all sums but the estimate with these labels, and return their losses."""
+        """Update all sums except the estimate with these labels, and return their losses."""
         loss = self._model.loss(prediction, labels)
         self.answered += len(labels)
         self.beyond += int(np.count_nonzero((loss > largest_loss) & (largest_loss > 0)))
@@ -123,7 +123,7 @@ class Ledger:
         return loss
 
     def answer_one(self, prediction: float, probability: float, largest_loss: float, label: float) -> None:
-        """Take note of one label, as `answer` does of many."""
+        """Record one label: the scalar version of `answer`."""
         loss = self._model.loss_one(prediction, label)
         self.answered += 1
         self.beyond += 0 < largest_loss < loss
@@ -131,10 +131,10 @@ class Ledger:
         if not self._model.classifies:
             self.errors.add_one(abs(prediction - label), probability)
         if self._seen.write_one((largest_loss, probability, min(loss, largest_loss))):
-            self._take_in_seen(self._estimate, self._seen.taken())
+            self._add_answered(self._estimate, self._seen.flush())
 
-    def tell(self, queries: Sequence[Query], labels: Floats) -> None:
-        """Take note of the labels of outstanding queries."""
+    def tell(self, queries: Sequence[Pending], labels: Floats) -> None:
+        """Record the labels of outstanding queries."""
         if len(queries) == 1:
             self.answer_one(*queries[0][:3], labels.item())
         elif queries:
@@ -144,34 +144,34 @@ class Ledger:
     def correct(
         self, prediction: Floats, probability: Floats, largest_loss: Floats, old: Floats, new: Floats
     ) -> None:
-        """Take note that the labels of all answered queries were others; sums of losses are taken anew."""
+        """Replace the labels of all answered queries and recompute the sums of losses."""
         before, after = (self._model.loss(prediction, labels) for labels in (old, new))
-        known = largest_loss > 0
-        self.beyond, self.loss_seen = int((after > largest_loss)[known].sum()), float(after.sum())
+        bounded = largest_loss > 0
+        self.beyond, self.loss_seen = int((after > largest_loss)[bounded].sum()), float(after.sum())
         self.errors = Errors()
         if not self._model.classifies:
             self.errors.add(abs(prediction - new), probability)
-        rows = (old != new) & known
+        rows = (old != new) & bounded
         if self._estimate is None or not rows.any():
             return
-        most = largest_loss[rows]
-        # These are bounded whatever the labels were: nothing large is added and taken off again.
-        wrong, right = (np.minimum(loss[rows], most) for loss in (before, after))
-        self._estimate.replace(probability[rows], wrong, right, most)
+        bound = largest_loss[rows]
+        # Both are bounded for all labels: no large number is added and then subtracted.
+        wrong, right = (np.minimum(loss[rows], bound) for loss in (before, after))
+        self._estimate.replace(probability[rows], wrong, right, bound)
 
     def forget(self, gone: Floats, kept: Floats) -> None:
-        """Take note that labels were wrong and the right ones will never come.
+        """Remove labels that were wrong and whose correct values will never arrive.
 
         Parameters
         ----------
         gone, kept
-            Label, prediction, probability and largest loss of these, and of all others that came, as rows.
+            Label, prediction, probability and largest loss of the removed labels, and of all others, as rows.
         """
         old, prediction, probability, largest_loss = gone.T
-        loss, known = self._model.loss(prediction, old), largest_loss > 0
-        if self._estimate is not None and known.any():
-            most = largest_loss[known]
-            self._estimate.forget(probability[known], np.minimum(loss[known], most), most)
+        loss, bounded = self._model.loss(prediction, old), largest_loss > 0
+        if self._estimate is not None and bounded.any():
+            bound = largest_loss[bounded]
+            self._estimate.forget(probability[bounded], np.minimum(loss[bounded], bound), bound)
         self.answered, self.retracted = self.answered - len(gone), self.retracted + len(gone)
         labels, prediction, probability, largest_loss = kept.T
         self.correct(prediction, probability, largest_loss, labels, labels)
@@ -180,13 +180,13 @@ class Ledger:
         """Record the labels of queries that `forget` or `retract` had closed without one."""
         loss = self._count(prediction, probability, largest_loss, labels)
         self.retracted -= len(labels)
-        known = largest_loss > 0  # the estimate counts the others as passed over, with a label or without
-        if self._estimate is not None and known.any():
-            most = largest_loss[known]
-            self._estimate.recall(probability[known], np.minimum(loss[known], most), most)
+        bounded = largest_loss > 0  # the estimate counts the others as unqueried, with or without a label
+        if self._estimate is not None and bounded.any():
+            bound = largest_loss[bounded]
+            self._estimate.recall(probability[bounded], np.minimum(loss[bounded], bound), bound)
 
-    def retract(self, query: Query) -> None:
-        """Take note that a label will never come."""
+    def retract(self, query: Pending) -> None:
+        """Record that a label will never arrive."""
         self.retracted += 1
         if self._estimate is None:
             pass
@@ -196,16 +196,16 @@ class Ledger:
             self._estimate.passed(np.zeros(1), np.zeros(1))
 
     def estimate(self) -> LossEstimate | None:
-        """Return the estimate of the loss, the latest examples included; None while labels have no range."""
+        """Return the loss estimate including buffered examples; None while the label range is unknown."""
         if self._estimate is None:
             return None
         estimate = LossEstimate.from_state(self._estimate.state())
-        self._take_in_passed(estimate, self._passed.rows)
-        self._take_in_seen(estimate, self._seen.rows)
+        self._add_unqueried(estimate, self._passed.rows)
+        self._add_answered(estimate, self._seen.rows)
         return estimate
 
-    def mean_loss(self, outstanding: Collection[Query]) -> MeanLoss:
-        """Return what is known of the mean loss; what is outstanding may turn out to be anything."""
+    def mean_loss(self, outstanding: Collection[Pending]) -> MeanLoss:
+        """Return the mean loss and its interval; the losses of outstanding queries count as unknown."""
         estimate = self.estimate()
         if estimate is None:
             return MeanLoss(math.nan, (math.nan, math.nan))
@@ -215,13 +215,13 @@ class Ledger:
         return MeanLoss(value, (low, high), estimate.covered)
 
     def likely_error(self, level: float) -> float:
-        """Return r: errors are at most that, at this level."""
+        """Return the half-width r of the prediction interval at this level."""
         return self.errors.quantiles(level, self.probability / max(1, self.examples)).item()
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """Return everything as values for JSON and named arrays."""
+        """Return the state as JSON values and named arrays."""
         values = {name: getattr(self, name) for name in _NUMBERS}
-        # Before the range of labels is known, an estimate of no matter which scale stands for none.
+        # Before the label range is known, a placeholder estimate of scale 1 is stored.
         estimate = self._estimate or LossEstimate(1.0, typical_probability=self._typical_probability)
         begun = int(self._estimate is not None)
         parts = {"estimate": estimate.state(), "shifts": self.shifts.state(), "begun": begun}
@@ -229,45 +229,49 @@ class Ledger:
         return values | parts, rows
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Take over what `save` returned."""
+        """Restore the state from the result of `save`."""
         for name in _NUMBERS:
             setattr(self, name, values[name])
         self._estimate = LossEstimate.from_state(values["estimate"]) if values["begun"] else None
         self.shifts = ShiftSignal.from_state(values["shifts"])
         self._passed.rows, self._seen.rows = arrays["passed"], arrays["seen"]
-        self.errors.rows = arrays.get("errors", np.empty((0, 2)))  # files of before have none
+        self.errors.rows = arrays.get(
+            "errors", np.empty((0, 2))
+        )  # missing in files written by older versions
 
-    def _take_in_passed(self, estimate: LossEstimate | None, rows: Floats) -> None:
-        """Take in examples; what had no bound had no chance either, as far as the estimate goes."""
+    def _add_unqueried(self, estimate: LossEstimate | None, rows: Floats) -> None:
+        """Add unqueried examples; without a bound an example counts as not covered."""
         if estimate is not None:
             largest_loss, probability = rows.T
             estimate.passed(np.where(largest_loss > 0, probability, 0.0), largest_loss)
 
-    def _take_in_seen(self, estimate: LossEstimate | None, rows: Floats) -> None:
+    def _add_answered(self, estimate: LossEstimate | None, rows: Floats) -> None:
         if estimate is not None:
-            known = rows[:, 0] > 0
-            largest_loss, probability, loss = rows[known].T
+            bounded = rows[:, 0] > 0
+            largest_loss, probability, loss = rows[bounded].T
             estimate.saw(probability, loss, largest_loss)
-            if not known.all():
+            if not bounded.all():
                 estimate.passed(np.zeros(len(rows) - len(loss)), np.zeros(len(rows) - len(loss)))
 
 
 def _added(total: float, parts: Floats) -> float:
-    """Return the total with parts added one by one, so that no bit depends on blocks."""
+    """Return the total after adding parts one by one, so that rounding does not depend on blocks."""
     return float(np.add.accumulate(np.append(total, parts))[-1])
 
 
 class Buffer:
-    """Rows that wait until `ROWS` of them are there, wherever blocks end: then no bit depends on blocks."""
+    """Buffer that releases rows in batches of `ROWS`, so that rounding does not depend on blocks."""
 
     def __init__(self, width: int) -> None:
         self._rows = np.empty((ROWS, width))
         self._count = 0
-        self._single: list[Sequence[float]] = []  # rows after these: a list takes one faster than an array
+        self._single: list[
+            Sequence[float]
+        ] = []  # subsequent rows; appending to a list is faster than writing to an array
 
     @property
     def rows(self) -> Floats:
-        """The rows that wait."""
+        """The buffered rows."""
         single = np.array(self._single, dtype=np.float64).reshape(-1, self._rows.shape[1])
         return np.concatenate([self._rows[: self._count], single])
 
@@ -278,30 +282,30 @@ class Buffer:
         self._single.clear()
 
     def write_one(self, row: Sequence[float]) -> bool:
-        """Add one row; return whether there are enough."""
+        """Add one row; return whether the buffer is full."""
         self._single.append(row)
         return self._count + len(self._single) == ROWS
 
-    def taken(self) -> Floats:
-        """Return the rows that waited, to be used at once."""
-        self._settle()
+    def flush(self) -> Floats:
+        """Empty the buffer and return its rows, valid until the next write."""
+        self._write_singles()
         self._count = 0
         return self._rows
 
     def write(self, *columns: Floats) -> Iterator[Floats]:
-        """Add rows; yield those that waited whenever there are enough, to be used at once."""
+        """Add rows; yield the buffered rows whenever the buffer is full, valid until the next write."""
         start, end = 0, len(columns[0])
-        self._settle()
+        self._write_singles()
         while start < end:
             part = slice(start, start + ROWS - self._count)
             count = min(end, part.stop) - start
-            for place, column in zip(self._rows[self._count : self._count + count].T, columns, strict=True):
-                place[:] = column[part]
+            for target, column in zip(self._rows[self._count : self._count + count].T, columns, strict=True):
+                target[:] = column[part]
             start, self._count = start + count, self._count + count
             if self._count == ROWS:
-                yield self.taken()
+                yield self.flush()
 
-    def _settle(self) -> None:
+    def _write_singles(self) -> None:
         if self._single:
             end = self._count + len(self._single)
             self._rows[self._count : end] = self._single

@@ -1,4 +1,4 @@
-"""The truth about the error: what `Learner.report` says, and how it prints."""
+"""The report of a learner, its text, and the comparison with uniformly sampled labels."""
 
 from __future__ import annotations
 
@@ -8,66 +8,109 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qufur.arrays import Floats
-from qufur.counts import counted
+import numpy as np
+
+from qufur._internal.counts import counted
+from qufur.arrays import Bools, Floats, Ints
 from qufur.errors import invalid
 from qufur.estimates.headline import CONFIDENCE, Headline
-from qufur.estimates.random_baseline import summed_uncertainty
+from qufur.models.base import Model
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.fit import Fit
-from qufur.models.diagnostics.standing import ERRORS
+from qufur.models.ensemble.report import ERRORS
+from qufur.models.lookahead import NO_ARRIVALS
+from qufur.rules.thresholds import ALWAYS, NEVER
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
-    from qufur.models.diagnostics.standing import Standing
-    from qufur.models.experts.class_errors import ClassError
+    from qufur.models.ensemble.losses import ClassError
+    from qufur.models.ensemble.report import EnsembleReport
+
+
+BLOCK = 256
+
+
+def summed_uncertainty(model: Model, X: Floats, labels: int, seed: int) -> float:
+    """Return Σ Δ over a stream of which `labels` examples, drawn without replacement, are queried.
+
+    Δ of a label-free model does not depend on label values, so no labels are needed.
+
+    >>> from qufur import Ridge
+    >>> [summed_uncertainty(Ridge(1), np.ones((4, 1)), labels, seed=0) for labels in (0, 4)]
+    [4.0, 2.083333333333333]
+    """
+    chosen = np.zeros(len(X), dtype=bool)
+    chosen[np.random.default_rng(seed).choice(len(X), labels, replace=False)] = True
+    state, total, start = model.start(), 0.0, 0
+    while start < len(X):
+        part = slice(start, start + BLOCK)
+        look = state.look_ahead(X[part])
+        look.decide(_FixedTerms(chosen[start : start + len(look)]))
+        total += float(look.uncertainty.sum())
+        look.finish((start + look.queried).tolist(), NO_ARRIVALS)
+        start += len(look)
+    return total
+
+
+class _FixedTerms:
+    """Query terms that buy exactly the chosen rows."""
+
+    def __init__(self, chosen: Bools) -> None:
+        self.lowest_threshold = np.where(chosen, ALWAYS, NEVER)
+        self.thresholds, self.labels_left = self.lowest_threshold[None], np.array([np.inf])
+
+    def buy(self, row: int, uncertainty: float) -> bool:
+        return False
+
+    def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
+        return False
+
 
 COPIES = 5
 SHOWN = 8
-"""New domains that are shown, of many the last; and classes, of many the rarest."""
+"""Maximum number of new domains (the last ones) and of classes (the rarest ones) in the text."""
 
 _WIDTH, _INDENT = 100, 14
 
 
 @dataclass(frozen=True)
 class Report:
-    """How a learner is doing, as far as anyone can know.
+    """Estimates of a learner's error, with counts and diagnostics.
 
     Attributes
     ----------
     examples, labels, outstanding, retracted, left
-        Examples answered; labels bought, those of them that have not come, queries taken back, and labels
-        left, or None without a budget.
+        Number of examples, of labels bought, of outstanding labels and of retracted queries, and labels left
+        in the budget (None without a budget).
     horizon
-        How many examples the rule was told would come, if it was.
+        The number of examples that the rule expects, if it has a horizon.
     loss
-        The mean loss over the covered examples, estimated from the labels that came, NaN before the first.
-        Where the estimate without bias lies outside the interval, as rare labels with small probabilities
-        can make it, this is the nearer end: that is closer to the truth whenever the interval is right.
+        The mean loss over the covered examples, estimated from the received labels; NaN before the first.
+        If the unbiased estimate lies outside the interval, as rare labels with small probabilities
+        can cause, this is the nearer end: it is closer to the truth whenever the interval is right.
     interval
-        Contains the mean loss at all moments together, with probability `confidence`. Its ends are NaN while
-        nothing is known: until an example comes after two labels that differ, where no range is given.
+        An interval that contains the mean loss at all times simultaneously, with probability `confidence`.
+        Its ends are NaN before an example follows two different labels, if no label range is given.
     confidence
         0.95.
     covered
-        The share of the examples that had a chance to be labelled, which is what `loss` is about.
+        The share of examples with a positive query probability; `loss` is the mean over them.
     labelled_loss
-        The mean loss of the labelled examples alone, which is no estimate of the loss over all.
+        The mean loss of the labelled examples alone; it does not estimate the loss over all examples.
     beyond
-        Labels outside the label range by so much that their loss counts as the largest one in range.
+        Number of labels so far outside the label range that their loss is capped at the largest in range.
     uncertainty
         Σ Δ over the examples.
     uncertainty_at_random
-        What Σ Δ would be for copies of the model that buy as many labels at random; empty unless the inputs
-        were given.
+        Σ Δ of copies of the model that sample as many labels uniformly; empty unless inputs were passed.
     fit
-        What the labels say about noise, λ and whether the model fits; None for models without residuals.
+        Estimates of noise and λ, and tests of the fit; None for models without residuals.
     shifts
-        Where new domains seem to begin.
-    standing
-        The losses and weights of experts, for a committee of them; None for other models.
+        Positions at which new domains appear to begin.
+    ensemble_report
+        Losses and weights of the experts of an ensemble; None for other models.
     squared
-        Whether the loss is a squared error, so that its root has the units of the labels.
+        Whether the loss is a squared error, whose root has the units of the labels.
     """
 
     examples: int
@@ -86,17 +129,17 @@ class Report:
     uncertainty_at_random: tuple[float, ...]
     fit: Fit | None
     shifts: tuple[int, ...]
-    standing: Standing | None = None
+    ensemble_report: EnsembleReport | None = None
     squared: bool = True
 
     @property
     def headline(self) -> Headline:
-        """The error that every page and command shows."""
+        """The error on every page and in every command."""
         return Headline.of_loss(self.loss, self.interval, self.covered, squared=self.squared)
 
     @property
     def saved(self) -> float | None:
-        """How much lower Σ Δ is than with labels bought at random, as a share; None if that is not known."""
+        """The relative reduction of Σ Δ against uniformly sampled labels; None unless inputs were passed."""
         if not self.uncertainty_at_random:
             return None
         mean = sum(self.uncertainty_at_random) / len(self.uncertainty_at_random)
@@ -106,7 +149,7 @@ class Report:
         return self.text()
 
     def text(self, leave_out: Collection[str] = ()) -> str:
-        """Return the report in sentences, without the sections of these names."""
+        """Return the report as text, without the sections named in `leave_out`."""
         return "\n".join(
             textwrap.fill(text, _WIDTH, initial_indent=f"{name:{_INDENT}}", subsequent_indent=" " * _INDENT)
             for section, sentences in _sections(self)
@@ -116,14 +159,14 @@ class Report:
 
 
 def report(learner: Learner, X: Floats | None) -> Report:
-    """Return the report of a learner; X are the inputs it was asked about, for the copies at random."""
+    """Return the report of a learner; X has all its inputs, for the comparison with uniform sampling."""
     ledger = learner.ledger
     answered = ledger.answered
-    loss, interval, covered = ledger.mean_loss(learner.queries.values())
+    loss, interval, covered = ledger.mean_loss(learner.pending.values())
     return Report(
         ledger.examples,
         learner.spent,
-        len(learner.queries),
+        len(learner.pending),
         ledger.retracted,
         learner.left,
         getattr(learner.rule, "horizon", None),
@@ -137,7 +180,7 @@ def report(learner: Learner, X: Floats | None) -> Report:
         () if X is None else _at_random(learner, X),
         learner.state.fit(),
         tuple(ledger.shifts.times),
-        learner.state.standing(),
+        learner.state.ensemble_report(),
         not learner.model.classifies,
     )
 
@@ -147,145 +190,144 @@ def _at_random(learner: Learner, X: Floats) -> tuple[float, ...]:
         name = type(learner.model).__name__
         raise invalid("inputs", "Learner.report", f"left out: Δ of {name} depends on labels", "inputs")
     if len(X) != learner.ledger.examples:
-        allowed = f"the {learner.ledger.examples} that the learner was asked about"
+        allowed = f"all {learner.ledger.examples} inputs of the learner"
         raise invalid("inputs", "Learner.report", allowed, f"{len(X)} rows")
     return tuple(summed_uncertainty(learner.model, X, learner.spent, seed) for seed in range(COPIES))
 
 
-def _sections(found: Report) -> Iterator[tuple[str, Sequence[str]]]:
-    yield "labels", list(_labels(found))
-    classes = found.standing is not None and not found.standing.squared
-    yield "error rate" if classes else "mean loss", list(_loss(found))
-    if found.saved is not None:
-        yield "random?", list(_against_random(found, found.saved))
-    if found.fit is not None:
-        yield "noise", [_noise(found.fit)]
-        yield "λ", [_penalty(found.fit)]
-        yield "fit", found.fit.misfit or [_fits(found.fit)]
-    if found.standing is not None:
-        early = ["too early to say: nothing was asked for since the first label came"]
-        yield "experts", list(_experts(found.standing)) if found.standing.labels else early
-        if found.standing.labels and found.standing.class_errors:
-            yield "classes", list(_classes(found.standing.class_errors))
-    yield "new domains", [_shifts(found.shifts)]
+def _sections(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "labels", list(_labels(report))
+    classes = report.ensemble_report is not None and not report.ensemble_report.squared
+    yield "error rate" if classes else "mean loss", list(_loss(report))
+    if report.saved is not None:
+        yield "random?", list(_against_random(report, report.saved))
+    if report.fit is not None:
+        yield "noise", [_noise(report.fit)]
+        yield "λ", [_penalty(report.fit)]
+        yield "fit", report.fit.misfit or [_fits(report.fit)]
+    if report.ensemble_report is not None:
+        early = ["not known yet: no label was queried after the first label arrived"]
+        yield "experts", list(_experts(report.ensemble_report)) if report.ensemble_report.labels else early
+        if report.ensemble_report.labels and report.ensemble_report.class_errors:
+            yield "classes", list(_classes(report.ensemble_report.class_errors))
+    yield "new domains", [_shifts(report.shifts)]
 
 
-def _labels(found: Report) -> Iterator[str]:
-    left = "no budget" if found.left is None else f"{found.left} left"
-    taken_back = f", {found.retracted} taken back" if found.retracted else ""
-    examples = counted(found.examples, "example")
-    yield f"{found.labels} of {examples}, {found.outstanding} outstanding{taken_back}; {left}"
-    if found.horizon is not None and found.examples > found.horizon:
-        yield f"the stream goes on beyond the {counted(found.horizon, 'example')} that the rule was told of"
+def _labels(report: Report) -> Iterator[str]:
+    left = "no budget" if report.left is None else f"{report.left} left"
+    retracted = f", {report.retracted} retracted" if report.retracted else ""
+    examples = counted(report.examples, "example")
+    yield f"{report.labels} of {examples}, {report.outstanding} outstanding{retracted}; {left}"
+    if report.horizon is not None and report.examples > report.horizon:
+        yield f"the stream is longer than the rule's horizon of {counted(report.horizon, 'example')}"
 
 
-def _loss(found: Report) -> Iterator[str]:
-    if not found.covered > 0:
-        early = "all examples came before the labels had a range, which takes two that differ"
-        why = early if math.isnan(found.interval[1]) else "no example had a chance to be labelled"
-        yield f"unknown: {why}"
+def _loss(report: Report) -> Iterator[str]:
+    if not report.covered > 0:
+        early = "no example arrived after two different labels, which define the label range"
+        cause = early if math.isnan(report.interval[1]) else "no example had a positive query probability"
+        yield f"unknown: {cause}"
         return
-    known = not math.isnan(found.loss)
-    value = _number(found.loss) if known else "unknown until a label comes"
-    yield f"{value}, in {_ends(found.interval)} at all times with {100 * found.confidence:g} % confidence"
-    if known and found.squared:
-        low, root, high = map(math.sqrt, (found.interval[0], found.loss, found.interval[1]))
-        out = "leaves out how far labels are out of range"
-        says = out if found.beyond else "has the units of the labels"
-        yield f"its root, {_number(root)} in {_ends((low, high))}, {says}"
-    if known and found.outstanding:
-        waiting = counted(found.outstanding, "label that is", "labels that are")
-        them = "it" if found.outstanding == 1 else "them"
-        yield f"without the {waiting} outstanding; the interval allows for {them}"
-    if found.covered < 1:
-        rest = f"{100 * (1 - found.covered):.2g} % of the examples"
-        yield f"nothing is known of {rest}: they had no chance of a label"
-    if not math.isnan(found.labelled_loss):
-        alone = _number(found.labelled_loss)
-        yield f"{alone} on the labelled examples alone, which is not the loss over all"
-    if found.beyond:
-        labels = "1 label is" if found.beyond == 1 else f"{found.beyond} labels are"
-        yield f"{labels} so far out of range that the largest loss in it counts, less than the true one"
+    has_labels = not math.isnan(report.loss)
+    value = _number(report.loss) if has_labels else "unknown until the first label"
+    confidence = f"{100 * report.confidence:g} % confidence interval"
+    yield f"{value}, {confidence} {_ends(report.interval)}, valid at all times simultaneously"
+    if has_labels and report.squared:
+        low, root, high = map(math.sqrt, (report.interval[0], report.loss, report.interval[1]))
+        limit = "labels outside the label range are capped" if report.beyond else "in the units of the labels"
+        yield f"root mean squared error: {_number(root)}, interval {_ends((low, high))}, {limit}"
+    if has_labels and report.outstanding:
+        labels = counted(report.outstanding, "outstanding label")
+        yield f"the estimate excludes {labels}; the interval allows for any value of them"
+    if report.covered < 1:
+        rest = f"{100 * (1 - report.covered):.2g} % of the examples"
+        yield f"the estimate excludes {rest}, which had query probability 0"
+    if not math.isnan(report.labelled_loss):
+        yield f"labelled examples alone: {_number(report.labelled_loss)}, not an estimate for all examples"
+    if report.beyond:
+        labels = "1 label is" if report.beyond == 1 else f"{report.beyond} labels are"
+        yield f"{labels} so far outside the label range that the loss is capped, so the true loss is larger"
 
 
-def _against_random(found: Report, saved: float) -> Iterator[str]:
-    least, most = min(found.uncertainty_at_random), max(found.uncertainty_at_random)
+def _against_random(report: Report, saved: float) -> Iterator[str]:
+    lowest, highest = min(report.uncertainty_at_random), max(report.uncertainty_at_random)
     share = f"{100 * abs(saved):.0f} % {'less' if saved >= 0 else 'more'}"
-    labels = counted(found.labels, "label")
-    yield f"summed uncertainty {found.uncertainty:.4g}, {share} than with {labels} at random"
-    yield f"(copies have {least:.4g} to {most:.4g}; this trusts the model: uncertainty is not error)"
+    labels = counted(report.labels, "random label")
+    yield f"total uncertainty {report.uncertainty:.4g}, {share} than with {labels}"
+    yield f"(random: {lowest:.4g} to {highest:.4g}; uncertainty depends on the model and is not error)"
 
 
 def _noise(fit: Fit) -> str:
     if fit.noise is None:
-        return "the labels do not say"
-    return f"{fit.noise:.3g}, the standard deviation of labels about what can be learned"
+        return "cannot be estimated from these labels"
+    return f"{fit.noise:.3g}, the standard deviation of the labels around the best linear prediction"
 
 
 def _penalty(fit: Fit) -> str:
     if fit.suggested is None:
-        return f"{fit.regularization:.3g}; the labels do not say what would be better"
+        return f"{fit.regularization:.3g}; these labels do not suggest a better value"
     suggested = f"σ²/τ² = {fit.suggested:.3g} (--regularization)"
     return f"{fit.regularization:.3g}; for the next run the labels suggest {suggested}"
 
 
 def _fits(fit: Fit) -> str:
-    if fit.tested < Evidence.fewest:
-        return "too few labels to say" if fit.labels < 100 else "large errors of the first labels hide it"
-    return f"nothing speaks against the model; this rests on {counted(fit.tested, 'label')}"
+    if fit.tested < Evidence.min_labels:
+        early = "unknown: large errors on the first labels mask the test"
+        return "unknown: too few labels" if fit.labels < 100 else early
+    return f"no misfit detected, based on {counted(fit.tested, 'label')}"
 
 
-def _experts(standing: Standing) -> Iterator[str]:
-    def said(expert: int) -> str:
-        return _number(standing.in_units(standing.losses[expert]))
+def _experts(ensemble: EnsembleReport) -> Iterator[str]:
+    def error(expert: int) -> str:
+        return _number(ensemble.in_units(ensemble.losses[expert]))
 
-    best, mean = standing.best, _number(standing.in_units(standing.loss))
-    labels = "1 label" if standing.labels == 1 else f"{standing.labels} labels"
-    yield f"compared on {labels}: together {mean}, best expert {said(best)} ({standing.names[best]})"
-    constant, at_random = standing.best_constant, standing.best_at_random
+    best, total = ensemble.best, _number(ensemble.in_units(ensemble.loss))
+    labels = counted(ensemble.labels, "label")
+    yield f"compared on {labels}: ensemble {total}, best expert {error(best)} ({ensemble.names[best]})"
+    constant, at_random = ensemble.best_constant, ensemble.best_at_random
     if constant is not None:
-        yield f"a constant has {said(constant)}"
+        yield f"constant prediction: {error(constant)}"
     if at_random is not None:
-        half = f"{100 * standing.share_at_random:.0f} %"
-        yield f"with {half} of the labels, at random: {said(at_random)} ({standing.names[at_random]})"
-        yield _if_all_were_at_random(standing)
-    heaviest = (f"{standing.weights[e]:.2f} {standing.names[e]}" for e in standing.heaviest)
-    yield f"weights: {'; '.join(heaviest)}"
-    if standing.is_worse_than(constant):
+        share = f"{100 * ensemble.share_at_random:.0f} %"
+        yield f"trained on a random {share} of the labels: {error(at_random)} ({ensemble.names[at_random]})"
+        yield _if_all_random(ensemble)
+    weights = (f"{ensemble.weights[e]:.2f} {ensemble.names[e]}" for e in ensemble.heaviest)
+    yield f"weights: {'; '.join(weights)}"
+    if ensemble.is_worse_than(constant):
         yield (
-            "worse than a constant: buy more labels, give inputs that say more, "
-            "or add a model of your own with Experts(also=[...]), at the command line --also"
+            "worse than a constant prediction: buy more labels, add more informative inputs, "
+            "or add a model with Experts(also=[...]), on the command line --also"
         )
-    if standing.random_would_do:
+    if ensemble.random_would_do:
         yield (
-            "random labels would do better: for the next run the rule Uniform(rate), "
-            "at the command line --at-random"
+            "random labels would do better: use the rule Uniform(rate) for the next run, "
+            "on the command line --at-random"
         )
 
 
-def _if_all_were_at_random(standing: Standing) -> str:
-    if standing.all_at_random is None:
-        return "that expert with all labels at random: too few labels to say"
-    loss, error, _ = standing.all_at_random
-    low, middle, high = (standing.in_units(max(loss + side * ERRORS * error, 0.0)) for side in (-1, 0, 1))
-    return f"that expert with all labels at random: about {_number(middle)}, likely in {_ends((low, high))}"
+def _if_all_random(ensemble: EnsembleReport) -> str:
+    if ensemble.all_at_random is None:
+        return "the same expert if all labels were random: unknown, too few labels"
+    loss, error, _ = ensemble.all_at_random
+    low, middle, high = (ensemble.in_units(max(loss + side * ERRORS * error, 0.0)) for side in (-1, 0, 1))
+    return (
+        f"the same expert if all labels were random: about {_number(middle)}, likely in {_ends((low, high))}"
+    )
 
 
-def _classes(found: Sequence[ClassError]) -> Iterator[str]:
-    for each in sorted(found, key=lambda one: one.share)[:SHOWN]:
-        labels = counted(each.labels, "label")
-        wrong = (
-            f"{_number(each.error)} wrong, in {_ends((each.low, each.high))}" if each.labels else "unknown"
-        )
-        yield f"{each.name}: {wrong}; {labels}, {100 * each.share:.2g} % of the examples"
+def _classes(errors: Sequence[ClassError]) -> Iterator[str]:
+    for error in sorted(errors, key=lambda error: error.share)[:SHOWN]:
+        labels = counted(error.labels, "label")
+        interval = _ends((error.low, error.high))
+        rate = f"{_number(error.error)} wrong, in {interval}" if error.labels else "unknown"
+        yield f"{error.name}: {rate}; {labels}, {100 * error.share:.2g} % of the examples"
 
 
 def _shifts(times: Sequence[int]) -> str:
     if not times:
-        return "none seems to have begun"
-    begun = "1 seems to have begun" if len(times) == 1 else f"{len(times)} seem to have begun"
+        return "none detected"
     last = "the last " if len(times) > SHOWN else ""
-    return f"{begun}, {last}after {', '.join(map(str, times[-SHOWN:]))} examples"
+    return f"{len(times)} detected, {last}after {', '.join(map(str, times[-SHOWN:]))} examples"
 
 
 def _ends(interval: tuple[float, float]) -> str:
@@ -294,5 +336,5 @@ def _ends(interval: tuple[float, float]) -> str:
 
 
 def _number(value: float) -> str:
-    """Return three digits; squares of large labels are to be read without exponents."""
+    """Format three significant digits without an exponent where possible."""
     return f"{float(f'{value:.3g}'):g}"

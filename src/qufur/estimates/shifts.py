@@ -1,35 +1,36 @@
-"""Whether the domain has shifted, from uncertainties alone.
+"""Detector of domain shifts from uncertainties alone.
 
-A learner's Δ falls while it gets to know a domain and jumps when one begins that it does not know. Every
-eight examples are summed up by the mean ℓ of log Δ and by s², the variance of that: the variance of log Δ
-among the eight over their number. Averages of both go along, ℓ̄ over about the last 8 blocks and s̄² over 16.
-A cumulated sum (Page 1954) weighs the rises,
+The Δ of a learner falls while it learns a domain and jumps when a new domain begins. Each block of eight
+examples is summarised by the mean ℓ of log Δ and the variance s² of this mean: the variance of log Δ within
+the block divided by eight. Running averages follow both: ℓ̄ over about the last 8 blocks and s̄² over 16. A
+cumulative sum (CUSUM, Page 1954) adds up the rises,
 
     S ← max(0, S + min((ℓ − ℓ̄)/√(max(s̄², s²/2) + 0.1²), 4) − 1.5),
 
-and once S > 3 a domain is said to have begun where S left 0. While S > 0 the averages stand still, and for
-three blocks after an alarm, as at the stream's start, ℓ̄ is just the latest ℓ. No single block suffices, as
-4 − 1.5 < 3: one odd input raises no alarm. Nor do a few, where most inputs are far smaller: s² is then large
-in their own blocks. Multiplying all Δ by a number changes nothing, nor does how the stream is cut.
+and when S > 3, an alarm reports a new domain that began where S left 0. While S > 0 the averages are frozen.
+For three blocks after an alarm, as at the start of the stream, ℓ̄ is the latest ℓ. A single block never
+suffices, since 4 − 1.5 < 3: one outlier raises no alarm. Neither do a few large inputs among far smaller
+ones, since they make s² of their own blocks large. The result is invariant to the scale of Δ and to how the
+stream is divided into calls.
 
-*Zeros*, as of inputs that are 0, are left out of their block. A block of zeros alone lies below all others,
-but no block counts as below a hundredth of the running level. Values below a billionth of the largest in
-their block count as that.
+*Zeros*, such as those of zero inputs, are excluded from their block. A block of zeros lies below all others,
+but the level of a block is at least a hundredth of the running level. Values below a billionth of the largest
+in their block count as that billionth.
 
-*Choice.* Made on the design streams of `experiments.pacing` without the adversary, and on eight whose inputs
-differ in norm, two or three seeds of each, with nine rules; figures on others are in the manual. How s²
-is computed and used, and what zeros count, was chosen later, on two other seeds of all streams and on iid
-inputs with zeros or norms that differ by factors: there were 2 to 13 false alarms per 1000 examples before,
-with s² = 2 (log mean Δ − mean log Δ) / 7, no s²/2, and a thousandth of the largest for zeros.
-Also tried on the design streams, with fewer settings:
+*Selection of constants.* On the design streams of `experiments.pacing` without the adversary, and on eight
+streams whose inputs differ in norm, with two or three seeds of each and nine rules; the manual has results on
+other streams. The definition of s², its use and the treatment of zeros were selected later, on two other
+seeds of all streams and on iid inputs with zeros or with norms that differ by factors. Before, with
+s² = 2 (log mean Δ − mean log Δ) / 7, no s²/2, and a thousandth of the largest value for zeros, there were 2
+to 13 false alarms per 1000 examples. Alternatives tried on the design streams, with fewer settings:
 
-- the same sum without noise, on (m − m̄)/(m + m̄) for the blocks' mean Δ: of the beginnings at which Δ rises by
-  half it finds, at norm 1 and at others, 100 and 82 % with 10 false alarms per 1000 examples, or with higher
-  thresholds 76 and 92 % with 3; all of these where norms differ;
-- noise from the squared changes between blocks: 75 and 93 % with 0.5 false alarms, as Δ's fall counts as
-  noise; with blocks of 16 57 and 76 %;
+- the same sum without noise, on (m − m̄)/(m + m̄) for the mean Δ of the blocks: of the domains at whose start Δ
+  rises by half, it detects 100 % at norm 1 and 82 % at other norms with 10 false alarms per 1000 examples, or
+  76 and 92 % with 3 at higher thresholds; all false alarms are on streams whose norms differ;
+- noise from the squared changes between blocks: 75 and 93 % with 0.5 false alarms, since the fall of Δ counts
+  as noise; with blocks of 16, 57 and 76 %;
 - mean Δ and its variance within blocks in place of logarithms: 100 and 90 % with 0.2 false alarms;
-- averages that go on while S > 0: 99 and 85 % with 0.03.
+- averages that continue while S > 0: 99 and 85 % with 0.03.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ from qufur.arrays import Floats
 from qufur.errors import invalid
 
 BLOCK = 8
-KEPT = 1000
-_AT_ONCE = 4096
+MAX_TIMES = 1000
+_BUFFER_SIZE = 4096
 _YOUNG = 3
 _LEVEL_BLOCKS, _NOISE_BLOCKS = 8, 16
 _SMALLEST_SHARE = 1e-9
@@ -57,12 +58,12 @@ _NUMBERS = ("examples", "level", "variance", "rise", "evidence", "begun", "age")
 
 
 class ShiftSignal:
-    """Watches uncertainties for the beginning of domains that the learner does not know.
+    """Detector of new domains in a stream of uncertainties.
 
     Notes
     -----
-    An example takes about 0.2 µs, in blocks or alone. Memory does not grow, but for the times, of which the
-    latest 1000 are kept. No rate of false alarms is guaranteed.
+    An example takes about 0.2 µs, in blocks or alone. Memory is bounded; the latest 1000 times are stored. No
+    rate of false alarms is guaranteed.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class ShiftSignal:
     """
 
     def __init__(self) -> None:
-        self._buffer = np.empty(_AT_ONCE)
+        self._buffer = np.empty(_BUFFER_SIZE)
         self._count = 0
         self._times: list[int] = []
         self._examples = self._begun = 0
@@ -84,46 +85,46 @@ class ShiftSignal:
 
     @property
     def examples(self) -> int:
-        """How many uncertainties came."""
+        """Number of uncertainties so far."""
         return self._examples + self._count
 
     @property
     def ratio(self) -> float:
-        """The level of Δ in the last whole block over its running level; NaN before the first block."""
+        """Level of Δ in the last complete block over its running level; NaN before the first block."""
         self._fold_whole_blocks()
         return math.exp(min(self._rise, 700.0)) if self._examples else math.nan
 
     @property
     def times(self) -> list[int]:
-        """Where new domains seem to begin: positions from 0 on, multiples of 8, of which the latest 1000."""
+        """Estimated starts of new domains: positions from 0, multiples of 8, the latest 1000."""
         self._fold_whole_blocks()
         return list(self._times)
 
     def update(self, uncertainty: ArrayLike) -> None:
-        """Take in the Δ ≥ 0 of the next examples, a vector or one number, in the order of the stream."""
+        """Add the Δ ≥ 0 of the next examples, a vector or one number, in stream order."""
         if isinstance(uncertainty, float) and 0 <= uncertainty < math.inf:
-            if self._count == _AT_ONCE:
+            if self._count == _BUFFER_SIZE:
                 self._fold_whole_blocks()
             self._buffer[self._count] = uncertainty
             self._count += 1
             return
         values, start = _checked(uncertainty), 0
         while start < len(values):
-            if self._count == _AT_ONCE:
+            if self._count == _BUFFER_SIZE:
                 self._fold_whole_blocks()
-            part = values[start : start + _AT_ONCE - self._count]
+            part = values[start : start + _BUFFER_SIZE - self._count]
             self._buffer[self._count : self._count + len(part)] = part
             self._count, start = self._count + len(part), start + len(part)
 
     def state(self) -> dict[str, Any]:
-        """Return everything as values for JSON; `from_state` goes on from there bit for bit."""
+        """Return the state as JSON values; `from_state` restores it bit for bit."""
         self._fold_whole_blocks()
         numbers = {name: getattr(self, f"_{name}") for name in _NUMBERS}
         return numbers | {"pending": self._buffer[: self._count].tolist(), "times": list(self._times)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ShiftSignal:
-        """Return the signal whose `state` this is."""
+        """Return the signal with this `state`."""
         expected = {*_NUMBERS, "pending", "times"}
         if state.keys() != expected:
             raise invalid("state", "ShiftSignal", f"of keys {sorted(expected)}", sorted(state))
@@ -146,29 +147,29 @@ class ShiftSignal:
             self._count -= whole
 
     def _fold(self, means: list[float], variances: list[float]) -> None:
-        # One loop over local names: calls and attributes would take most of its time.
+        # One loop over local variables: calls and attribute access would dominate its time.
         examples, level, noise, rise = self._examples, self._level, self._variance, self._rise
         evidence, begun, age = self._evidence, self._begun, self._age
-        for found, variance in zip(means, variances, strict=True):
-            least = level - _LARGEST_FALL if examples else found
-            new = found if found > least else least
+        for mean, variance in zip(means, variances, strict=True):
+            lowest = level - _LARGEST_FALL if examples else mean
+            new = mean if mean > lowest else lowest
             rise = new - level if examples else 0.0
             if age >= 0:
                 if evidence == 0:
                     begun = examples
-                # A few odd inputs in a block make for a variance that the running one does not know of.
-                weighed = rise / math.sqrt(
+                # A few outliers in a block increase its variance, which the running one does not reflect yet.
+                standardised = rise / math.sqrt(
                     _LEAST_VARIANCE + (noise if noise > variance / 2 else variance / 2)
                 )
-                evidence += (weighed if weighed < _LARGEST_RISE else _LARGEST_RISE) - _DRIFT
+                evidence += (standardised if standardised < _LARGEST_RISE else _LARGEST_RISE) - _DRIFT
                 if evidence < 0:
                     evidence = 0.0
             if evidence > _ENOUGH:
-                self._times = [*self._times[1 - KEPT :], begun]
+                self._times = [*self._times[1 - MAX_TIMES :], begun]
                 level, evidence, age = new, 0.0, -_YOUNG
             else:
                 if evidence == 0:
-                    # The mean of what there is at first, and then a lasting weight of the latest.
+                    # A plain mean at first, then a constant weight of the latest block.
                     seen = examples // BLOCK + 1
                     noise += (variance - noise) / (seen if seen < _NOISE_BLOCKS else _NOISE_BLOCKS)
                     young = age + 2 if age > -1 else 1
@@ -182,13 +183,13 @@ class ShiftSignal:
 def _summaries(blocks: Floats) -> tuple[Floats, Floats]:
     """Return ℓ and s² of each block."""
     largest = blocks.max(axis=1)
-    some = np.where(largest > 0, largest, 1.0)
-    there = blocks > 0
-    count = np.maximum(there.sum(axis=1), 1)
-    logs = np.log(np.maximum(blocks / some[:, None], _SMALLEST_SHARE))
-    mean = np.where(there, logs, 0.0).sum(axis=1) / count
-    squares = np.where(there, (logs - mean[:, None]) ** 2, 0.0).sum(axis=1)
-    return np.where(largest > 0, np.log(some) + mean, _ZEROS), squares / (np.maximum(count - 1, 1) * count)
+    scale = np.where(largest > 0, largest, 1.0)
+    positive = blocks > 0
+    count = np.maximum(positive.sum(axis=1), 1)
+    logs = np.log(np.maximum(blocks / scale[:, None], _SMALLEST_SHARE))
+    mean = np.where(positive, logs, 0.0).sum(axis=1) / count
+    squares = np.where(positive, (logs - mean[:, None]) ** 2, 0.0).sum(axis=1)
+    return np.where(largest > 0, np.log(scale) + mean, _ZEROS), squares / (np.maximum(count - 1, 1) * count)
 
 
 def _checked(uncertainty: ArrayLike) -> Floats:
@@ -199,8 +200,8 @@ def _checked(uncertainty: ArrayLike) -> Floats:
         raise invalid("uncertainty", "ShiftSignal", "a vector or one number", received) from None
     if array.ndim != 1:
         raise invalid("uncertainty", "ShiftSignal", "a vector or one number", f"shape {array.shape}")
-    odd = ~((array >= 0) & (array < math.inf))
-    if odd.any():
-        row = int(odd.argmax())
+    invalid_rows = ~((array >= 0) & (array < math.inf))
+    if invalid_rows.any():
+        row = int(invalid_rows.argmax())
         raise invalid("uncertainty", "ShiftSignal", "finite and at least 0", f"{array[row]} at row {row}")
     return array

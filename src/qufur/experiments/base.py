@@ -1,4 +1,4 @@
-"""What every experiment offers: cells to run, a figure, and statements with a verdict."""
+"""Base types of experiments: cells to run, a figure, and statements with a verdict."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ QUICK_SEEDS = 2
 
 @dataclass(frozen=True)
 class Statement:
-    """A claim of the paper, and what was measured.
+    """Claim of the paper with its measurement.
 
     Parameters
     ----------
     source
-        Where the paper says it.
+        Section or theorem of the paper.
     claim
-        What would have to be true of the numbers, tolerance included.
+        Condition on the numbers, including the tolerance.
     measured
         The numbers.
     holds
-        Whether they are so. Computed, never written. None where the runs were too few to tell.
+        Whether the numbers satisfy the claim, always computed. None if there are too few runs to decide.
     """
 
     source: str
@@ -48,7 +48,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Listing:
-    """A table for people: title, names of the columns, and rows of text."""
+    """Table of text for readers: title, column names and rows."""
 
     title: str
     header: Sequence[str]
@@ -56,36 +56,36 @@ class Listing:
 
 
 def no_listings(table: pl.DataFrame) -> list[Listing]:
-    """Return none: the statements say it all."""
+    """Return no listings, for experiments whose statements suffice."""
     return []
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment: one file that defines its functions.
+    """Experiment, defined by the functions of one module.
 
     Parameters
     ----------
     name
-        Of its files.
+        Name of its files.
     title
-        One line for people.
+        Title in one line.
     cells
-        From a number of seeds to the settings of all runs, each a dict of numbers and names.
+        Maps a number of seeds to the settings of all runs, each a dict of numbers and names.
     play
-        Runs one cell and returns what it measured; a function of a module, so that processes can share it.
+        Runs one cell and returns its measurements; a module-level function, so that it can be pickled.
     draw, judge
-        From the table, whose columns are cells and measurements, to a figure and to statements.
+        Map the table, whose columns are cells and measurements, to a figure and to statements.
     seeds
-        How many, unless told otherwise.
+        Default number of seeds.
     in_brief
-        Which cells a quick look at the experiment needs.
+        Selects the cells of a quick run.
     missing
-        Which parts cannot be run here, each with the reason; `cells` leaves them out.
+        Returns the parts without data, each with the reason; `cells` omits them.
     listings
-        From the table to further tables for people.
+        Maps the table to further tables for readers.
     seconds
-        How long a cell takes on one core, about; 0 where that is no matter.
+        Approximate seconds per cell on one core; 0 if negligible.
     """
 
     name: str
@@ -101,14 +101,14 @@ class Experiment:
     seconds: Callable[[Cell], float] = lambda cell: 0.0
 
     def tasks(self, seeds: int | None = None, *, quick: bool = False) -> list[Task]:
-        """Return a task per cell; rows that other code made are never taken for its own."""
+        """Return one task per cell; the keys exclude rows computed by different code."""
         return [
             Task(key_of(self.name, self.play, cell), _play, (self.play, cell))
             for cell in self._chosen(seeds, quick)
         ]
 
     def duration(self, seeds: int | None = None, *, quick: bool = False) -> float:
-        """Return how many seconds all cells take on one core, about."""
+        """Return the approximate seconds of all cells on one core."""
         return sum(self.seconds(cell) for cell in self._chosen(seeds, quick))
 
     def _chosen(self, seeds: int | None, quick: bool) -> list[Cell]:
@@ -138,8 +138,8 @@ def run_all(
     except ImportError:
         raise missing_extra("polars", "sweep", "experiments") from None
     tasks = {experiment.name: experiment.tasks(seeds, quick=quick) for experiment in experiments}
-    every = [task for part in tasks.values() for task in part]
-    rows = iter(perform(every, jobs=jobs, out=out, backend=backend))
+    all_tasks = [task for part in tasks.values() for task in part]
+    rows = iter(perform(all_tasks, jobs=jobs, out=out, backend=backend))
     tables = {}
     for name, part in tasks.items():
         table = pl.DataFrame([next(rows) for _ in part], infer_schema_length=None)

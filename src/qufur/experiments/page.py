@@ -1,14 +1,14 @@
-"""One self-contained HTML page: statements, figures, tables, settings and where the data come from."""
+"""Self-contained HTML page of results: statements, figures, tables, settings, data provenance."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from qufur.experiments.base import Listing, Statement
 from qufur.experiments.results import Result, skipped
+from qufur.figures.html import document, figure, plain_table
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2em auto; padding: 0 1em }
@@ -23,8 +23,6 @@ figure { margin: 1rem 0 } figure svg { width: 100%; height: auto } figure.narrow
 details { margin: 0.5rem 0 } summary { cursor: pointer } .note { color: #555; font-size: 0.9rem }
 """
 MARKS = {True: "holds", False: "fails", None: "undecided"}
-NARROW = 600
-"""Points of width up to which a figure is not blown up to the page's width."""
 
 
 def page(title: str, results: Sequence[Result], settings: Mapping[str, str]) -> str:
@@ -40,29 +38,8 @@ def page(title: str, results: Sequence[Result], settings: Mapping[str, str]) -> 
     return document(title, STYLE, parts)
 
 
-def document(title: str, style: str, parts: Iterable[str]) -> str:
-    """Return a page of its own: parts of HTML, one after the other, and all that they need."""
-    return (
-        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)}</title><style>{style}</style></head>\n<body>\n"
-        + "\n".join(filter(None, parts))
-        + "\n</body>\n</html>\n"
-    )
-
-
-def with_code(sentence: str) -> str:
-    """Return text for a page, with commands set apart.
-
-    >>> with_code("`qufur ask` & more")
-    '<code>qufur ask</code> &amp; more'
-    """
-    parts = escape(sentence).split("`")
-    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
-
-
 def _summary(results: Sequence[Result]) -> str:
-    """Count verdicts, experiment by experiment."""
+    """Count the verdicts of each experiment."""
     verdicts = {holds: Statement("", "", "", holds).verdict for holds in MARKS}
     head = "".join(f"<th>{verdict}</th>" for verdict in ("", *verdicts.values()))
     rows = []
@@ -88,15 +65,8 @@ def _section(result: Result) -> str:
     )
 
 
-def figure(drawing: str) -> str:
-    """Put a drawing into the page; names inside of it must not meet those of other drawings."""
-    svg = drawing[drawing.index("<svg") :]
-    width = float(re.findall(r'width="([\d.]+)pt"', svg)[0])
-    return f'<figure class="{"narrow" if width <= NARROW else ""}">{svg}</figure>'
-
-
 def statement_table(statements: Iterable[Statement]) -> str:
-    """Return statements with their verdicts."""
+    """Return a table of statements with their verdicts."""
     rows = [
         f"<tr><td>{escape(s.source)}</td><td>{escape(s.claim)}</td><td>{escape(s.measured)}</td>"
         f'<td class="verdict {MARKS[s.holds]}">{s.verdict}</td></tr>'
@@ -114,11 +84,4 @@ def _listing(listing: Listing) -> str:
 def _skipped(results: Sequence[Result]) -> str:
     reasons = skipped(results).items()
     items = "".join(f"<li>{escape(', '.join(parts))}. {escape(why)}</li>" for why, parts in reasons)
-    return f"<p>Skipped, for want of data:</p><ul>{items}</ul>" if items else ""
-
-
-def plain_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return rows of text below their header."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return f"<p>Skipped because data are missing:</p><ul>{items}</ul>" if items else ""

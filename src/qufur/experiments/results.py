@@ -1,4 +1,4 @@
-"""Run experiments and keep what they give: tables, figures, statements, and one page for all."""
+"""Experiment runs and their results: tables, figures, statements and one page."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qufur._internal.progress import track
 from qufur.experiments.base import Experiment, Listing, Statement, run_all
 from qufur.figures import style
-from qufur.progress import track
-from qufur.sweep.parallel import PROCESSES, joblib_with, spread
+from qufur.sweep.parallel import PROCESSES, joblib_with, parallel_map
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of an experiment.
+    """Result of one experiment.
 
     Parameters
     ----------
     experiment
-        Which one.
+        Experiment that was run.
     table
-        A row per run.
+        One row per run.
     statements, listings
-        Its verdicts and its tables for people.
+        Verdicts and tables for readers.
     files
-        What was written: the CSV file first if anything was measured, then the figure as PNG and SVG.
+        Written files: the CSV file first if anything was measured, then the figure as PNG and SVG.
     missing
-        What could not be run here, each with the reason.
+        Skipped parts, each with the reason.
     """
 
     experiment: Experiment
@@ -43,12 +43,12 @@ class Result:
 
     @property
     def data(self) -> list[str]:
-        """Where its data come from, one line for each origin."""
+        """Provenance of the data, one line per origin."""
         return sorted(set(self.table["data"])) if "data" in self.table.columns else []
 
     @property
     def drawing(self) -> str:
-        """The figure as SVG, or nothing."""
+        """Figure as SVG, or an empty string."""
         return next((path.read_text() for path in self.files if path.suffix == ".svg"), "")
 
 
@@ -61,30 +61,34 @@ def reproduce(
     jobs: int,
     backend: str = PROCESSES,
 ) -> list[Result]:
-    """Run the experiments that can be run here, and write their tables and figures into a folder."""
+    """Run the experiments whose data are available, and write tables and figures into a folder."""
     if backend != PROCESSES:
-        joblib_with(backend)  # complains before there is a folder
+        joblib_with(backend)  # raises before the folder is created
     out.mkdir(parents=True, exist_ok=True)
     rows = out / "runs.jsonl"
     tables = run_all(experiments, seeds=seeds, quick=quick, jobs=jobs, out=rows, backend=backend)
     parts = [(i, experiment, tables[experiment.name], out) for i, experiment in enumerate(experiments)]
-    # Drawn here whatever the backend: the files are for this machine.
-    finished = dict(track(spread(_finish, parts, jobs if backend == PROCESSES else 1), len(parts), "Drawing"))
+    # Always draw on this machine: the files belong here.
+    finished = dict(
+        track(parallel_map(_finish, parts, jobs if backend == PROCESSES else 1), len(parts), "Drawing")
+    )
     return [finished[i] for i in range(len(parts))]
 
 
 def skipped(results: Sequence[Result]) -> dict[str, list[str]]:
-    """Return what could not be run, once for each reason."""
-    found: dict[str, list[str]] = {}
-    for part, reason in ((part, why) for result in results for part, why in result.missing.items()):
-        parts = found.setdefault(reason, [])
-        parts += [part] * (part not in parts)
-    return found
+    """Return the skipped parts by reason, each once."""
+    by_reason: dict[str, list[str]] = {}
+    for result in results:
+        for part, reason in result.missing.items():
+            parts = by_reason.setdefault(reason, [])
+            if part not in parts:
+                parts.append(part)
+    return by_reason
 
 
 def _finish(part: tuple[int, Experiment, pl.DataFrame, Path]) -> tuple[int, Result]:
-    place, experiment, table, out = part
-    return place, _result(experiment, table, out)
+    index, experiment, table, out = part
+    return index, _result(experiment, table, out)
 
 
 def _result(experiment: Experiment, table: pl.DataFrame, out: Path) -> Result:

@@ -1,1 +1,1 @@
-"""The paper's figures, one file each: SPEC says what is run, `draw` what is shown."""
+"""Figures and HTML pages in one common style."""

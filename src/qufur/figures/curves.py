@@ -1,12 +1,14 @@
-"""Error against labels, one curve per rule, with error bars over seeds on both axes."""
+"""Curves of error against labels, with error bars or confidence bands over seeds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from qufur.figures.style import looks_of, plain_ticks
+from qufur.figures.style import LOOKS, looks_of, plain_ticks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,3 +32,43 @@ def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, titl
 def _point(rows: pl.DataFrame, measure: str) -> tuple[float, ...]:
     columns = (rows["queries"].to_numpy(), rows[measure].to_numpy())
     return tuple(float(value) for column in columns for value in (column.mean(), column.std()))
+
+
+Floats = NDArray[np.float64]
+
+
+def draw_bands(panel: Any, curves: Mapping[str, tuple[Floats, Floats]], names: Mapping[str, str]) -> None:
+    """Draw means over seeds with bands of their 95 % intervals.
+
+    Parameters
+    ----------
+    panel
+        Matplotlib axes.
+    curves
+        For each rule, the labels of each budget and the errors of shape (seeds, budgets).
+    names
+        Legend entry of each rule.
+    """
+    for rule, (labels, errors) in curves.items():
+        mean, margin = errors.mean(axis=0), margins(errors)
+        look = LOOKS[rule]
+        panel.fill_between(labels, mean - margin, mean + margin, color=look["color"], alpha=0.18, lw=0)
+        panel.plot(labels, mean, label=names[rule], lw=1.8, ms=5, **look)
+    panel.set(xscale="log", xlabel="labels bought")
+    budgets = sorted({round(float(count)) for labels, _ in curves.values() for count in labels})
+    panel.set_xticks(budgets, list(map(str, budgets)))
+    panel.set_xticks([], minor=True)
+
+
+def margins(samples: Floats) -> Floats:
+    """Return the half width of the 95 % interval of each mean over seeds; 0 for a single seed.
+
+    >>> margins(np.array([[1.0, 5.0], [3.0, 5.0]])).round(1).tolist()
+    [12.7, 0.0]
+    """
+    from scipy.special import stdtrit
+
+    n = len(samples)
+    if n == 1:
+        return np.zeros(samples.shape[1])
+    return np.asarray(stdtrit(n - 1, 0.975) * samples.std(axis=0, ddof=1) / np.sqrt(n))

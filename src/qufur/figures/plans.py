@@ -1,4 +1,4 @@
-"""A plan as a figure: labels for each part of the stream, and regret or error against budget."""
+"""Figure of a plan: labels per part of the stream, and regret or error against budget."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ COLOR = LOOKS["QuFUR"]["color"]
 
 
 def draw_plan(plan: Plan, title: str) -> Figure:
-    """Draw means, with ranges of 90 %; of errors, two standard errors."""
+    """Draw means with 90 % ranges; for errors, with two standard errors."""
     regret = {part.budget: part.regret for part in plan.forecast if part.regret}
     curves = {"regret": regret, "RMSE": {part.budget: part.rmse for part in plan.expected}}
-    known = {name: curve for name, curve in curves.items() if curve}
-    figure, panels = subplots(1, 1 + len(known))
+    drawn = {name: curve for name, curve in curves.items() if curve}
+    figure, panels = subplots(1, 1 + len(drawn))
     _draw_parts(panels[0], plan)
-    for panel, (name, curve) in zip(panels[1:], known.items(), strict=True):
+    for panel, (name, curve) in zip(panels[1:], drawn.items(), strict=True):
         _draw_forecast(panel, curve, name, plan.budget)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     return figure
 
 
 def _draw_parts(panel: Any, plan: Plan) -> None:
-    places = [part.start for part in plan.parts]
+    starts = [part.start for part in plan.parts]
     widths = [part.stop - part.start for part in plan.parts]
     labels = [part.labels for part in plan.parts]
     means = [spread.mean for spread in labels]
-    panel.bar(places, means, widths, align="edge", color=COLOR, alpha=0.6, edgecolor="white")
-    middles = [place + width / 2 for place, width in zip(places, widths, strict=True)]
+    panel.bar(starts, means, widths, align="edge", color=COLOR, alpha=0.6, edgecolor="white")
+    middles = [start + width / 2 for start, width in zip(starts, widths, strict=True)]
     panel.errorbar(middles, means, yerr=_bars(labels), fmt="none", ecolor="#333333", elinewidth=1, capsize=2)
     panel.set(xlabel="example", ylabel="labels", title=f"Labels for each part, {plan.budget} in all")
 
@@ -52,6 +52,6 @@ def _draw_forecast(panel: Any, curve: Mapping[int, Spread], name: str, budget: i
 
 
 def _bars(spreads: list[Spread]) -> list[list[float]]:
-    # The mean of few runs may lie outside their quantiles, and bars have no negative length.
+    # The mean of few runs may lie outside their quantiles, but bars cannot have negative length.
     below = [max(0.0, spread.mean - spread.low) for spread in spreads]
     return [below, [max(0.0, spread.high - spread.mean) for spread in spreads]]

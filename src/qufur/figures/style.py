@@ -1,4 +1,4 @@
-"""One look for all figures: a rule has the same colour, marker and place everywhere."""
+"""Common style of figures: a rule has the same colour, marker and position everywhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qufur.errors import missing_extra
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, told apart with any colour vision.
+# Okabe and Ito's palette, safe for colour-blind readers.
 LOOKS: dict[str, dict[str, str]] = {
     "QuFUR": {"color": "#0072B2", "marker": "o"},
     "Paced": {"color": "#D55E00", "marker": "P"},
@@ -28,16 +28,16 @@ SPARE_MARKERS = ("*", "<", ">", "p")
 
 
 def looks_of(rules: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the look of each rule, in the order to draw them: known ones first, others in looks to spare.
+    """Return the style of each rule in drawing order; rules without a fixed style get spare ones.
 
     >>> list(looks_of(["Mine", "Uniform", "QuFUR"]))
     ['QuFUR', 'Uniform', 'Mine']
     """
     named = dict.fromkeys(rules)
     colors, markers = cycle(SPARE_COLORS), cycle(SPARE_MARKERS)
-    known = {rule: look for rule, look in LOOKS.items() if rule in named}
-    others = (rule for rule in named if rule not in known)
-    return known | {rule: {"color": next(colors), "marker": next(markers)} for rule in others}
+    fixed = {rule: look for rule, look in LOOKS.items() if rule in named}
+    others = (rule for rule in named if rule not in fixed)
+    return fixed | {rule: {"color": next(colors), "marker": next(markers)} for rule in others}
 
 
 def subplots(rows: int, columns: int, width: float = 5.4, height: float = 4.0) -> tuple[Figure, list[Any]]:
@@ -56,7 +56,7 @@ def subplots(rows: int, columns: int, width: float = 5.4, height: float = 4.0) -
 
 
 def plain_ticks(panel: Any) -> None:
-    """Write 200 and not 2 × 10²: these axes span little more than a decade."""
+    """Format ticks as 200, not 2 × 10²: these axes span little more than a decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for axis in (panel.xaxis, panel.yaxis):
@@ -66,7 +66,7 @@ def plain_ticks(panel: Any) -> None:
 
 
 def subplots_for(count: int, width: float = 4.6, height: float = 3.7) -> tuple[Figure, list[Any]]:
-    """Return a figure with so many panels, three in a row."""
+    """Return a figure with `count` panels, three per row."""
     figure, panels = subplots(-(-count // 3), min(3, count), width, height)
     for panel in panels[count:]:
         panel.set_axis_off()
@@ -74,7 +74,7 @@ def subplots_for(count: int, width: float = 4.6, height: float = 3.7) -> tuple[F
 
 
 def share_legend(figure: Figure, panel: Any, columns: int | None = None) -> None:
-    """Put the legend of one panel below all of them, in one line unless told otherwise."""
+    """Draw the legend of one panel below all panels, in one line unless `columns` is given."""
     handles, names = panel.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=columns or len(names), frameon=False)
 
@@ -83,7 +83,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write the figure as PNG and SVG and return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
-    # The layout is the same for both files, and takes as long as drawing: it is done once.
+    # Both files have the same layout, and computing it takes as long as drawing: do it once.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for path in paths:

@@ -1,4 +1,4 @@
-"""Hypothesis classes for Algorithm 3: what is fitted, and how far a confidence set disagrees."""
+"""Hypothesis classes for Algorithm 3: least-squares fits and disagreement within a confidence set."""
 
 from qufur.hypotheses.base import HypothesisClass, described
 from qufur.hypotheses.finite import Finite, FiniteLinear, FiniteTable

@@ -1,4 +1,4 @@
-"""What Algorithm 3 asks of a class of functions 𝓕."""
+"""Base class of hypothesis classes 𝓕 for Algorithm 3."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from qufur._internal.registry import class_named
 from qufur.arrays import Floats
 from qufur.errors import invalid
-from qufur.registry import class_named
 
 Spread = Callable[[Floats], Floats]
 """Largest disagreement sup |f₁(x) − f₂(x)| in a confidence set, for each row."""
@@ -20,18 +20,18 @@ Spread = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class HypothesisClass(ABC):
-    """A class 𝓕 of functions with values in [−1, 1], the scale that labels are mapped to.
+    """A class 𝓕 of functions with values in [−1, 1], the range that labels are mapped to.
 
-    A subclass is a frozen dataclass whose init fields are JSON values or arrays; then `described` can build
-    it again from a file. A class given by Python functions cannot be written to a file: `savable = False`.
-    It sets `dim`, the number of input columns.
+    A subclass is a frozen dataclass whose init fields are JSON values or arrays, so that `described` can
+    rebuild it from a file. A class that contains Python functions cannot be saved and sets `savable = False`.
+    A subclass sets `dim`, the number of input columns.
     """
 
     exact: ClassVar[bool] = True
-    """Whether fits and disagreements are global optima; if not they are local ones: a least-squares fit that
-    may not be the best, and a disagreement that is a lower bound of the true one."""
+    """Whether fits and disagreements are global optima. If not they are local optima: a better fit may exist,
+    and the disagreement is a lower bound."""
     savable: ClassVar[bool] = True
-    """Whether the init fields are all there is to it."""
+    """Whether the init fields describe the class completely, so that it can be saved."""
 
     kind: str = field(init=False, repr=False)
     dim: int = field(init=False)
@@ -41,7 +41,7 @@ class HypothesisClass(ABC):
 
     @abstractmethod
     def fit(self, X: Floats, y: Floats) -> Floats:
-        """Return f̂, the minimiser of Σ (f(x) − y)², as a vector of numbers that `predict` understands."""
+        """Return f̂, the minimiser of Σ (f(x) − y)², as a vector in the form that `predict` takes."""
 
     @abstractmethod
     def predict(self, fit: Floats, X: Floats) -> Floats:
@@ -54,7 +54,7 @@ class HypothesisClass(ABC):
         Parameters
         ----------
         queried
-            The inputs that the sum goes over; without any, 𝓕_t = 𝓕.
+            Inputs over which the sum is taken; if empty, 𝓕_t = 𝓕.
         fit
             f̂ as `fit` returns it.
         radius
@@ -71,7 +71,7 @@ class HypothesisClass(ABC):
 
 
 def described(description: Mapping[str, Any]) -> HypothesisClass:
-    """Build the class that `dataclasses.asdict` described, of any kind that is defined by now.
+    """Build a hypothesis class from the output of `dataclasses.asdict`, for any class defined so far.
 
     Examples
     --------
@@ -79,20 +79,20 @@ def described(description: Mapping[str, Any]) -> HypothesisClass:
     >>> described({"kind": "LinearBall", "dim": 2, "norm_bound": 1.0})
     LinearBall(dim=2, norm_bound=1.0, input_bound=1.0)
     """
-    kind = class_named(description.get("kind"), HypothesisClass, "kind", "a hypothesis class")
-    names = [f.name for f in fields(kind) if f.init and f.name in description]
-    built: HypothesisClass = kind(**{name: description[name] for name in names})
+    hypothesis_class = class_named(description.get("kind"), HypothesisClass, "kind", "a hypothesis class")
+    names = [f.name for f in fields(hypothesis_class) if f.init and f.name in description]
+    built: HypothesisClass = hypothesis_class(**{name: description[name] for name in names})
     return built
 
 
 def checked_values(values: Any, shape: tuple[int, ...], parameter: str, owner: str) -> Floats:
-    """Return what a user's function gave, or complain if these are not finite numbers of the right shape."""
+    """Return the values of a user's function; raise `InvalidError` for a wrong shape or non-finite values."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape:
         raise invalid(parameter, owner, f"such that it returns shape {shape}", f"shape {array.shape}")
     if not np.isfinite(array).all():
-        odd = np.argwhere(~np.isfinite(array))[0]
-        received = f"{array[tuple(odd)]} at row {odd[0]}"
+        index = np.argwhere(~np.isfinite(array))[0]
+        received = f"{array[tuple(index)]} at row {index[0]}"
         raise invalid(parameter, owner, "finite on every input", received, "The input is outside its domain.")
     return array
 
@@ -101,7 +101,7 @@ def squared_radius(count: int, log_covering: float, horizon: int, noise: float, 
     """Return β_k of Equation "beta_k" after k = `count` labels.
 
     β_k = 8η² ln(4𝒩/δ) + (2k/T²)(16 + √(2η² ln(16k²/δ))), with 𝒩 the covering number of 𝓕 at scale 1/T². At
-    k = 0, where the paper takes the logarithm of 0, the second part is 0.
+    k = 0, where the paper takes the logarithm of 0, the second term is 0.
 
     >>> round(squared_radius(5, math.log(2), horizon=10, noise=1.0, delta=0.5), 4)
     24.1463

@@ -1,4 +1,4 @@
-"""The extreme values at an input that parameters in a confidence set attain, found by a local optimiser."""
+"""Extreme values at an input over the parameters of a confidence set, by local optimisation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Extremes:
-    """Parameters with Σ (f(θ, x) − f̂(x))² ≤ β inside the box and the ball of their class.
+    """Largest and smallest values over θ with Σ (f(θ, x) − f̂(x))² ≤ β in the box and the ball of the class.
 
     The optimiser (SLSQP) works on z, θ = θ̂ + L⁻ᵀz with LLᵀ = JᵀJ/β + I/width²: there the constraints have
-    curvature of about 1, whatever β and the norms of the inputs. What it returns is drawn towards θ̂ until
+    curvature of about 1 for all β and norms of inputs. Its result is pulled towards θ̂ until
     every constraint holds, so that each disagreement is attained in the set.
     """
 
@@ -25,42 +25,44 @@ class Extremes:
 
         self._family, self._queried, self._fit, self._radius = family, queried, fit, radius
         self._low, self._high = family.box
-        self._half = (self._high - self._low) / 2
+        self._half_width = (self._high - self._low) / 2
         self._centre = family.values(fit, queried) if len(queried) else np.empty(0)
         J = family.jacobian(fit, queried) if len(queried) else np.empty((0, len(fit)))
         curvature = J.T @ J / radius if len(queried) else 0.0
-        L = np.linalg.cholesky(curvature + np.diag(self._half**-2.0))
+        L = np.linalg.cholesky(curvature + np.diag(self._half_width**-2.0))
         self._map = solve_triangular(L, np.eye(len(fit)), lower=True).T
-        self._starts = [self.drawn_in(start) for start in family.starting_points()[1:]]
+        self._starts = [self.pulled_inside(start) for start in family.starting_points()[1:]]
 
     def slack(self, parameters: Floats) -> Floats:
-        """Return how far every constraint is from being violated; none may be negative."""
-        parts = [(parameters - self._low) / self._half, (self._high - parameters) / self._half]
+        """Return the slack of every constraint; the constraint holds if it is at least 0."""
+        slacks = [(parameters - self._low) / self._half_width, (self._high - parameters) / self._half_width]
         if len(self._queried):
-            off = self._family.values(parameters, self._queried) - self._centre
-            parts.append(np.array([1.0 - (off @ off) / self._radius]))
+            residuals = self._family.values(parameters, self._queried) - self._centre
+            slacks.append(np.array([1.0 - (residuals @ residuals) / self._radius]))
         if np.isfinite(self._family.ball):
-            parts.append(np.array([1.0 - (parameters @ parameters) / self._family.ball**2]))
-        return np.concatenate(parts)
+            slacks.append(np.array([1.0 - (parameters @ parameters) / self._family.ball**2]))
+        return np.concatenate(slacks)
 
     def slack_slope(self, parameters: Floats) -> Floats:
-        """Return the derivatives of `slack` by z."""
-        parts = [np.diag(1.0 / self._half), np.diag(-1.0 / self._half)]
+        """Return the derivatives of `slack` with respect to z."""
+        slopes = [np.diag(1.0 / self._half_width), np.diag(-1.0 / self._half_width)]
         if len(self._queried):
-            off = self._family.values(parameters, self._queried) - self._centre
-            parts.append(-2.0 / self._radius * (off @ self._family.jacobian(parameters, self._queried))[None])
+            residuals = self._family.values(parameters, self._queried) - self._centre
+            slopes.append(
+                -2.0 / self._radius * (residuals @ self._family.jacobian(parameters, self._queried))[None]
+            )
         if np.isfinite(self._family.ball):
-            parts.append(-2.0 / self._family.ball**2 * parameters[None])
-        return np.asarray(np.concatenate(parts) @ self._map)
+            slopes.append(-2.0 / self._family.ball**2 * parameters[None])
+        return np.asarray(np.concatenate(slopes) @ self._map)
 
     def spread(self, x: Floats) -> float:
-        """Return the difference between the largest and the smallest value found at one input."""
-        found = [
+        """Return the difference between the largest and the smallest value at one input."""
+        extremes = [
             self._extreme(x, start, sign) for start in (self._fit, *self._starts) for sign in (1.0, -1.0)
         ]
-        return float(np.ptp([self._family.values(parameters, x)[0] for parameters in found]))
+        return float(np.ptp([self._family.values(parameters, x)[0] for parameters in extremes]))
 
-    def drawn_in(self, parameters: Floats) -> Floats:
+    def pulled_inside(self, parameters: Floats) -> Floats:
         """Return a point of the set between the fit and these parameters, as far out as bisection gets."""
         if (self.slack(parameters) >= 0).all():
             return parameters
@@ -87,12 +89,12 @@ class Extremes:
             value, gradient = self._family.score(at(z), x)
             return -sign * value / scale, -sign * (gradient @ self._map) / scale
 
-        held = {
+        constraints = {
             "type": "ineq",
             "fun": lambda z: self.slack(at(z)),
             "jac": lambda z: self.slack_slope(at(z)),
         }
         options = {"maxiter": 100, "ftol": 1e-11}
         zero = np.zeros(len(start))
-        found = minimize(objective, zero, jac=True, constraints=held, method="SLSQP", options=options).x
-        return self.drawn_in(at(found)) if np.isfinite(found).all() else start
+        z = minimize(objective, zero, jac=True, constraints=constraints, method="SLSQP", options=options).x
+        return self.pulled_inside(at(z)) if np.isfinite(z).all() else start

@@ -1,4 +1,4 @@
-"""Classes of finitely many functions: everything is exact, and one pass over the members."""
+"""Finite hypothesis classes, with exact fits and disagreements."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from qufur.hypotheses.links import as_link
 
 Function = Callable[[Floats], Any]
 SLACK = 1e-12
-"""The confidence set is closed: a member on its edge stays in it whatever the rounding."""
+"""Relative tolerance of β, so that rounding does not remove members on the boundary."""
 
 
 class FiniteClass(HypothesisClass):
-    """N functions; a fit is the index of one of them, the first of the best; without data, the first of all.
+    """Base class of classes of N functions. A fit is the index of the best function; the first wins ties.
 
-    The sup over pairs needs no pairs: it is the largest value minus the smallest among the members that are
-    left. Cost O(N n) evaluations for n rows.
+    The sup over pairs needs no loop over pairs: it is the largest value minus the smallest among the members
+    of the confidence set. Cost: O(N n) evaluations for n rows.
     """
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """N."""
+        """Number N of functions."""
 
     @abstractmethod
     def values(self, X: Floats) -> Floats:
@@ -58,7 +58,7 @@ class FiniteClass(HypothesisClass):
         return lambda X: np.asarray(np.ptp(self.values(X)[members], axis=0))
 
     def log_covering(self, scale: float) -> float:
-        """Return ln N: every member covers itself, whatever the scale."""
+        """Return ln N: every function covers itself at any scale."""
         return math.log(self.size)
 
 
@@ -66,13 +66,13 @@ class FiniteClass(HypothesisClass):
 class Finite(FiniteClass):
     """Any list of functions, each from inputs of shape (n, dim) to n values in [−1, 1].
 
-    Python functions cannot be written to a file, so a learner over this class cannot be saved: use
-    `FiniteTable` or `FiniteLinear` where that matters.
+    Python functions cannot be written to a file, so a learner with this class cannot be saved; use
+    `FiniteTable` or `FiniteLinear` instead.
 
     Parameters
     ----------
     functions
-        At least one.
+        At least one function.
     dim
         Number of input columns.
 
@@ -107,7 +107,7 @@ class Finite(FiniteClass):
 
 @dataclass(frozen=True, eq=False)
 class FiniteTable(FiniteClass):
-    """Functions on finitely many inputs, by their values; other inputs are refused.
+    """Functions on finitely many inputs, given by their values; other inputs raise `InvalidError`.
 
     Parameters
     ----------
@@ -128,7 +128,8 @@ class FiniteTable(FiniteClass):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        inputs = as_inputs(self.inputs, None, "FiniteTable") + 0.0  # no −0.0, which would look different
+        # −0.0 becomes 0.0, so that equal inputs have equal bytes.
+        inputs = as_inputs(self.inputs, None, "FiniteTable") + 0.0
         table = _as_matrix(self.values_at, "values_at", "FiniteTable")
         if table.shape[1] != len(inputs):
             received = f"shape {table.shape} with {len(inputs)} inputs"
@@ -151,15 +152,15 @@ class FiniteTable(FiniteClass):
     def values(self, X: Floats) -> Floats:
         columns = [self._column.get(row.tobytes()) for row in X + 0.0]
         if None in columns:
-            odd = columns.index(None)
-            remedy = "A table knows no values in between."
-            raise invalid("X", "FiniteTable", "among its inputs", f"{X[odd].tolist()} at row {odd}", remedy)
+            row = columns.index(None)
+            remedy = "A table has no values in between."
+            raise invalid("X", "FiniteTable", "among its inputs", f"{X[row].tolist()} at row {row}", remedy)
         return np.asarray(self.values_at[:, columns])
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteLinear(FiniteClass):
-    """The functions link(⟨θ, x⟩) for finitely many θ.
+    """Functions link(⟨θ, x⟩) for finitely many θ.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ class FiniteLinear(FiniteClass):
         return len(self.parameters)
 
     def values(self, X: Floats) -> Floats:
-        # A product of its own for each row: in one product the last bits would depend on the other rows.
+        # One product per row: in a single product the last bits would depend on the other rows.
         scores = np.stack([self.parameters @ x for x in X], axis=1) if len(X) else np.empty((self.size, 0))
         return as_link(self.link, "FiniteLinear").value(scores)
 

@@ -1,4 +1,4 @@
-"""Generalised linear functions: a link of a linear score."""
+"""Generalised linear functions: a link function of a linear score."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, as_number, set_fields
 from qufur.hypotheses.links import Link, as_link
-from qufur.hypotheses.parametric import SmoothClass, as_starts
+from qufur.hypotheses.parametric import SmoothClass, check_starts
 
 
 @dataclass(frozen=True)
 class GeneralisedLinear(SmoothClass):
-    """The functions link(⟨θ, x⟩) with ‖θ‖ ≤ C, fitted by least squares as Algorithm 3 has it.
+    """Functions link(⟨θ, x⟩) with ‖θ‖ ≤ C, fitted by least squares as in Algorithm 3.
 
     Values are in [−1, 1] like scaled labels: the logistic link is 2/(1 + e⁻ᶻ) − 1 and the probit link
-    2Φ(z) − 1, so `label_range=(0, 1)` of the model gives the usual probabilities.
+    2Φ(z) − 1, so `label_range=(0, 1)` of the model gives probabilities.
 
     Parameters
     ----------
@@ -28,11 +28,11 @@ class GeneralisedLinear(SmoothClass):
     norm_bound
         C > 0.
     input_bound
-        The largest ‖x‖ there will be, which only the covering number needs.
+        Upper bound of ‖x‖, used by the covering number only.
     starts
-        How many starts the optimiser is given, θ = 0 first.
+        Number of starting points of the optimiser, θ = 0 first.
     seed
-        Decides the others.
+        Seed of the other starting points.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class GeneralisedLinear(SmoothClass):
     def __post_init__(self) -> None:
         super().__post_init__()
         as_link(self.link, "GeneralisedLinear")
-        starts, seed = as_starts(self.starts, self.seed, "GeneralisedLinear")
+        starts, seed = check_starts(self.starts, self.seed, "GeneralisedLinear")
         set_fields(
             self,
             dim=as_count(self.dim, "dim", "GeneralisedLinear"),
@@ -78,13 +78,13 @@ class GeneralisedLinear(SmoothClass):
         return np.asarray(self._link.slope(np.einsum("ij,j->i", X, parameters))[:, None] * X)
 
     def score(self, parameters: Floats, x: Floats) -> tuple[float, Floats]:
-        """Return ⟨θ, x⟩, which is not flat where the link is."""
+        """Return ⟨θ, x⟩ and its gradient; unlike f(θ, x), it has no flat regions."""
         return float(x[0] @ parameters), x[0]
 
     def log_covering(self, scale: float) -> float:
-        """Return d ln(1 + 2CbL/ε), with L the link's steepest slope and inputs of norm ≤ b."""
-        steepest = self._link.steepest * self.norm_bound * self.input_bound
-        return self.dim * math.log1p(2 * steepest / scale)
+        """Return d ln(1 + 2CbL/ε), with L the largest slope of the link and inputs of norm ≤ b."""
+        lipschitz = self._link.max_slope * self.norm_bound * self.input_bound
+        return self.dim * math.log1p(2 * lipschitz / scale)
 
     @property
     def _link(self) -> Link:

@@ -1,4 +1,4 @@
-"""Linear functions with bounded coefficients, and the support function of a ball cut by an ellipsoid."""
+"""Linear functions with bounded coefficients: a ball intersected with an ellipsoid."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from qufur.hypotheses.base import HypothesisClass, Spread
 
 @dataclass(frozen=True)
 class LinearBall(HypothesisClass):
-    """The functions ⟨θ, x⟩ with ‖θ‖ ≤ C.
+    """Functions ⟨θ, x⟩ with ‖θ‖ ≤ C.
 
-    The confidence set is the ball cut by the ellipsoid Σ ⟨θ − θ̂, x⟩² ≤ β. Neither alone gives the largest
-    disagreement, and there is no closed form; the ellipsoid alone would give 4β‖x‖² in the inverse of Σ x xᵀ.
-    It is found to about 1e-12 from the dual of the two constraints, one multiplier of which is eliminated.
-    The ball makes it depend on θ̂, hence on labels.
+    The confidence set is the intersection of the ball and the ellipsoid Σ ⟨θ − θ̂, x⟩² ≤ β. Neither alone
+    gives the largest disagreement, and there is no closed form; the ellipsoid alone would give 4β‖x‖² in the
+    inverse of Σ x xᵀ. The disagreement is computed to about 1e-12 from the dual of the two constraints, after
+    one of the multipliers is eliminated. Because of the ball it depends on θ̂, hence on labels.
 
     Cost: O(n d²) for n queried inputs whenever the set changes, then O(d²) per input.
 
@@ -29,7 +29,7 @@ class LinearBall(HypothesisClass):
     norm_bound
         C > 0.
     input_bound
-        The largest ‖x‖ there will be, which only the covering number needs; the paper's is 1.
+        Upper bound of ‖x‖, used by the covering number only; 1 in the paper.
 
     Examples
     --------
@@ -73,12 +73,12 @@ class LinearBall(HypothesisClass):
         t = np.where(g > 0, V.T @ fit / C, 0.0)
 
         def spread(X: Floats) -> Floats:
-            largest = np.abs(X).max(axis=1, initial=0.0)  # squares of huge and tiny numbers are none
+            largest = np.abs(X).max(axis=1, initial=0.0)  # so that squares do not overflow
             scaled = X / np.where(largest > 0, largest, 1.0)[:, None]
             norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
             directions = np.einsum("ij,jk->ik", scaled / np.where(norms > 0, norms, 1.0)[:, None], V)
-            reach = support(np.concatenate([directions, -directions]), g, t)
-            width = C * norms * (reach[: len(X)] + reach[len(X) :])
+            extent = support(np.concatenate([directions, -directions]), g, t)
+            width = C * norms * (extent[: len(X)] + extent[len(X) :])
             with np.errstate(over="ignore"):
                 return np.asarray(width * largest)
 
@@ -94,15 +94,15 @@ def support(X: Floats, g: Floats, t: Floats) -> Floats:
 
     Adding ρ times the first constraint to the second gives one ellipsoid that contains the set, over which
     the maximum is φ(ρ) = −⟨x, ρt/(g+ρ)⟩ + √(r Σ x²/(g+ρ)) with r = 1 + ρ(1 − Σ t² g/(g+ρ)). By duality the
-    smallest φ is the answer; it is unimodal, and by the envelope theorem it falls while the maximiser u(ρ)
-    lies outside the ball. The maximum over the ball (ρ = ∞) or over the ellipsoid (ρ = 0) is the answer where
-    it respects the other constraint.
+    minimum of φ is the result; φ is unimodal, and by the envelope theorem it falls while the maximiser u(ρ)
+    lies outside the ball. The maximum over the ball (ρ = ∞) or over the ellipsoid (ρ = 0) is the result if it
+    satisfies the other constraint.
     """
-    answer = 1.0 - np.einsum("ij,j->i", X, t)
-    undecided = (np.einsum("j,ij->i", g, (X - t) ** 2) > 1.0) & X.any(axis=1)
-    if undecided.any():
-        answer[undecided] = np.minimum(answer[undecided], _between(X[undecided], g, t))
-    return np.where(X.any(axis=1), np.maximum(answer, 0.0), 0.0)
+    maximum = 1.0 - np.einsum("ij,j->i", X, t)
+    unsolved = (np.einsum("j,ij->i", g, (X - t) ** 2) > 1.0) & X.any(axis=1)
+    if unsolved.any():
+        maximum[unsolved] = np.minimum(maximum[unsolved], _between(X[unsolved], g, t))
+    return np.where(X.any(axis=1), np.maximum(maximum, 0.0), 0.0)
 
 
 def _between(X: Floats, g: Floats, t: Floats) -> Floats:
@@ -112,7 +112,7 @@ def _between(X: Floats, g: Floats, t: Floats) -> Floats:
         middle = (low + high) / 2
         outside = _maximum(X, g, t, middle)[1] > 1.0
         low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    # φ is flat where it is smallest, so the last step may be a secant's.
+    # φ is flat around its minimum, so that one secant step suffices at the end.
     excess = [np.log(_maximum(X, g, t, end)[1]) for end in (low, high)]
     between: Bools = (excess[0] > 0) & (excess[1] < 0)
     share = np.divide(excess[0], excess[0] - excess[1], out=np.full(len(X), 0.5), where=between)
@@ -132,7 +132,7 @@ def _maximum(X: Floats, g: Floats, t: Floats, log_rho: Floats) -> tuple[Floats, 
 
 
 def _decomposed(X: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return s, V and b with ‖Xθ − y‖² = ‖diag(s) Vᵀθ − b‖² + constant; s is 0 where X does not reach."""
+    """Return s, V and b with ‖Xθ − y‖² = ‖diag(s) Vᵀθ − b‖² + constant; s is 0 outside the row space of X."""
     Q, R = np.linalg.qr(X)
     U, values, Vt = np.linalg.svd(R, full_matrices=True)
     s, b = np.zeros(X.shape[1]), np.zeros(X.shape[1])

@@ -15,11 +15,11 @@ from qufur.errors import invalid
 
 @dataclass(frozen=True)
 class Link:
-    """A rising function, its derivative, and the largest value of the latter."""
+    """An increasing function, its derivative, and the largest value of the derivative."""
 
     value: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]
-    steepest: float
+    max_slope: float
 
 
 def _erf(scores: Floats) -> Floats:
@@ -41,7 +41,7 @@ LINKS = {
 
 
 def as_link(name: Any, owner: str) -> Link:
-    """Return the link of this name, or complain."""
+    """Return the link with this name; raise `InvalidError` for an unknown one."""
     if not isinstance(name, str) or name not in LINKS:
         raise invalid("link", owner, f"one of {', '.join(map(repr, LINKS))}", repr(name))
     return LINKS[name]

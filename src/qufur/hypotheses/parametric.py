@@ -1,4 +1,4 @@
-"""Classes given by a differentiable function of parameters: local optima, found numerically."""
+"""Classes of differentiable functions of parameters, fitted by local optimisation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, as_number, is_whole, set_fields
+from qufur.arrays import Floats, as_count, as_number, is_integer, set_fields
 from qufur.errors import invalid
 from qufur.hypotheses.base import HypothesisClass, Spread, checked_values
 from qufur.hypotheses.extremes import Extremes
@@ -21,9 +21,9 @@ Values = Callable[[Floats, Floats], Any]
 class SmoothClass(HypothesisClass):
     """Functions f(θ, x) that are differentiable in θ, for θ in a box or a ball.
 
-    Least squares and the largest disagreement are found by scipy's local optimisers from several fixed
-    starts. So the fit may not be the best one, and the disagreement is one that is attained within the
-    confidence set: a lower bound of the largest. Cost: some milliseconds per input and start.
+    Least squares and the largest disagreement are computed by scipy's local optimisers from several fixed
+    starts. So a better fit may exist, and the disagreement is attained within the confidence set: a lower
+    bound of the largest. Cost: a few milliseconds per input and start.
     """
 
     exact = False
@@ -33,12 +33,12 @@ class SmoothClass(HypothesisClass):
     @property
     @abstractmethod
     def box(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest value of each parameter."""
+        """Lower and upper bounds of the parameters."""
 
     @property
     @abstractmethod
     def ball(self) -> float:
-        """The largest ‖θ‖, or ∞."""
+        """Largest allowed ‖θ‖, or ∞."""
 
     @abstractmethod
     def values(self, parameters: Floats, X: Floats) -> Floats:
@@ -46,22 +46,22 @@ class SmoothClass(HypothesisClass):
 
     @abstractmethod
     def jacobian(self, parameters: Floats, X: Floats) -> Floats:
-        """Return the derivative by each parameter (columns) for each row."""
+        """Return the derivative with respect to each parameter (columns) for each row."""
 
     def score(self, parameters: Floats, x: Floats) -> tuple[float, Floats]:
-        """Return a number that rises with f(θ, x), and its gradient: what is made extreme."""
+        """Return the objective of the extremes, which increases with f(θ, x), and its gradient."""
         return float(self.values(parameters, x)[0]), self.jacobian(parameters, x)[0]
 
     def fit(self, X: Floats, y: Floats) -> Floats:
-        """Return the best of the local minima reached from the starts, the first of equal ones."""
-        starting = self.starting_points()
+        """Return the best of the local minima reached from the starts; the first wins ties."""
+        starts = self.starting_points()
         if not len(X):
-            return starting[0]
-        best, lowest = starting[0], math.inf
-        for start in starting:
+            return starts[0]
+        best, lowest = starts[0], math.inf
+        for start in starts:
             parameters = self._local_fit(start, X, y)
             loss = float(((self.values(parameters, X) - y) ** 2).sum())
-            if loss < lowest - 1e-9 * (1.0 + loss):  # not by rounding alone
+            if loss < lowest - 1e-9 * (1.0 + loss):  # ignores improvements within rounding error
                 best, lowest = parameters, loss
         return best
 
@@ -73,7 +73,7 @@ class SmoothClass(HypothesisClass):
         return lambda X: np.array([extremes.spread(x[None, :]) for x in X])
 
     def starting_points(self) -> list[Floats]:
-        """Return the middle of the parameters, and random points that the seed decides."""
+        """Return the centre of the box, then random points drawn with the seed."""
         low, high = self.box
         points = np.random.default_rng(self.seed).uniform(low, high, (self.starts - 1, len(low)))
         return [self._inside(point) for point in ((low + high) / 2, *points)]
@@ -95,44 +95,44 @@ class SmoothClass(HypothesisClass):
             r = residuals(parameters)
             return float(r @ r) / len(X), 2 * r @ jacobian(parameters) / len(X)
 
-        tight = {"xtol": 1e-12, "ftol": 1e-12, "gtol": 1e-12}
-        found = least_squares(residuals, start, jacobian, bounds=self.box, **tight).x
-        if np.linalg.norm(found) <= self.ball:
-            return np.asarray(found)
+        tolerances = {"xtol": 1e-12, "ftol": 1e-12, "gtol": 1e-12}
+        parameters = least_squares(residuals, start, jacobian, bounds=self.box, **tolerances).x
+        if np.linalg.norm(parameters) <= self.ball:
+            return np.asarray(parameters)
         ball = {
             "type": "ineq",
             "fun": lambda p: 1 - (p @ p) / self.ball**2,
             "jac": lambda p: -2 * p / self.ball**2,
         }
         options = {"maxiter": 300, "ftol": 1e-14}
-        start = self._inside(found)
-        found = minimize(loss, start, jac=True, constraints=ball, method="SLSQP", options=options).x
-        return self._inside(np.asarray(found))
+        start = self._inside(parameters)
+        parameters = minimize(loss, start, jac=True, constraints=ball, method="SLSQP", options=options).x
+        return self._inside(np.asarray(parameters))
 
 
 @dataclass(frozen=True)
 class Parametric(SmoothClass):
-    """Any differentiable f(θ, x), for θ in a box.
+    """Functions f(θ, x) given by Python functions, differentiable in θ, for θ in a box.
 
-    Python functions cannot be written to a file, so a learner over this class cannot be saved.
+    Python functions cannot be written to a file, so a learner with this class cannot be saved.
 
     Parameters
     ----------
     function
-        From θ of shape (p,) and inputs of shape (n, dim) to n finite values in [−1, 1].
+        Maps θ of shape (p,) and inputs of shape (n, dim) to n finite values in [−1, 1].
     gradient
-        The same to the derivatives by θ, of shape (n, p).
+        Maps the same arguments to the derivatives with respect to θ, of shape (n, p).
     dim
         Number of input columns.
     bounds
         (lowest, highest) of each parameter.
     lipschitz
-        L with |f(θ, x) − f(θ′, x)| ≤ L ‖θ − θ′‖ for all inputs there will be; only the covering number, hence
+        L with |f(θ, x) − f(θ′, x)| ≤ L ‖θ − θ′‖ for all inputs; only the covering number, and so
         the paper's β, needs it.
     starts
-        How many starts the optimiser is given, the middle of the box first.
+        Number of starting points of the optimiser, the centre of the box first.
     seed
-        Decides the others.
+        Seed of the other starting points.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Parametric(SmoothClass):
             if not callable(getattr(self, name)):
                 raise invalid(name, "Parametric", "a function of (parameters, X)", repr(getattr(self, name)))
         dim = as_count(self.dim, "dim", "Parametric")
-        starts, seed = as_starts(self.starts, self.seed, "Parametric")
+        starts, seed = check_starts(self.starts, self.seed, "Parametric")
         if self.lipschitz is not None:
             set_fields(self, lipschitz=as_number(self.lipschitz, "lipschitz", "Parametric", low=0))
         set_fields(self, dim=dim, starts=starts, seed=seed, bounds=_as_bounds(self.bounds))
@@ -181,7 +181,7 @@ class Parametric(SmoothClass):
         return checked_values(self.gradient(parameters, X), shape, "gradient", "Parametric")
 
     def log_covering(self, scale: float) -> float:
-        """Return Σ ln⌈w L √p / 2ε⌉ over the widths w of the box: cubes whose half diagonal is ε/L."""
+        """Return Σ ln⌈w L √p / 2ε⌉ over the widths w of the box, which cubes of half diagonal ε/L cover."""
         if self.lipschitz is None:
             remedy = "Or give ConfidenceSet a radius."
             raise invalid("lipschitz", "Parametric", "given for a covering number", "None", remedy)
@@ -190,9 +190,9 @@ class Parametric(SmoothClass):
         return float(np.log(np.ceil(cubes)).sum())
 
 
-def as_starts(starts: Any, seed: Any, owner: str) -> tuple[int, int]:
-    """Return starts and a seed, or complain."""
-    if not is_whole(seed) or seed < 0:
+def check_starts(starts: Any, seed: Any, owner: str) -> tuple[int, int]:
+    """Return the number of starts and the seed; raise `InvalidError` if one is invalid."""
+    if not is_integer(seed) or seed < 0:
         raise invalid("seed", owner, "an integer of at least 0", repr(seed))
     return as_count(starts, "starts", owner), int(seed)
 

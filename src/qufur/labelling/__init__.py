@@ -1,6 +1,6 @@
-"""Who answers, people with their tools, programs or functions, and which rows of a pool are worth it."""
+"""Labels from annotators' tools, programs and functions, and the choice of rows from a pool."""
 
-from qufur.labelling.buying import Bought, buy
+from qufur.labelling.buyer import Bought, buy
 from qufur.labelling.pool import Choice, choose
 
 __all__ = ["Bought", "Choice", "buy", "choose"]

@@ -1,4 +1,4 @@
-"""Calls of a labeller: several at once, not too many a second, and again where one fails."""
+"""Calls of a labeller with limits on concurrency, rate and retries."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import Any, NamedTuple, Protocol
 
 from qufur.labelling.journal import Request
 
-LONGEST_PAUSE = 60.0
-"""Seconds before a call is made again, at most."""
+MAX_PAUSE = 60.0
+"""Maximum number of seconds before a retry."""
 
 
 class CallError(ValueError):
-    """A call that brought no label, and why."""
+    """A call failed to return a label."""
 
 
 @dataclass(frozen=True)
-class Terms:
-    """How calls are made.
+class CallLimits:
+    """Limits of calls.
 
     Parameters
     ----------
     jobs
-        How many at once.
+        Number of concurrent calls.
     retries
-        How often one is made again after it failed.
+        Number of retries of a failed call.
     rate
-        How many begin per second at most.
+        Maximum number of calls started per second.
     pause
-        Seconds before one is made again; twice as many each time.
+        Seconds before the first retry, doubled for each further one.
     """
 
     jobs: int = 1
@@ -43,24 +43,24 @@ class Terms:
     pause: float = 0.5
 
 
-class Record(Protocol):
-    """What is told of every call: `Journal`, or nobody."""
+class CallLog(Protocol):
+    """Interface of the log of calls; `Journal` implements it."""
 
     def affords(self, calls: int) -> bool:
-        """Return whether there is money for so many calls more."""
+        """Return whether the spending limit allows this many more calls."""
 
     def begin(self, requests: Iterable[Request]) -> None:
-        """Take note of calls that are going to be made."""
+        """Log calls before they start."""
 
     def end(self, request: Request, answer: Any) -> None:
-        """Take note of an answer."""
+        """Log an answer."""
 
     def fail(self, request: Request, why: str) -> None:
-        """Take note of a call without one."""
+        """Log a failed call."""
 
 
 class Outcome(NamedTuple):
-    """How a call ended, after all attempts: a label, None if the row is skipped, or an error."""
+    """Final result of a call after all retries: a label, None for a skipped row, or an error."""
 
     request: Request
     label: Any
@@ -68,63 +68,64 @@ class Outcome(NamedTuple):
 
 
 class Calls:
-    """Calls that wait, and calls that are being made.
+    """Waiting and running calls.
 
     Parameters
     ----------
     make
-        Begins a call.
+        Function that starts a call.
     read
-        Returns the label of an answer, None for a row that is skipped, or raises a `ValueError`.
-    record
-        Is told of calls before they are made, and of answers before the next ones are.
-    terms
-        How many at once, how fast, how often again.
+        Function that returns the label of an answer, None for a skipped row, or raises `ValueError`.
+    log
+        Log of calls, written before calls start and before the calls that follow an answer.
+    limits
+        Limits on concurrency, rate and retries.
     """
 
     def __init__(
         self,
         make: Callable[[Request], Future[Any]],
         read: Callable[[Request, Any], Any],
-        record: Record,
-        terms: Terms,
+        log: CallLog,
+        limits: CallLimits,
     ) -> None:
-        self._make, self._read, self._record, self.terms = make, read, record, terms
+        self._make, self._read = make, read
+        self._log, self.limits = log, limits
         self._order = itertools.count()
-        self._waiting: list[tuple[float, int, Request, int]] = []
+        self._pending: list[tuple[float, int, Request, int]] = []
         self._running: dict[Future[Any], tuple[Request, int]] = {}
         self._next_start = 0.0
 
     def add(self, request: Request) -> None:
-        """Let a call be made when its turn comes."""
-        heapq.heappush(self._waiting, (0.0, next(self._order), request, 0))
+        """Add a call to the queue."""
+        heapq.heappush(self._pending, (0.0, next(self._order), request, 0))
 
     @property
     def wants_more(self) -> bool:
-        """Whether places are free, and money is there, for more calls than wait."""
+        """Whether jobs are free, and the spending limit allows, more calls than are waiting."""
         now = time.monotonic()
-        startable = sum(when <= now for when, *_ in self._waiting)
-        return startable < self.terms.jobs - len(self._running) and self._record.affords(startable + 1)
+        startable = sum(when <= now for when, *_ in self._pending)
+        return startable < self.limits.jobs - len(self._running) and self._log.affords(startable + 1)
 
     @property
     def out_of_money(self) -> bool:
-        """Whether no further call can be paid."""
-        return not self._record.affords(1)
+        """Whether the spending limit allows no further call."""
+        return not self._log.affords(1)
 
     @property
     def over(self) -> bool:
-        """Whether nothing is being done, nor will be."""
-        return not self._running and (not self._waiting or self.out_of_money)
+        """Whether no call is running and none can start."""
+        return not self._running and (not self._pending or self.out_of_money)
 
     def collect(self) -> list[Outcome]:
-        """Begin what can be begun, wait for something to happen, and return what has ended for good."""
+        """Start calls within the limits, wait for one to end, and return the final results."""
         self._start()
         pause = self._until_next_start()
         if not self._running:
             time.sleep(pause or 0.0)
             return []
         done, _ = wait(self._running, pause, FIRST_COMPLETED)
-        outcomes = [self._ended(*self._running[future], future) for future in done]
+        outcomes = [self._finish(*self._running[future], future) for future in done]
         for future in done:
             del self._running[future]
         return [outcome for outcome in outcomes if outcome is not None]
@@ -133,36 +134,36 @@ class Calls:
         ready: list[tuple[Request, int]] = []
         now = time.monotonic()
         while self._can_start(len(ready), now):
-            _, _, request, attempt = heapq.heappop(self._waiting)
+            _, _, request, attempt = heapq.heappop(self._pending)
             ready.append((request, attempt))
-            self._next_start = max(now, self._next_start) + 1 / self.terms.rate
+            self._next_start = max(now, self._next_start) + 1 / self.limits.rate
         if ready:
-            self._record.begin(request for request, _ in ready)
+            self._log.begin(request for request, _ in ready)
         for request, attempt in ready:
             self._running[self._make(request)] = request, attempt
 
-    def _can_start(self, besides: int, now: float) -> bool:
-        if not self._waiting or len(self._running) + besides >= self.terms.jobs:
+    def _can_start(self, starting: int, now: float) -> bool:
+        if not self._pending or len(self._running) + starting >= self.limits.jobs:
             return False
-        return max(self._waiting[0][0], self._next_start) <= now and self._record.affords(besides + 1)
+        return max(self._pending[0][0], self._next_start) <= now and self._log.affords(starting + 1)
 
     def _until_next_start(self) -> float | None:
-        """Return for how many seconds nothing can begin; None if until a call ends."""
-        if not self._waiting or len(self._running) >= self.terms.jobs or self.out_of_money:
+        """Return the seconds before the next start; None if it depends on a running call."""
+        if not self._pending or len(self._running) >= self.limits.jobs or self.out_of_money:
             return None
-        return max(0.0, max(self._waiting[0][0], self._next_start) - time.monotonic())
+        return max(0.0, max(self._pending[0][0], self._next_start) - time.monotonic())
 
-    def _ended(self, request: Request, attempt: int, future: Future[Any]) -> Outcome | None:
-        """Return how a call ended, unless it is made again."""
+    def _finish(self, request: Request, attempt: int, future: Future[Any]) -> Outcome | None:
+        """Log the end of a call; return its final result, or None if it is retried."""
         try:
             answer = future.result()
             label = self._read(request, answer)
         except Exception as error:  # a labeller may raise anything
-            self._record.fail(request, str(error))
-            if attempt >= self.terms.retries:
+            self._log.fail(request, str(error))
+            if attempt >= self.limits.retries:
                 return Outcome(request, None, error)
-            again = time.monotonic() + min(self.terms.pause * 2**attempt, LONGEST_PAUSE)
-            heapq.heappush(self._waiting, (again, next(self._order), request, attempt + 1))
+            retry_at = time.monotonic() + min(self.limits.pause * 2**attempt, MAX_PAUSE)
+            heapq.heappush(self._pending, (retry_at, next(self._order), request, attempt + 1))
             return None
-        self._record.end(request, answer)
+        self._log.end(request, answer)
         return Outcome(request, label, None)

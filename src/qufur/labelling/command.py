@@ -1,13 +1,22 @@
-"""A program that labels: a JSON object in, a label or `skip` out."""
+"""Programs that label: each gets a JSON object on standard input and prints a label or `skip`.
+
+A guardian process kills the programs if this process is killed. A killed process cannot clean up, but it
+holds the only write end of a pipe. When it ends, for whatever reason, the guardian reads the end of the pipe
+and kills the registered process groups. Unlike the death signal of Linux, this also reaches programs started
+by programs, and works on macOS. A program gets its input only after the guardian has registered it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import reprlib
 import shlex
 import shutil
+import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,28 +26,74 @@ from typing import IO, Any
 
 from qufur.errors import invalid
 from qufur.labelling.calls import CallError
-from qufur.labelling.guardian import Guardian, kill_group
 from qufur.labelling.journal import Request
 
 KEY = "idempotency_key"
-"""What the key of a call is called in the object."""
-SHOWN = 200
-"""How many characters of what a program complains of are shown."""
-MOST = 2**16
-"""How many bytes of what a program prints are kept: a longer answer is no label."""
+"""Field of the call's key in the JSON object."""
+MAX_ERROR_CHARACTERS = 200
+"""Characters of a program's error message that ours quotes."""
+MAX_OUTPUT_BYTES = 2**16
+"""Bytes of a program's output; a longer output is not a label."""
+PROGRAM = """
+import os, signal, sys
+groups = set()
+for line in sys.stdin.buffer:
+    (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
+for group in groups:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except (OSError, AttributeError):
+        pass
+"""
+"""Source of the guardian process."""
+
+
+class Guardian:
+    """Process that kills the watched process groups when it is closed or this process ends."""
+
+    def __init__(self) -> None:
+        # A separate session: Ctrl-C must reach only the watched process.
+        command = [sys.executable, "-I", "-S", "-c", PROGRAM]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, bufsize=0)
+
+    def watch(self, group: int) -> None:
+        """Watch a process group."""
+        self._send(b"+%d\n" % group)
+
+    def release(self, group: int) -> None:
+        """Stop watching a group that has ended."""
+        self._send(b"-%d\n" % group)
+
+    def close(self) -> None:
+        """Kill all watched groups."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
+
+    def _send(self, line: bytes) -> None:
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            self._process.stdin.write(line)  # short enough to be written atomically
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program and, except on Windows, all processes that it started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 class Command:
-    """Programs that run, each for one call.
+    """Labeller that runs a program for each call.
 
     Parameters
     ----------
     text
         The program and its arguments, as in a shell; no shell is involved.
     jobs
-        How many run at once.
+        Number of concurrent programs.
     timeout
-        Seconds after which one is killed.
+        Seconds before a program is killed.
     """
 
     def __init__(self, text: str, jobs: int, timeout: float) -> None:
@@ -47,11 +102,11 @@ class Command:
         self._pool = ThreadPoolExecutor(jobs)
 
     def __call__(self, request: Request) -> Future[str]:
-        """Begin a call."""
+        """Start a call."""
         return self._pool.submit(self._run, request)
 
     def close(self) -> None:
-        """Kill what is running."""
+        """Kill the running programs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._guardian.close()
 
@@ -59,14 +114,14 @@ class Command:
         text = json.dumps({**request.item, KEY: request.key}, ensure_ascii=False)
         with self._started() as process:
             try:
-                out, complaint = _exchange(process, text.encode("utf-8", "replace"), self.timeout)
+                out, stderr = _exchange(process, text.encode("utf-8", "replace"), self.timeout)
             except TimeoutError:
                 raise CallError(f"no answer within {self.timeout:g} s") from None
-        return answer_of(process.returncode, out, complaint)
+        return answer_of(process.returncode, out, stderr)
 
     @contextmanager
     def _started(self) -> Iterator[subprocess.Popen[bytes]]:
-        """Yield the program; nothing of it is left afterwards."""
+        """Yield the running program; kill it and its children afterwards."""
         pipe = subprocess.PIPE
         with subprocess.Popen(
             self.arguments, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
@@ -81,19 +136,19 @@ class Command:
 
 
 def _exchange(process: subprocess.Popen[bytes], text: bytes, timeout: float) -> tuple[bytes, bytes]:
-    """Send its input to a program, and return its output and the end of its standard error."""
+    """Send input to a program; return its output and the end of its standard error."""
     deadline = time.monotonic() + timeout
-    out, complaint = _in_thread(_answer, process.stdout), _in_thread(_end, process.stderr)
-    done, waiting = wait([out, complaint, _in_thread(_send, process.stdin, text)], timeout, FIRST_EXCEPTION)
+    out, stderr = _in_thread(_answer, process.stdout), _in_thread(_end, process.stderr)
+    done, unfinished = wait([out, stderr, _in_thread(_send, process.stdin, text)], timeout, FIRST_EXCEPTION)
     for future in done:
         future.result()
-    if waiting:
+    if unfinished:
         raise TimeoutError
     try:
         process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         raise TimeoutError from None
-    return out.result(), complaint.result()
+    return out.result(), stderr.result()
 
 
 def _in_thread(function: Callable[..., bytes], *args: Any) -> Future[bytes]:
@@ -120,22 +175,24 @@ def _send(pipe: IO[bytes], text: bytes) -> bytes:
 
 def _answer(pipe: IO[bytes]) -> bytes:
     answer = b""
-    while part := pipe.read(MOST):
+    while part := pipe.read(MAX_OUTPUT_BYTES):
         answer += part
-        if len(answer) > MOST:
-            raise CallError(f"it printed more than {MOST // 1024} kB and was stopped: that is no label")
+        if len(answer) > MAX_OUTPUT_BYTES:
+            raise CallError(
+                f"it printed more than {MAX_OUTPUT_BYTES // 1024} kB and was stopped: that is no label"
+            )
     return answer
 
 
 def _end(pipe: IO[bytes]) -> bytes:
     end = b""
-    while part := pipe.read(MOST):
-        end = (end + part)[-MOST:]
+    while part := pipe.read(MAX_OUTPUT_BYTES):
+        end = (end + part)[-MAX_OUTPUT_BYTES:]
     return end
 
 
 def program_of(text: str) -> list[str]:
-    """Return a program and its arguments, or complain that there is none.
+    """Split a command line; raise `InvalidError` if its program cannot be run.
 
     >>> program_of("echo 'a b'")
     ['echo', 'a b']
@@ -152,17 +209,17 @@ def program_of(text: str) -> list[str]:
     return arguments
 
 
-def answer_of(code: int, out: bytes, complaint: bytes) -> str:
-    r"""Return what a program printed, or say what is wrong with it.
+def answer_of(code: int, out: bytes, stderr: bytes) -> str:
+    r"""Return the one line that a program printed; raise `CallError` for anything else.
 
     >>> answer_of(0, b"4.5\n", b"")
     '4.5'
     """
     lines = out.decode("utf-8", "replace").strip().splitlines()
     if code:
-        said = complaint.decode("utf-8", "replace").strip().splitlines()
+        errors = stderr.decode("utf-8", "replace").strip().splitlines()
         how = f"exit code {code}" if code > 0 else f"killed by signal {-code}"
-        raise CallError(f"{how}{': ' if said else ''}{said[-1].strip()[:SHOWN] if said else ''}")
+        raise CallError(f"{how}{': ' + errors[-1].strip()[:MAX_ERROR_CHARACTERS] if errors else ''}")
     if not lines:
         raise CallError("it printed nothing")
     if len(lines) > 1:

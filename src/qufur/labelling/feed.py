@@ -1,4 +1,4 @@
-"""The rows of a table that are to be labelled, as they are needed."""
+"""Rows of a table that need labels, chosen in small batches on demand."""
 
 from __future__ import annotations
 
@@ -7,44 +7,43 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from qufur.models.base import Id
+from qufur.ids import Id
 from qufur.tables import Batch
-from qufur.tables.writers import number_or_text
-from qufur.tables.written import heading
+from qufur.tables.writers import column_heading, number_or_text
 from qufur.workbook import Workbook
 
-FEWEST, MOST = 32, 4096
-"""Rows at a time: few where labels are wanted, so that the next are chosen with what they taught."""
+MIN_ROWS, MAX_ROWS = 32, 4096
+"""Rows per batch. Batches stay small while rows are queried, so that labels inform the next choice."""
 
 
-class Feed:
-    """Asks about a table bit by bit; what is wanted is in the state file before it is handed out.
+class RowFeed:
+    """Feed of the queried rows of a table; the state file is saved before rows are returned.
 
     Parameters
     ----------
-    book
-        What has been learned and bought.
+    workbook
+        Workbook of the run.
     table
-        The digest of the table. One that was begun is gone on with; of one that was finished there are no
-        rows, but those whose labels are outstanding.
+        Digest of the table. The feed resumes a partly read table; of a finished table it returns only the
+        rows with pending labels.
     batches
-        All rows.
+        All rows of the table.
     ask
-        Asks about rows, and returns the ids of those to label.
+        Function that asks the workbook about rows and returns the ids to label.
     save
-        Writes the state file.
+        Function that writes the state file.
     until_spent
-        Whether the rows after the last label of the budget are left for later, when the budget is larger.
+        Whether to leave the rows after the last label of the budget for a later, larger budget.
 
     Attributes
     ----------
     rows
-        How many rows were asked about.
+        Number of rows read.
     """
 
     def __init__(
         self,
-        book: Workbook,
+        workbook: Workbook,
         table: str,
         batches: Iterable[Batch],
         ask: Callable[[Batch], list[Id]],
@@ -52,51 +51,48 @@ class Feed:
         *,
         until_spent: bool = False,
     ) -> None:
-        self._book, self._table, self._ask, self._save = book, table, ask, save
-        self._size, self._until_spent = FEWEST, until_spent
+        self._workbook, self._table, self._ask, self._save = workbook, table, ask, save
+        self._size, self._until_spent = MIN_ROWS, until_spent
         self._rest = self._rows(iter(batches))
         self._next: Batch | None = None
-        self._left = list(book.learner.outstanding)
+        self._outstanding = list(workbook.learner.outstanding)
         self.rows = 0
 
-    def __call__(self, wanted: int) -> list[Id] | None:
-        """Return at least `wanted` rows, fewer at the end of the table or the budget; None after that."""
-        if self._left:
-            return self._handed_over()
+    def __call__(self, count: int) -> list[Id] | None:
+        """Return at least `count` ids, fewer at the end of the table or budget; None after that."""
+        if self._outstanding:
+            outstanding, self._outstanding = self._outstanding, []
+            return outstanding
         if self._peek() is None:
             return None
-        found: list[Id] = []
-        while (batch := self._peek()) is not None and len(found) < wanted:
+        ids: list[Id] = []
+        while (batch := self._peek()) is not None and len(ids) < count:
             self._next = None
             new = self._ask(batch)
-            found += new
+            ids += new
             self.rows += len(batch)
-            self._book.unfinished[self._table] += len(batch)
-            self._size = FEWEST if new else min(2 * self._size, MOST)
+            self._workbook.partial_tables[self._table] += len(batch)
+            self._size = MIN_ROWS if new else min(2 * self._size, MAX_ROWS)
         self._save()
-        return found
+        return ids
 
     def _peek(self) -> Batch | None:
-        """Return the rows to ask about next, None if there are none now; note the end of the table."""
-        if self._table not in self._book.unfinished:
+        """Return the next rows, None if there are none; mark a table that has ended as finished."""
+        if self._table not in self._workbook.partial_tables:
             return None
         self._next = self._next or next(self._rest, None)
         if self._next is None:
-            del self._book.unfinished[self._table]
+            del self._workbook.partial_tables[self._table]
         return None if self.is_spent else self._next
 
     @property
     def is_spent(self) -> bool:
-        """Whether no label is left for the next row, so that it has to wait for a larger budget."""
-        return self._next is not None and self._until_spent and self._book.learner.left == 0
-
-    def _handed_over(self) -> list[Id]:
-        left, self._left = self._left, []
-        return left
+        """Whether the next row has to wait for a larger budget."""
+        return self._next is not None and self._until_spent and self._workbook.learner.left == 0
 
     def _rows(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Yield the rows that were not asked about, in batches of the present size."""
-        done = self._book.unfinished.get(self._table, 0)
+        """Yield the rows that were not read before, in batches of the current size."""
+        done = self._workbook.partial_tables.get(self._table, 0)
         for batch in batches:
             start = min(done, len(batch))
             done -= start
@@ -106,13 +102,13 @@ class Feed:
                 start = stop
 
     def _next_size(self) -> int:
-        """Return how many rows to ask about at once; as many as labels at most, so that none is in vain."""
-        left = self._book.learner.left
+        """Return the size of the next batch; with `until_spent` at most the labels left."""
+        left = self._workbook.learner.left
         return min(self._size, max(left, 1)) if self._until_spent and left is not None else self._size
 
 
 def part_of(batch: Batch, start: int, stop: int) -> Batch:
-    """Return some rows of a batch.
+    """Return rows `start` to `stop` of a batch.
 
     >>> part_of(Batch({"wind": ["1", "3", "4"]}, first=41), 1, 3)
     Batch(columns={'wind': ['3', '4']}, first=42, file='the table', numbers={}, before=0)
@@ -121,15 +117,15 @@ def part_of(batch: Batch, start: int, stop: int) -> Batch:
     return replace(batch, columns=columns, first=batch.first + start)
 
 
-def item_of(book: Workbook, id: Id) -> dict[str, Any]:
-    """Return the cells of an outstanding row for a labeller: what is written like a number is one.
+def item_of(workbook: Workbook, id: Id) -> dict[str, Any]:
+    """Return the cells of a pending row for a labeller, with numbers parsed.
 
-    What was predicted is kept from it, and so is the column of labels.
+    The prediction and the label column are omitted.
     """
-    cells = book.waiting.cells(id)
-    if cells is None:  # asked about by a version that did not keep them
-        return {heading(book.id_column): id}
-    return {name: _value(cell, whole=not place) for place, (name, cell) in enumerate([*cells.items()][:-2])}
+    cells = workbook.pending_rows.cells(id)
+    if cells is None:  # queried by a version that did not store cells
+        return {column_heading(workbook.id_column): id}
+    return {name: _value(cell, whole=not column) for column, (name, cell) in enumerate([*cells.items()][:-2])}
 
 
 def _value(cell: Any, *, whole: bool) -> Any:

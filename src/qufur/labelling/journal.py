@@ -1,8 +1,8 @@
-"""The record of all calls of a labeller: each is on the disk before it is made, and its answer right after.
+"""Journal of all calls of a labeller: each call is on disk before it starts, its answer right after.
 
-It is a file beside the state file, one JSON object per line, to which lines are only ever added. Whoever goes
-on after a crash finds there what was paid for, and which calls have no answer: they are made again under
-their old key. A call counts as paid from the moment that it is on record.
+The journal is an append-only file beside the state file, one JSON object per line. After a crash it shows
+what was paid for and which calls have no answer; these are repeated with their old key. A call counts
+as paid as soon as it is in the journal.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from qufur.errors import invalid
-from qufur.models.base import Id
+from qufur.ids import Id
 from qufur.storage.atomic import force
 
 VERSION = 1
 
 
 class Request(NamedTuple):
-    """One call: for which row, what the labeller gets, the how manieth opinion it is, and its key."""
+    """One call: id of the row, item for the labeller, number of the vote, and idempotency key."""
 
     id: Id
     item: Any
@@ -34,32 +34,32 @@ class Request(NamedTuple):
 
 
 class Money(NamedTuple):
-    """What a call costs, and how much all of them may cost; None for no limit."""
+    """Cost of a call and spending limit of all calls; None for no limit."""
 
     cost: Decimal = Decimal(0)
     limit: Decimal | None = None
 
 
 class Journal:
-    r"""Calls and answers, in memory and on the disk.
+    r"""Calls and answers, in memory and on disk.
 
     Parameters
     ----------
     path
-        The file; it is made by the first call.
+        The file; the first call creates it.
     money
-        What calls cost from now on.
+        Cost of new calls and spending limit.
 
     Attributes
     ----------
     answers
-        What the labeller said, by key, in the order in which it came.
+        Answers of the labeller by key, in order of arrival.
     opinions
-        The same by row, in the order of votes.
+        Answers by row, in the order of votes.
     calls, spent
-        How many calls were made, and what they cost.
+        Number of calls and their total cost.
     start
-        With what the work began, if it began here.
+        Options with which the run started; None if it did not start with this journal.
 
     Examples
     --------
@@ -82,31 +82,34 @@ class Journal:
         self.calls, self.spent = 0, Decimal(0)
         self.start: dict[str, Any] | None = None
         self._token = ""
-        self._asked: dict[str, tuple[Id, int]] = {}
+        self._calls: dict[str, tuple[Id, int]] = {}
         self._file: IO[bytes] | None = None
         for number, line in enumerate(self._whole_lines(), 1):
             try:
-                self._take(json.loads(line))
+                self._apply(json.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
-                allowed, remedy = "a line of `qufur label`", "Put the file right, or remove it to forget it."
+                allowed, remedy = (
+                    "an entry of `qufur label`",
+                    "Repair the file, or remove it to discard its calls.",
+                )
                 raise invalid(f"line {number}", str(path), allowed, "another", remedy) from None
 
     def request(self, id: Id, item: Mapping[str, Any], vote: int) -> Request:
-        """Return a call; the same row, cells and vote have the same key as long as the file is there."""
+        """Return a request; equal row, cells and vote have equal keys as long as the file exists."""
         self._token = self._token or secrets.token_hex(16)
-        named = json.dumps([self._token, id, item, vote], sort_keys=True, default=str)
-        return Request(id, item, vote, hashlib.blake2b(named.encode(), digest_size=16).hexdigest())
+        identity = json.dumps([self._token, id, item, vote], sort_keys=True, default=str)
+        return Request(id, item, vote, hashlib.blake2b(identity.encode(), digest_size=16).hexdigest())
 
     def affords(self, calls: int) -> bool:
-        """Return whether there is money for so many calls more."""
+        """Return whether the spending limit allows this many more calls."""
         return self.money.limit is None or self.spent + calls * self.money.cost <= self.money.limit
 
     def remember(self, start: dict[str, Any]) -> None:
-        """Note with what the work began."""
+        """Record the options with which the run starts."""
         self._write([{"start": start}])
 
     def begin(self, requests: Iterable[Request]) -> None:
-        """Put calls on record that are going to be made."""
+        """Record calls before they start."""
         at, cost = int(time.time()), str(self.money.cost)
         self._write(
             {"call": request.key, "id": request.id, "vote": request.vote, "cost": cost, "at": at}
@@ -114,11 +117,11 @@ class Journal:
         )
 
     def end(self, request: Request, answer: str) -> None:
-        """Put an answer on record."""
+        """Record an answer."""
         self._write([{"answer": request.key, "label": answer}])
 
     def fail(self, request: Request, why: str) -> None:
-        """Put on record that a call had no answer."""
+        """Record a failed call."""
         self._write([{"failed": request.key, "why": why}])
 
     def close(self) -> None:
@@ -127,7 +130,7 @@ class Journal:
             self._file.close()
             self._file = None
 
-    def _take(self, entry: dict[str, Any]) -> None:
+    def _apply(self, entry: dict[str, Any]) -> None:
         if "token" in entry:
             self._token = entry["token"]
         elif "start" in entry:
@@ -135,10 +138,10 @@ class Journal:
         elif "call" in entry:
             self.calls += 1
             self.spent += Decimal(entry["cost"])
-            self._asked[entry["call"]] = entry["id"], entry["vote"]
+            self._calls[entry["call"]] = entry["id"], entry["vote"]
         elif "answer" in entry:
             key, label = entry["answer"], entry["label"]
-            id, vote = self._asked[key]
+            id, vote = self._calls[key]
             self.answers[key] = label
             self.opinions[id] = dict(sorted([*self.opinions.get(id, {}).items(), (vote, label)]))
         elif "failed" not in entry:
@@ -151,12 +154,12 @@ class Journal:
         file.flush()
         os.fsync(file.fileno())
         for entry in entries:
-            self._take(entry)
+            self._apply(entry)
 
     def _opened(self) -> IO[bytes]:
         new = not self._whole_lines()
         self._file = file = self.path.open("ab")
-        # Half a line is of a call that was not made yet, or of an answer that will come again.
+        # A partial line belongs to a call that did not start, or to an answer that will be repeated.
         file.truncate(sum(map(len, self._whole_lines())))
         if new:
             self._token = self._token or secrets.token_hex(16)
@@ -170,5 +173,5 @@ class Journal:
 
 
 def journal_of(state: str | os.PathLike[str]) -> Path:
-    """Return the record of calls of a state file: beside the one that links lead to."""
+    """Return the path of a state file's journal, beside the file that symbolic links resolve to."""
     return Path(f"{os.path.realpath(state)}.calls")

@@ -1,4 +1,4 @@
-"""Label Studio: the JSON of tasks to import, and that of its export."""
+"""Label Studio: JSON of tasks and of exported annotations."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from qufur.labelling.tasks import SKIP, Columns, Opinion, id_of, not_tasks
 
 VALUES = ("choices", "number", "rating", "text")
-"""What the tags Choices, Number, Rating and TextArea call what was said."""
+"""Value fields of the tags Choices, Number, Rating and TextArea."""
 _EXPORT = "In Label Studio, export as JSON; not as JSON-MIN or CSV."
 
 
 def task(row: dict[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return a task: all columns are in `data`, to be shown by $name.
+    """Return a task with all columns in `data`, where a template refers to them as $name.
 
     >>> task({"flight": "LH1", "wind": 4.5, "prediction": 31.2}, Columns("flight", "delay"))
     {'data': {'flight': 'LH1', 'wind': 4.5, 'prediction': 31.2}}
@@ -22,9 +22,9 @@ def task(row: dict[str, Any], columns: Columns) -> dict[str, Any]:
 
 
 def opinions(content: Any, columns: Columns, file: str) -> Iterator[Opinion]:
-    """Yield what was said of each task, by each person; `was_cancelled` is a task that was skipped.
+    """Yield the opinion of each annotator on each task; `was_cancelled` marks a skipped task.
 
-    Of several tags in an annotation the one counts whose name is the column of labels, or else the first.
+    Of several tags in an annotation, the one named like the label column is used, otherwise the first.
 
     >>> annotation = {"result": [{"from_name": "delay", "type": "number", "value": {"number": 12}}]}
     >>> content = [{"id": 7, "data": {"flight": "LH1"}, "annotations": [annotation]}]
@@ -37,13 +37,13 @@ def opinions(content: Any, columns: Columns, file: str) -> Iterator[Opinion]:
         if "data" not in task:
             raise not_tasks(file, _EXPORT)
         id = id_of(task["data"], columns, place, file, "data")
-        said = task.get("annotations") or [{}]
-        for annotation in said if isinstance(said, list) else [{}]:
+        annotations = task.get("annotations") or [{}]
+        for annotation in annotations if isinstance(annotations, list) else [{}]:
             yield Opinion(id, _label(annotation, columns), place)
 
 
 def _label(annotation: Any, columns: Columns) -> Any:
-    if not isinstance(annotation, dict):  # an id of one that was not exported
+    if not isinstance(annotation, dict):  # the id of an annotation that was not exported
         return None
     if annotation.get("was_cancelled"):
         return SKIP
@@ -59,7 +59,7 @@ def _has_value(region: Any) -> bool:
 
 
 def _single(value: Any) -> Any:
-    """Return a choice or a text, which come as lists; several at once are shown as they are, and refused."""
+    """Return the element of a list of one; join several, which are rejected as a label later."""
     if isinstance(value, list):
         return value[0] if len(value) == 1 else ", ".join(map(str, value)) or None
     return value

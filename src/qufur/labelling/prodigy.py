@@ -1,4 +1,4 @@
-"""Prodigy: JSON lines of tasks, and of what was answered."""
+"""Prodigy: JSON lines of tasks and of answers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from qufur.labelling.tasks import SKIP, Columns, Opinion, id_of, not_tasks
 
 INPUT = "user_input"
-"""Where the interface text_input puts what was typed, unless it is told otherwise by `field_id`."""
+"""Default `field_id` of the interface text_input."""
 
 
 def task(row: dict[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return a task: a text, with options where labels are classes; other columns are in `meta`.
+    """Return a task: a text, options if labels are classes, and other columns in `meta`.
 
     >>> task({"flight": "LH1", "wind": 4.5}, Columns("flight", "state", classes=("late", "on time")))
     {'text': 'wind: 4.5',
@@ -28,10 +28,10 @@ def task(row: dict[str, Any], columns: Columns) -> dict[str, Any]:
 
 
 def opinions(content: Any, columns: Columns, file: str) -> Iterator[Opinion]:
-    """Yield what was answered; `ignore` is a task that was skipped.
+    """Yield the answers; `ignore` marks a skipped task.
 
-    >>> said = [{"meta": {"flight": "LH1"}, "user_input": "12.5", "answer": "accept"}]
-    >>> list(opinions(said, Columns("flight", "delay"), "export.jsonl"))
+    >>> answers = [{"meta": {"flight": "LH1"}, "user_input": "12.5", "answer": "accept"}]
+    >>> list(opinions(answers, Columns("flight", "delay"), "export.jsonl"))
     [Opinion(id='LH1', label='12.5', place=1)]
     """
     if not all(isinstance(task, dict) for task in content):
@@ -57,6 +57,6 @@ def _label(task: dict[str, Any], columns: Columns) -> Any:
 
 
 def _other(label: Any, columns: Columns) -> Any:
-    """Return the class that is left when one of two is rejected; of more there is no saying."""
+    """Return the other of two classes if one is rejected; None with more classes."""
     others = [name for name in columns.classes if name != label]
     return others[0] if len(others) == 1 and len(columns.classes) == 2 else None

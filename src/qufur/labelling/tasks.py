@@ -1,4 +1,4 @@
-"""What the files of all labelling tools have in common."""
+"""Tasks and opinions, common to the files of all labelling tools."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from qufur.errors import invalid
-from qufur.models.base import Id
+from qufur.ids import Id
 
 SKIP = object()
-"""What is said of a row that cannot be labelled."""
+"""Label of a row that an annotator skipped."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns have which role.
+    """Roles of the columns of a table.
 
     Parameters
     ----------
     id, target
-        Of ids, and of labels.
+        Columns of ids and of labels.
     text
-        Of the text that is to be judged; where there is none, all columns are.
+        Column of the text to label; if it is missing, all columns are shown.
     classes
-        The labels there are; empty for numbers.
+        Possible labels; empty for numbers.
     """
 
     id: str
@@ -33,7 +33,7 @@ class Columns:
 
 
 class Opinion(NamedTuple):
-    """What one person said of a row: a label, `SKIP`, or None; and the number of its task in the file."""
+    """Opinion of one annotator on a row: a label, `SKIP` or None, and the number of its task in the file."""
 
     id: Id
     label: Any
@@ -41,14 +41,14 @@ class Opinion(NamedTuple):
 
 
 def id_of(cells: Any, columns: Columns, place: int, file: str, where: str) -> Id:
-    """Return the id of the row that a task is about, or complain that it is not one of ours."""
+    """Return the id of a task's row; raise `InvalidError` for a task of another project."""
     id = cells.get(columns.id) if isinstance(cells, dict) else None
     if isinstance(id, str | int) and not isinstance(id, bool):
         return id
-    allowed = f"a task of this work, with {columns.id!r} in {where}"
+    allowed = f"a task of this project, with {columns.id!r} in {where}"
     raise invalid(f"task {place}", file, allowed, "none", "Is it an export of another project?")
 
 
 def not_tasks(file: str, remedy: str) -> ValueError:
-    """Build the error for a file that has something else."""
-    return invalid("content", file, "tasks and what was said of them", "something else", remedy)
+    """Return the error for a file without tasks."""
+    return invalid("content", file, "tasks with their annotations", "something else", remedy)

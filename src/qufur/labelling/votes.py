@@ -1,4 +1,4 @@
-"""Several opinions on one row: how many are needed, what they come to, and whether they agree."""
+"""Several opinions on one row: number needed, resulting label and agreement."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
-def needed(opinions: Sequence[Any], most: int) -> int:
-    """Return how many opinions more to ask for: two first, then one by one until most of them are the same.
+def needed(opinions: Sequence[Any], max_opinions: int) -> int:
+    """Return the number of opinions to request: two, then one at a time until there is a majority.
 
     Parameters
     ----------
     opinions
-        Those that came; None is one too.
-    most
-        How many there may be.
+        Received opinions; None (skip) counts as one.
+    max_opinions
+        Maximum number of opinions.
 
     Examples
     --------
     >>> [needed(opinions, 3) for opinions in ([], ["a"], ["a", "a"], ["a", "b"], ["a", "b", "c"])]
     [2, 1, 0, 1, 0]
     """
-    first = min(most, 2)
+    first = min(max_opinions, 2)
     if len(opinions) < first:
         return first - len(opinions)
-    return 0 if len(opinions) >= most or _is_majority(opinions) else 1
+    return 0 if len(opinions) >= max_opinions or _is_majority(opinions) else 1
 
 
-def verdict(opinions: Sequence[Any], *, mean: bool) -> Any:
-    """Return what opinions come to: the mean of numbers, or the most frequent class; None to skip.
+def majority(opinions: Sequence[Any], *, mean: bool) -> Any:
+    """Return the mean of numbers, or the most frequent class; None to skip the row.
 
-    Of classes that are equally frequent the one that was named first counts.
+    Of equally frequent classes the first one wins.
 
-    >>> verdict([4.0, 5.0, None], mean=True), verdict(["b", "a", "a"], mean=False)
+    >>> majority([4.0, 5.0, None], mean=True), majority(["b", "a", "a"], mean=False)
     (4.5, 'a')
     """
     if not mean:
@@ -43,13 +43,13 @@ def verdict(opinions: Sequence[Any], *, mean: bool) -> Any:
 
 
 def agreement(rows: Iterable[Mapping[int, Any]]) -> tuple[int, int]:
-    """Return of how many rows the first two opinions are the same, and how many rows have two.
+    """Return the number of rows whose first two opinions agree, and of rows with two opinions.
 
     >>> agreement([{1: "4", 2: "4.0"}, {1: "4", 2: "5", 3: "4"}, {1: "3"}])
     (1, 2)
     """
     pairs = [(_plain(row[1]), _plain(row[2])) for row in rows if 1 in row and 2 in row]
-    return sum(one == other for one, other in pairs), len(pairs)
+    return sum(first == second for first, second in pairs), len(pairs)
 
 
 def _is_majority(opinions: Sequence[Any]) -> bool:
@@ -57,7 +57,7 @@ def _is_majority(opinions: Sequence[Any]) -> bool:
 
 
 def _plain(opinion: Any) -> Any:
-    """Return a number as such: judges may write the same one differently."""
+    """Return numbers as floats: annotators may write the same number differently."""
     try:
         return float(opinion)
     except (TypeError, ValueError):

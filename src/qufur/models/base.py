@@ -1,4 +1,4 @@
-"""What a model is: predictions and uncertainties, and a state that learns."""
+"""Base classes of models: `Model`, a frozen description, and `State`, which learns."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats
 from qufur.errors import InvalidError, invalid
+from qufur.ids import Id
 from qufur.models.diagnostics.fit import Fit
-from qufur.models.diagnostics.outliers import KnownRange
+from qufur.models.diagnostics.outliers import ObservedRange
 
 if TYPE_CHECKING:
-    from qufur.models.diagnostics.standing import Standing
-    from qufur.models.experts.fitting import Fitted, Fitting
-    from qufur.models.lookahead import Lookahead, Reach
-
-Id = int | str
+    from qufur.models.ensemble.fits import FitJob, FitResult
+    from qufur.models.ensemble.report import EnsembleReport
+    from qufur.models.lookahead import BlockLimits, Lookahead
 
 
 class Purchases(NamedTuple):
-    """On what terms some labels were bought.
+    """Terms of purchase of some labels, one entry per label.
 
     Attributes
     ----------
     probability, mean_probability
-        p of each, and the mean of p over all examples up to it.
+        Query probability p, and the mean of p over all examples up to this one.
     at_random
-        Whether its coin lay below the rule's floor: those labels are a uniform sample of the stream.
+        Whether the uniform draw was below the rule's floor: such labels are a uniform sample of the stream.
     """
 
     probability: Floats
@@ -41,28 +40,28 @@ class Purchases(NamedTuple):
 
 
 class Model(ABC):
-    """A description of what can be learned; the state lives in what `start` returns."""
+    """Description of a model, immutable; `start` creates the state that learns."""
 
     label_free: ClassVar[bool]
     """Whether Δ depends on inputs and queries only, never on labels."""
     monotone: ClassVar[bool]
-    """Whether Δ never rises as queries are added."""
+    """Whether Δ never increases as queries are added."""
     bounded: ClassVar[bool]
-    """Whether the state takes the same memory however much was learned, outstanding queries aside."""
+    """Whether the memory of the state is bounded, apart from pending queries."""
     any_norm: ClassVar[bool]
-    """Whether numbers stay right when the norms of inputs differ by many orders of magnitude."""
+    """Whether results stay accurate when the norms of inputs differ by many orders of magnitude."""
     quick: ClassVar[bool] = True
-    """Whether it takes no time to speak of to try it with every instance of every rule."""
+    """Whether the contract checks can afford to combine it with every instance of every rule."""
     scales_inputs: ClassVar[bool] = False
-    """Whether Δ is measured in units that are learned from all inputs, those without a label included."""
+    """Whether Δ uses units learned from all inputs, labelled or not."""
     weighs_purchases: ClassVar[bool] = False
-    """Whether it matters on what terms a label was bought."""
+    """Whether the model uses the terms of purchase of its labels."""
     dim: int | None
-    """Number of input columns, or None where the first input decides."""
+    """Number of input columns; None if the first input sets it."""
 
     @abstractmethod
     def start(self) -> State:
-        """Return the state of a learner that has seen nothing."""
+        """Return the state before any query or label."""
 
     @abstractmethod
     def loss(self, prediction: Floats, label: Floats) -> Floats:
@@ -75,7 +74,7 @@ class Model(ABC):
     @property
     @abstractmethod
     def loss_scale(self) -> float | None:
-        """The largest loss of a prediction in range, for a label in range; None where that is learned."""
+        """Largest loss of a prediction in range for a label in range; None if the range is learned."""
 
     @property
     def classifies(self) -> bool:
@@ -84,88 +83,93 @@ class Model(ABC):
 
     @property
     def given_range(self) -> tuple[float, float] | None:
-        """The lowest and the highest label, where they were given."""
+        """Lowest and highest label that the user declared; None without one."""
         return None
 
     def largest_loss(self, prediction: Floats) -> Floats:
-        """Return the largest loss that each prediction may turn out to have, for labels in range."""
+        """Return the largest possible loss of each prediction, for labels in range."""
         return np.full(len(prediction), self.loss_scale)
 
     def largest_loss_one(self, prediction: float) -> float:
-        """Return the largest loss that one prediction may turn out to have."""
+        """Return the largest possible loss of one prediction."""
         return float(self.largest_loss(np.array([prediction]))[0])
 
-    def sizes(self, X: Floats) -> Floats | None:
-        """Return ‖x‖² of each row as Δ sees it, or None where Δ does not compare with that."""
+    def squared_norms(self, X: Floats) -> Floats | None:
+        """Return ‖x‖² of each row in the space of Δ; None if Δ is not a squared norm."""
         return None
 
-    def size_one(self, x: Floats, square: float) -> float | None:
-        """Return ‖x‖² of one input as Δ sees it; `square` is that of its numbers."""
-        sizes = self.sizes(x[None])
-        return None if sizes is None else sizes.item()
+    def squared_norm(self, x: Floats, square: float) -> float | None:
+        """Return ‖x‖² of one input in the space of Δ; `square` is ‖x‖² of the raw input."""
+        squared_norms = self.squared_norms(x[None])
+        return None if squared_norms is None else squared_norms.item()
 
-    def outside(self, size: Floats, uncertainty: Floats) -> Floats:
-        """Return how much of inputs lies outside what has been asked; at least so much if Δ is capped."""
+    def unexplained_share(self, size: Floats, uncertainty: Floats) -> Floats:
+        """Return the share of each input outside the span of the queries; a lower bound if Δ is capped."""
         return np.ones_like(uncertainty)
 
     def capped(self, uncertainty: Floats) -> Bools:
-        """Return which Δ would be larger if they were not capped."""
+        """Return a mask of the Δ that reached the cap."""
         return np.zeros(len(uncertainty), dtype=bool)
 
     @property
     def order_free(self) -> bool:
-        """Whether what is learned does not depend on the order in which labels arrive."""
+        """Whether the state is independent of the order in which labels arrive."""
         return True
 
     @property
     def forgets(self) -> bool:
-        """Whether what was learned counts less as the stream goes on, so that its place in it matters."""
+        """Whether older labels lose weight, so that the position in the stream matters."""
         return False
 
     def check_labels(self, labels: Floats) -> None:  # noqa: B027  (most models learn any number)
-        """Refuse labels that cannot be learned, before anything has changed; finite ones arrive here."""
+        """Raise `InvalidError` for finite labels that the model cannot learn. Nothing has changed yet."""
 
     def example_labels(self, numbers: Floats) -> Floats:
-        """Turn real numbers about 0 into labels of this model, for the contract checks."""
+        """Map real numbers around 0 to labels of this model, for the contract checks."""
         return numbers
 
-    def without_fits(self) -> Model:
-        """Return a model with the same Δ that learns faster, to find out what would be queried."""
+    def without_experts(self) -> Model:
+        """Return a model with the same Δ that learns faster, to simulate the queries."""
         return self
 
-    def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
-        """Return the model of inputs with further columns at the end, and its state, in place of this one.
+    def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Return this model and its state with columns appended to the inputs.
 
-        It is the state that would be there if the columns had been constants in all inputs so far. Models
-        that cannot tell refuse.
+        The new state is the one that the same stream would have produced if the new columns had contained
+        `constants` in all inputs so far.
+
+        Raises
+        ------
+        InvalidError
+            If the model cannot compute that state.
         """
-        allowed = "one that takes further columns, such as Experts or Ridge"
-        remedy = "Give this one all columns from the start."
+        allowed = "one that accepts additional columns, such as Experts or Ridge"
+        remedy = "Pass all columns to this model from the start."
         raise invalid("model", "Learner.widen", allowed, type(self).__name__, remedy)
 
     def describe(self) -> dict[str, Any]:
-        """Return the arguments that make the model, as values that JSON knows or NumPy's."""
+        """Return the constructor arguments, as JSON values or NumPy arrays."""
         return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
 
     @classmethod
     def from_description(cls, description: dict[str, Any], estimators: Mapping[str, Any]) -> Model:
-        """Return the model that was described; `estimators` are those that a file can only name."""
+        """Build a model from `describe`; `estimators` supplies those that a file stores by name only."""
         return cls(**description)
 
     def estimators(self) -> dict[str, Any]:
-        """Return the estimators that a file can only name, by the names of their classes."""
+        """Return the estimators that a file stores by name only, keyed by class name."""
         return {}
 
     def encode_labels(self, labels: Any) -> Any:
-        """Return labels as numbers; those that have none are refused."""
+        """Return labels as numbers; raise `InvalidError` for unknown classes."""
         return labels
 
     def decode_predictions(self, predictions: Floats) -> Any:
-        """Return predictions as the user knows them: numbers, or the classes that were named."""
+        """Return predictions in the user's terms: numbers, or class names."""
         return predictions
 
     def decode_prediction_one(self, prediction: float) -> Any:
-        """Return one prediction as the user knows it."""
+        """Return one prediction in the user's terms."""
         return prediction
 
     @classmethod
@@ -175,14 +179,14 @@ class Model(ABC):
 
 
 class State(ABC):
-    """What a learner knows. `query` and `label` are separate: labels may come late, or never.
+    """State of a model. A query and its label are separate events; the label may arrive late or never.
 
     Attributes
     ----------
     pending
-        Inputs whose label was asked for and has not come, by id.
+        Queried inputs whose label has not arrived, by id.
     device
-        The device of torch on which blocks are decided; None is the host. It is no part of what is saved.
+        Torch device that decides blocks; None is NumPy on the host. It is not saved.
     """
 
     pending: dict[Id, Floats]
@@ -193,11 +197,11 @@ class State(ABC):
         """Return the prediction for each row, from the labelled data alone."""
 
     def probabilities(self, X: Floats) -> Floats:
-        """Return the probability of each class, for each row, where there are classes."""
+        """Return the probability of each class, for each row. Classifiers only."""
         raise NotImplementedError
 
     def predictor(self) -> Callable[[Floats], Floats]:
-        """Return a function that goes on predicting as the state does now."""
+        """Return a function that predicts from a frozen copy of the current state."""
         return copy.deepcopy(self).predict
 
     @abstractmethod
@@ -205,72 +209,74 @@ class State(ABC):
         """Return Δ of each row, given every query so far."""
 
     def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
-        """Return the prediction and Δ of the one input that is next in the stream; `square` is ‖x‖².
+        """Return the prediction and Δ of the next input of the stream; `square` is ‖x‖².
 
-        If the label of an input is asked for by `query` next, it is that of this one.
+        If `query` follows, it is for this input.
         """
         return self.predict(x[None]).item(), self.uncertainty(x[None]).item()
 
     def largest_loss_one(self, prediction: float) -> float:
-        """Return the largest loss that it may turn out to have, where the range of labels is learned.
-
-        It is 0 while that is not known.
-        """
+        """Return the largest possible loss under a learned label range; 0 until a range is observed."""
         return 0.0
 
-    def known_range(self) -> KnownRange | None:
-        """Return the range of labels as far as it was learned; None where none is."""
+    def observed_range(self) -> ObservedRange | None:
+        """Return the label range learned so far; None if the model does not learn one."""
         return None
 
     def interval_bounds(self) -> tuple[float, float] | None:
-        """Return the ends that prediction intervals are clipped to; None where no range is learned."""
+        """Return the bounds that clip prediction intervals; None if the model does not learn a range."""
         return None
 
-    def reach(self, at_once: bool) -> Reach:
-        """Return how far it pays to look ahead, where a rule decides blocks at once or in many offers."""
-        from qufur.models.lookahead import Reach
+    def block_limits(self, at_once: bool) -> BlockLimits:
+        """Return the block sizes worth looking ahead over.
 
-        return Reach()
+        `at_once` tells whether the rule decides a block in one offer or in several.
+        """
+        from qufur.models.lookahead import BlockLimits
+
+        return BlockLimits()
 
     @property
     def takes_device(self) -> bool:
-        """Whether blocks can be decided on a device of torch."""
+        """Whether a torch device can decide blocks."""
         return False
 
     @abstractmethod
     def look_ahead(self, X: Floats) -> Lookahead:
-        """Look ahead over the rows of X, or over as many of the first as can be taken together."""
+        """Look ahead over the rows of X, or over the longest prefix that fits into one block."""
 
     def look_ahead_unlabelled(self, X: Floats) -> Lookahead:
-        """Look ahead over rows during which no label comes; for most models that makes no difference."""
+        """Look ahead over rows during which no label arrives; most models ignore the difference."""
         return self.look_ahead(X)
 
-    def expect(self, X: Any) -> None:  # noqa: B027
-        """Note that a look-ahead over X, this very tensor, is likely to come next: a device may begin."""
+    def prefetch(self, X: Any) -> None:  # noqa: B027
+        """Start work on X on the device. The next look-ahead probably takes this tensor."""
 
     def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:  # noqa: B027
-        """Note on what terms labels are bought that `query`, or a look-ahead as it finishes, is told of next.
+        """Record the terms of purchase of the queries that follow.
 
-        Only models that weigh purchases are told.
+        They reach the state through `query` or through a look-ahead that finishes. Called only for models
+        with `weighs_purchases`.
         """
 
-    def said_of(self, ids: Sequence[Id]) -> Floats | None:
-        """Return what every expert and then all together said of pending queries; None for other models."""
+    def expert_outputs_of(self, ids: Sequence[Id]) -> Floats | None:
+        """Return the outputs of each expert, then of the ensemble, for pending queries; else None."""
         return None
 
-    def note_said(self, ids: Sequence[Id], said: Floats) -> None:  # noqa: B027
-        """Note what was said of inputs that `query`, or a look-ahead as it finishes, is told of next.
+    def record_expert_outputs(self, ids: Sequence[Id], said: Floats) -> None:  # noqa: B027
+        """Supply recorded expert outputs for the queries that follow, in place of new predictions.
 
-        It counts in place of what would be said now. Only committees are told.
+        The queries reach the state through `query` or through a look-ahead that finishes. Only ensembles
+        use them.
         """
 
-    def unheard(self) -> AbstractContextManager[None]:
-        """Return a context in which inputs are taken in and what would be said of them counts for nothing."""
+    def without_predictions(self) -> AbstractContextManager[None]:
+        """Context manager that accepts inputs without running the experts; replay supplies their outputs."""
         return nullcontext()
 
     @abstractmethod
     def query(self, ids: Sequence[Id], X: Floats) -> None:
-        """Note that the labels of these rows were asked for: Δ falls now, predictions do not change."""
+        """Record queries for the labels of these rows: Δ falls now, predictions do not change."""
 
     @abstractmethod
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
@@ -278,79 +284,82 @@ class State(ABC):
 
     @abstractmethod
     def retract(self, id: Id) -> None:
-        """Forget a pending query whose label will never come."""
+        """Remove a pending query whose label will never arrive."""
 
     @abstractmethod
     def learn(self, X: Floats, labels: Floats) -> None:
-        """Learn labels that were not asked for."""
+        """Learn labels that were not queried."""
 
     def purchases_of(self, ids: Sequence[Id]) -> Purchases | None:
-        """Return the terms of pending queries; None for models that do not weigh purchases."""
+        """Return the terms of purchase of pending queries; None for models that ignore them."""
         return None
 
     def purchases_at(self, places: Sequence[int]) -> Purchases | None:
-        """Return the terms of labelled rows, by their places in the order of labels, as `purchases_of`."""
+        """Return the terms of labelled rows, by index in the order of labels; otherwise as `purchases_of`."""
         return None
 
     def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
-        """Learn labels of queries that were retracted or forgotten, on the terms of their purchase."""
+        """Learn labels of queries that were retracted or unlearned, with their terms of purchase."""
         self.learn(X, labels)
 
-    def as_pending(self, X: Floats) -> Floats:
-        """Return inputs as `pending` would have them, for whoever may want to `relearn` them."""
+    def stored_rows(self, X: Floats) -> Floats:
+        """Return inputs in the form that `pending` stores and `relabel` takes."""
         raise NotImplementedError
 
-    def relearn(self, rows: Floats, labels: Floats) -> None:
-        """Learn again, with other labels, all rows that have one, as they were pending; others stay so."""
-        raise NotImplementedError
+    def relabel(self, rows: Floats, labels: Floats) -> None:
+        """Replace the labels of all labelled rows and learn them again; pending queries stay pending.
 
-    def forget(self, places: Sequence[int], rows: Floats, labels: Floats) -> None:
-        """Unlearn labelled rows by their places in the order of labels; the rows and labels stay that follow.
-
-        Queries and labels are then as if these had not been asked for.
+        `rows` are in the form of `stored_rows`.
         """
         raise NotImplementedError
 
-    def recorded(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return what follows from recorded decisions and labels bit for bit, pending rows aside.
+    def unlearn(self, places: Sequence[int], rows: Floats, labels: Floats) -> None:
+        """Remove labelled rows by index in the order of labels, as if they had never been queried.
 
-        It is what neither BLAS nor compiled loops have a part in; for most models there is no more.
+        `rows` and `labels` are those that remain, in the form of `stored_rows`.
+        """
+        raise NotImplementedError
+
+    def replayable_arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the arrays that recorded decisions and labels reproduce bit for bit, without pending rows.
+
+        They involve neither BLAS nor compiled loops. Most models have none.
         """
         return {}
 
-    def fit_elsewhere(self) -> None:  # noqa: B027  (most learn from a label at once)
-        """Leave fits that take long to whoever asks for `due_fit`, from now on."""
+    def fit_elsewhere(self) -> None:  # noqa: B027  (most models learn each label immediately)
+        """Defer long fits to a caller of `due_fit`, which runs them in another process."""
 
-    def due_fit(self) -> Fitting | None:
-        """Return what is to be fitted, if anything is."""
+    def due_fit(self) -> FitJob | None:
+        """Return the next fit to run, or None."""
         return None
 
-    def install_fit(self, fitted: Fitted) -> bool:
-        """Go on with what was fitted, and return True, unless it has been overtaken."""
+    def install_fit(self, fitted: FitResult) -> bool:
+        """Install a finished fit; return False if it is outdated."""
         raise self._no_fits()
 
     def refit(self, values: Mapping[str, Any]) -> None:
-        """Go on with what the values of a fit describe."""
+        """Repeat a recorded fit from its values."""
         raise self._no_fits()
 
     def _no_fits(self) -> InvalidError:
-        return invalid("model", "Learner.refit", "one with experts", "one that learns every label at once")
+        return invalid("model", "Learner.refit", "one with experts", "one that learns each label immediately")
 
     def fit(self) -> Fit | None:
-        """Return what the labels so far say about the model; None where it has no residuals to judge by."""
+        """Return diagnostics of the model from the labels so far; None if it has no residuals."""
         return None
 
     def fit_later(self) -> Callable[[], Fit | None]:
-        """Return a function that computes `fit` as of now, in any thread, whatever is learned later."""
-        found = self.fit()
-        return lambda: found
+        """Return a function that computes `fit` of the current state later, in any thread."""
+        fit = self.fit()
+        return lambda: fit
 
-    def standing(self) -> Standing | None:
-        """Return how the experts of a committee are doing; None for other models."""
+    def ensemble_report(self) -> EnsembleReport | None:
+        """Return weights and losses of the experts of an ensemble; None for other models."""
         return None
 
-    def advance(self, count: int) -> None:  # noqa: B027  (most states know no time)
-        """Note that so many examples were decided; look-aheads say so as they finish."""
+    def advance(self, count: int) -> None:  # noqa: B027  (most states are independent of time)
+        """Move on by `count` decided examples; look-aheads call it when they finish."""
 
     @abstractmethod
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -361,4 +370,4 @@ class State(ABC):
 
     @abstractmethod
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Take over a state that `save` returned."""
+        """Load a state that `save` returned."""

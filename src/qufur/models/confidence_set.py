@@ -9,51 +9,53 @@ from typing import Any
 
 import numpy as np
 
+from qufur._internal.registry import name_of
 from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes, set_fields
 from qufur.errors import invalid
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
 from qufur.hypotheses.base import squared_radius
-from qufur.models.base import Id, State
+from qufur.ids import Id
+from qufur.models._regression import Regression, as_flag
+from qufur.models.base import State
 from qufur.models.lookahead import Lookahead, OneRow
-from qufur.models.regression import Regression, as_flag
-from qufur.registry import name_of
 
-WIDEST = 2.0
-"""The largest disagreement of functions with values in [−1, 1]."""
+MAX_DISAGREEMENT = 2.0
+"""Largest disagreement of functions with values in [−1, 1]."""
 
 
 @dataclass(frozen=True)
 class ConfidenceSet(Regression):
-    """Predict f̂(x), the least-squares fit in 𝓕, with Δ = sup (f₁(x) − f₂(x))² over f₁, f₂ in 𝓕_t.
+    """Least-squares fit f̂ in a class 𝓕, with Δ = sup (f₁(x) − f₂(x))² over f₁, f₂ in 𝓕_t.
 
     𝓕_t = {f ∈ 𝓕 : Σ (f(x) − f̂(x))² ≤ β} with the sum over the queried inputs (Algorithm 3); under the rule
-    `FixedBudget` this is Algorithm 4. Labels move f̂, and with it Δ, so the model is not label-free; Δ can
-    rise when a label comes, and β rises with every query, so it is not monotone either, and streams are
-    decided one by one. All queried inputs are kept.
+    `FixedBudget` this is Algorithm 4. Labels change f̂ and with it Δ, so the model is not label-free. Δ can
+    rise when a label arrives, and β rises with every query, so it is not monotone either, and rows are
+    decided one by one. All queried inputs are stored.
 
-    The paper gets every label at once. Here a queried input counts in the sum before its label is there:
-    𝓕_t is the one that Algorithm 3 would have if each outstanding label came out as f̂(x), since the fit would
-    then stay as it is. So a label asked for twice is worth less the second time. That 𝓕_t contains the truth
-    with probability 1 − δ/2 holds only while no label is outstanding.
+    In the paper, labels are immediate. Here a queried input enters the sum before its label arrives: 𝓕_t is
+    the set of Algorithm 3 if each pending label were f̂(x), since the fit would then not change. So a repeated
+    query for the same input is less informative. The guarantee that 𝓕_t contains the truth with probability
+    1 − δ/2 holds only while no label is pending.
 
     Parameters
     ----------
     hypotheses
         𝓕, a `HypothesisClass`. If it is not `exact`, Δ is a lower bound of the paper's.
     horizon
-        T ≥ 1, the length of the stream, for the paper's β. Needed if there is no `radius`.
+        T ≥ 1, the length of the stream, for the paper's β. Required without `radius`.
     radius
-        β > 0, a constant, instead of the paper's, which is so large that small streams are queried whole.
+        β > 0, a constant, instead of the paper's β, which is so large that every row of a short stream is
+        queried.
     noise
         η ≥ 0, the sub-Gaussian noise level, for labels scaled to [−1, 1].
     failure_probability
-        δ in (0, 1), the probability that the guarantees may fail with.
+        δ in (0, 1), the probability with which the guarantees may fail.
     cap
         Whether Δ is at most 4, as for the paper's hypotheses, whose values are in [−1, 1].
     clip
         Whether predictions are clipped to `label_range`.
     label_range
-        The user's (lowest, highest) label, mapped to [−1, 1] inside. Noise may carry labels beyond it.
+        The user's (lowest, highest) label, mapped to [−1, 1] internally. Noisy labels may exceed it.
 
     Examples
     --------
@@ -80,9 +82,9 @@ class ConfidenceSet(Regression):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # A file holds the description of the class.
-        given: Any = self.hypotheses
-        hypotheses = described(given) if isinstance(given, Mapping) else given
+        # Files contain the description of the class.
+        value: Any = self.hypotheses
+        hypotheses = described(value) if isinstance(value, Mapping) else value
         if not isinstance(hypotheses, HypothesisClass):
             raise invalid("hypotheses", "ConfidenceSet", "a HypothesisClass", type(hypotheses).__name__)
         set_fields(
@@ -105,13 +107,13 @@ class ConfidenceSet(Regression):
         """
         if self.radius is not None:
             return self.radius
-        if self.horizon is None:  # the constructor saw to it
+        if self.horizon is None:  # the constructor checks this
             raise AssertionError
         log_covering = self.hypotheses.log_covering(self.horizon**-2.0)
         return squared_radius(count, log_covering, self.horizon, self.noise, self.failure_probability)
 
     def describe(self) -> dict[str, Any]:
-        """Return the arguments that make the model, if its hypotheses can be written down."""
+        """Return the constructor arguments; raise `InvalidError` if the hypotheses cannot be saved."""
         if not self.hypotheses.savable:
             allowed = "a class without Python functions for a learner to be saved"
             raise invalid("hypotheses", "ConfidenceSet", allowed, type(self.hypotheses).__name__)
@@ -119,7 +121,7 @@ class ConfidenceSet(Regression):
         return super().describe()
 
     def start(self) -> ConfidenceState:
-        """Return the state of a learner that has seen nothing."""
+        """Return the state before any query or label."""
         return ConfidenceState(self)
 
     @classmethod
@@ -139,14 +141,14 @@ class ConfidenceSet(Regression):
         elif self.radius is None:
             remedy = "The paper's β depends on T; radius=... sets it to a constant instead."
             raise invalid("horizon", "ConfidenceSet", "given if radius is not", "None", remedy)
-        self.beta(0)  # a class without a covering number is refused now, not in the middle of a stream
+        self.beta(0)  # raises now, not during a stream, for a class without a covering number
 
 
 class ConfidenceState(State):
-    """The labelled data and the queries without labels; the fit and the confidence set follow from them.
+    """Labelled data and pending queries; the fit and the confidence set are derived from them.
 
-    Both are computed when they are first needed after a change, from the data in an order of their own: they
-    depend on what was learned and not on the order in which it came, to the last bit.
+    Both are computed on first use after a change, from sorted data: they do not depend on the order in which
+    labels arrived, to the last bit.
     """
 
     model: ConfidenceSet
@@ -161,7 +163,7 @@ class ConfidenceState(State):
 
     @property
     def fitted(self) -> Floats:
-        """f̂, from the labelled data."""
+        """Least-squares fit f̂ to the labelled data."""
         if self._fit is None:
             X, y = _matrix(self.X, self.model.hypotheses.dim), np.array(self.y)
             order = np.lexsort((y, *X.T))
@@ -180,33 +182,33 @@ class ConfidenceState(State):
             beta = self.model.beta(len(queried))
             self._disagreement = self.model.hypotheses.confidence_set(queried, self.fitted, beta)
         disagreement: Floats = self._disagreement(X)
-        return (np.minimum(disagreement, WIDEST) if self.model.cap else disagreement) ** 2
+        return (np.minimum(disagreement, MAX_DISAGREEMENT) if self.model.cap else disagreement) ** 2
 
     def look_ahead(self, X: Floats) -> Lookahead:
         """Look at the first row alone: labels may change Δ of the others."""
         return OneRow(self, X[:1])
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
-        """Note that the labels of these rows were asked for; they count in the confidence set from now on."""
+        """Record queries for the labels of these rows; they count in the confidence set."""
         self.pending.update((id, row.copy()) for id, row in zip(ids, X, strict=True))
         self._disagreement = None
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""
-        self._keep([self.pending.pop(id) for id in ids], labels)
+        self._add_labelled([self.pending.pop(id) for id in ids], labels)
 
     def retract(self, id: Id) -> None:
-        """Forget a pending query whose label will never come."""
+        """Remove a pending query whose label will never arrive."""
         del self.pending[id]
         self._disagreement = None
 
     def learn(self, X: Floats, labels: Floats) -> None:
-        """Learn labels that were not asked for."""
-        self.model.hypotheses.predict(self.fitted, X)  # inputs outside the domain of 𝓕 are refused here
-        self._keep([row.copy() for row in X], labels)
+        """Learn labels that were not queried."""
+        self.model.hypotheses.predict(self.fitted, X)  # raises for inputs outside the domain of 𝓕
+        self._add_labelled([row.copy() for row in X], labels)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What follows from the data is left out: functions cannot be pickled.
+        # Derived values are omitted: functions cannot be pickled.
         return {**vars(self), "_fit": None, "_disagreement": None}
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -217,13 +219,13 @@ class ConfidenceState(State):
         return {"pending": list(self.pending)}, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Take over a state that `save` returned."""
+        """Load a state that `save` returned."""
         check_shapes(arrays, {"X": "nd", "y": "n", "pending": "md"}, d=self.model.hypotheses.dim)
         self.X, self.y = list(arrays["X"]), arrays["y"].tolist()
         self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self._fit = self._disagreement = None
 
-    def _keep(self, rows: Sequence[Floats], labels: Floats) -> None:
+    def _add_labelled(self, rows: Sequence[Floats], labels: Floats) -> None:
         self.X.extend(rows)
         self.y.extend(self.model.scaled(labels).tolist())
         self._fit = self._disagreement = None
@@ -234,7 +236,7 @@ def _matrix(rows: Sequence[Floats], dim: int) -> Floats:
 
 
 def _as_probability(value: Any) -> float:
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not (real and 0 < value < 1):
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (is_real and 0 < value < 1):
         raise invalid("failure_probability", "ConfidenceSet", "in (0, 1)", repr(value))
     return float(value)

@@ -10,33 +10,35 @@ from typing import Any
 
 import numpy as np
 
+from qufur._internal.registry import class_named, name_of
 from qufur.arrays import Floats, as_count, check_shapes, set_fields
 from qufur.errors import invalid
+from qufur.models._least_squares_state import LeastSquaresState
+from qufur.models._regression import LeastSquares
 from qufur.models.base import Model, State
-from qufur.models.gram.kernel import Kernel, KernelGram, adds_noise, noise_in
-from qufur.models.least_squares import LeastSquares
-from qufur.models.least_squares_state import LeastSquaresState
-from qufur.registry import class_named, name_of
+from qufur.models.gram.kernel import Kernel, KernelGram, adds_noise, kernel_noise_error
 
 
 @dataclass(frozen=True)
 class KernelRidge(LeastSquares):
-    """Predict clip(kᵀ(K + λI)⁻¹y) with Δ = η̃² min(1, (k(x, x) − kᵀ(K + λI)⁻¹k)/λ) (appendix on kernels).
+    """Kernel regression: clip(kᵀ(K + λI)⁻¹y) with Δ = η̃² min(1, (k(x, x) − kᵀ(K + λI)⁻¹k)/λ).
 
-    The paper writes this Δ as ‖k_t‖² in M⁻¹; what is meant is ‖φ(x)‖² in (ΦᵀΦ + λI)⁻¹, which is the formula
-    above. With the linear kernel `DotProduct(sigma_0=0)` the model equals `Ridge`, with `sigma_0=1` `Ridge`
-    with an intercept. Cost per step O(Q²) after Q queries, and memory O(Q²): the label budget bounds both.
-    Numbers keep their digits while k(x, x)/λ stays below some 10⁶: scale inputs for kernels that grow.
-    The other parameters are those of `Ridge`, with C ≥ the norm of f* in the kernel's space.
+    This is the model of the appendix on kernels. The paper writes this Δ as ‖k_t‖² in M⁻¹; it means ‖φ(x)‖²
+    in (ΦᵀΦ + λI)⁻¹, which equals the formula above. With the linear kernel `DotProduct(sigma_0=0)` the model
+    equals `Ridge`, and with `sigma_0=1` it equals `Ridge` with an intercept.
+
+    After Q queries a step costs O(Q²) time, and the state O(Q²) memory; the label budget bounds both.
+    Results are accurate while k(x, x)/λ stays below about 10⁶; scale inputs for unbounded kernels. The other
+    parameters are those of `Ridge`, with C ≥ the norm of f* in the kernel's space.
 
     Parameters
     ----------
     kernel
-        Any kernel of `sklearn.gaussian_process.kernels`, sums and products included, but for `WhiteKernel`:
-        noise is in λ, and kernels that add it are refused. It is copied; its parameters are taken as they
-        are, and nothing is tuned.
+        Any kernel of `sklearn.gaussian_process.kernels`, including sums and products, except `WhiteKernel`:
+        λ models the noise, and kernels that add noise raise `InvalidError`. The kernel is copied, and its
+        hyperparameters are not tuned.
     dim
-        Number of input columns; None takes what the first input has.
+        Number of input columns; None uses that of the first input.
 
     Examples
     --------
@@ -65,13 +67,13 @@ class KernelRidge(LeastSquares):
             raise invalid("kernel", "KernelRidge", allowed, repr(self.kernel))
         set_fields(self, kernel=copy.deepcopy(self.kernel))
         if _adds_noise(self.kernel, self.dim or 1):
-            raise noise_in(self.kernel)
+            raise kernel_noise_error(self.kernel)
 
     def features(self, X: Floats) -> Floats:
-        """Return the rows as they are."""
+        """Return the rows unchanged."""
         return X
 
-    def sizes(self, X: Floats) -> Floats:
+    def squared_norms(self, X: Floats) -> Floats:
         return np.asarray(self.kernel.diag(X), dtype=np.float64)
 
     def posterior(self) -> KernelGram:
@@ -85,24 +87,24 @@ class KernelRidge(LeastSquares):
     def start(self) -> LeastSquaresState:
         return LeastSquaresState(self)
 
-    def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
-        """Take further columns that were 0, where they make no difference to the kernel."""
-        from qufur.models.widen import check_zeros
+    def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Append columns that were 0 so far, if they do not affect the kernel."""
+        from qufur.models._widen import check_zeros
 
         check_zeros(constants, self)
         values, arrays = state.save()
-        wide = {name: _wider(name, array, len(constants)) for name, array in arrays.items()}
+        padded = {name: _padded(name, array, len(constants)) for name, array in arrays.items()}
         for name in ("labelled.rows", "pending"):
-            if not _alike(self.kernel, arrays[name], wide[name]):
+            if not _is_unaffected(self.kernel, arrays[name], padded[name]):
                 allowed, remedy = "one to which columns of 0 make no difference", "Experts takes any columns."
                 raise invalid("kernel", "Learner.widen", allowed, repr(self.kernel), remedy)
-        after = self if self.dim is None else dataclasses.replace(self, dim=self.dim + len(constants))
-        moved = after.start()
-        moved.restore(values, wide)
-        return after, moved
+        model = self if self.dim is None else dataclasses.replace(self, dim=self.dim + len(constants))
+        new_state = model.start()
+        new_state.restore(values, padded)
+        return model, new_state
 
     def describe(self) -> dict[str, Any]:
-        fields = {name.name: getattr(self, name.name) for name in dataclasses.fields(self)}
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {**fields, "kernel": describe_kernel(self.kernel)}
 
     @classmethod
@@ -113,25 +115,25 @@ class KernelRidge(LeastSquares):
         return [cls(DotProduct(sigma_0=0.0), dim=dim), cls(smooth, regularization=0.1, label_range=(1, 5))]
 
 
-def _wider(name: str, array: Floats, columns: int) -> Floats:
-    """Return inputs, where there are some, with columns of 0 at the end."""
-    rows = name.endswith("rows") or name == "pending"
-    return np.pad(array, ((0, 0), (0, columns))) if rows and len(array) else array
+def _padded(name: str, array: Floats, columns: int) -> Floats:
+    """Return arrays of inputs with columns of 0 appended, and other arrays unchanged."""
+    are_inputs = name.endswith("rows") or name == "pending"
+    return np.pad(array, ((0, 0), (0, columns))) if are_inputs and len(array) else array
 
 
-def _alike(kernel: Kernel, X: Floats, wide: Floats) -> bool:
-    """Return whether the kernel takes some rows for the same as others."""
+def _is_unaffected(kernel: Kernel, X: Floats, padded: Floats) -> bool:
+    """Return whether the kernel gives the same values for rows with columns appended."""
     try:
-        return not len(X) or np.allclose(kernel(X), kernel(wide), rtol=1e-12)
-    except Exception:  # one that knows the number of columns, or a user's
+        return not len(X) or np.allclose(kernel(X), kernel(padded), rtol=1e-12)
+    except Exception:  # user-defined kernels may raise anything
         return False
 
 
 def _adds_noise(kernel: Kernel, columns: int) -> bool:
-    """Return whether that shows on some row; what takes only other rows will show it on the first of them."""
+    """Return whether the kernel adds noise, tested on one row; `KernelGram` tests the first input again."""
     try:
         return adds_noise(kernel, np.full((1, columns), 0.5))
-    except Exception:  # a user's kernel, or one that knows the number of columns
+    except Exception:  # user-defined kernels may raise anything
         return False
 
 
@@ -145,12 +147,12 @@ def describe_kernel(kernel: Any) -> dict[str, Any]:
     from sklearn.gaussian_process.kernels import Kernel
 
     parameters = kernel.get_params(deep=False)
-    kind = name_of(type(kernel), Kernel, "kernel", "KernelRidge")
-    return {"type": kind, **{name: _plain(value) for name, value in parameters.items()}}
+    type_name = name_of(type(kernel), Kernel, "kernel", "KernelRidge")
+    return {"type": type_name, **{name: _plain(value) for name, value in parameters.items()}}
 
 
 def build_kernel(description: Mapping[str, Any]) -> Any:
-    """Return the kernel that `describe_kernel` described, of a class that is defined by now."""
+    """Build a kernel from the output of `describe_kernel`, for any kernel class defined so far."""
     from sklearn.gaussian_process.kernels import Kernel
 
     parameters = {name: _parameter(value) for name, value in description.items() if name != "type"}
@@ -160,7 +162,7 @@ def build_kernel(description: Mapping[str, Any]) -> Any:
 def _parameter(value: Any) -> Any:
     if isinstance(value, Mapping):
         return build_kernel(value)
-    return tuple(value) if isinstance(value, list) else value  # the bounds, which JSON turned into lists
+    return tuple(value) if isinstance(value, list) else value  # bounds are lists in JSON
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A look ahead over a block of inputs, and over a single one."""
+"""Interface of the look-ahead over a block of inputs, and the look-ahead over one row."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
 from qufur.errors import InvalidError, invalid
-from qufur.models.base import Id, State
+from qufur.ids import Id
+from qufur.models.base import State
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Labels that arrive while a block is played.
+    """Labels that arrive during a block.
 
     Parameters
     ----------
     ids, labels
-        Which queries are answered, in order of arrival, and with what.
+        Queries that are answered, in order of arrival, and their labels.
     before
-        The row of the block before which each label is there; rising. The block's length: after its last row.
+        Index of the block's first row after each label, ascending; the block's length for labels that arrive
+        after its last row.
     """
 
     ids: Sequence[Id]
@@ -35,21 +37,21 @@ class Arrivals:
 NO_ARRIVALS = Arrivals((), np.empty(0), np.empty(0, dtype=np.int64))
 
 
-def beyond_numbers(prediction: float, uncertainty: float) -> InvalidError:
-    """Build the complaint about an input that the model cannot compute with."""
-    received = f"a prediction of {prediction} and an uncertainty of {uncertainty}"
-    return invalid("x", "Learner", "such that they are finite", received, "Scale the inputs.")
+def not_finite_error(prediction: float, uncertainty: float) -> InvalidError:
+    """Build the error about an input whose prediction or uncertainty overflows."""
+    allowed = "small enough for a finite prediction and uncertainty"
+    return invalid("x", "Learner", allowed, f"{prediction} and {uncertainty}", "Scale the inputs.")
 
 
-class Terms(Protocol):
-    """On what terms the labels of a block's next rows are bought.
+class QueryTerms(Protocol):
+    """Terms on which the rule queries the next rows of a block.
 
     Attributes
     ----------
     thresholds, labels_left
-        For each copy of the rule and each row, the Δ above which it wants the label; and the labels left.
+        The Δ above which each copy of the rule queries each row, and the labels that each copy has left.
     lowest_threshold
-        For each row, the Δ above which its label is wanted, as things stand.
+        The Δ above which each row is queried, given the labels left now.
     """
 
     @property
@@ -62,36 +64,37 @@ class Terms(Protocol):
     def lowest_threshold(self) -> Floats: ...
 
     def buy(self, row: int, uncertainty: float) -> bool:
-        """Buy a label that is wanted; return whether `lowest_threshold` has changed for rows to come."""
+        """Query a row; return whether `lowest_threshold` has changed for later rows."""
 
     def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
-        """Let each copy pay for a row, or for each of some rows, of which it is known; return the same."""
+        """Charge the copies in `paying` for one or several rows; return the same as `buy`."""
 
 
 @dataclass(frozen=True)
-class Effort:
-    """What it took to decide some rows: of how many covariances were needed, and how many were queried."""
+class BlockCost:
+    """Cost of deciding some rows: rows, candidates (rows whose covariances were computed) and queries."""
 
     rows: int
     candidates: int
     queries: int
 
-    def __add__(self, other: Effort) -> Effort:
-        """Return what both took."""
-        return Effort(
+    def __add__(self, other: BlockCost) -> BlockCost:
+        """Return the sum of both costs."""
+        return BlockCost(
             self.rows + other.rows, self.candidates + other.candidates, self.queries + other.queries
         )
 
 
-class Reach(NamedTuple):
-    """How far it pays to look ahead.
+class BlockLimits(NamedTuple):
+    """Block sizes worth looking ahead over.
 
     Attributes
     ----------
     first, smallest, largest
-        Over how many inputs at first, and over how few and how many later.
+        Rows of the first block, and bounds on the rows of later blocks.
     few, many
-        So few candidates are worth a larger block, and more than so many a smaller one.
+        A block with at most `few` candidates is followed by a larger one, one with more than `many` by a
+        smaller one.
     """
 
     first: int = 32
@@ -102,19 +105,19 @@ class Reach(NamedTuple):
 
 
 class Lookahead(ABC):
-    """A block of upcoming inputs: first its queries are found, then it is absorbed as a whole.
+    """A block of upcoming inputs: `decide` selects its queries, `finish` absorbs it as a whole.
 
     Attributes
     ----------
     uncertainty
-        Δ of each row that was decided, given the block's queries before it.
+        Δ of each decided row, given the block's queries before it.
     queried
-        The rows that are queried, of those decided.
+        Indices of the queried rows, among those decided.
     rows_at_once
-        How many rows may be decided before it is looked again how many there are; None is all.
+        Rows that may be decided before the caller checks the length again; None for all.
     largest_loss
-        Where the range of labels is learned: the largest loss that each row may turn out to have, as far as
-        was known when it came, 0 if it was not; there once the block is finished.
+        For a learned label range: the largest possible loss of each row under the range observed before it, 0
+        without one. Set by `finish`.
     """
 
     uncertainty: Floats
@@ -124,44 +127,44 @@ class Lookahead(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many rows were taken together; deciding some may end the block there."""
+        """Return the number of rows in the block; `decide` may shorten it."""
 
     @abstractmethod
-    def decide(self, terms: Terms) -> Effort:
-        """Decide the next rows, as many as there are terms for, each as if it had come alone."""
+    def decide(self, terms: QueryTerms) -> BlockCost:
+        """Decide the rows that `terms` covers, exactly as one by one."""
 
     @abstractmethod
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
         """Return the predictions of all rows as labels arrive, and move the state to the block's end.
 
-        All rows must have been decided. `ids` name the queries in order.
+        All rows must be decided. `ids` are those of the queries, in order.
         """
 
 
 class OneRow(Lookahead):
-    """The look-ahead over a single input: nothing to look ahead to, and it serves every model."""
+    """Look-ahead over a single input, for every model."""
 
     def __init__(self, state: State, X: Floats) -> None:
         self._state = state
         self._X = X
         self._prediction, uncertainty = state.predict_next(X[0], float(X[0].dot(X[0])))
         if not math.isfinite(self._prediction + uncertainty):
-            raise beyond_numbers(self._prediction, uncertainty)
+            raise not_finite_error(self._prediction, uncertainty)
         self.uncertainty = np.array([uncertainty])
 
     def __len__(self) -> int:
         return 1
 
-    def decide(self, terms: Terms) -> Effort:
-        """Buy the label if it is wanted."""
+    def decide(self, terms: QueryTerms) -> BlockCost:
+        """Query the row if Δ exceeds the lowest threshold."""
         uncertainty = self.uncertainty.item()
         if uncertainty > terms.lowest_threshold.item():
             terms.buy(0, uncertainty)
             self.queried = np.zeros(1, dtype=np.int64)
-        return Effort(1, 1, len(self.queried))
+        return BlockCost(1, 1, len(self.queried))
 
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
-        """Return the prediction, then ask for the label if it is wanted, then learn what arrived."""
+        """Return the prediction, record the query if there is one, then learn the labels that arrived."""
         if ids:
             self._state.query(ids, self._X)
         if arrivals.ids:

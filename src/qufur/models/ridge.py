@@ -11,22 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from qufur._internal.tensors import sums_of_squares, with_constant
 from qufur.arrays import Floats, as_count, as_number, set_fields
 from qufur.errors import invalid
+from qufur.models._least_squares_state import LeastSquaresState
+from qufur.models._regression import LeastSquares, as_flag
 from qufur.models.base import Model, State
 from qufur.models.gram.gram import Gram
-from qufur.models.least_squares import LeastSquares
-from qufur.models.least_squares_state import LeastSquaresState
-from qufur.models.regression import as_flag
-from qufur.tensors import sums_of_squares, with_constant
 
 
 @dataclass(frozen=True)
 class Ridge(LeastSquares):
-    """Predict clip(⟨θ̂, x⟩) with Δ = η̃² min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ over the queried inputs.
+    """Ridge regression clip(⟨θ̂, x⟩), with Δ = η̃² min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ over queried inputs.
 
-    Departures from the paper are options, and off by default: `cap=False` and an explicit `regularization`
-    are what the authors' scripts ran, an intercept is what most data need.
+    Departures from the paper are options, off by default. The authors' scripts use `cap=False` and an
+    explicit `regularization`; most data need an intercept.
 
     Parameters
     ----------
@@ -35,8 +34,8 @@ class Ridge(LeastSquares):
     norm_bound
         C ≥ ‖θ*‖; λ = 1/C².
     regularization
-        λ > 0, if it should not come from the norm bound. With noise variance σ² and prior variance τ² of
-        each coordinate of θ*, both for labels scaled to [−1, 1], λ = σ²/τ² serves best.
+        λ > 0; None derives it from the norm bound. With noise variance σ² and prior variance τ² of each
+        coordinate of θ*, both for labels scaled to [−1, 1], λ = σ²/τ² is optimal.
     noise
         η ≥ 0, the sub-Gaussian noise level; η̃ = max(1, η).
     cap
@@ -44,20 +43,20 @@ class Ridge(LeastSquares):
     clip
         Whether predictions are clipped to `label_range`.
     intercept
-        Whether a constant is added to ⟨θ, x⟩, a coordinate of θ of its own.
+        Whether a constant is added to ⟨θ, x⟩, as an additional coordinate of θ.
     intercept_penalty
-        In (1e-12, 1]: the penalty of the intercept, relative to λ. The default leaves it all but free, so
-        that labels may lie anywhere in their range; 1 holds it down like the rest. A constant
-        1/√intercept_penalty is appended to every input, and M stays λI + Σ x xᵀ.
+        In (1e-12, 1]: the penalty of the intercept, relative to λ. The default hardly penalises it, so that
+        labels may lie anywhere in their range; 1 penalises it like the other coordinates. A constant
+        1/√intercept_penalty is appended to every input, and M remains λI + Σ x xᵀ.
     label_range
-        The user's (lowest, highest) label, mapped to [−1, 1] inside. Noise may carry labels beyond it.
+        The user's (lowest, highest) label, mapped to [−1, 1] internally. Noisy labels may exceed it.
     half_life
-        An integer of at least 1: after so many examples of the stream a label, and the query for it, count
-        half; for a θ* that moves. None never forgets. `ForgettingState` says how.
+        An integer of at least 1: number of examples after which the weight of a label and of its query is
+        halved, for a drifting θ*. None never forgets. See `ForgettingState`.
     importance
-        κ in [0, 1]: in the fit a label weighs min(20, (p̄/p)^κ), with p the probability that it was bought
-        with and p̄ the mean of p over the examples up to it. Bought labels then stand for the stream as a
-        whole, which pays where no θ fits all of it. Δ has no weights. 0 weighs all alike.
+        κ in [0, 1]: in the fit a label has the weight min(20, (p̄/p)^κ), with p the probability of its query
+        and p̄ the mean of p over the examples up to it. Queried labels then represent the whole stream, which
+        helps if no θ fits all of it. Δ is unweighted. 0 gives equal weights.
 
     Examples
     --------
@@ -101,12 +100,12 @@ class Ridge(LeastSquares):
 
     @cached_property
     def constant(self) -> float:
-        """What is appended to every input, if there is an intercept."""
+        """Constant appended to every input, if there is an intercept."""
         return 1.0 / math.sqrt(self.intercept_penalty) if self.intercept else 1.0
 
     @property
     def weighs_purchases(self) -> bool:  # type: ignore[override]
-        """Whether labels weigh by the probability that they were bought with."""
+        """Whether labels are weighted by the probability of their query."""
         return self.importance > 0
 
     def features(self, X: Floats) -> Floats:
@@ -116,11 +115,11 @@ class Ridge(LeastSquares):
     def feature_one(self, x: Floats) -> Floats:
         return np.append(x, self.constant) if self.intercept else x
 
-    def sizes(self, X: Floats) -> Floats:
-        # The intercept counts as 1: by its prior, it would be all that an input has in common with others.
+    def squared_norms(self, X: Floats) -> Floats:
+        # The intercept counts as 1; the square of its constant would outweigh all other columns.
         return np.asarray(sums_of_squares(X) + self.intercept)
 
-    def size_one(self, x: Floats, square: float) -> float:
+    def squared_norm(self, x: Floats, square: float) -> float:
         return square + self.intercept
 
     def posterior(self) -> Gram:
@@ -131,20 +130,20 @@ class Ridge(LeastSquares):
 
     def start(self) -> LeastSquaresState:
         if self.importance:
-            from qufur.models.weighted_state import WeightedState
+            from qufur.models._importance import WeightedState
 
             return WeightedState(self, self.importance)
         if self.half_life is not None:
-            from qufur.models.forgetting_state import ForgettingState
+            from qufur.models._forgetting import ForgettingState
 
             return ForgettingState(self, self.half_life)
         return LeastSquaresState(self)
 
-    def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
-        """Take further columns that were 0: M then has λ on the new diagonal, and 0 beside it."""
-        from qufur.models.widen import with_columns_of_zeros
+    def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Append columns that were 0 so far: M gets λ on the new diagonal entries and 0 beside them."""
+        from qufur.models._widen import with_zero_columns
 
-        return with_columns_of_zeros(self, state, constants)
+        return with_zero_columns(self, state, constants)
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Ridge]:
@@ -159,7 +158,7 @@ class Ridge(LeastSquares):
 
 
 def _as_importance(value: Any) -> float:
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    if not (real and 0 <= float(value) <= 1):
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    if not (is_real and 0 <= float(value) <= 1):
         raise invalid("importance", "Ridge", "a number from 0 to 1", repr(value))
     return float(value)

@@ -8,29 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats, as_count, is_whole, set_fields
+from qufur._internal.registry import class_named, name_of
+from qufur.arrays import Bools, Floats, as_count, is_integer, set_fields
 from qufur.errors import invalid
+from qufur.models._regression import set_uncertainty
+from qufur.models._softmax_state import FisherState, SoftmaxState
 from qufur.models.base import Model, State
-from qufur.models.fisher_state import FisherState
-from qufur.models.least_squares import set_uncertainty
 from qufur.models.ridge import Ridge
-from qufur.models.softmax_state import SoftmaxState
 from qufur.models.training.adam import PaperAdam
 from qufur.models.training.base import Training
 from qufur.models.training.converged import Converged
-from qufur.registry import class_named, name_of
 
 
 @dataclass(frozen=True)
 class Softmax(Model):
-    """Predict argmax_k ⟨W_k, x⟩ with the Δ of `Ridge`: η̃² min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ.
+    """Linear classifier argmax_k ⟨W_k, x⟩ with the Δ of `Ridge`: η̃² min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ.
 
-    "The same query strategy as Algorithm 1", on raw features, beside a linear classifier without intercept
+    "The same query strategy as Algorithm 1", on raw features, with a linear classifier without intercept
     (section "Additional experimental details"). Labels are class numbers 0..classes − 1, the loss is 0-1.
-    The authors' scripts ran `training=PaperAdam()`, `cap=False` and `regularization` max‖x‖; the default
+    The authors' scripts use `training=PaperAdam()`, `cap=False` and `regularization` max‖x‖; the default
     trains to convergence instead, so that predictions do not depend on the order of labels. All labelled
-    examples are kept, since training needs them. The other parameters are those of `Ridge`, and concern Δ
-    alone.
+    examples are stored, since training needs them. The other parameters are those of `Ridge` and affect Δ
+    only.
 
     Parameters
     ----------
@@ -39,8 +38,8 @@ class Softmax(Model):
     classes
         The number of classes, at least 2.
     training
-        `Converged` or `PaperAdam`: how the weights are trained when labels come. Regularisation of the
-        weights is its affair.
+        `Converged` or `PaperAdam`: the training method that labels trigger. It also sets the regularisation
+        of the weights.
 
     Examples
     --------
@@ -65,7 +64,7 @@ class Softmax(Model):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        if not is_whole(self.classes) or self.classes < 2:
+        if not is_integer(self.classes) or self.classes < 2:
             raise invalid("classes", owner, "an integer of at least 2", repr(self.classes))
         set_fields(
             self,
@@ -77,7 +76,7 @@ class Softmax(Model):
 
     @property
     def raw(self) -> Ridge:
-        """The linear model whose Δ, or whose λ and cap, this one has."""
+        """Linear model that provides Δ, or λ and the cap."""
         return Ridge(
             self.dim,
             norm_bound=self.norm_bound,
@@ -87,11 +86,11 @@ class Softmax(Model):
         )
 
     def check_labels(self, labels: Floats) -> None:
-        """Refuse labels that are not class numbers."""
-        odd = (labels != np.floor(labels)) | (labels < 0) | (labels >= self.classes)
-        if odd.any():
+        """Raise `InvalidError` for labels that are not class numbers."""
+        invalid_labels = (labels != np.floor(labels)) | (labels < 0) | (labels >= self.classes)
+        if invalid_labels.any():
             allowed = f"a class, an integer from 0 to {self.classes - 1}"
-            raise invalid("label", type(self).__name__, allowed, f"{labels[odd.argmax()]:g}")
+            raise invalid("label", type(self).__name__, allowed, f"{labels[invalid_labels.argmax()]:g}")
 
     def example_labels(self, numbers: Floats) -> Floats:
         """Cut the numbers at multiples of 1/4 into classes."""
@@ -105,34 +104,34 @@ class Softmax(Model):
     def loss_scale(self) -> float:
         return 1.0
 
-    def sizes(self, X: Floats) -> Floats | None:
-        return self.raw.sizes(X)
+    def squared_norms(self, X: Floats) -> Floats | None:
+        return self.raw.squared_norms(X)
 
-    def outside(self, size: Floats, uncertainty: Floats) -> Floats:
-        return self.raw.outside(size, uncertainty)
+    def unexplained_share(self, size: Floats, uncertainty: Floats) -> Floats:
+        return self.raw.unexplained_share(size, uncertainty)
 
     def capped(self, uncertainty: Floats) -> Bools:
         return self.raw.capped(uncertainty)
 
     @property
     def order_free(self) -> bool:
-        """Whether what is learned does not depend on the order in which labels arrive."""
+        """Whether the state is independent of the order in which labels arrive."""
         return self.training.order_free
 
     def describe(self) -> dict[str, Any]:
-        """Return the arguments that make the model, the training with the name of its kind."""
-        kind = name_of(type(self.training), Training, "training", type(self).__name__)
-        return super().describe() | {"training": {"kind": kind, **vars(self.training)}}
+        """Return the constructor arguments, with the training as its type name and options."""
+        training = name_of(type(self.training), Training, "training", type(self).__name__)
+        return super().describe() | {"training": {"kind": training, **vars(self.training)}}
 
     def start(self) -> State:
-        """Return the state of a learner that has seen nothing."""
+        """Return the state before any query or label."""
         return SoftmaxState(self)
 
-    def widened(self, state: State, constants: Floats) -> tuple[Model, State]:
-        """Take further columns that were 0, where training does not remember its steps."""
-        from qufur.models.widen import with_columns_of_zeros
+    def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Append columns that were 0 so far, if the training depends on the examples only."""
+        from qufur.models._widen import with_zero_columns
 
-        return with_columns_of_zeros(self, state, constants)
+        return with_zero_columns(self, state, constants)
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[Softmax]:
@@ -148,13 +147,13 @@ class Softmax(Model):
 class FisherSoftmax(Softmax):
     """`Softmax` with Δ from the Fisher information of the classifier instead of raw features.
 
-    Δ = η̃² min(1, Σ_k p_k(1 − p_k) ‖x‖² in F_k⁻¹), F_k = λI + Σ p_k(1 − p_k) x xᵀ over the queried inputs, p
-    the probabilities that the weights give now. The F_k are the diagonal blocks of the Fisher information of
-    all weights, one per class; the blocks between classes are left out, without which d in the hundreds would
-    be out of reach. Inputs that are surely of one class have small Δ, even far from all queries. Labels move
-    the weights, and with them Δ: neither label-free nor monotone, so it is decided one by one.
+    Δ = η̃² min(1, Σ_k p_k(1 − p_k) ‖x‖² in F_k⁻¹), F_k = λI + Σ p_k(1 − p_k) x xᵀ over queried inputs, with p
+    the probabilities under the current weights. The F_k are the diagonal blocks of the Fisher information
+    of all weights, one per class. Blocks between classes are omitted; with them, d in the hundreds would be
+    infeasible. Inputs whose class is nearly certain have a small Δ, even far from all queries. Labels change
+    the weights and with them Δ, so Δ is neither label-free nor monotone and rows are decided one by one.
 
-    This is not in the paper. Parameters are those of `Softmax`.
+    This model is not in the paper. Parameters are those of `Softmax`.
 
     Examples
     --------
@@ -164,18 +163,18 @@ class FisherSoftmax(Softmax):
 
     label_free = False
     monotone = False
-    widened = Model.widened
+    with_columns = Model.with_columns
 
-    def sizes(self, X: Floats) -> None:
+    def squared_norms(self, X: Floats) -> None:
         return None
 
     def start(self) -> State:
-        """Return the state of a learner that has seen nothing."""
+        """Return the state before any query or label."""
         return FisherState(self)
 
 
 def _as_training(value: Any, owner: str) -> Training:
-    if isinstance(value, Mapping):  # as `describe` has it
+    if isinstance(value, Mapping):  # the form that `describe` returns
         options = dict(value)
         value = class_named(options.pop("kind", None), Training, "training", owner)(**options)
     if not isinstance(value, Training):

@@ -1,4 +1,4 @@
-"""What a budget would buy, from inputs alone or a pilot of labels, before a label is bought."""
+"""Forecast of the effect of a budget before any label is bought, from inputs alone or from a pilot."""
 
 from qufur.planning.outcome import Expected, Forecast, Part, Plan, Spread
 from qufur.planning.pilot import Pilot

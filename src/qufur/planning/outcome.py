@@ -1,4 +1,4 @@
-"""A plan for a budget: what `plan` returns, and how it prints."""
+"""Result of `plan` and its printed form."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from qufur.rules import QuFUR, Rule, Steady
 
 @dataclass(frozen=True)
 class Spread:
-    """A mean over simulated runs, and the range that one more run falls into with probability 90 %.
+    """Mean over simulated runs, and a 90 % prediction interval for one more run.
 
-    That takes at least 19 runs; of fewer it is the lowest and the highest value.
+    The interval needs at least 19 runs; with fewer it is the range of the values.
     """
 
     mean: float
@@ -25,14 +25,14 @@ class Spread:
 
     @classmethod
     def of(cls, values: Floats) -> Spread:
-        """Return mean and range.
+        """Return the mean and interval of simulated values.
 
         Examples
         --------
         >>> print(Spread.of(np.arange(21.0)))
         10 (0.1–19.9)
         """
-        # These quantiles, at the ranks 0.05 (n + 1) and 0.95 (n + 1), have 90 % between them for every n.
+        # The ranks 0.05 (n + 1) and 0.95 (n + 1) enclose one more run with probability 90 % for every n.
         low, high = np.quantile(values, [0.05, 0.95], method="weibull")
         return cls(float(values.mean()), float(low), float(high))
 
@@ -42,7 +42,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Part:
-    """How many labels the examples start, …, stop − 1 of the stream would get."""
+    """Expected number of labels for the examples start, …, stop − 1 of the stream."""
 
     start: int
     stop: int
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a budget would buy: the α that spends it in the mean, the labels, and Σ (ŷ − f*(x))²."""
+    """Forecast for a budget: the α that spends it on average, the labels, and the regret Σ (ŷ − f*(x))²."""
 
     budget: int
     alpha: float
@@ -61,7 +61,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Expected:
-    """The mean loss to expect of a budget, and the range of two standard errors to either side."""
+    """Expected mean loss at a budget, with a range of two standard errors to either side."""
 
     budget: int
     loss: float
@@ -70,32 +70,33 @@ class Expected:
 
     @property
     def rmse(self) -> Spread:
-        """The root of all three, in the units of the labels."""
+        """Square roots of loss, low and high, in the units of the labels."""
         return Spread(math.sqrt(self.loss), math.sqrt(self.low), math.sqrt(self.high))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a budget would buy on a stream.
+    """Forecast for a budget on a stream.
 
     Attributes
     ----------
     budget, horizon
         B and T.
     alpha
-        The α of `QuFUR(alpha)` whose mean spend is the budget; None where `Steady` spends it.
+        The α of `QuFUR(alpha)` whose mean spend is the budget; None if `Steady` spends it.
     spend
-        Labels that it buys.
+        Number of labels that the rule buys.
     parts
-        Labels for each part of the stream.
+        Labels in each part of the stream.
     forecast
-        Regret at this and other budgets, rising; None where the model is not linear. Empty for `Steady`.
+        Labels and regret at this and other budgets, in increasing order; the regret is None if the model is
+        not linear. Empty for `Steady`.
     noise, norm
-        σ in the user's units and the mean of ‖θ*‖ that the regret is forecast for; None without a forecast.
+        σ in the units of the labels and the mean of ‖θ*‖ assumed for the regret; None without a forecast.
     guessed
-        Whether σ was not given, and is the one at which the model's λ is the best choice.
+        Whether σ was not given and is the value at which the λ of the model is optimal.
     expected
-        The loss at this and other budgets by a pilot of labels; empty without one.
+        Expected loss at this and other budgets from a pilot; empty without one.
     """
 
     budget: int
@@ -111,7 +112,7 @@ class Plan:
 
     @property
     def rule(self) -> Rule:
-        """The rule that carries the plan out, and never exceeds the budget."""
+        """The rule of the plan, which never exceeds the budget."""
         if self.alpha is None:
             return Steady(self.budget, self.horizon)
         return QuFUR(self.alpha, budget=self.budget)
@@ -138,21 +139,19 @@ class Plan:
         )
 
     def _notes(self) -> list[str]:
-        notes = ["In brackets: the range for one run, with a probability of 90 %."]
+        notes = ["In brackets: 90 % prediction interval for one run."]
         if self.expected:
-            notes.append(
-                "RMSE is that of labels at random, two standard errors in brackets; choosing may do better."
-            )
+            notes.append("RMSE is for random labels, two standard errors in brackets; a rule may do better.")
         if self.alpha is None:
             return notes
         if self.spend.mean < 0.95 * self.budget - 1:
-            notes.insert(0, "No α spends this budget: inputs of which nothing is uncertain are not bought.")
+            notes.insert(0, "No α spends this budget: inputs with zero uncertainty are never queried.")
         if self.noise is None:
             return [*notes, "Regret is forecast for Ridge only."]
-        guess = ", a guess: with it the model's λ is best. Give the noise if you know it" * self.guessed
+        guess = ", a guess at which the model's λ is optimal; pass the noise if known" if self.guessed else ""
         return [
             *notes,
-            f"Regret assumes linear labels with noise of deviation {self.noise:.3g}{guess}.",
+            f"Regret assumes linear labels with noise of standard deviation {self.noise:.3g}{guess}.",
             f"It assumes a random direction of θ* and ‖θ*‖ = {self.norm:.3g}, for labels mapped to [−1, 1].",
         ]
 

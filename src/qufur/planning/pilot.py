@@ -1,19 +1,20 @@
-"""What error to expect of a budget, from a pilot: some labels of the same table.
+"""Expected error at a budget, extrapolated from a pilot: some labelled rows of the same table.
 
-*The curve.* A model meets the pilot's m rows in their order and predicts each before it learns its label. The
-mean of these losses is what a budget of m labels costs at an even pace, measured. The pilot dealt out at
-random into two streams, and into four, tells what m/2 and m/4 cost, as thin as their labels would be.
+*Learning curve.* The model processes the m rows of the pilot in order and predicts each row before it learns
+its label. The mean of these out-of-sample losses measures the loss of a budget of m labels at a constant
+rate. Splitting the pilot at random into two streams, and into four, measures the losses of m/2 and m/4 labels
+at the density that such budgets have.
 
-*Between and beyond* these three points the logarithm of the loss is linear in that of the labels: it falls as
-a power of them. Beyond m nobody has measured, and standard errors grow with every octave.
+*Interpolation and extrapolation.* Between and beyond these three points the loss is a power of the number of
+labels: linear in log-log scale. Beyond m there is no measurement, and standard errors grow with every octave.
 
-*Rows one after another* know each other's labels better than rows that are bought here and there. So of a
-pilot that has more labels than the budget would buy among its rows, only as many are used, at random. If that
-leaves too few, as in the first hundred rows of a long table, they are met in an order drawn at random, and
-what changes elsewhere is in no forecast.
+*Density.* Neighbouring rows predict each other better than rows that are spread over the table. If a pilot
+has more labels than the budget would buy among its rows, only that number is used, drawn at random. If too
+few remain, as with the first hundred rows of a long table, the rows are processed in random order, and the
+forecast does not reflect changes in the rest of the table.
 
-*What it is not.* It is about labels at random at an even pace; a rule that begins faster, or chooses well,
-has less.
+*Limits.* The forecast is for random labels at a constant rate. A rule with a warm-up, or one that selects
+well, has a lower error.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from qufur.rules import Greedy
 from qufur.run import run
 from qufur.streams import Arrays
 
-FEWEST = 24
-"""Labels of a pilot: a fourth of them is the thinnest stream."""
-MOST = 1000
-"""Of more labels so many, drawn at random, tell as much in less time."""
+MIN_LABELS = 24
+"""Minimum number of labels of a pilot; its smallest stream has a quarter of them."""
+MAX_LABELS = 1000
+"""Maximum number of labels used, drawn at random; more take longer and add little."""
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """Rows that have labels, where they are in the table, and how many rows that has.
+    """Labelled rows, their positions in the table, and the number of rows of the table.
 
     Examples
     --------
@@ -64,7 +65,7 @@ class Pilot:
 
     @property
     def local(self) -> bool:
-        """Whether it says nothing about most of the table."""
+        """Whether the pilot spans less than half of the table."""
         return self._span < 0.5 * self.rows
 
     @property
@@ -72,38 +73,38 @@ class Pilot:
         return int(self.places[-1] - self.places[0]) + 1
 
     def expect(self, model: Model, budgets: Sequence[int]) -> tuple[Expected, ...]:
-        """Return what to expect of every budget."""
-        if len(self) < FEWEST:
-            raise invalid("pilot", "plan", f"at least {FEWEST} labels", len(self))
+        """Return the expected loss at each budget."""
+        if len(self) < MIN_LABELS:
+            raise invalid("pilot", "plan", f"at least {MIN_LABELS} labels", len(self))
         rng = np.random.default_rng(0)
         order = self._order(max(budgets), rng)
         points = [self._point(model, order, parts, rng) for parts in (4, 2, 1)]
-        return tuple(_at(np.array(points), budget) for budget in budgets)
+        return tuple(_extrapolate(np.array(points), budget) for budget in budgets)
 
     def _order(self, budget: int, rng: np.random.Generator) -> Ints:
-        """Return the rows to meet, about as far from each other as those that a budget buys."""
+        """Return the rows to process, about as dense as those that the budget buys."""
         bought = round(budget * self._span / self.rows)
-        if self.local and bought < FEWEST:
-            return rng.permutation(len(self))[:MOST]
-        return np.sort(rng.permutation(len(self))[: min(max(bought, FEWEST), MOST)])
+        if self.local and bought < MIN_LABELS:
+            return rng.permutation(len(self))[:MAX_LABELS]
+        return np.sort(rng.permutation(len(self))[: min(max(bought, MIN_LABELS), MAX_LABELS)])
 
     def _point(self, model: Model, order: Ints, parts: int, rng: np.random.Generator) -> tuple[float, ...]:
-        """Return labels, mean loss and its relative error of the pilot dealt out into so many streams."""
-        dealt = rng.permutation(np.arange(len(order)) % parts)
-        streams = [order[dealt == part] for part in range(parts)]
+        """Return labels, mean loss and its relative error with the pilot split into `parts` streams."""
+        assignment = rng.permutation(np.arange(len(order)) % parts)
+        streams = [order[assignment == part] for part in range(parts)]
         losses = np.concatenate([*self._losses(model, streams)])
         mean = max(float(losses.mean()), np.finfo(float).tiny)
         return len(order) / parts, mean, float(losses.std(ddof=1)) / math.sqrt(len(losses)) / mean
 
     def _losses(self, model: Model, streams: Sequence[Ints]) -> Iterator[Floats]:
-        """Yield the losses of each stream but for its first row, before which nothing is known."""
+        """Yield the losses of each stream without its first row, which is predicted without any label."""
         for rows in streams:
             learner = Learner(model, Greedy(len(rows)))
             yield run(learner, Arrays(self.X[rows], self.y[rows])).loss[1:]
 
 
-def _at(points: Floats, budget: int) -> Expected:
-    """Return what a budget has by the points of a curve: labels, loss, relative error."""
+def _extrapolate(points: Floats, budget: int) -> Expected:
+    """Return the expected loss at a budget from the points of a curve: labels, loss, relative error."""
     (first, *_, last), losses, errors = np.log(points[:, 0]), np.log(points[:, 1]), points[:, 2]
     slope = min(0.0, (losses[-1] - losses[0]) / (last - first))
     beyond = max(0.0, math.log(budget) - last) + min(0.0, math.log(budget) - first)

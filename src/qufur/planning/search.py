@@ -1,9 +1,10 @@
-"""What a budget would buy, known before a label is bought."""
+"""Search for the rule that spends a budget, by runs on the inputs with simulated linear labels."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,20 +12,105 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qufur.arrays import Floats, Ints, as_count, as_inputs, as_noise, as_number, is_whole
+from qufur.arrays import Floats, Ints, as_count, as_inputs, as_noise, as_number, is_integer
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Model, Ridge
 from qufur.planning.outcome import Forecast, Part, Plan, Spread
 from qufur.planning.pilot import Pilot
-from qufur.planning.simulated import Drawn, Unlabelled, draw_parameters, fitting_noise
 from qufur.rules import QuFUR, Rule, Steady
 from qufur.rules.from_budget import labels_within
-from qufur.run import run
-from qufur.streams import Arrays, Stream
+from qufur.run import rows_at_once, run
+from qufur.streams import Arrays, Chunk, Stream
+
+
+class Unlabelled(Stream):
+    """The inputs of a stream with a constant label: the middle of the given label range, or 0."""
+
+    def __init__(self, stream: Stream, model: Model) -> None:
+        self._stream, self._label = stream, sum(model.given_range or (0.0,)) / 2
+        self.dim, self.horizon = stream.dim, stream.horizon
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Yield the inputs of the wrapped stream."""
+        for chunk in self._stream.chunks(size):
+            yield Chunk(chunk.X, np.full(len(chunk), self._label), None, chunk.domain)
+
+
+class Drawn(Stream):
+    """The inputs of a stream with simulated labels y = ⟨θ, x⟩ + ξ, ξ ~ N(0, σ²), in the units of a model.
+
+    Parameters
+    ----------
+    stream
+        Source of the inputs; its labels are ignored.
+    model
+        Model whose label range defines the units, and whose intercept adds a constant input.
+    theta
+        θ, for labels mapped to [−1, 1].
+    noise
+        σ ≥ 0, in the units of the labels.
+    seed
+        Seed of ξ.
+
+    Examples
+    --------
+    >>> from qufur.streams import Arrays
+    >>> stream = Drawn(Arrays([[1.0], [0.5]], [0.0, 0.0]), Ridge(1, label_range=(0, 10)), np.ones(1), 0.0, 0)
+    >>> next(stream.chunks(2)).y
+    array([10. , 7.5])
+    """
+
+    def __init__(self, stream: Stream, model: Ridge, theta: Floats, noise: float, seed: int) -> None:
+        self._stream, self._model, self._theta = stream, model, theta
+        self._noise, self._seed = noise, seed
+        self.dim, self.horizon = stream.dim, stream.horizon
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Yield the inputs of the wrapped stream with drawn labels."""
+        noise = np.random.default_rng([self._seed, 1])
+        middle, half = _centre(self._model)
+        for chunk in self._stream.chunks(size):
+            truth = middle + half * (with_constant(chunk.X, self._model) @ self._theta)
+            yield replace(chunk, y=truth + self._noise * noise.standard_normal(len(chunk)), truth=truth)
+
+
+def draw_parameters(model: Ridge, stream: Stream, norm: float, seeds: Sequence[int]) -> Floats:
+    """Return θ for each seed: a random direction with a norm that keeps labels in their range.
+
+    The norm is `norm`, or the smaller one at which max |⟨θ, x_t⟩| = 1: the paper assumes |f*| ≤ 1.
+    """
+    width = stream.dim + model.intercept
+    theta = np.array([np.random.default_rng([seed, 2]).standard_normal(width) for seed in seeds])
+    theta *= norm / np.linalg.norm(theta, axis=1, keepdims=True)
+    largest = np.ones(len(seeds))
+    for chunk in stream.chunks(rows_at_once(stream.dim)):
+        largest = np.maximum(largest, np.abs(with_constant(chunk.X, model) @ theta.T).max(axis=0))
+    return np.asarray(theta / largest[:, None])
+
+
+def with_constant(X: Floats, model: Ridge) -> Floats:
+    """Return inputs, with a 1 appended if the model has an intercept; its θ is drawn like the others."""
+    return np.column_stack([X, np.ones(len(X))]) if model.intercept else X
+
+
+def fitting_noise(model: Ridge, theta: Floats) -> float:
+    """Return the σ at which λ = σ²/τ² of the model is optimal, with τ² the mean square of θ.
+
+    >>> fitting_noise(Ridge(4), np.full((1, 4), 0.5))
+    0.5
+    """
+    _, half = _centre(model)
+    return half * math.sqrt(model.penalty * float(np.mean(theta**2)))
+
+
+def _centre(model: Ridge) -> tuple[float, float]:
+    low, high = model.label_range
+    return (low + high) / 2, (high - low) / 2
+
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""The budgets of a forecast, as multiples of the one asked for."""
+"""The budgets of a forecast, as multiples of the requested budget."""
 
 
 def plan(
@@ -39,48 +125,53 @@ def plan(
     steady: bool = False,
     pilot: Pilot | None = None,
 ) -> Plan:
-    """Say what a budget would buy on a stream, from its inputs alone.
+    """Forecast the effect of a budget on a stream, from its inputs alone.
 
-    Δ of a label-free model depends on inputs and coins only, so runs of QuFUR(α) without labels show which α
-    spends the budget, and when. For `Ridge` the runs also learn, from labels that are drawn: one θ* and one
-    noise for each seed. Given the queries, the regret at x_t is in expectation
+    The Δ of a label-free model depends on inputs and random draws only, so runs of QuFUR(α) without labels
+    show which α spends the budget, and when. For `Ridge` the runs also learn from simulated labels, with one
+    θ* and one noise sequence per seed. Given the queries, the expected regret at x_t is
 
         σ² xᵀM⁻¹(M − λI)M⁻¹x + λ² τ² ‖M⁻¹x‖²,
 
-    with τ² = ‖θ*‖²/d; it is σ²‖x‖² in M⁻¹ where λ = σ²/τ². The runs average this over the coins, and the
-    clipping of predictions is in them. Cost: some 10 to 20 runs for each seed.
+    with τ² = ‖θ*‖²/d; it equals σ² xᵀM⁻¹x if λ = σ²/τ². The runs average it over the draws and include the
+    clipping of predictions. Cost: about 10 to 20 runs per seed.
 
     Parameters
     ----------
     model
         A label-free model.
     inputs
-        A stream, whose labels change nothing, or a matrix of one row per example. A stream is played anew for
-        every run: `Arrays.of(stream)` holds one in memory that takes time to read or draw.
+        A stream, whose labels are ignored, or a matrix with one row per example. A stream is read again for
+        every run; use `Arrays.of(stream)` to hold a slow one in memory.
     budget
         B, a count of labels or a share of the examples: 150, 0.05 or "5%".
     noise
-        σ ≥ 0, the deviation of the labels' noise in the user's units, for the regret of `Ridge`. None takes
-        the one at which the model's λ = σ²/τ² is the best choice: a guess.
+        σ ≥ 0, the standard deviation of the label noise in the units of the labels, for the regret of
+        `Ridge`. None uses the value at which λ = σ²/τ² of the model is optimal: a guess.
     norm
-        ‖θ*‖ for labels mapped to [−1, 1]; None takes the model's C. Directions are random, and the norm is
-        reduced where |⟨θ*, x_t⟩| would exceed 1.
+        ‖θ*‖ for labels mapped to [−1, 1]; None uses C of the model. Directions are random, and the norm is
+        reduced if |⟨θ*, x_t⟩| would exceed 1.
     parts
-        Into how many equal parts the stream is cut to count labels.
+        Number of equal parts of the stream for which labels are counted.
     seeds
-        Of coins and drawn labels: one simulated run for each. Ranges of 90 % take at least 19.
+        Seeds of the draws and labels, one simulated run each. The 90 % intervals need at least 19.
     steady
-        Whether `Steady` spends the budget, which it always does: there is no α to find then, and no forecast
-        but where the labels go.
+        Whether to use `Steady`, which always spends the budget: the plan then has no α and only counts the
+        labels in each part.
     pilot
-        Labels that are there already: they tell the error to expect, in their own units.
+        Existing labels, from which the expected error is estimated.
+
+    Returns
+    -------
+    Plan
+        The forecast; `Plan.rule` is the rule to use.
 
     Examples
     --------
     >>> from qufur import Ridge, streams
     >>> stream = streams.HiddenDomains([100, 100], [6, 2])
-    >>> found = plan(Ridge(stream.dim), stream, 40, noise=0.1)
-    >>> round(found.alpha, 2), str(found.spend), str(found.forecast[2].regret)
+    >>> result = plan(Ridge(stream.dim), stream, 40, noise=0.1)
+    >>> round(result.alpha, 2), str(result.spend), str(result.forecast[2].regret)
     (0.67, '39.2 (31.1–47)', '3.74 (2.59–5.08)')
     """
     stream = _as_stream(inputs, model)
@@ -93,16 +184,16 @@ def plan(
     @cache
     def trial(alpha: float | None) -> _Trial:
         rule = Steady(labels, stream.horizon) if alpha is None else QuFUR(alpha)
-        return _try(model.without_fits(), streams, rule, edges, seeds)
+        return _try(model.without_experts(), streams, rule, edges, seeds)
 
     alpha = None if steady else _alpha(trial, labels, 1.0)
-    asked = trial(alpha)
+    runs = trial(alpha)
     return Plan(
         budget=labels,
         horizon=stream.horizon,
         alpha=alpha,
-        spend=Spread.of(asked.queries),
-        parts=_parts(asked, edges),
+        spend=Spread.of(runs.queries),
+        parts=_parts(runs, edges),
         forecast=() if alpha is None else tuple(_forecast(trial, alpha, labels, stream.horizon)),
         noise=noise_used,
         norm=norm_used,
@@ -112,7 +203,7 @@ def plan(
 
 
 class _Trial(NamedTuple):
-    """Runs of a rule, one for each seed."""
+    """Simulated runs of a rule, one per seed."""
 
     queries: Floats
     expected: float
@@ -126,9 +217,9 @@ def _try(model: Model, streams: Sequence[Stream], rule: Rule, edges: Ints, seeds
         trace = run(Learner(model, rule, seed=seed), stream)
         labels = np.add.reduceat(trace.query.astype(float), edges[:-1])
         rows.append([trace.queries, trace.probability.sum(), trace.total_regret, *labels])
-    queries, chances, regret, *parts = np.array(rows).T
-    # Both means are that of Q. Coins that buy more now leave less to buy: their errors partly cancel.
-    return _Trial(queries, float(queries.mean() + chances.mean()) / 2, regret, np.array(parts).T)
+    queries, probabilities, regret, *parts = np.array(rows).T
+    # Both means estimate E[Q]. Draws that query more now leave less to query later: errors partly cancel.
+    return _Trial(queries, float(queries.mean() + probabilities.mean()) / 2, regret, np.array(parts).T)
 
 
 def _parts(trial: _Trial, edges: Ints) -> tuple[Part, ...]:
@@ -141,9 +232,9 @@ def _forecast(
 ) -> Iterator[Forecast]:
     for other in _budgets(budget, horizon):
         at = alpha if other == budget else _alpha(trial, other, alpha * (other / budget) ** 2)
-        found = trial(at)
-        regret = None if np.isnan(found.regret).any() else Spread.of(found.regret)
-        yield Forecast(other, at, Spread.of(found.queries), regret)
+        runs = trial(at)
+        regret = None if np.isnan(runs.regret).any() else Spread.of(runs.regret)
+        yield Forecast(other, at, Spread.of(runs.queries), regret)
 
 
 def _budgets(budget: int, horizon: int) -> list[int]:
@@ -151,25 +242,25 @@ def _budgets(budget: int, horizon: int) -> list[int]:
 
 
 def _alpha(trial: Callable[[float], _Trial], budget: int, guess: float) -> float:
-    """Return an α whose expected spend is the budget to half a percent, or the nearest there is."""
-    low, high, tried = 0.0, math.inf, []
+    """Return an α whose expected spend is within 0.5 % of the budget, or the nearest one."""
+    low, high, trials = 0.0, math.inf, []
     while high > 1.001 * low and guess < 1e12:
         spent = trial(guess).expected
         if abs(spent / budget - 1) < 0.005:
             return guess
         low, high = (guess, high) if spent < budget else (low, guess)
-        tried.append((guess, spent))
-        aim = guess * (budget / spent) ** _power(tried[-2:]) if spent else math.inf
+        trials.append((guess, spent))
+        aim = guess * (budget / spent) ** _power(trials[-2:]) if spent else math.inf
         guess = aim if low < aim < high else _inside(low, high)
     return min(guess, 1e12)
 
 
-def _power(tried: Sequence[tuple[float, float]]) -> float:
-    """Return by which power of the spend α grows: 2 by Theorem 1, or what the last two trials say."""
-    (first, few), (last, many) = tried[0], tried[-1]
-    if first == last or few == many or few * many == 0:
+def _power(trials: Sequence[tuple[float, float]]) -> float:
+    """Return the exponent of α as a power of the spend: 2 by Theorem 1, or a fit to the last two trials."""
+    (first, first_spend), (last, last_spend) = trials[0], trials[-1]
+    if first == last or first_spend == last_spend or first_spend * last_spend == 0:
         return 2.0
-    return min(max(1.0, math.log(last / first) / math.log(many / few)), 20.0)
+    return min(max(1.0, math.log(last / first) / math.log(last_spend / first_spend)), 20.0)
 
 
 def _draw(
@@ -191,7 +282,7 @@ def _draw(
 
 def _as_stream(inputs: Stream | ArrayLike, model: Model) -> Stream:
     if not model.label_free:
-        remedy = "What this model would query depends on the labels."
+        remedy = "The queries of this model depend on the labels."
         raise invalid("model", "plan", "label-free", repr(model), remedy)
     if isinstance(inputs, Stream):
         return inputs
@@ -202,28 +293,28 @@ def _as_stream(inputs: Stream | ArrayLike, model: Model) -> Stream:
 
 
 def _check_seeds(seeds: Sequence[int]) -> None:
-    if not len(seeds) or not all(is_whole(seed) and seed >= 0 for seed in seeds):
+    if not len(seeds) or not all(is_integer(seed) and seed >= 0 for seed in seeds):
         raise invalid("seeds", "plan", "one or more integers of at least 0", repr(seeds))
 
 
 def matching_parameter(
     rule_of: Callable[[float], Rule], model: Model, stream: Stream, *, seed: int = 0
 ) -> float:
-    """Return a parameter at which a rule just spends its whole budget on a stream, and 1 % less would not do.
+    """Return the smallest parameter, to 1 %, at which a rule spends its whole budget on a stream.
 
-    The spend of a label-free model depends on inputs and coins only, so it is known without buying a label.
-    Where nothing spends the budget, the parameter is above 10¹².
+    The spend of a label-free model depends on inputs and random draws only, so no label is needed. If no
+    parameter spends the budget, the result is above 10¹².
 
     Parameters
     ----------
     rule_of
-        Makes a rule with a budget from a number above 0; a larger number must spend more.
+        Function from a number above 0 to a rule with a budget; a larger number must spend more.
     model
         A label-free model.
     stream
-        Its inputs count; its labels change nothing.
+        Source of the inputs; its labels are ignored.
     seed
-        Of the coins.
+        Seed of the draws.
 
     Examples
     --------
@@ -236,8 +327,13 @@ def matching_parameter(
     if not model.label_free:
         raise invalid("model", "matching_parameter", "label-free", repr(model))
     if rule_of(1.0).budget is None:
-        raise invalid("rule_of", "matching_parameter", "a maker of rules with a budget", "rules without")
-    model = model.without_fits()
+        raise invalid(
+            "rule_of",
+            "matching_parameter",
+            "a function that returns rules with a budget",
+            "rules without one",
+        )
+    model = model.without_experts()
     low, guess, high = 0.0, 1.0, math.inf
     while high > 1.01 * low and guess < 1e12:
         learner = Learner(model, rule_of(guess), seed=seed)

@@ -1,4 +1,4 @@
-"""Rules: when is a label worth buying? One rule per file; listing it here is all that is needed."""
+"""Query rules, one per file. To register a new rule, add it to `RULES`."""
 
 from qufur.rules.base import Rule
 from qufur.rules.domain_oracle import DomainOracle

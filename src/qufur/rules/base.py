@@ -1,4 +1,4 @@
-"""What a rule is."""
+"""Base class of query rules, and checks of budgets, rates and floors."""
 
 from __future__ import annotations
 
@@ -11,79 +11,95 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, as_count, as_number, is_whole
+from qufur.arrays import Floats, Ints, as_count, as_number, is_integer
 from qufur.errors import invalid
 from qufur.rules.spending import Spending
-from qufur.rules.thresholds import bisected
+from qufur.rules.thresholds import bisect_threshold
 
 Domains = tuple[Sequence[int], Sequence[int]]
 """T_u and d_u of every domain."""
 
 
 class Rule(ABC):
-    """Turns uncertainties into query probabilities, and says how many labels may be bought.
+    """Base class of query rules: maps uncertainties to query probabilities and limits the number of labels.
 
-    A rule is a description without state: a frozen dataclass whose `probability` is the whole rule. Most
-    rules are a single *copy*; one that runs several side by side (`FixedBudget`) gives a row of probabilities
-    for each, and a label is bought when at least one copy that has budget left wants it. A rule that changes
-    as the stream goes on (`Paced`, `Steady`) starts a `Spending` of its own.
+    A rule has no state: it is a frozen dataclass, and `probability` defines it completely. Most rules are a
+    single *copy*. A rule that runs several copies in parallel (`FixedBudget`) returns one row of
+    probabilities per copy, and a label is bought if at least one copy with budget left queries it. A rule
+    that changes along the stream (`Paced`, `Steady`) starts its own subclass of `Spending`.
 
-    `probability` must not fall as the uncertainty rises: the exact block look-ahead rests on it.
+    `probability` must not decrease as the uncertainty increases: the exact block look-ahead relies on it.
     """
 
     random: ClassVar[bool] = True
-    """Whether a copy throws one coin per example. Without coins it queries where its probability is 1."""
+    """Whether a copy uses one uniform draw per example. If not, it queries where its probability is 1."""
     single: ClassVar[bool] = False
-    """Whether `probability` and `thresholds` take single numbers as well as arrays: `ask` is then faster."""
+    """Whether `probability` and `thresholds` also accept scalars, which makes `ask` faster."""
     told_domain: ClassVar[bool] = False
-    """Whether the rule must be told the domain of each example."""
+    """Whether the caller must pass the domain of each example."""
     budget: int | None
     floor: float = 0.0
-    """The least probability of any example while labels are left: what is never asked is never checked."""
+    """Minimum query probability while labels are left, so that the error remains measurable everywhere."""
 
     @property
     def share(self) -> float | None:
-        """The share of a stream that the rule means to label, where it says so."""
+        """The share of the stream that the rule aims to label; None if it has no such target."""
         return None
 
     @property
     def limit(self) -> int | None:
-        """How many labels may be bought in all, or None if there is no such number."""
+        """Total number of labels that the rule may buy; None without a limit."""
         return self.budget
 
     @abstractmethod
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        """Return the query probability of each example, shape (n,) or (copies, n), before labels run out."""
+        """Return the query probability of each example while labels are left, shape (n,) or (copies, n)."""
 
     def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
-        """Return the Δ above which each coin, of shape (copies, n), lies below the query probability.
+        """Return the Δ above which each uniform draw lies below the query probability.
 
-        It is where decisions come from: −1 where the label is wanted whatever Δ is, ∞ where it never is. This
-        one inverts `probability` by bisection, which is right for every rule and slow; rules know better.
+        Decisions use these thresholds: −1 queries the example for every Δ, ∞ for none. This default inverts
+        `probability` by bisection, which is correct for every rule but slow; subclasses override it with a
+        closed form.
+
+        Parameters
+        ----------
+        coins
+            Uniform draws, of shape (copies, n).
+        domain
+            Domain of each example, or None.
         """
-        return bisected(lambda uncertainty: self.probability(uncertainty, domain), coins)
+        return bisect_threshold(lambda uncertainty: self.probability(uncertainty, domain), coins)
 
     def caps(self) -> Floats:
-        """Return how many labels each copy may buy."""
+        """Return the number of labels that each copy may buy."""
         return np.array([math.inf if self.limit is None else self.limit], dtype=np.float64)
 
     def check_domain(self, domain: Ints | None) -> None:
-        """Refuse domains that the rule cannot use, before anything has changed."""
+        """Raise `InvalidError` for domains that the rule cannot use. Runs before any state changes."""
         if self.told_domain and domain is None:
             raise invalid("domain", type(self).__name__, "given for every example", "None")
 
     def start(self) -> Spending:
-        """Return the state of a learner that has spent nothing."""
+        """Return a new state with nothing spent."""
         return Spending(self)
 
     def with_more(self, labels: int, horizon: int | None) -> Rule:
-        """Return the rule with so many labels more; `horizon` is for those that have one."""
+        """Return the rule with a larger budget.
+
+        Parameters
+        ----------
+        labels
+            Number of labels to add.
+        horizon
+            New horizon, for rules that have one; otherwise None.
+        """
         owner = type(self).__name__
         if self.limit is None:
-            remedy = "A share grows with the examples by itself."
+            remedy = "A share grows with the number of examples."
             raise invalid("budget", owner, "a count of labels to be added to", "none", remedy)
         if horizon is not None:
-            raise invalid("horizon", owner, "left out: what is added has no end", horizon)
+            raise invalid("horizon", owner, "left out: this rule has no horizon", horizon)
         return dataclasses.replace(self, budget=self.limit + labels)  # type: ignore[type-var]
 
     @classmethod
@@ -91,18 +107,18 @@ class Rule(ABC):
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Rule | Callable[[float], Rule]:
         """Return the rule that spends a budget over a stream, for comparisons at equal budget.
 
-        A rule with a parameter that only trying out can set is returned as a function of it, capped at the
-        budget; a larger parameter spends more.
+        If the rule has a parameter that must be tuned by simulation, return a function from this parameter
+        to the rule, capped at the budget. A larger parameter spends more.
         """
 
     @classmethod
     @abstractmethod
     def examples(cls, horizon: int) -> Sequence[Rule]:
-        """Return small instances, meant for streams of length `horizon`, for the contract checks."""
+        """Return small instances for streams of length `horizon`; the contract checks run them."""
 
 
 def as_budget(budget: Any, owner: str) -> int | None:
-    """Return a budget, which is None or a whole number of at least 1."""
+    """Return a validated budget: None or an integer of at least 1."""
     if budget is None:
         return None
     remedy = "It counts labels; a share of the stream is share * horizon."
@@ -110,9 +126,9 @@ def as_budget(budget: Any, owner: str) -> int | None:
 
 
 class BudgetOrRate(Rule):
-    """A rule that spends a budget over a horizon, or keeps to a rate where there is none.
+    """Base class of rules that spend a budget over a horizon or, without a horizon, keep a rate.
 
-    What it does depends on what has been seen: its probabilities are those of a `Spending` of its own.
+    Their probabilities depend on the examples seen so far, so their own subclass of `Spending` computes them.
     """
 
     budget: Any
@@ -135,26 +151,22 @@ class BudgetOrRate(Rule):
 
 
 def as_budget_or_rate(budget: Any, horizon: Any, owner: str) -> tuple[int | float, int | None]:
-    """Return a budget, a whole number that goes with a horizon, or a rate in (0, 1] that goes without."""
+    """Return budget and horizon: an integer with a horizon, or a rate in (0, 1] without one."""
     if horizon is not None:
         horizon = as_count(horizon, "horizon", owner)
-        remedy = "It counts labels; a rate goes without a horizon."
+        remedy = "It counts labels; a rate takes no horizon."
         return as_count(budget, "budget", owner, remedy=remedy), horizon
-    if is_whole(budget):
-        remedy = "Say how many examples will come, or give a rate such as 0.05; that of all is 1.0."
+    if is_integer(budget):
+        remedy = "Pass the length of the stream, or a rate such as 0.05; 1.0 labels every example."
         raise invalid("horizon", owner, "given with a budget", "None", remedy)
     return as_number(budget, "rate", owner, low=0, high=1), None
 
 
 def as_floor(floor: Any, owner: str, share: float) -> float:
-    """Return a floor of at least 0 that does not by itself spend the share of the stream that is paid for."""
-    real = isinstance(floor, numbers.Real) and not isinstance(floor, bool)
-    if not (real and 0 <= floor < share):
+    """Return a floor in [0, share): a floor equal to the share would spend the whole budget by itself."""
+    is_real = isinstance(floor, numbers.Real) and not isinstance(floor, bool)
+    if not (is_real and 0 <= floor < share):
         allowed = f"at least 0 and below {share:g}"
-        remedy = (
-            ""
-            if share == 1
-            else "At the share of the stream that the budget pays for, nothing is left to choose."
-        )
+        remedy = "" if share == 1 else "A floor equal to the budget's share leaves no label to choose."
         raise invalid("floor", owner, allowed, repr(floor), remedy)
     return float(floor)

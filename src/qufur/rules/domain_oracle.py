@@ -1,4 +1,4 @@
-"""The domain-aware oracle: what could be done if the hidden domains were known."""
+"""Domain-aware oracle: the optimal rule if the hidden domains were known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def domain_rates(durations: Sequence[int], dims: Sequence[int], budget: int) -> 
     """Return the rates μ_u that minimise Σ d_u/μ_u subject to Σ μ_u T_u ≤ B and μ_u ≤ 1.
 
     The optimum is μ_u = min(1, C √(d_u/T_u)) (appendix on large budgets): the domains with the largest
-    √(d_u/T_u) are bought whole, and C spends exactly what is left on the others.
+    √(d_u/T_u) are labelled completely, and C spends exactly the remaining budget on the others.
 
     Examples
     --------
@@ -30,26 +30,28 @@ def domain_rates(durations: Sequence[int], dims: Sequence[int], budget: int) -> 
     T, d = np.asarray(durations, dtype=float), np.asarray(dims, dtype=float)
     if budget >= T.sum():
         return np.ones(len(T))
-    want = np.sqrt(d / T)
-    for whole in range(len(T)):
-        full = np.argsort(-want, kind="stable")[:whole]
+    weight = np.sqrt(d / T)
+    for count in range(len(T)):
+        full = np.argsort(-weight, kind="stable")[:count]
         rest = np.setdiff1d(np.arange(len(T)), full)
-        scale = (budget - T[full].sum()) / (want[rest] @ T[rest])
-        if scale * want[rest].max() <= 1:
+        scale = (budget - T[full].sum()) / (weight[rest] @ T[rest])
+        if scale * weight[rest].max() <= 1:
             break
-    return np.asarray(np.minimum(1.0, scale * want))
+    return np.asarray(np.minimum(1.0, scale * weight))
 
 
 @dataclass(frozen=True)
 class DomainOracle(Rule):
-    """Query domain u with the optimal domain-aware probability μ_u (Section 3.2); it is told the domain.
+    """Query domain u with the optimal domain-aware probability μ_u (Section 3.2).
+
+    The caller passes the domain of each example.
 
     Parameters
     ----------
     durations, dims
         T_u and d_u of every domain; domains are numbered 0..m−1.
     budget
-        B ≥ 1: μ spends it in expectation, and it is also a hard cap.
+        B ≥ 1. μ spends it in expectation; it is also a hard cap.
 
     Examples
     --------
@@ -75,9 +77,9 @@ class DomainOracle(Rule):
 
     def check_domain(self, domain: Ints | None) -> None:
         super().check_domain(domain)
-        odd = [u for u in np.unique(np.asarray(domain)) if not 0 <= u < len(self.dims)]
-        if odd:
-            raise invalid("domain", "DomainOracle", f"between 0 and {len(self.dims) - 1}", odd[0])
+        unknown = [u for u in np.unique(np.asarray(domain)) if not 0 <= u < len(self.dims)]
+        if unknown:
+            raise invalid("domain", "DomainOracle", f"between 0 and {len(self.dims) - 1}", unknown[0])
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
         return self.rates[domain]
@@ -88,7 +90,7 @@ class DomainOracle(Rule):
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> DomainOracle:
         if domains is None:
-            raise invalid("domains", "DomainOracle", "known", "a stream that does not tell them")
+            raise invalid("domains", "DomainOracle", "known", "a stream without domains")
         return cls(durations=domains[0], dims=domains[1], budget=budget)
 
     @classmethod

@@ -17,10 +17,10 @@ from qufur.rules.base import Domains, Rule
 class FixedBudget(Rule):
     """Run K copies of QuFUR with α_i = 2^i / T², i = 0..K−1, each with ⌊B/K⌋ labels.
 
-    A label is bought when a copy that has labels left wants it. The paper writes k = ⌈3 log₂ T⌉ and then lets
-    i run from 0 to k with ⌊B/k⌋ labels each: that is k + 1 copies, which can exceed B. Here
+    A label is bought if at least one copy with labels left queries it. The paper writes k = ⌈3 log₂ T⌉
+    and then lets i run from 0 to k with ⌊B/k⌋ labels each: that is k + 1 copies, which can exceed B. Here
     K = ⌈3 log₂ T⌉ + 1 copies share B, so Q ≤ B holds by construction. In practice the rule leaves most of B
-    unspent: it is the paper's reference, not the best use of a budget.
+    unspent: it is the reference from the paper, not the best use of a budget.
 
     Parameters
     ----------
@@ -47,13 +47,15 @@ class FixedBudget(Rule):
         )
         if self.budget < self.copies:
             allowed = f"at least {self.copies} for horizon {self.horizon}"
-            remedy = f"Below that no copy could buy a label: use QuFUR(alpha, budget={self.budget}) instead."
+            remedy = (
+                f"A smaller budget gives no copy a label: use QuFUR(alpha, budget={self.budget}) instead."
+            )
             raise invalid("budget", "FixedBudget", allowed, self.budget, remedy)
 
     @property
     def copies(self) -> int:
         """K = ⌈3 log₂ T⌉ + 1."""
-        # T³ ≤ 2^k in whole numbers: a logarithm rounded up could add a copy at powers of two.
+        # T³ ≤ 2^k in integer arithmetic: rounding up a logarithm could add a copy at powers of two.
         return (self.horizon**3 - 1).bit_length() + 1
 
     @property
@@ -80,5 +82,5 @@ class FixedBudget(Rule):
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[FixedBudget]:
-        fewest = (horizon**3 - 1).bit_length() + 1
-        return [cls(fewest, horizon), cls(3 * fewest, horizon)]
+        min_budget = (horizon**3 - 1).bit_length() + 1
+        return [cls(min_budget, horizon), cls(3 * min_budget, horizon)]

@@ -1,12 +1,13 @@
-"""What a budget means, in every command and adapter, and the rule that spends it.
+"""Parser of budgets, used by all commands and adapters, and the rule that spends a budget.
 
-A whole number counts labels: 500, and 1 is one label. A percent sign or a point (in Python a float) makes it
-a share of the stream in (0, 1]: 5% or 0.05, and 1.0 is every label. Numbers and their texts mean the same.
+An integer counts labels: 500 labels, and 1 is one label. A percent sign or a decimal point (in Python a
+float) makes it a share of the stream in (0, 1]: 5% or 0.05, and 1.0 is every label. A number and its text
+have the same meaning.
 
-Where it is known how many rows come, a share stands for the nearest count, at least 1, and no more labels are
-ever bought. That is so in `qufur run`, `qufur plan` and `fit`, and wherever a horizon is given. Elsewhere a
-share ρ is a rate: of the first n rows `Steady` never labels more than ρn + 10, and `Paced` of any n rows in a
-row no more than ρn + 1000ρ + 32.
+If the number of rows is known, a share is rounded to the nearest count, at least 1, and is a hard cap. This
+applies to `qufur run`, `qufur plan` and `fit`, and wherever a horizon is given. Otherwise a share ρ is a
+rate: `Steady` labels at most ρn + 10 of the first n rows, and `Paced` at most ρn + 1000ρ + 32 of any n
+consecutive rows.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from qufur.arrays import as_count, as_number, is_whole
-from qufur.counts import counted
+from qufur._internal.counts import counted
+from qufur.arrays import as_count, as_number, is_integer
 from qufur.errors import invalid
 from qufur.rules.base import Rule
-from qufur.rules.bucket import usual_burst
 from qufur.rules.paced import Paced
+from qufur.rules.pacing import default_burst
 from qufur.rules.qufur import QuFUR
 from qufur.rules.steady import Steady
 from qufur.rules.uniform import Uniform
@@ -33,17 +34,17 @@ def as_amount(budget: Any, owner: str, parameter: str = "budget") -> int | float
     >>> [as_amount(budget, "docs") for budget in (500, "500", 0.05, "0.05", "5%", "1.1%", 1, 1.0)]
     [500, 500, 0.05, 0.05, 0.05, 0.011, 1, 1.0]
     """
-    number: Any = _parsed(budget) if isinstance(budget, str) else budget
-    if is_whole(number) and number >= 1:
+    number: Any = _parse(budget) if isinstance(budget, str) else budget
+    if is_integer(number) and number >= 1:
         return as_count(number, parameter, owner)
-    share = isinstance(number, numbers.Real) and not isinstance(number, numbers.Integral)
-    if not (share and 0 < number <= 1):
-        raise invalid(parameter, owner, ALLOWED, repr(budget), "1 is one label, 1.0 is every one.")
+    is_share = isinstance(number, numbers.Real) and not isinstance(number, numbers.Integral)
+    if not (is_share and 0 < number <= 1):
+        raise invalid(parameter, owner, ALLOWED, repr(budget), "1 is one label, 1.0 is every label.")
     return float(number)
 
 
 def labels_of(amount: int | float, rows: int) -> int:
-    """Return how many of so many rows a count or a share of them may label.
+    """Return the number of labels that a count or a share allows on `rows` rows.
 
     >>> labels_of(500, 3000), labels_of(0.05, 3000), labels_of(0.05, 3)
     (500, 150, 1)
@@ -52,7 +53,7 @@ def labels_of(amount: int | float, rows: int) -> int:
 
 
 def labels_within(budget: Any, rows: int, owner: str, parameter: str = "budget") -> int:
-    """Return how many labels a budget buys on a stream of so many rows, and refuse more than there are.
+    """Return the number of labels that a budget buys on `rows` rows; raise `InvalidError` if it exceeds them.
 
     >>> labels_within("5%", 3000, "docs")
     150
@@ -75,26 +76,27 @@ def rule_from_budget(
     steady: bool = False,
     burst: float | None = None,
 ) -> Rule:
-    """Return `Paced` or `Steady`, which spend the budget; or with α `QuFUR(alpha)`, which it only caps.
+    """Return `Paced` or `Steady`, which spend the budget, or with α `QuFUR(alpha)`, capped at the budget.
 
     Parameters
     ----------
     budget
-        A count or a share; None, for no cap, only beside alpha.
+        A count or a share. None, for no cap, requires alpha.
     alpha
         α of `QuFUR`, or None.
     rows
-        How many will come, or None if that is not known: a share is then needed, and beside alpha a count.
+        Number of rows of the stream, or None if unknown: the budget must then be a share, or with alpha a
+        count.
     owner, parameter
-        Whose budget it is, and what it is called there.
+        Name of the caller and of its budget parameter, for error messages.
     floor
-        The least probability of any row, beside alpha or for `Paced`.
+        Minimum query probability, for `QuFUR` and `Paced`.
     remedy
-        How one says there how many rows will come.
+        Error text that says how to pass the number of rows.
     steady
-        Whether `Steady` spends the budget: the rule for models that may be wrong.
+        Whether to return `Steady`, the rule for models that may be misspecified, instead of `Paced`.
     burst
-        Labels that a rate may be exceeded by; None for what the rule has by default.
+        Number of labels by which a rate may be exceeded; None for the default of the rule.
 
     Examples
     --------
@@ -110,11 +112,11 @@ def rule_from_budget(
         amount = labels_of(amount, rows)
     if alpha is not None:
         if isinstance(amount, float):
-            allowed = "a count beside alpha, while it is not known how many rows come"
+            allowed = "a count when alpha is given and the number of rows is unknown"
             raise invalid(parameter, owner, allowed, repr(budget), remedy)
         return QuFUR(as_number(alpha, "alpha", owner, low=0), budget=amount, floor=floor)
     if rows is None and not isinstance(amount, float):
-        allowed = "a share such as 0.05, while it is not known how many rows come"
+        allowed = "a share such as 0.05 when the number of rows is unknown"
         raise invalid(parameter, owner, allowed, repr(budget), remedy)
     if steady:
         return Steady(amount, rows) if burst is None else Steady(amount, rows, burst=burst)
@@ -122,35 +124,36 @@ def rule_from_budget(
 
 
 def promise(rule: Rule) -> str | None:
-    """Say how many labels a share buys at most; None for counts, and for rules without a budget.
+    """Describe the maximum number of labels that a share buys; None for counts and rules without a budget.
 
     >>> promise(Steady(0.05))
-    'At no time are more than 5% of the rows asked about, and 10 labels on top, bought.'
+    'At any time, at most 5% of the rows seen plus 10 labels have been queried.'
     >>> promise(Paced(0.05, burst=30))
-    'At no time are more than 5% of the rows asked about, and 30 labels on top, bought.'
+    'At any time, at most 5% of the rows seen plus 30 labels have been queried.'
     >>> promise(Uniform(0.05))
-    'Each row is bought with a chance of 5%; by chance it may be more of them.'
+    'Each row is queried with a probability of 5%; their share may exceed it by chance.'
     """
     if rule.limit is not None:
         return None
     if isinstance(rule, Uniform):
-        return f"Each row is bought with a chance of {_percent(rule.rate)}; by chance it may be more of them."
+        rate = _percent(rule.rate)
+        return f"Each row is queried with a probability of {rate}; their share may exceed it by chance."
     if not isinstance(rule, Steady | Paced):
         return None
-    burst = usual_burst(rule.share) if rule.burst is None else rule.burst
-    share = f"more than {_percent(rule.share)} of the rows asked about"
-    return f"At no time are {share}, and {burst:g} labels on top, bought."
+    burst = default_burst(rule.share) if rule.burst is None else rule.burst
+    share = _percent(rule.share)
+    return f"At any time, at most {share} of the rows seen plus {burst:g} labels have been queried."
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
-def _parsed(text: str) -> int | float | None:
+def _parse(text: str) -> int | float | None:
     try:
         if text.isdecimal():
             return int(text)
-        # 1.1% is written as 1.1e-2: the number nearest to it, which 1.1 / 100 is not.
+        # Parse 1.1% as 1.1e-2, the nearest float; 1.1 / 100 is a different float.
         return float(f"{text[:-1].rstrip()}e-2" if text.endswith("%") else text)
     except ValueError:
         return None

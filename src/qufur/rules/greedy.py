@@ -1,4 +1,4 @@
-"""Greedy querying: every label until the budget is gone."""
+"""Greedy querying: every label until the budget is spent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qufur.rules.thresholds import ALWAYS
 
 @dataclass(frozen=True)
 class Greedy(Rule):
-    """Query the first `budget` examples and none after (the paper's naive greedy baseline).
+    """Query the first `budget` examples and none after (the naive greedy baseline of the paper).
 
     Parameters
     ----------

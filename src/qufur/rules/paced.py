@@ -1,4 +1,4 @@
-"""A budget that is spent: QuFUR whose α follows the labels and the examples that are left."""
+"""QuFUR with an adaptive α, which follows the remaining labels and examples to spend the whole budget."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import Any
 from qufur.arrays import as_number, set_fields
 from qufur.errors import invalid
 from qufur.rules.base import BudgetOrRate, Domains, as_budget_or_rate, as_floor
-from qufur.rules.bucket import MOST_TOKENS, Bucket
-from qufur.rules.paced_spending import Pacing
+from qufur.rules.pacing import MAX_TOKENS, Bucket, Pacing
+from qufur.rules.piecewise import SEGMENT
 from qufur.rules.spending import Spending
-from qufur.rules.stretches import STRETCH
 
 
 @dataclass(frozen=True)
 class Paced(BudgetOrRate):
-    """Spend a budget over a stream, about as well as QuFUR(α) with the α that hindsight would choose.
+    """Spend a budget over a stream, about as well as QuFUR(α) with the best α in hindsight.
 
-    With a budget B and a horizon T the probability is the geometric mean of two, set anew at fixed positions
-    from the labels and examples left. One, in proportion to Δ², keeps pace: on a stream of one kind it would
-    just spend the rest. The other, in proportion to Δ, trades: it falls geometrically as labels go, whatever
-    comes, so that something is kept. Towards the end what is left is spent evenly, so that the whole budget
-    is. Beyond the horizon only what is left over is bought, and the budget is never exceeded.
+    With a budget B and a horizon T, the probability is the geometric mean of two terms, updated at fixed
+    positions from the labels and examples left. The pace term, proportional to Δ², would spend exactly the
+    remaining labels on a homogeneous stream. The trade term, proportional to Δ, falls geometrically as labels
+    are spent, whatever the inputs are, and so keeps a reserve. Towards the end the remaining labels are spent
+    evenly, so that the whole budget is used. After the horizon only leftover labels are bought, and the
+    budget is never exceeded.
 
-    With a rate ρ: labels are tokens that come back at rate ρ, and at most `burst` are kept, so that no window
-    of n examples has more than ρn + burst labels, retracted ones aside. What is retracted stands as if it had
-    not been bought; a token that had come back since is not given a second time.
+    With a rate ρ, labels are tokens in a bucket that refills at rate ρ and holds at most `burst`: no window
+    of n examples has more than ρn + burst labels, not counting retracted ones. A retracted query counts as if
+    it had not been made; a token that was refilled since is not refunded a second time.
 
     Parameters
     ----------
     budget
         B, an integer of at least 1; or, without a horizon, the rate ρ, a float above 0 and at most 1.
     horizon
-        T ≥ 1, how many examples will come.
+        T ≥ 1, the length of the stream.
     burst
-        With a rate: the most labels beyond ρn, above 32ρ + 1; 1000ρ + 32 by default.
+        With a rate: maximum number of labels beyond ρn, above 32ρ + 1. Default: 1000ρ + 32.
     floor
-        In [0, B/T), or in [0, ρ): the probability is at least this while labels are left, so that the error
-        stays measurable where Δ is small.
+        Minimum probability while labels are left, in [0, B/T) or in [0, ρ). It keeps the error measurable
+        where Δ is small.
 
     Examples
     --------
@@ -66,8 +66,8 @@ class Paced(BudgetOrRate):
     def _checked_burst(self) -> float:
         if self.horizon is not None:
             raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
-        least = STRETCH * self.budget + 1
-        return as_number(self.burst, "burst", "Paced", low=least, high=MOST_TOKENS)
+        smallest = SEGMENT * self.budget + 1
+        return as_number(self.burst, "burst", "Paced", low=smallest, high=MAX_TOKENS)
 
     def start(self) -> Spending:
         return Bucket(self) if self.horizon is None else Remainder(self)
@@ -78,12 +78,12 @@ class Paced(BudgetOrRate):
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[Paced]:
-        few = max(1, horizon // 10)
-        return [cls(few, horizon), cls(max(1, horizon // 2), 2 * horizon), cls(0.2, burst=10.0, floor=0.1)]
+        budget = max(1, horizon // 10)
+        return [cls(budget, horizon), cls(max(1, horizon // 2), 2 * horizon), cls(0.2, burst=10.0, floor=0.1)]
 
 
 class Remainder(Pacing):
-    """The pace of a known horizon; `level` is the running level of Δ²."""
+    """Spending of a budget over a known horizon; `level` is the running mean of Δ²."""
 
     power = 1.5
     horizon: int
@@ -94,11 +94,11 @@ class Remainder(Pacing):
 
     @property
     def total(self) -> int:
-        """B."""
+        """The budget B."""
         return self.rule.budget or 0
 
-    def take_in(self, uncertainty: Sequence[float]) -> None:
-        """Follow the level with weights of 4/(t + 4), and of 2/(examples left + 2) towards the end."""
+    def update(self, uncertainty: Sequence[float]) -> None:
+        """Update the running mean with weight 4/(t + 4), or 2/(examples left + 2) towards the end."""
         level = self.level
         for t, width in enumerate(uncertainty, self.seen):
             left = self.horizon - t if t < self.horizon else 0
@@ -107,11 +107,12 @@ class Remainder(Pacing):
         self.level = level
 
     def next_alpha(self) -> float:
-        """Return α with αΔ^1.5 = √(pace · trade); ∞ where every example is needed to spend the rest.
+        """Return α with αΔ^1.5 = √(pace · trade); ∞ if the remaining budget covers every example.
 
-        With r labels left per example left, n of B bought, and D̄ the level of Δ²: pace is r φ Δ²/D̄. Were Δ in
-        proportion to 1/n, as on a stream of one kind, the rest would just be spent if r is multiplied by
-        φ = (B³ − n³)/(3n²(B − n)). Trade is 2r (labels left/2)^(1 − n/B) Δ, which starts as B²Δ/T.
+        Let r be the labels left per example left, n the labels bought of B, and D̄ the running mean of Δ². The
+        pace is r φ Δ²/D̄. On a homogeneous stream Δ is proportional to 1/n; then multiplying r by
+        φ = (B³ − n³)/(3n²(B − n)) spends exactly the remaining labels. The trade is
+        2r (labels left/2)^(1 − n/B) Δ, which starts as B²Δ/T.
         """
         bought, left = self.spent, self.total - self.spent
         examples = max(self.horizon - self.seen, 1)
@@ -121,8 +122,8 @@ class Remainder(Pacing):
         trade = 2 * rate * max(1.0, left / 2) ** (1 - bought / self.total)
         if self.level <= 0 or left == 0:
             return float(trade)
-        some = max(bought, 1)
-        front = max(1.0, (self.total**3 - some**3) / (3 * some**2 * left))
+        n = max(bought, 1)
+        front = max(1.0, (self.total**3 - n**3) / (3 * n**2 * left))
         alpha = math.sqrt(rate * front / self.level * trade)
         near_the_end = examples <= 0.1 * self.horizon or left >= examples / 2
         return max(alpha, 1.05 * rate / self.level**0.75) if near_the_end else alpha

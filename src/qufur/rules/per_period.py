@@ -1,35 +1,167 @@
-"""A budget per period: so many labels a week, and what is not bought in one lapses."""
+"""Budget per period, such as 100 labels a week. Labels that are not bought within their period lapse."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count, set_fields
 from qufur.rules.base import Domains, Rule
-from qufur.rules.period_spending import PeriodSpending
+from qufur.rules.spending import Charge
+from qufur.rules.steady import WarmupSpending
+
+UNKNOWN = int(np.iinfo(np.int64).min)
+"""The period of an example without a time."""
+SLOWEST_WEIGHT = 0.25
+"""Minimum weight of a new period in the running mean of examples per period."""
+SAVED_FIELDS = "period", "begun", "bought", "allowed", "per_period", "ended", "typical", "goes_on", "horizon"
+
+
+class PeriodSpending(WarmupSpending):
+    """Spending within the current period, with an estimate of the number of examples per period.
+
+    Attributes
+    ----------
+    period, begun
+        Number of the current period, and number of examples before it.
+    bought, allowed
+        Labels bought in it, and its budget.
+    per_period
+        Budget of each later period.
+    ended, typical
+        Number of finished periods, and a weighted mean of their lengths with most weight on recent ones.
+    coming
+        Number of announced examples of each later period.
+    goes_on
+        Whether a period continued after all of its announced examples.
+    """
+
+    def __init__(self, rule: PerPeriod) -> None:
+        self.period, self.begun = UNKNOWN, 0
+        self.bought, self.allowed, self.per_period = 0, rule.budget, rule.budget
+        self.ended, self.typical = 0, float(rule.rows)
+        self.coming: dict[int, int] = {}
+        self.goes_on = False
+        super().__init__(rule, rule.rows)
+
+    @property
+    def left(self) -> int:
+        """Number of labels left in the current period."""
+        return self.allowed - self.bought
+
+    @property
+    def labels_left(self) -> Floats:
+        return np.array([self.left], dtype=np.float64)
+
+    def expect(self, coming: Mapping[int, int]) -> None:
+        """Announce the upcoming examples by period, for example those of a file.
+
+        Parameters
+        ----------
+        coming
+            Number of examples by period. Late examples count for the period that is then current.
+        """
+        self.coming = dict(sorted(coming.items()))
+        period = min(self.coming, default=UNKNOWN) if self.period == UNKNOWN else self.period
+        announced = self.coming.pop(period, 0)
+        if announced:
+            seen = self.position - self.begun
+            self.goes_on = self.goes_on or seen > 0
+            self.cut(self.begun + self._expected_rows(seen + announced))
+
+    def enter(self, domain: Ints | None) -> None:
+        period = int(domain[0]) if domain is not None else UNKNOWN
+        if period > self.period:
+            if self.period != UNKNOWN:
+                self._begin_period()
+                announced = self.coming.pop(period, 0)
+                rows = self._expected_rows(announced) if announced else self._typical_rows
+                self.cut(self.begun + rows)
+            self.period = period
+
+    def until_change(self, count: int, domain: Ints | None) -> int:
+        """Enter the period of the next example; return the number of examples before the next change."""
+        self.enter(domain)
+        if domain is not None:
+            later = domain[:count] > self.period
+            count = int(later.argmax()) if later.any() else len(later)
+        return super().until_change(count, domain)
+
+    def decide_one(
+        self, uncertainty: float, rng: np.random.Generator, domain: Ints | None
+    ) -> tuple[bool, float, Charge, bool]:
+        self.enter(domain)
+        return super().decide_one(uncertainty, rng, domain)
+
+    def record(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
+        self.bought += spent
+        super().record(charged, spent, uncertainty)
+
+    def refund(self, charge: Charge) -> None:
+        """Refund one query. Its label may be bought again while its period is current."""
+        super().refund(charge)
+        self.bought -= charge.place >= self.begun
+
+    def add(self, labels: int, rows: int | None = None) -> None:
+        """Add labels to the current period, spent over `rows` examples or over its expected remainder."""
+        self.allowed += labels
+        self.cut(self.horizon if rows is None else self.position + rows)
+
+    def save(self) -> dict[str, Any]:
+        fields = {name: getattr(self, name) for name in SAVED_FIELDS}
+        return super().save() | fields | {"coming": [list(pair) for pair in self.coming.items()]}
+
+    def restore(self, values: dict[str, Any]) -> None:
+        self.coming = dict(values["coming"])
+        for name in SAVED_FIELDS:
+            setattr(self, name, values[name])
+        super().restore(values)
+
+    def _begin_period(self) -> None:
+        self.ended += 1
+        weight = max(1 / self.ended, SLOWEST_WEIGHT)
+        self.typical += weight * (self.position - self.begun - self.typical)
+        self.begun, self.bought, self.allowed = self.position, 0, self.per_period
+
+    @property
+    def _typical_rows(self) -> int:
+        return max(1, round(self.typical))
+
+    def _expected_rows(self, announced: int) -> int:
+        """Return the expected number of examples of a period with `announced` examples.
+
+        The announced examples are all of them if a later period is announced too, or if no earlier period
+        exceeded its announced number. Otherwise more may follow. For the first period, `rows` of the rule is
+        the caller's estimate.
+        """
+        if self.coming or (self.ended and not self.goes_on):
+            return announced
+        return max(announced, self._typical_rows)
 
 
 @dataclass(frozen=True)
 class PerPeriod(Rule):
-    """Buy at most so many labels in each period, evenly, half of them at random.
+    """Buy at most `budget` labels in each period, evenly, half of them at random.
 
-    The rule is told the period of each example as its domain, a number that grows. Examples of an earlier
-    period come late and count for the running one, as do those whose period is `UNKNOWN`.
+    The caller passes the period of each example as its domain, an increasing number. An example of an
+    earlier period is late and counts for the current one, as does an example of period `UNKNOWN`.
 
-    The probability is that of `Steady(budget, rows)`, with labels and examples left being those of the
-    period, and a front in the first one only. How many examples a period has is estimated: as many as those
-    before it, on average, unless its `PeriodSpending` is told to `expect` others. If fewer come, labels
-    lapse; if more come, none is left for the last of them.
+    The probability is that of `Steady(budget, rows)`, with the labels and examples left in the period, and
+    with a warm-up in the first period only. The number of examples of a period is estimated as the mean of
+    the periods before it, unless `PeriodSpending.expect` announces another number. If fewer examples arrive,
+    labels lapse; if more arrive, no label is left for the last of them.
 
-    A label that is retracted may be bought again within its own period.
+    A retracted label may be bought again within its own period.
 
     Parameters
     ----------
     budget
         Labels per period, at least 1.
     rows
-        How many examples the first period is expected to have, at least 1.
+        Expected number of examples of the first period, at least 1.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from qufur.arrays import Floats, Ints, as_number, greater, lesser, set_fields
 from qufur.rules.base import Domains, Rule, as_budget, as_floor
-from qufur.rules.thresholds import reached
+from qufur.rules.thresholds import threshold_of
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class QuFUR(Rule):
     alpha
         α > 0, labels per unit of uncertainty. Queries grow as √α and regret falls as 1/√α (Theorem 1).
     power
-        γ > 0. Beyond the paper: towards ∞ the rule becomes a threshold at Δ = 1/α.
+        γ > 0. Not in the paper. For γ → ∞ the rule becomes a threshold at Δ = 1/α.
     budget
         Hard cap on the number of labels; None for no cap.
     floor
-        In [0, 1): the probability is at least this while labels are left. Beyond the paper: it keeps the
-        error measurable where Δ is small.
+        Minimum probability while labels are left, in [0, 1). Not in the paper. It keeps the error measurable
+        where Δ is small.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class QuFUR(Rule):
         return greater(self.floor, p) if self.floor else p
 
     def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
-        return reached(coins, self.alpha, self.power, self.floor)
+        return threshold_of(coins, self.alpha, self.power, self.floor)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Callable[[float], Rule]:

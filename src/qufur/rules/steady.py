@@ -1,44 +1,165 @@
-"""A budget for tables: an even pace with a front, and half of the labels at random."""
+"""Rule at a constant rate with a warm-up: half of the labels at random, half in proportion to Δ."""
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from qufur.arrays import as_number, set_fields
+import numpy as np
+
+from qufur.arrays import Floats, Ints, as_number, lesser, set_fields
 from qufur.errors import invalid
-from qufur.rules.base import BudgetOrRate, Domains, as_budget_or_rate
-from qufur.rules.bucket import MOST_TOKENS
+from qufur.rules.base import BudgetOrRate, Domains, Rule, as_budget_or_rate
+from qufur.rules.pacing import MAX_TOKENS
+from qufur.rules.piecewise import PiecewiseSpending
 from qufur.rules.spending import Spending
-from qufur.rules.steady_spending import AtRate, WithFront
+from qufur.rules.thresholds import linear_threshold
+
+RANDOM_SHARE = 0.5
+"""Share of the rate that does not depend on Δ."""
+WARMUP, DECAY = 3.0, 8.0
+"""Extra rate at the start, in multiples of the constant rate, and its decay per budget spent."""
+SLOWEST_WEIGHT = 0.01
+"""Minimum weight of a new example in the running mean of Δ."""
+SMALLEST_MEAN = 1e-150
+"""Below this mean every Δ is treated as 0, since Δ/Δ̄ could overflow."""
+MAX_CATCH_UP = 4.0
+"""Maximum rate, in multiples of ρ, when fewer labels were bought than the rate allows."""
+
+
+class SteadySpending(PiecewiseSpending):
+    """Spending with query probability min(1, r(½ + ½Δ/Δ̄)); r and Δ̄ are updated at fixed positions.
+
+    Attributes
+    ----------
+    mean
+        Δ̄, the running mean of Δ at the last position.
+    base, slope
+        Intercept and slope of the probability as a linear function of Δ, until the next position.
+    """
+
+    base: float
+    slope: float
+
+    def __init__(self, rule: Rule, horizon: int | None) -> None:
+        self.mean = 0.0
+        super().__init__(rule, horizon)
+
+    @abstractmethod
+    def next_rate(self) -> float:
+        """Return r for the segment that begins; ∞ if every label is bought."""
+
+    def update_rate(self) -> None:
+        # without a label, the uncertainty of a model has no scale
+        rate = self.next_rate() if self.seen else math.inf
+        if self.mean < SMALLEST_MEAN or rate == math.inf:
+            self.base, self.slope = min(1.0, rate), 0.0
+        else:
+            self.base, self.slope = min(1.0, RANDOM_SHARE * rate), (1 - RANDOM_SHARE) * rate / self.mean
+
+    def update(self, uncertainty: Sequence[float]) -> None:
+        """Update the mean with weight 1/t, and 1/100 from the hundredth example."""
+        for t, width in enumerate(uncertainty, self.seen + 1):
+            self.mean += max(1 / t, SLOWEST_WEIGHT) * (width - self.mean)
+
+    @property
+    def floor(self) -> float:
+        return self.base
+
+    def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
+        if not self.slope:
+            return np.full(np.shape(uncertainty), self.base)
+        return lesser(1.0, self.base + self.slope * uncertainty)
+
+    def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
+        return linear_threshold(coins, self.base, self.slope)
+
+    def save(self) -> dict[str, Any]:
+        return super().save() | {"mean": self.mean, "base": self.base, "slope": self.slope}
+
+    def restore(self, values: dict[str, Any]) -> None:
+        super().restore(values)
+        self.mean, self.base, self.slope = (values[name] for name in ("mean", "base", "slope"))
+
+
+class WarmupSpending(SteadySpending):
+    """Spending of a budget over a known horizon: at a constant rate, after a faster warm-up."""
+
+    horizon: int
+
+    def next_rate(self) -> float:
+        """Return (labels left / examples left)(1 + 3e^(−8n/B)) after n labels."""
+        left, examples = self.left or 0, max(self.horizon - self.seen, 1)
+        if left >= examples - self.length() + 1:
+            return math.inf
+        return left / examples * (1 + WARMUP * math.exp(-DECAY * self.spent / (self.rule.budget or 1)))
+
+
+class RateSpending(SteadySpending):
+    """Spending at a rate ρ without a horizon: at most ρn + burst labels after n examples."""
+
+    def __init__(self, rule: Steady) -> None:
+        self.share, self.burst = rule.share, rule.burst
+        super().__init__(rule, None)
+
+    @property
+    def left(self) -> int:
+        """Number of labels that the rate allows at the last position, less those bought."""
+        return math.floor(self._allowed) - self.spent
+
+    @property
+    def labels_left(self) -> Floats:
+        return np.array([self.left], dtype=np.float64)
+
+    def length(self) -> int:
+        """Limit the expected labels of a segment to burst/4: its own share is added only at its end."""
+        return max(1, min(super().length(), int(self.burst / (4 * self.share))))
+
+    def next_rate(self) -> float:
+        """Return ρ(ρn + burst − bought)/burst: ρ after exactly ρn labels, and 0 at the limit.
+
+        This equals (ρ(n + H) − bought)/H with H = burst/ρ, the rate that returns to ρn labels after H
+        examples. At ρ = 1 every label is bought, since a missed label cannot be compensated.
+        """
+        if self.share == 1:
+            return math.inf
+        return self.share * min(MAX_CATCH_UP, (self._allowed - self.spent) / self.burst)
+
+    @property
+    def _allowed(self) -> float:
+        return self.share * self.seen + self.burst
+
 
 BURST = 10
+"""Default of `burst`."""
 
 
 @dataclass(frozen=True)
 class Steady(BudgetOrRate):
-    """Spend a budget evenly, half of it at random: no drift and no wrong model can do much harm.
+    """Spend a budget evenly, half of it at random, which limits the harm of drift and of a wrong model.
 
-    The probability is min(1, r(½ + ½Δ/Δ̄)), with Δ̄ the running mean of Δ. So about half of the labels are a
-    uniform sample, and Δ chooses the others within the pace r, which is set anew at fixed positions. The
-    first example is bought for sure: before its first label a model knows nothing of the labels' size.
+    The probability is min(1, r(½ + ½Δ/Δ̄)), with Δ̄ the running mean of Δ. About half of the labels are a
+    uniform sample, and Δ selects the others at the rate r, which is updated at fixed positions. The first
+    example is always queried: before its first label a model has no estimate of the scale of the labels.
 
-    With a budget B and a horizon T, r = (labels left / examples left)(1 + 3e^(−8n/B)), n being bought: first
-    faster, so that a model is there soon, then evenly. The whole budget is spent, and never exceeded; beyond
-    the horizon only what is left over is bought.
+    With a budget B and a horizon T, r = (labels left / examples left)(1 + 3e^(−8n/B)) after n labels: faster
+    at the start, so that the model is useful early, then constant. The whole budget is spent and never
+    exceeded; after the horizon only leftover labels are bought.
 
-    With a rate ρ there is no front. Labels follow ρn, and after n examples no more than ρn + burst were ever
-    bought, those that were retracted not counted. A rate of 1 buys every label.
+    With a rate ρ there is no warm-up. The number of labels follows ρn and is at most ρn + burst after n
+    examples, not counting retracted labels. A rate of 1 buys every label.
 
     Parameters
     ----------
     budget
         B, an integer of at least 1; or, without a horizon, the rate ρ, a float above 0 and at most 1.
     horizon
-        T ≥ 1, how many examples will come.
+        T ≥ 1, the length of the stream.
     burst
-        With a rate: the most labels beyond ρn, at least 1; 10 unless it is given.
+        With a rate: maximum number of labels beyond ρn, at least 1. Default: 10.
 
     Examples
     --------
@@ -56,7 +177,7 @@ class Steady(BudgetOrRate):
     def __post_init__(self) -> None:
         budget, horizon = as_budget_or_rate(self.budget, self.horizon, "Steady")
         set_fields(self, budget=budget, horizon=horizon)
-        burst = as_number(self.burst, "burst", "Steady", low=0, high=MOST_TOKENS)
+        burst = as_number(self.burst, "burst", "Steady", low=0, high=MAX_TOKENS)
         if burst < 1:
             raise invalid("burst", "Steady", "at least 1", repr(self.burst))
         if horizon is not None and burst != BURST:
@@ -64,7 +185,7 @@ class Steady(BudgetOrRate):
         set_fields(self, burst=burst)
 
     def start(self) -> Spending:
-        return AtRate(self) if self.horizon is None else WithFront(self, self.horizon)
+        return RateSpending(self) if self.horizon is None else WarmupSpending(self, self.horizon)
 
     @classmethod
     def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Steady:
@@ -72,5 +193,5 @@ class Steady(BudgetOrRate):
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[Steady]:
-        few = max(1, horizon // 10)
-        return [cls(few, horizon), cls(max(1, horizon // 2), 2 * horizon), cls(0.2, burst=5.0), cls(0.7)]
+        budget = max(1, horizon // 10)
+        return [cls(budget, horizon), cls(max(1, horizon // 2), 2 * horizon), cls(0.2, burst=5.0), cls(0.7)]

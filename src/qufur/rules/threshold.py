@@ -1,4 +1,4 @@
-"""Threshold querying: the limit of QuFUR at large power, without coins."""
+"""Threshold querying: the deterministic limit of QuFUR at large power."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from qufur.rules.base import Domains, Rule, as_budget
 from qufur.rules.thresholds import ALWAYS
 
 SLACK = 2e-6
+"""Relative tolerance of the comparison with the level."""
 
 
 @dataclass(frozen=True)
 class Threshold(Rule):
     """Query exactly where Δ reaches a level; not in the paper.
 
-    Duplicates make Δ land on the level up to rounding: it is 1, 1/2, 1/3, … as an input of norm 1 comes
-    again. Computed one by one or in blocks it must fall on the same side, so the comparison has a slack of
-    2e-6, twice what Δ may be off by, relative to itself, in the worst of cases.
+    With duplicates Δ can equal the level up to rounding: it is 1, 1/2, 1/3, … as an input of norm 1 repeats.
+    Row-by-row and block computation must decide alike, so the comparison has a relative tolerance of 2e-6,
+    twice the worst-case relative error of Δ.
 
     Parameters
     ----------
     level
-        Δ > 0 from which on a label is bought.
+        Δ > 0 at and above which a label is bought.
     budget
         Hard cap on the number of labels; None for no cap.
 
@@ -49,13 +50,13 @@ class Threshold(Rule):
         )
 
     def probability(self, uncertainty: Floats, domain: Ints | None) -> Floats:
-        return np.where(uncertainty >= self._reached, 1.0, 0.0)
+        return np.where(uncertainty >= self._lowest, 1.0, 0.0)
 
     def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
-        return np.full(np.shape(coins), math.nextafter(self._reached, ALWAYS))
+        return np.full(np.shape(coins), math.nextafter(self._lowest, ALWAYS))
 
     @property
-    def _reached(self) -> float:
+    def _lowest(self) -> float:
         return self.level * (1 - SLACK)
 
     @classmethod

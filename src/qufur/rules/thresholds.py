@@ -1,4 +1,4 @@
-"""Decisions as thresholds of uncertainty: above its threshold a label is wanted."""
+"""Query decisions as thresholds of Δ: an example is queried if its Δ exceeds its threshold."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ import numpy as np
 from qufur.arrays import Floats, Numbers
 
 ALWAYS, NEVER = -1.0, math.inf
-LARGEST_COIN = math.nextafter(1.0, 0.0)
-SMALLEST_ALPHA = 1e-300  # beyond it a coin over α is no number
+LARGEST_DRAW = math.nextafter(1.0, 0.0)
+SMALLEST_ALPHA = 1e-300  # below it, a draw divided by α may overflow
 
 
-def reached(coins: Floats, alpha: float, power: float, floor: float) -> Floats:
-    """Return the Δ above which each coin lies below max(floor, (αΔ)^γ).
+def threshold_of(draws: Floats, alpha: float, power: float, floor: float) -> Floats:
+    """Return the Δ above which each draw lies below max(floor, (αΔ)^γ).
 
-    >>> reached(np.array([0.1, 0.25]), alpha=2.0, power=2.0, floor=0.2)
+    >>> threshold_of(np.array([0.1, 0.25]), alpha=2.0, power=2.0, floor=0.2)
     array([-1.  ,  0.25])
     """
     if alpha < SMALLEST_ALPHA:
-        return np.where(coins < floor, ALWAYS, NEVER)
-    threshold = (coins if power == 1.0 else coins ** (1 / power)) / alpha
-    return np.where(coins < floor, ALWAYS, threshold) if floor else threshold
+        return np.where(draws < floor, ALWAYS, NEVER)
+    threshold = (draws if power == 1.0 else draws ** (1 / power)) / alpha
+    return np.where(draws < floor, ALWAYS, threshold) if floor else threshold
 
 
-def reached_by_line(coins: Numbers, base: float, slope: float) -> Numbers:
-    """Return the Δ above which each coin lies below base + slope·Δ.
+def linear_threshold(draws: Numbers, base: float, slope: float) -> Numbers:
+    """Return the Δ above which each draw lies below base + slope·Δ.
 
-    >>> reached_by_line(np.array([0.1, 0.5]), base=0.25, slope=0.5)
+    >>> linear_threshold(np.array([0.1, 0.5]), base=0.25, slope=0.5)
     array([-1. ,  0.5])
     """
-    if isinstance(coins, float):  # NumPy takes long over a single one
-        return ALWAYS if coins < base else (coins - base) / slope if slope else NEVER
-    return np.where(coins < base, ALWAYS, (coins - base) / slope if slope else NEVER)
+    if isinstance(draws, float):  # faster than NumPy for a scalar
+        return ALWAYS if draws < base else (draws - base) / slope if slope else NEVER
+    return np.where(draws < base, ALWAYS, (draws - base) / slope if slope else NEVER)
 
 
-def bisected(probability: Callable[[Floats], Floats], coins: Floats) -> Floats:
-    """Return the largest Δ ≥ 0 at which a probability that rises with Δ is at most the coin.
+def bisect_threshold(probability: Callable[[Floats], Floats], draws: Floats) -> Floats:
+    """Return the largest Δ ≥ 0 at which an increasing probability is at most the draw.
 
-    Numbers from 0 to ∞ are in the order of their bits, so that 63 halvings find the one.
+    Non-negative floats are ordered like their bit patterns, so bisection over the bits takes 64 steps.
     """
-    lows, highs = np.full(coins.shape, -1, dtype=np.int64), np.full(coins.shape, np.inf).view(np.int64)
+    lows, highs = np.full(draws.shape, -1, dtype=np.int64), np.full(draws.shape, np.inf).view(np.int64)
     for _ in range(64):
         middle = lows + ((highs - lows + 1) >> 1)
-        tried = np.maximum(middle, 0).view(np.float64)
-        if len(tried) == 1:
-            p = probability(tried[0])
+        candidates = np.maximum(middle, 0).view(np.float64)
+        if len(candidates) == 1:
+            p = probability(candidates[0])
         else:
-            p = np.stack([np.atleast_2d(probability(row))[copy] for copy, row in enumerate(tried)])
-        wanted = coins < p
-        np.copyto(highs, middle - 1, where=wanted)
-        np.copyto(lows, middle, where=~wanted)
+            p = np.stack([np.atleast_2d(probability(row))[copy] for copy, row in enumerate(candidates)])
+        queried = draws < p
+        np.copyto(highs, middle - 1, where=queried)
+        np.copyto(lows, middle, where=~queried)
     return np.where(lows < 0, ALWAYS, np.maximum(lows, 0).view(np.float64))

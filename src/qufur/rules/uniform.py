@@ -10,7 +10,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints, as_number, set_fields
 from qufur.rules.base import Domains, Rule, as_budget
 from qufur.rules.spending import Spending
-from qufur.rules.thresholds import reached_by_line
+from qufur.rules.thresholds import linear_threshold
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Uniform(Rule):
         return np.full(np.shape(uncertainty), self.rate)
 
     def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
-        return reached_by_line(coins, self.rate, slope=0.0)
+        return linear_threshold(coins, self.rate, slope=0.0)
 
     def start(self) -> Spending:
-        return AtOneRate(self)
+        return UniformSpending(self)
 
     @property
     def share(self) -> float:
@@ -63,8 +63,8 @@ class Uniform(Rule):
         return [cls(0.3), cls(0.5, budget=max(1, horizon // 10))]
 
 
-class AtOneRate(Spending):
-    """Spending all of whose labels are a sample at random."""
+class UniformSpending(Spending):
+    """Spending whose labels are all a uniform random sample."""
 
     rule: Uniform
 

@@ -1,4 +1,4 @@
-"""A copy of a store, of which it is known that it can be gone on with."""
+"""Verified backup of a SQLite store."""
 
 from __future__ import annotations
 
@@ -14,30 +14,26 @@ from qufur.service.verification import Verified, verify
 
 
 def backup(store: Store, file: Path) -> list[Verified]:
-    """Copy a store on SQLite to a new file while others write to it, verified before it has its name."""
+    """Copy a SQLite store to a new file, also while a server writes, and verify it before renaming it."""
     if store.engine.dialect.name != "sqlite":
-        remedy = "pg_dump makes a copy of it."
+        remedy = "Use pg_dump."
         raise invalid("store", "qufur backup", "on SQLite", "one on PostgreSQL", remedy)
-    beside = file.with_name(f"{file.name}.part")
+    partial = file.with_name(f"{file.name}.part")
     if not file.parent.is_dir():
         raise invalid("FILE", "qufur backup", "in a folder that exists", repr(str(file)))
     try:
-        _copy(store, beside)
-        copy = Store(f"sqlite:///{beside}", writing=False)
+        with closing(store.engine.raw_connection()) as source, closing(sqlite3.connect(partial)) as target:
+            raw: Any = source.driver_connection
+            raw.backup(target)
+        copy = Store(f"sqlite:///{partial}", writing=False)
         try:
             checked = verify(copy)
         finally:
             copy.close()
-        with beside.open("rb") as written:
+        with partial.open("rb") as written:
             os.fsync(written.fileno())
-        beside.rename(file)
+        partial.rename(file)
     finally:
-        for left in (beside, *(Path(f"{beside}-{end}") for end in ("wal", "shm", "journal"))):
-            left.unlink(missing_ok=True)
+        for path in (partial, *(Path(f"{partial}-{end}") for end in ("wal", "shm", "journal"))):
+            path.unlink(missing_ok=True)
     return checked
-
-
-def _copy(store: Store, file: Path) -> None:
-    with closing(store.engine.raw_connection()) as connection, closing(sqlite3.connect(file)) as copy:
-        raw: Any = connection.driver_connection
-        raw.backup(copy)

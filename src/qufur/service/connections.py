@@ -1,8 +1,8 @@
-"""HTTP connections that end when a request is not completed in time, or has too large a header.
+"""HTTP connections with a time limit for requests, a size limit for headers, and a maximum number.
 
 uvicorn limits how long a connection stays idle after a response. It limits neither the time in which a
 request arrives, nor the size of its header, nor the number of connections: clients that send half a request
-would keep their file descriptors for ever, until the store has none left to open its own files.
+would keep their file descriptors forever, until the store has none left to open its own files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_HEADER_BYTES = 65_536
 CHUNK_OVERHEAD = 8
 RESERVED_FILES = 64
 """File descriptors that connections leave to the store, the log and the process that fits experts."""
-TICK = 1.0
+TICK_SECONDS = 1.0
 """Seconds between two checks of a connection."""
 _NUMBERS = itertools.count(1)
 
@@ -49,14 +49,14 @@ class TimedConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._number = next(_NUMBERS)
-        self.loop.call_later(TICK, self._tick)
+        self.loop.call_later(TICK_SECONDS, self._tick)
         if len(self.connections) > _max_connections():
             self._close_slowest()
 
     def _close_slowest(self) -> None:
-        """Close the connection that can best be spared, perhaps this one."""
-        spared = [one for one in self.connections if isinstance(one, TimedConnection)]
-        max(spared, key=TimedConnection._rank).transport.abort()
+        """Close the least important connection, perhaps this one."""
+        candidates = [each for each in self.connections if isinstance(each, TimedConnection)]
+        max(candidates, key=TimedConnection._rank).transport.abort()
 
     def _rank(self) -> tuple[float, float]:
         """Rank slow requests first, then idle connections, then new ones, then requests being answered."""
@@ -73,7 +73,7 @@ class TimedConnection(HttpToolsProtocol):
         self._overhead += len(data)
         super().data_received(data)
         if self._overhead > MAX_HEADER_BYTES and not self.transport.is_closing():
-            self.send_400_response(f"The header of a request has at most {MAX_HEADER_BYTES} bytes.")
+            self.send_400_response(f"The header of a request can have at most {MAX_HEADER_BYTES} bytes.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -96,10 +96,10 @@ class TimedConnection(HttpToolsProtocol):
             # After an early answer, such as 413, the rest of the body gets no more time.
             is_answered = self.cycle is not None and self.cycle.response_complete
             extra = 0.0 if is_answered else self._received / MIN_RATE
-            if self._ticks * TICK > REQUEST_SECONDS + extra:
+            if self._ticks * TICK_SECONDS > REQUEST_SECONDS + extra:
                 self.transport.close()
                 return
-        self.loop.call_later(TICK, self._tick)
+        self.loop.call_later(TICK_SECONDS, self._tick)
 
 
 def _max_connections() -> float:
@@ -110,5 +110,5 @@ def _max_connections() -> float:
 
 
 def server_config(app: Any, **options: Any) -> uvicorn.Config:
-    """Return the settings of uvicorn that every server of this package shares; there are no web sockets."""
+    """Return the uvicorn settings shared by all servers of this package. WebSockets are disabled."""
     return uvicorn.Config(app, log_config=None, access_log=False, http=TimedConnection, ws="none", **options)

@@ -1,4 +1,4 @@
-"""Who labels what at the moment, so that no two people are given the same row."""
+"""Leases of rows, so that no two annotators get the same row."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 
 class Lease(NamedTuple):
-    """A row that a person has, until a moment of the clock that only goes forward."""
+    """Lease of a row to an annotator, until a time of the monotonic clock."""
 
     person: str
     until: float
 
 
 class Leases:
-    """The rows of one stream that people have before them. They are not stored: a restart gives them back.
+    """Leased rows of one stream. They are not stored: a restart releases them.
 
     Several threads may use one object: a lock makes each call atomic.
 
@@ -35,31 +35,31 @@ class Leases:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._leases: dict[str, Lease] = {}
-        # Rows that a person does not want now; they come last for that person.
+        # Rows that an annotator released; this annotator gets them last.
         self._skipped: dict[str, dict[str, None]] = {}
 
     def take(
-        self, person: str, waiting: Collection[str], count: int, seconds: float, first: Sequence[str] = ()
+        self, person: str, pending: Collection[str], count: int, seconds: float, first: Sequence[str] = ()
     ) -> list[str]:
-        """Return the next rows for a person: those that they have, then those that nobody has.
+        """Lease the next rows to an annotator: first those already leased to them, then free rows.
 
-        Of the free rows, the ones in `first` come before others. If membership of `waiting` takes
-        O(1), a call takes O(count + leased rows + rows that this person skipped), however many rows wait.
+        Of the free rows, those in `first` precede the others. If membership of `pending` takes O(1), a call
+        takes O(count + leased rows + rows that this annotator skipped), for any number of pending rows.
         """
         with self._lock:
             now = time.monotonic()
-            held = {id: one for id, one in self._leases.items() if one.until > now and id in waiting}
-            mine = (id for id, one in held.items() if one.person == person)
-            wanted = dict.fromkeys(id for id in first if id in waiting and id not in held)
+            held = {id: lease for id, lease in self._leases.items() if lease.until > now and id in pending}
+            mine = (id for id, lease in held.items() if lease.person == person)
+            preferred = dict.fromkeys(id for id in first if id in pending and id not in held)
             skipped = self._skipped.get(person, {})
-            others = (id for id in waiting if id not in held and id not in skipped and id not in wanted)
-            last = (id for id in skipped if id in waiting and id not in held and id not in wanted)
-            taken = list(islice(chain(mine, wanted, others, last), count))
+            others = (id for id in pending if id not in held and id not in skipped and id not in preferred)
+            last = (id for id in skipped if id in pending and id not in held and id not in preferred)
+            taken = list(islice(chain(mine, preferred, others, last), count))
             self._leases = held | {id: Lease(person, now + seconds) for id in taken}
             return taken
 
     def release(self, person: str, ids: Sequence[str]) -> None:
-        """Give rows back, which come last for this person after that."""
+        """Release rows; this annotator gets them last afterwards."""
         with self._lock:
             for id in ids:
                 if id in self._leases and self._leases[id].person == person:
@@ -69,7 +69,7 @@ class Leases:
                     skipped[id] = None
 
     def close(self, ids: Sequence[str]) -> None:
-        """Let go of rows that no longer wait."""
+        """End the leases of rows that are no longer pending."""
         with self._lock:
             for id in ids:
                 self._leases.pop(id, None)
@@ -77,7 +77,7 @@ class Leases:
                     skipped.pop(id, None)
 
     def holders(self) -> dict[str, str]:
-        """Return who has which row."""
+        """Return the annotator of each leased row."""
         now = time.monotonic()
         with self._lock:
             return {id: lease.person for id, lease in self._leases.items() if lease.until > now}

@@ -1,7 +1,7 @@
-"""What is written down for whoever runs the service: one line of JSON for each thing that happened.
+"""The service log: one JSON line per event.
 
-Inputs, labels and keys are in none of them. Of an error there is what kind it is and where it happened, and
-not what it says, as that may have a value in it.
+The log contains no inputs, labels or keys. Of an exception it has the type and the traceback's locations, but
+not the message, because that may contain a value.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Writable(Protocol):
-    """Something that takes bytes."""
+    """Binary file open for writing."""
 
     def write(self, line: bytes, /) -> object:
-        """Take them."""
+        """Write one line, or several."""
 
 
-class Lines(logging.Handler):
-    """Writes lines of JSON: what Python's loggers say, and by `write_soon` every request."""
+class JsonLogHandler(logging.Handler):
+    """Handler that writes records as JSON lines; `write_batched` also writes one line per request."""
 
     def __init__(self, file: Writable) -> None:
         super().__init__()
         self._file = file
-        self._second, self._shown = -1, ""
-        self._waiting: list[bytes] = []
+        self._second, self._timestamp = -1, ""
+        self._pending: list[bytes] = []
 
     def write(self, **fields: Any) -> None:
-        """Write one line, with the time; where that fails the service goes on without."""
+        """Write one line with the time. A failed write is ignored: the service must not depend on its log."""
         with contextlib.suppress(OSError):
             self._file.write(self._line(fields))
 
-    def write_soon(self, **fields: Any) -> None:
-        """Write one line with all others of this turn of the event loop: each write takes a while."""
-        if not self._waiting:
+    def write_batched(self, **fields: Any) -> None:
+        """Write one line in one batch with all others of this iteration of the event loop."""
+        if not self._pending:
             asyncio.get_running_loop().call_soon(self.flush)
-        self._waiting.append(self._line(fields))
+        self._pending.append(self._line(fields))
 
     def flush(self) -> None:
-        """Write the lines that wait."""
-        lines, self._waiting = self._waiting, []
+        """Write the batched lines."""
+        lines, self._pending = self._pending, []
         if lines:
             with contextlib.suppress(OSError):
                 self._file.write(b"".join(lines))
@@ -59,7 +59,7 @@ class Lines(logging.Handler):
         return _encode({"at": self._now(), **fields}) + b"\n"
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write what a logger says."""
+        """Write a log record."""
         fields: dict[str, Any] = {"level": record.levelname.lower(), "event": record.getMessage()}
         fields |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[0] is not None:
@@ -71,21 +71,21 @@ class Lines(logging.Handler):
     def _now(self) -> str:
         now = time.time()
         second = int(now)
-        if second != self._second:  # which takes longer than all the rest
-            self._second, self._shown = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._shown}.{int(1000 * (now - second)):03d}Z"
+        if second != self._second:  # strftime takes longer than everything else here
+            self._second, self._timestamp = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return f"{self._timestamp}.{int(1000 * (now - second)):03d}Z"
 
 
 def log_event(event: str, **fields: Any) -> None:
-    """Write down something in the life of the service."""
+    """Log an event of the service with its fields."""
     EVENTS.info(event, extra={"fields": fields})
 
 
-def log_to(file: Writable | None = None) -> Lines:
-    """Let everything be written as lines of JSON, by default to the standard error."""
-    lines = Lines(file or FileIO(2, "w", closefd=False))
+def log_to(file: Writable | None = None) -> JsonLogHandler:
+    """Configure logging to write JSON lines to a file, by default standard error."""
+    handler = JsonLogHandler(file or FileIO(2, "w", closefd=False))
     for logger, level in ((EVENTS, logging.INFO), (SERVER, logging.WARNING)):
-        logger.addHandler(lines)
+        logger.addHandler(handler)
         logger.setLevel(level)
         logger.propagate = False
-    return lines
+    return handler

@@ -1,4 +1,4 @@
-"""Counts and times, as Prometheus reads them."""
+"""Prometheus metrics of requests, the writer and streams."""
 
 from __future__ import annotations
 
@@ -19,85 +19,88 @@ from prometheus_client.metrics_core import (
 
 from qufur.service.writer import Writer
 
-BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0)
-OF_STREAMS = {
-    "rows": "Examples that came",
-    "told": "Labels that came",
-    "spent": "Labels bought, outstanding ones included",
-    "left": "Labels that may still be bought",
-    "outstanding": "Rows that wait for a label",
+STREAM_GAUGES = {
+    "rows": "Examples received",
+    "told": "Labels received",
+    "spent": "Labels bought, including pending labels",
+    "left": "Labels that the budget still allows",
+    "outstanding": "Rows with a pending label",
     "events": "Events in the log",
 }
-"""What the state of a stream says, and is shown by its name."""
+"""Help texts of the gauges of streams, by field of the status of a stream."""
+BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0)
+"""Upper bounds of the latency histogram, in seconds."""
 
 
 class Metrics:
-    """What is counted of requests, by the one thread that answers them."""
+    """Counts and latencies of requests. Only the event loop thread updates them."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, str, str]] = Counter()
         self._times: dict[str, _Times] = defaultdict(_Times)
 
-    def note(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
+    def record(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request and its latency."""
         self._requests[method, route, str(status)] += 1
-        self._times[route].note(seconds)
+        self._times[route].record(seconds)
 
     def exposition(self, writer: Writer, states: Sequence[dict[str, Any]]) -> bytes:
-        """Return everything as text: what was counted, and how the writer and streams stand."""
-        return generate_latest(_Found([*self._of_requests(), *_of_writer(writer), *_of_streams(states)]))
+        """Return the metrics of requests, of the writer and of streams in Prometheus' text format."""
+        return generate_latest(
+            _CurrentValues([*self._request_metrics(), *_writer_metrics(writer), *_stream_metrics(states)])
+        )
 
-    def _of_requests(self) -> Iterator[Metric]:
+    def _request_metrics(self) -> Iterator[Metric]:
         requests = CounterMetricFamily("qufur_requests", "Requests", labels=["method", "route", "status"])
         for labels, count in self._requests.items():
             requests.add_metric(labels, count)
         yield requests
-        seconds = HistogramMetricFamily("qufur_request_seconds", "Time to answer", labels=["route"])
+        seconds = HistogramMetricFamily("qufur_request_seconds", "Latency of requests", labels=["route"])
         for route, times in self._times.items():
-            seconds.add_metric([route], times.up_to(), times.total)
+            seconds.add_metric([route], times.cumulative(), times.total)
         yield seconds
 
 
 class _Times:
-    """How many took how long."""
+    """Latency histogram."""
 
     def __init__(self) -> None:
         self._counts, self.total = [0] * (len(BUCKETS) + 1), 0.0
 
-    def note(self, seconds: float) -> None:
-        """Count one."""
+    def record(self, seconds: float) -> None:
+        """Count one request."""
         self._counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
 
-    def up_to(self) -> list[tuple[str, float]]:
-        """Return how many took at most as long as each bucket."""
+    def cumulative(self) -> list[tuple[str, float]]:
+        """Return the number of requests at or below each bound."""
         bounds = [*map(str, BUCKETS), "+Inf"]
         return list(zip(bounds, accumulate(self._counts), strict=True))
 
 
-class _Found:
-    """What is known at the moment, as a registry has it."""
+class _CurrentValues:
+    """Registry of metrics that were computed for this request."""
 
-    def __init__(self, found: Iterable[Metric]) -> None:
-        self._found = found
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        """Return it."""
-        return self._found
+        """Return the metrics."""
+        return self._metrics
 
 
-def _of_writer(writer: Writer) -> Iterator[Metric]:
-    yield GaugeMetricFamily("qufur_ready", "Whether commands are taken", value=writer.is_ready)
-    yield GaugeMetricFamily("qufur_commands_waiting", "Commands that wait for the writer", writer.waiting)
-    yield CounterMetricFamily("qufur_groups", "Groups of commands", value=writer.groups)
-    yield CounterMetricFamily("qufur_failed_commits", "Transactions that failed", value=writer.failures)
-    seconds = "Time that transactions took"
+def _writer_metrics(writer: Writer) -> Iterator[Metric]:
+    yield GaugeMetricFamily("qufur_ready", "Whether the writer accepts commands", value=writer.is_ready)
+    yield GaugeMetricFamily("qufur_commands_waiting", "Commands in the queue of the writer", writer.waiting)
+    yield CounterMetricFamily("qufur_groups", "Transactions of the writer", value=writer.groups)
+    yield CounterMetricFamily("qufur_failed_commits", "Failed transactions", value=writer.failures)
+    seconds = "Duration of transactions"
     yield SummaryMetricFamily("qufur_commit_seconds", seconds, writer.commits, writer.commit_seconds)
 
 
-def _of_streams(states: Sequence[dict[str, Any]]) -> Iterator[Metric]:
-    for name, words in OF_STREAMS.items():
-        family = GaugeMetricFamily(f"qufur_stream_{name}", words, labels=["stream"])
+def _stream_metrics(states: Sequence[dict[str, Any]]) -> Iterator[Metric]:
+    for name, help_text in STREAM_GAUGES.items():
+        family = GaugeMetricFamily(f"qufur_stream_{name}", help_text, labels=["stream"])
         for state in states:
             if state[name] is not None:
                 family.add_metric([state["name"]], state[name])

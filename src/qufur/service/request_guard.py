@@ -15,17 +15,16 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from qufur.service.access import Keys
-from qufur.service.limits import Limits
-from qufur.service.pages.security import SAFE, ForgedError, has_token, is_loopback_host
-from qufur.service.refusals import RefusalError
-from qufur.service.replies import complaint
+from qufur.service.auth import Keys
+from qufur.service.errors import RequestError
+from qufur.service.http import Limits, error_response
+from qufur.service.security import SAFE_METHODS, CrossSiteError, has_token, is_loopback_host
 
-HEADERS = frozenset(
+CHECKED_HEADERS = frozenset(
     {b"host", b"origin", b"sec-fetch-site", b"authorization", b"content-length", b"transfer-encoding"}
 )
 SAME_SITE = frozenset({b"same-origin", b"none"})
-"""Values of Sec-Fetch-Site for requests of this service's own pages and of the user."""
+"""Values of Sec-Fetch-Site for requests from pages of this service or typed by the user."""
 
 
 class RequestGuard:
@@ -41,8 +40,8 @@ class RequestGuard:
             try:
                 self._check(scope, headers)
                 receive = self._bounded(headers, receive)
-            except RefusalError as error:
-                response = complaint(error.status, str(error), error.headers)
+            except RequestError as error:
+                response = error_response(error.status, str(error), error.headers)
                 await response(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -52,19 +51,19 @@ class RequestGuard:
         if not is_loopback_host(host) and not self._keys.needed:
             allowed = "localhost, 127.0.0.1 or [::1]"
             received = ascii(host.decode("latin-1"))[:80]
-            remedy = "`qufur key add` creates a key; with one, any name is accepted."
-            raise ForgedError(f"Without keys, Host must be {allowed}, got {received}. {remedy}")
+            remedy = "Once `qufur key add` has created a key, any name is accepted."
+            raise CrossSiteError(f"Without keys, Host must be {allowed}, got {received}. {remedy}")
         # A browser adds Authorization to a cross-site request only after a preflight, which gets no consent.
-        if scope["method"] in SAFE or b"authorization" in headers:
+        if scope["method"] in SAFE_METHODS or b"authorization" in headers:
             return
         if is_cross_site(headers) and not has_token(Request(scope)):
-            remedy = "Load the page again; a proxy has to pass on the Host header."
-            raise ForgedError(f"A page of another site sent this request. {remedy}")
+            remedy = "Reload the page. A proxy must pass on the Host header."
+            raise CrossSiteError(f"The request comes from a page of another site. {remedy}")
 
     def _bounded(self, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
         """Return a `receive` that raises `TooLargeError` as soon as the body exceeds the limit."""
         stated = headers.get(b"content-length", b"")
-        if stated.isdigit() and b"transfer-encoding" not in headers:  # the parser reads exactly this many
+        if stated.isdigit() and b"transfer-encoding" not in headers:  # the parser stops there
             self._limits.check_body(int(stated))
             return receive
         size = 0
@@ -97,9 +96,9 @@ def is_cross_site(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:
-    """Return the headers that the guard reads; a repeated header is empty, which no rule accepts."""
-    found: dict[bytes, bytes] = {}
+    """Return the headers that the guard reads. A repeated header becomes empty, which no check accepts."""
+    headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
-        if name in HEADERS:
-            found[name] = b"" if name in found else value
-    return found
+        if name in CHECKED_HEADERS:
+            headers[name] = b"" if name in headers else value
+    return headers

@@ -1,117 +1,169 @@
-"""The process: a store, the application, and uvicorn around it."""
+"""The server process: listener, uvicorn, warm-up; and `serving`, a server in a thread of this process."""
 
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import numpy as np
 import uvicorn
+from fastapi import FastAPI
 
+from qufur._internal.threads import single_blas_thread
 from qufur.errors import invalid
-from qufur.service.access import Keys, Scope
 from qufur.service.app import create_app
+from qufur.service.auth import Keys, Scope
+from qufur.service.config import StreamConfig
 from qufur.service.connections import server_config
-from qufur.service.limits import Limits
-from qufur.service.logs import log_to
-from qufur.service.pages.security import is_loopback
+from qufur.service.http import Limits
+from qufur.service.logs import log_event, log_to
+from qufur.service.security import is_loopback
 from qufur.service.store import Store, StoreError
-from qufur.service.warming import warm_up
-from qufur.threads import one_thread
+from qufur.service.writer import Writer
 
-WAIT = 1
-"""Seconds that requests have to finish when the server ends."""
-IDLE = 75
-"""Seconds that a connection stays open without requests."""
+POLL_SECONDS = 0.005
+LOG = logging.getLogger("qufur.service")
+WARM_UP_DIMS, WARM_UP_ROWS, WARM_UP_BATCHES = (8, 88, 300), 64, 4
+"""Batches that together run every compiled loop."""
+SHUTDOWN_SECONDS = 1
+"""Seconds for requests to finish when the server stops."""
+IDLE_SECONDS = 75
+"""Seconds before an idle connection is closed."""
 FIRST_KEY = "first"
-GARBAGE = 100_000
-"""Objects between two looks for garbage that holds itself."""
-
-
-class Door(NamedTuple):
-    """Where requests come in.
-
-    Attributes
-    ----------
-    is_own
-        Whether it is reached from this machine alone.
-    """
-
-    listener: socket.socket
-    is_own: bool
+GC_THRESHOLD = 100_000
+"""Allocations between two runs of the cyclic garbage collector."""
 
 
 @contextmanager
-def listening(host: str, port: int) -> Iterator[Door]:
-    """Listen on an address; requests wait until somebody serves."""
+def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
+    """Serve an application on loopback in a thread. Yield its URL; stop at the end of the block."""
+    server = uvicorn.Server(server_config(app, host="127.0.0.1", port=port))
+    thread = threading.Thread(target=server.run, name="qufur-server", daemon=True)
+    thread.start()
+    while not server.started:
+        if not thread.is_alive():
+            raise RuntimeError("The service did not start. Its log has the reason.")
+        time.sleep(POLL_SECONDS)
+    host, actual_port = server.servers[0].sockets[0].getsockname()[:2]
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        yield f"http://{host}:{actual_port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def warm_up(writer: Writer) -> None:
+    """Import and compile in a thread what the first requests would wait for, once the streams are loaded."""
+    threading.Thread(target=_warm_up, args=(writer,), name="qufur-warm-up", daemon=True).start()
+
+
+class Listener(NamedTuple):
+    """Listening socket.
+
+    Attributes
+    ----------
+    is_loopback
+        Whether only this machine can reach it.
+    """
+
+    listener: socket.socket
+    is_loopback: bool
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[Listener]:
+    """Listen on an address. Connections queue until `serve` accepts them."""
+    try:
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         raise invalid("--host", "qufur serve", "an address of this machine", repr(host)) from None
-    family, _, _, _, address = found[0]
+    family, _, _, _, address = addresses[0]
     try:
         listener = socket.create_server(address, family=family, backlog=2048)
     except OSError as error:
-        remedy = "--port 0 takes any that is free."
+        remedy = "--port 0 picks a free port."
         received = f"{host}:{port}: {os.strerror(error.errno or 0)}"
         allowed = "free on an address of this machine"
         raise invalid("--port", "qufur serve", allowed, received, remedy) from None
     with listener:
-        yield Door(listener, all(is_loopback(str(one[0])) for *_, one in found))
+        yield Listener(listener, all(is_loopback(str(name[0])) for *_, name in addresses))
 
 
-def serve(store: Store, door: Door, limits: Limits, *, demo: bool = False) -> None:
-    """Serve until somebody ends it; whoever can be reached from elsewhere has a key made, and says it."""
-    # Read where OpenMP is loaded, which comes with the first experts; it keeps a number for each thread.
+def serve(store: Store, listener: Listener, limits: Limits, *, demo: bool = False) -> None:
+    """Run until interrupted. On a non-loopback address without keys, create an admin key and print it."""
+    # OpenMP reads this when the first experts load it. Each thread keeps its own limit.
     os.environ["OMP_NUM_THREADS"] = "1"
     app = create_app(store, limits, log_to())
-    key = None if door.is_own else first_key(app.state.keys)
+    key = None if listener.is_loopback else first_key(app.state.keys)
     if demo:
-        from qufur.service.demonstration import attach
+        from qufur.service.demo import attach
 
         attach(app)
-    config = server_config(app, proxy_headers=False, timeout_graceful_shutdown=WAIT, timeout_keep_alive=IDLE)
+    config = server_config(
+        app, proxy_headers=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS, timeout_keep_alive=IDLE_SECONDS
+    )
     server = _Server(config)
     if key is not None:
-        print(f"The first key, which is for everything and is shown this once: {key}", flush=True)
-    # One writer decides, a few rows at a time: more threads would wait for each other.
-    # What is there by now stays: looking for garbage among it takes longer than most requests. Nor are there
-    # circles in what a batch of examples is made of, by the thousand.
+        print(f"Admin key (shown only once): {key}", flush=True)
+    # Objects that exist now are permanent: collecting them again takes longer than most requests. A batch of
+    # examples allocates thousands of objects without reference cycles, hence the high threshold.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
-    with one_thread():
-        server.run(sockets=[door.listener])
+    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
+    with single_blas_thread():  # one writer decides on few rows: more threads would only wait for each other
+        server.run(sockets=[listener.listener])
     if not server.started:
-        raise StoreError("The server could not start: what it logged says why.")
+        raise StoreError("The server could not start. Its log has the reason.")
 
 
 def first_key(keys: Keys) -> str | None:
-    """Return a new key for everything, if there is none yet."""
+    """Create and return an admin key if the store has no keys."""
     return None if keys.needed else keys.add(FIRST_KEY, [Scope.admin.value])
 
 
+def _warm_up(writer: Writer) -> None:
+    try:
+        writer.call(lambda service: None)
+        start = time.perf_counter()
+        for dim in WARM_UP_DIMS:
+            for model in ("ridge", "experts"):
+                _run_batches(StreamConfig("warm", dim=dim, model=model, label_range=(0, 1), budget="50%"))
+        log_event("warm", seconds=round(time.perf_counter() - start, 1))
+    except Exception:  # then the first request does the work, or reports the error
+        LOG.warning("The warm-up of the service failed", exc_info=True)
+
+
+def _run_batches(config: StreamConfig) -> None:
+    workbook, X = config.workbook(), np.random.default_rng(0).normal(size=(WARM_UP_ROWS, config.dim or 1))
+    for batch in range(WARM_UP_BATCHES):
+        workbook.ask_rows(X / X.shape[1] ** 0.5, [f"{batch} {row}" for row in range(WARM_UP_ROWS)])
+
+
 class _Server(uvicorn.Server):
-    """Says where it listens, once it does, and leaves what follows its end to who called it."""
+    """uvicorn server that prints its URL and returns to its caller after a signal."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             host, port, *_ = (sockets or self.servers[0].sockets)[0].getsockname()
-            shown = f"[{host}]" if ":" in host else host
-            print(f"qufur serves at http://{shown}:{port}", flush=True)
+            url_host = f"[{host}]" if ":" in host else host
+            print(f"qufur serves at http://{url_host}:{port}", flush=True)
             warm_up(self.config.app.state.writer)  # type: ignore[union-attr]
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        ends = signal.SIGINT, signal.SIGTERM
-        before = {one: signal.signal(one, self.handle_exit) for one in ends}
+        signals = signal.SIGINT, signal.SIGTERM
+        handlers = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:
             yield
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Streams by name, and what may be done with them: all of it by one thread, which is the writer's."""
+"""Operations on streams by name, all called from the writer thread."""
 
 from __future__ import annotations
 
@@ -8,30 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur.errors import invalid
-from qufur.service.allocator import give_back
-from qufur.service.decided import Said
-from qufur.service.description import Description, check_name
-from qufur.service.events import Kind
-from qufur.service.examples import Rows, shown_label
-from qufur.service.kept_snapshots import keep
-from qufur.service.labelled_rows import keep_in_log
-from qufur.service.loading import load
-from qufur.service.logged import Logged, look_up
+from qufur.service.config import StreamConfig, check_name
+from qufur.service.errors import ConflictError, GoneError, NotFoundError
+from qufur.service.examples import Rows, decode_label
 from qufur.service.logs import log_event
-from qufur.service.refusals import ConflictError, GoneError, NotFoundError
-from qufur.service.snapshots import Cadence
-from qufur.service.store import Store, Write
+from qufur.service.rebuild import load, offload_rows
+from qufur.service.recorded_answers import AnswerBody, StoredExample, look_up
+from qufur.service.snapshots import SnapshotSchedule, save_snapshot, trim_memory
+from qufur.service.store import Store
+from qufur.service.store.events import Kind
+from qufur.service.store.store import Write
 from qufur.service.stream import Stream
 from qufur.workbook import Workbook
 
 if TYPE_CHECKING:
-    from qufur.models.experts.fitting import Fitted
+    from qufur.models.ensemble.fits import FitResult
 
 
 class Service:
-    """The streams of a store, in memory.
+    """Streams of a store, in memory.
 
-    What changes one of them is not in the store until `commit`; if that fails, `forget` takes it back.
+    Changes reach the store with `commit`. If that fails, `roll_back` discards them.
     """
 
     def __init__(self, store: Store) -> None:
@@ -39,12 +36,12 @@ class Service:
         self.numbers = store.streams()
         self._streams: dict[str, Stream] = {}
         self._new: dict[int, str] = {}
-        # What was answered since the last commit, by the number of its stream.
-        self._answered: list[tuple[int, Rows, list[Said]]] = []
-        self._cadence = Cadence()
+        # Answers since the last commit, with the number of their stream.
+        self._answered: list[tuple[int, Rows, list[AnswerBody]]] = []
+        self._schedule = SnapshotSchedule()
 
     def stream(self, name: str) -> Stream:
-        """Return a stream, loaded if it has to be."""
+        """Return a stream, loaded on first use; raise `NotFoundError` if there is none of this name."""
         if name not in self._streams:
             if name not in self.numbers:
                 raise NotFoundError(f"There is no stream {ascii(name)[:80]}.")
@@ -52,191 +49,192 @@ class Service:
         return self._streams[name]
 
     def load_all(self) -> None:
-        """Load every stream, and let its quick experts be fitted as they were: no request waits for that."""
+        """Load every stream and fit its fast experts again, so that no request waits for that."""
         for name in self.numbers:
-            learner = self.stream(name).book.learner
+            learner = self.stream(name).workbook.learner
             if learner.dim is not None:
                 learner.predict(np.zeros((1, learner.dim)))
 
     @property
     def loaded(self) -> Mapping[str, Stream]:
-        """The streams that are in memory."""
+        """Streams in memory, by name."""
         return self._streams
 
-    # What changes a stream
+    # Changes of streams
 
-    def create(self, description: Description, actor: str) -> tuple[Stream, bool]:
-        """Return a stream, and whether it is new; the same description twice is one."""
-        if description.name in self.numbers:
-            stream = self.stream(description.name)
-            if stream.description != description:
-                raise ConflictError(f"There is a stream {description.name!r} already, and it is another one.")
+    def create(self, config: StreamConfig, actor: str) -> tuple[Stream, bool]:
+        """Create a stream; return it and whether it is new. The same configuration twice gives one stream."""
+        if config.name in self.numbers:
+            stream = self.stream(config.name)
+            if stream.config != config:
+                raise ConflictError(f"Stream {config.name!r} exists already, with another configuration.")
             return stream, False
-        stream = Stream.create(self._next_number, description, actor)
-        return self._added(keep_in_log(stream, self.store)), True
+        stream = Stream.create(self._next_number, config, actor)
+        return self._add(offload_rows(stream, self.store)), True
 
-    def take_in(self, description: Description, book: Workbook, rows: dict[str, Any], actor: str) -> Stream:
-        """Return a stream that goes on with a workbook from elsewhere, and has the rows that wait there."""
-        check_name(description.name)
-        if description.name in self.numbers:
-            raise ConflictError(f"There is a stream {description.name!r} already.")
-        return self._added(Stream.imported(self._next_number, description, book, rows, actor))
+    def import_workbook(
+        self, config: StreamConfig, workbook: Workbook, rows: dict[str, Any], actor: str
+    ) -> Stream:
+        """Create a stream from the workbook of a state file; `rows` are its pending rows by id."""
+        check_name(config.name)
+        if config.name in self.numbers:
+            raise ConflictError(f"Stream {config.name!r} exists already.")
+        return self._add(Stream.imported(self._next_number, config, workbook, rows, actor))
 
     @property
     def _next_number(self) -> int:
         return max(self.store.last_stream(), *self.numbers.values(), 0) + 1
 
-    def _added(self, stream: Stream) -> Stream:
+    def _add(self, stream: Stream) -> Stream:
         self._streams[stream.name] = stream
         self.numbers[stream.name] = stream.number
         self._new[stream.number] = stream.name
         return stream
 
-    def ask(self, name: str, rows: Rows, actor: str) -> list[Said]:
-        """Answer examples; one that was answered before has the same answer again."""
+    def ask(self, name: str, rows: Rows, actor: str) -> list[AnswerBody]:
+        """Answer examples; a repeated example gets its stored answer."""
         stream = self.stream(name)
-        with self._cadence.work(stream):
-            known = stream.book.asked.known(rows.ids).tolist()
-            if not any(known) and len(set(rows.ids)) == len(rows):
+        with self._schedule.work(stream):
+            is_seen = stream.workbook.seen_ids.seen(rows.ids).tolist()
+            if not any(is_seen) and len(set(rows.ids)) == len(rows):
                 return self._ask(stream, rows, actor)
             first = dict(zip(reversed(rows.ids), reversed(range(len(rows))), strict=True))
-            fresh = [place for place, id in enumerate(rows.ids) if first[id] == place and not known[place]]
-            again = [place for place in range(len(rows)) if known[place]]
-            answers = self._repeated(stream, [rows.ids[place] for place in again])
-            for place in again:
-                _check_same(rows.ids[place], rows.parts[place], answers[rows.ids[place]][0])
-            for place, id in enumerate(rows.ids):
-                _check_same(id, rows.parts[place], rows.parts[first[id]])
-            said = {id: one for id, (_, one) in answers.items()}
-            if fresh:
-                said |= {one.id: one for one in self._ask(stream, rows.at(fresh), actor)}
-            return [said[id] for id in rows.ids]
+            new = [row for row, id in enumerate(rows.ids) if first[id] == row and not is_seen[row]]
+            repeated = [row for row in range(len(rows)) if is_seen[row]]
+            stored = self._stored_answers(stream, [rows.ids[row] for row in repeated])
+            for row in repeated:
+                _check_same(rows.ids[row], rows.parts[row], stored[rows.ids[row]][0])
+            for row, id in enumerate(rows.ids):
+                _check_same(id, rows.parts[row], rows.parts[first[id]])
+            answers = {id: answer for id, (_, answer) in stored.items()}
+            if new:
+                answers |= {answer.id: answer for answer in self._ask(stream, rows.at(new), actor)}
+            return [answers[id] for id in rows.ids]
 
-    def _ask(self, stream: Stream, rows: Rows, actor: str) -> list[Said]:
-        said = stream.ask(rows, actor)
-        self._answered.append((stream.number, rows, said))
-        return said
+    def _ask(self, stream: Stream, rows: Rows, actor: str) -> list[AnswerBody]:
+        answers = stream.ask(rows, actor)
+        self._answered.append((stream.number, rows, answers))
+        return answers
 
-    def _just_answered(self, stream: Stream) -> dict[str, Logged]:
-        """Return what was answered since the last commit, which is not in the store yet."""
-        here = [(rows, said) for number, rows, said in self._answered if number == stream.number]
+    def _uncommitted(self, stream: Stream) -> dict[str, StoredExample]:
+        """Return the examples answered since the last commit, which are not in the store yet."""
         return {
-            one.id: Logged(part, one)
-            for rows, said in here
-            for part, one in zip(rows.parts, said, strict=True)
+            answer.id: StoredExample(part, answer)
+            for number, rows, answers in self._answered
+            if number == stream.number
+            for part, answer in zip(rows.parts, answers, strict=True)
         }
 
-    def _repeated(self, stream: Stream, ids: Sequence[str]) -> dict[str, tuple[bytes, Said]]:
-        """Return examples that were answered before, as they were sent, and the answers."""
-        logged = self._logged(stream, ids)
-        found = {id: (one.part, one.said) for id, one in logged.items() if one.said is not None}
+    def _stored_answers(self, stream: Stream, ids: Sequence[str]) -> dict[str, tuple[bytes, AnswerBody]]:
+        """Return the encoded examples and answers of earlier requests."""
+        examples = self._examples(stream, ids)
+        answered = {id: (stored.part, stored.answer) for id, stored in examples.items() if stored.answer}
         for id in ids:
-            if id not in found:
-                raise GoneError(
-                    f"Example {ascii(id)[:80]} was erased, or came with its label or a state file."
-                )
-        return found
+            if id not in answered:
+                raise GoneError(f"Example {ascii(id)[:80]} was erased, sent with its label, or imported.")
+        return answered
 
-    def _logged(self, stream: Stream, ids: Sequence[str]) -> dict[str, Logged]:
-        """Return those of some examples that are known, in the store or not yet."""
-        recent = self._just_answered(stream)
-        found = {id: recent[id] for id in ids if id in recent}
-        rest = [id for id in ids if id not in found]
-        return found | look_up(self.store, stream.number, rest, stream.book.learner.model)
+    def _examples(self, stream: Stream, ids: Sequence[str]) -> dict[str, StoredExample]:
+        """Return the examples that exist, committed or not."""
+        recent = self._uncommitted(stream)
+        uncommitted = {id: recent[id] for id in ids if id in recent}
+        committed = [id for id in ids if id not in uncommitted]
+        return uncommitted | look_up(self.store, stream.number, committed, stream.workbook.learner.model)
 
     def tell(
         self, name: str, labels: dict[str, float], actor: str, *, replace: bool, accept_outliers: bool
     ) -> dict[str, bool]:
-        """Learn labels; return which were new. The same label twice is one, and all are learned or none."""
+        """Learn all labels or none; return which were new. Repeating a label changes nothing."""
         stream = self.stream(name)
-        with self._cadence.work(stream):
-            book = stream.book
+        with self._schedule.work(stream):
+            workbook = stream.workbook
             new: dict[str, float] = {}
             for id, label in labels.items():
-                before = book.told.label(id)
+                before = workbook.labels.label(id)
                 if before == label:
                     continue
                 if before is not None and not replace:
-                    old = shown_label(stream.description, before)
-                    remedy = "?replace=true takes the new one."
+                    old = decode_label(stream.config, before)
+                    remedy = "?replace=true replaces it."
                     raise ConflictError(f"Example {id!r} has the label {old!r}. {remedy}")
-                if before is None and id not in book.learner.queries and id not in stream.reopened:
-                    raise self._unwanted(stream, id)
+                if before is None and id not in workbook.learner.pending and id not in stream.reopened:
+                    raise self._not_pending(stream, id)
                 new[id] = label
             if not accept_outliers and new:
-                odd = book.learner.outlier(list(new), np.array(list(new.values())))
-                if odd is not None:
-                    remedy = "?accept_outliers=true takes it as it is."
-                    raise invalid("label", "the request", odd.allowed, odd.received, remedy)
+                outlier = workbook.learner._first_outlier(list(new), np.array(list(new.values())))
+                if outlier is not None:
+                    remedy = "?accept_outliers=true accepts it."
+                    raise invalid("label", "the request", outlier.allowed, outlier.received, remedy)
             if new:
-                again = [id for id in new if id in stream.reopened]
-                rows = {id: one.row for id, one in self._logged(stream, again).items()} if again else {}
+                reopened = [id for id in new if id in stream.reopened]
+                examples = self._examples(stream, reopened) if reopened else {}
+                rows = {id: example.row for id, example in examples.items()}
                 stream.tell(new, rows, actor, replace=replace)
             return {id: id in new for id in labels}
 
-    def untell(self, name: str, id: str, actor: str) -> None:
-        """Take back a label; the row waits for one again."""
+    def remove_label(self, name: str, id: str, actor: str) -> None:
+        """Remove a label; it becomes pending again."""
         stream = self.stream(name)
-        if id not in stream.book.told:
+        if id not in stream.workbook.labels:
             if id in stream.reopened:
                 return
-            raise self._unwanted(stream, id, "has no label")
+            raise self._not_pending(stream, id, "is missing")
         if not self._was_asked(stream, id):
-            raise ConflictError(f"Example {id!r} came with its label, or with a state file.")
-        with self._cadence.work(stream):
-            stream.untell(id, actor)
+            raise ConflictError(f"Example {id!r} was sent with its label, or imported with a state file.")
+        with self._schedule.work(stream):
+            stream.remove_label(id, actor)
 
     def decline(self, name: str, id: str, actor: str) -> None:
-        """Give up on a label that is awaited."""
+        """Retract the query of a pending label."""
         stream = self.stream(name)
-        if id not in stream.book.learner.queries and id not in stream.reopened:
-            raise self._unwanted(stream, id)
-        with self._cadence.work(stream):
+        if id not in stream.workbook.learner.pending and id not in stream.reopened:
+            raise self._not_pending(stream, id)
+        with self._schedule.work(stream):
             stream.decline([id], actor)
 
     def learn(self, name: str, rows: Rows, labels: Sequence[float], actor: str) -> int:
-        """Learn examples with labels that were free; return how many were new."""
+        """Learn examples with free labels; return the number of new ones."""
         stream = self.stream(name)
-        with self._cadence.work(stream):
-            known = stream.book.asked.known(rows.ids).tolist()
-            new = [place for place in range(len(rows)) if not known[place]]
-            for place, id in enumerate(rows.ids):
-                if known[place] and stream.book.told.label(id) != labels[place]:
-                    raise ConflictError(f"Example {id!r} is known already. Send its label to …/labels.")
-            if len({rows.ids[place] for place in new}) < len(new):
-                raise ConflictError("An id is there more than once.")
+        with self._schedule.work(stream):
+            is_seen = stream.workbook.seen_ids.seen(rows.ids).tolist()
+            new = [row for row in range(len(rows)) if not is_seen[row]]
+            for row, id in enumerate(rows.ids):
+                if is_seen[row] and stream.workbook.labels.label(id) != labels[row]:
+                    raise ConflictError(f"Example {id!r} exists already. Send its label to …/labels.")
+            if len({rows.ids[row] for row in new}) < len(new):
+                raise ConflictError("The request contains an id more than once.")
             if new:
-                stream.learn(rows.at(new), np.array([labels[place] for place in new]), actor)
+                stream.learn(rows.at(new), np.array([labels[row] for row in new]), actor)
             return len(new)
 
     def add_budget(self, name: str, labels: int, rows: int | None, actor: str) -> Stream:
-        """Let more labels be bought."""
+        """Add labels to the budget; `rows` extends the horizon."""
         stream = self.stream(name)
         stream.add_budget(labels, rows, actor)
         return stream
 
-    def install(self, name: str, fitted: Fitted, actor: str) -> None:
-        """Go on with experts that were fitted beside."""
+    def install(self, name: str, fitted: FitResult, actor: str) -> None:
+        """Install a finished background fit."""
         self.stream(name).install(fitted, actor)
 
-    # What does not
+    # Queries
 
     def _was_asked(self, stream: Stream, id: str) -> bool:
-        """Return whether an example came without its label."""
-        if id in self._just_answered(stream):
+        """Return whether an example was sent without a label."""
+        if id in self._uncommitted(stream):
             return True
         seq = self.store.find(stream.number, [id]).get(id)
         return seq is not None and self.store.event(stream.number, seq).kind != Kind.learned.value
 
-    def _unwanted(self, stream: Stream, id: str, what: str = "was not asked for") -> Exception:
-        if stream.book.asked.known([id]).any():
+    def _not_pending(self, stream: Stream, id: str, what: str = "was not asked for") -> Exception:
+        if stream.workbook.seen_ids.seen([id]).any():
             return ConflictError(f"The label of example {ascii(id)[:80]} {what}.")
         return NotFoundError(f"There is no example {ascii(id)[:80]}.")
 
     # The store
 
     def commit(self) -> None:
-        """Write what changed."""
+        """Write all changes to the store in one transaction."""
         changed = [stream for stream in self._streams.values() if stream.unsaved]
         if changed:
             self.store.append([Write(s.number, s.unsaved, s.examples) for s in changed], self._new)
@@ -244,31 +242,31 @@ class Service:
                 stream.unsaved, stream.examples = [], []
         self._new, self._answered = {}, []
 
-    def keep_snapshots(self, *, all_changed: bool = False) -> None:
-        """Keep a snapshot of each stream for which it is time, or that changed at all."""
+    def save_snapshots(self, *, all_changed: bool = False) -> None:
+        """Save a snapshot of each stream that is due, or with `all_changed` of each that changed."""
         for stream in self._streams.values():
-            if self._cadence.is_due(stream) or (all_changed and self._cadence.changed(stream)):
-                keep(self.store, stream, self._cadence.taken(stream))
+            if self._schedule.is_due(stream) or (all_changed and self._schedule.changed(stream)):
+                save_snapshot(self.store, stream, self._schedule.take(stream))
                 log_event("snapshot", stream=stream.name, events=stream.seq)
-                give_back()
+                trim_memory()
 
     def reload(self, name: str) -> Stream:
-        """Return a stream as its log has it, whatever was made of it here."""
-        with self._cadence.work(self._streams.pop(name)):
+        """Discard a stream in memory and load it from its log."""
+        with self._schedule.work(self._streams.pop(name)):
             return self.stream(name)
 
     def drop(self, name: str) -> None:
         """Remove a deleted stream from memory."""
-        self._cadence.forget(self._streams.pop(name))
+        self._schedule.forget(self._streams.pop(name))
         del self.numbers[name]
 
-    def forget(self) -> None:
-        """Take back what was not written: streams are loaded again when they are needed."""
+    def roll_back(self) -> None:
+        """Discard uncommitted changes: streams are loaded again on their next use."""
         self._streams = {}
         self.numbers = {name: number for name, number in self.numbers.items() if number not in self._new}
         self._new, self._answered = {}, []
 
 
-def _check_same(id: str, part: bytes, before: bytes) -> None:
-    if part != before:
-        raise ConflictError(f"Example {ascii(id)[:80]} came before, and was another.")
+def _check_same(id: str, part: bytes, earlier: bytes) -> None:
+    if part != earlier:
+        raise ConflictError(f"Example {ascii(id)[:80]} exists already, with another content.")

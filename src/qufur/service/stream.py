@@ -1,4 +1,4 @@
-"""A stream: a workbook, and the events that made it."""
+"""Stream: a workbook driven by an event log."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ import msgspec
 import numpy as np
 
 from qufur.arrays import Bools, Floats
-from qufur.bookkeeping.corrections import forget, give_up
-from qufur.bookkeeping.digest import state_digest
-from qufur.bookkeeping.free_labels import Labelled, learn
 from qufur.errors import InvalidError
-from qufur.models.base import Id
+from qufur.ids import Id
 from qufur.rules.spending import Charge
-from qufur.service.decided import LEVEL, Decided, Said
-from qufur.service.description import Description
-from qufur.service.events import START, Event, Kind, Payload, decode, encode, encode_in_order
+from qufur.service.config import StreamConfig
 from qufur.service.examples import Rows, batch_of
+from qufur.service.recorded_answers import LEVEL, AnswerBody, RecordedAnswers
+from qufur.service.store.events import START, Event, Kind, Payload, decode, encode, encode_in_order
 from qufur.storage import container
 from qufur.tables import Encoding, Growth
 from qufur.workbook import Workbook
+from qufur.workbook.content import state_digest
+from qufur.workbook.corrections import FreeLabels, expire, forget, learn
 
 if TYPE_CHECKING:
-    from qufur.models.experts.fitting import Fitted
+    from qufur.models.ensemble.fits import FitResult
 
 REQUEST = "the request"
 SPENDING = {Kind.asked, Kind.retracted}
-"""Kinds of events that count for the budget when their rows are erased."""
-APART = 1.1
-"""How many times as many labels there are between points of the course."""
+"""Kinds of events that change the budget even when all their rows are erased."""
+POINT_SPACING = 1.1
+"""Ratio of the numbers of labels at consecutive points of the timeline."""
 
 
-class Awaited(Collection[str]):
-    """A view of the rows whose labels are awaited: only iterating over all of them takes O(rows)."""
+class PendingIds(Collection[str]):
+    """View of the ids of pending rows: only iterating over all of them takes O(rows)."""
 
     def __init__(self, queries: Mapping[Id, Any], reopened: Mapping[str, None]) -> None:
         self._queries, self._reopened = queries, reopened
@@ -52,40 +51,40 @@ class Awaited(Collection[str]):
 
 
 class Stream:
-    """A workbook behind events: what is decided becomes an event, and an event that is applied decides again.
+    """Workbook driven by an event log.
 
-    Everything that changes a stream is a method that ends in an event, and `apply` does the same from the
-    event alone. None of it writes to the store: `unsaved` are the events that have to be.
+    Each method that changes the workbook appends one event; `apply` replays an event and decides nothing. No
+    method writes to the store: `unsaved` holds the events to write.
 
     Parameters
     ----------
     number
-        That of the stream in its store.
-    description
-        What it was created with.
-    book
-        Where it stands.
+        Number of the stream in its store.
+    config
+        Configuration of the stream.
+    workbook
+        Workbook after the event `last`.
     last
-        The number and the hash of the event after which it stands so.
+        Number and hash of the last event.
 
     Attributes
     ----------
     unsaved, examples
-        Events that are not in the store yet, and by the numbers of some the ids of their examples.
+        Events that are not in the store yet, and the ids of their examples by event number.
     reopened
-        Rows whose label was taken back, and is wanted again.
+        Rows whose label was removed and is pending again.
     asked_at
-        When each row was asked about whose label is awaited, in microseconds.
+        Time of the query of each pending row, in microseconds since 1970.
     bundles
-        Digests of the bundles of ids that snapshots need not have in them again.
+        Digests of the persisted bundles of ids; later snapshots omit these bundles.
     """
 
     def __init__(
-        self, number: int, description: Description, book: Workbook, last: tuple[int, bytes]
+        self, number: int, config: StreamConfig, workbook: Workbook, last: tuple[int, bytes]
     ) -> None:
-        self.number, self.description, self.book = number, description, book
+        self.number, self.config, self.workbook = number, config, workbook
         self.seq, self.hash = last
-        book.learner.fit_elsewhere()
+        workbook.learner.fit_elsewhere()
         self.unsaved: list[Event] = []
         self.examples: list[tuple[int, Sequence[str]]] = []
         self.reopened: dict[str, None] = {}
@@ -94,80 +93,80 @@ class Stream:
         self._error: float | None = None
 
     @classmethod
-    def create(cls, number: int, description: Description, actor: str) -> Stream:
-        """Return a new stream, with its first event."""
-        stream = cls(number, description, description.workbook(), (0, START))
-        stream._log(Kind.created, actor, msgspec.to_builtins(description))
+    def create(cls, number: int, config: StreamConfig, actor: str) -> Stream:
+        """Create a stream with its first event."""
+        stream = cls(number, config, config.workbook(), (0, START))
+        stream._log(Kind.created, actor, msgspec.to_builtins(config))
         return stream
 
     @classmethod
     def imported(
-        cls, number: int, description: Description, book: Workbook, rows: dict[str, Any], actor: str
+        cls, number: int, config: StreamConfig, workbook: Workbook, rows: dict[str, Any], actor: str
     ) -> Stream:
-        """Return a stream that goes on with the work of a state file, with its first event.
+        """Create a stream from the workbook of a state file, with its first event.
 
-        `rows` are those that wait, as their examples would have come.
+        `rows` holds the pending rows by id, in the form of examples.
         """
-        stream = cls(number, description, book, (0, START))
-        parts = [encode(container.pack(book.content())), *(encode([id, row]) for id, row in rows.items())]
-        stream._log(Kind.imported, actor, msgspec.to_builtins(description), parts, list(rows))
+        stream = cls(number, config, workbook, (0, START))
+        parts = [encode(container.pack(workbook.content())), *(encode([id, row]) for id, row in rows.items())]
+        stream._log(Kind.imported, actor, msgspec.to_builtins(config), parts, list(rows))
         return stream
 
     @property
     def name(self) -> str:
-        """What it is called."""
-        return self.description.name
+        """Name of the stream."""
+        return self.config.name
 
     @property
-    def waiting(self) -> Awaited:
-        """The rows whose labels are awaited, in the order in which they were asked for."""
-        return Awaited(self.book.learner.queries, self.reopened)
+    def waiting(self) -> PendingIds:
+        """Ids of pending rows, in the order of their queries."""
+        return PendingIds(self.workbook.learner.pending, self.reopened)
 
     def digest(self) -> str:
         """Return the digest of the state."""
-        return state_digest(self.book)
+        return state_digest(self.workbook)
 
-    # What happens to it
+    # Operations
 
-    def ask(self, rows: Rows, actor: str) -> list[Said]:
-        """Answer examples that are new."""
+    def ask(self, rows: Rows, actor: str) -> list[AnswerBody]:
+        """Answer new examples."""
         header: dict[str, Any] = {}
         X = self._encoded(rows, header)
         try:
-            answers = self.book.ask_rows(X, rows.ids)
+            answers = self.workbook.ask_rows(X, rows.ids)
         except InvalidError as error:
-            if header:  # inputs have grown, and no event says so
-                raise RuntimeError("rows were refused after columns were added") from error
+            if header:  # columns were added without an event
+                raise RuntimeError("rows were rejected after columns were added") from error
             raise
-        decided = Decided.of(self.book.learner, answers, self._likely_error())
-        at = self._log(Kind.asked, actor, header | decided.values(), rows.parts, rows.ids)
-        self._note_asked(rows.ids, decided.decisions.query, at)
-        return decided.said(self.book.learner.model, rows.ids)
+        recorded = RecordedAnswers.of(self.workbook.learner, answers, self._likely_error())
+        at = self._log(Kind.asked, actor, header | recorded.values(), rows.parts, rows.ids)
+        self._record_asked(rows.ids, recorded.decisions.query, at)
+        return recorded.answers(self.workbook.learner.model, rows.ids)
 
     def tell(
         self, labels: dict[str, float], rows: dict[str, Any], actor: str, *, replace: bool = False
     ) -> None:
-        """Learn labels that are awaited, or with `replace` others for rows that have one.
+        """Learn pending labels, or with `replace` new labels for labelled rows.
 
-        `rows` are those of labels that were taken back before, as they came.
+        `rows` holds the rows of reopened examples by id, as received.
         """
         self._tell(labels, rows, replace=replace)
         parts = [encode([id, label, *([rows[id]] if id in rows else [])]) for id, label in labels.items()]
         self._log(Kind.told, actor, {"replace": replace}, parts)
 
-    def untell(self, id: str, actor: str) -> None:
-        """Take back a label; the row waits for one again."""
-        self._untell([id])
+    def remove_label(self, id: str, actor: str) -> None:
+        """Remove a label; it becomes pending again."""
+        self._remove_label([id])
         self._log(Kind.untold, actor, {}, [encode([id])])
 
     def decline(self, ids: Sequence[str], actor: str) -> None:
-        """Give up on labels that are awaited: they cost nothing."""
+        """Retract pending queries and refund their labels."""
         charges = [self._charge(id) for id in ids]
         self._decline(ids)
         self._log(Kind.retracted, actor, {"charges": charges}, [encode([id]) for id in ids])
 
     def learn(self, rows: Rows, labels: Floats, actor: str) -> None:
-        """Learn labels of examples that are new, which are free."""
+        """Learn new examples with free labels."""
         header: dict[str, Any] = {}
         X = self._encoded(rows, header)
         self._learn(rows.ids, X, labels)
@@ -175,28 +174,28 @@ class Stream:
         self._log(Kind.learned, actor, header, parts, rows.ids)
 
     def add_budget(self, labels: int, rows: int | None, actor: str) -> None:
-        """Let more labels be bought."""
-        self.book.learner.add_budget(labels, rows)
+        """Add labels to the budget; `rows` extends the horizon."""
+        self.workbook.learner.add_budget(labels, rows)
         self._log(Kind.budget_added, actor, {"labels": labels, "rows": rows})
 
-    def note_erased(self, examples: int, parts: int, headers: dict[int, bytes | None], actor: str) -> Event:
-        """Return the event that counts erased examples and parts, and lists replaced headers.
+    def log_erasure(self, examples: int, parts: int, headers: dict[int, bytes | None], actor: str) -> Event:
+        """Log and return the event with the counts of erased examples and parts and the replaced headers.
 
-        `headers` are the digests of the new headers by the number of their event.
+        `headers` holds the digests of the new headers by event number.
         """
         replaced = {"headers": list(headers.items())} if headers else {}
         self._log(Kind.erased, actor, {"examples": examples, "parts": parts} | replaced)
         return self.unsaved[-1]
 
-    def install(self, fitted: Fitted, actor: str) -> None:
-        """Go on with experts that were fitted beside, unless they have been overtaken."""
-        if self.book.learner.install_fit(fitted) and not fitted.fitting.again:
-            self._log(Kind.refitted, actor, fitted.fitting.values)
+    def install(self, fitted: FitResult, actor: str) -> None:
+        """Install a finished background fit unless it is outdated."""
+        if self.workbook.learner.install_fit(fitted) and not fitted.job.is_repeat:
+            self._log(Kind.refitted, actor, fitted.job.values)
 
-    # The same, from events
+    # Replay
 
     def apply(self, event: Event) -> None:
-        """Let an event happen again, which follows the last one."""
+        """Replay the next event; raise `DamagedError` if it does not follow the last one."""
         payload = event.check((self.seq, self.hash))
         kind = Kind(event.kind)
         # Without rows, an event still counts for the budget, and a replaced header still adds inputs.
@@ -207,117 +206,115 @@ class Stream:
     def _apply_asked(self, payload: Payload, at: int) -> None:
         values = payload.values
         ids, X, present = self._rows_of(list(payload.rows()), values)
-        decided = Decided.from_values(values)
-        self.book.replay(X, ids, decided.decisions, present=present)
-        self._note_asked(ids, decided.decisions.query & present, at)
+        recorded = RecordedAnswers.from_values(values)
+        self.workbook.replay(X, ids, recorded.decisions, present=present)
+        self._record_asked(ids, recorded.decisions.query & present, at)
 
     def _apply_told(self, payload: Payload, at: int) -> None:
-        found = list(filter(None, payload.rows()))
-        rows = {id: row[0] for id, _, *row in found if row}
-        self._tell({id: label for id, label, *_ in found}, rows, replace=payload.values["replace"])
+        parts = list(filter(None, payload.rows()))
+        rows = {id: row[0] for id, _, *row in parts if row}
+        self._tell({id: label for id, label, *_ in parts}, rows, replace=payload.values["replace"])
 
     def _apply_untold(self, payload: Payload, at: int) -> None:
-        self._untell([id for (id,) in filter(None, payload.rows())])
+        self._remove_label([id for (id,) in filter(None, payload.rows())])
 
     def _apply_retracted(self, payload: Payload, at: int) -> None:
         parts = list(payload.rows())
         self._decline([id for (id,) in filter(None, parts)])
         for part, charge in zip(parts, payload.values["charges"], strict=True):
-            if part is None and charge is not None:  # erased, and given back all the same
+            if part is None and charge is not None:  # the row is erased, its refund is not
                 copies, place = charge
-                self.book.learner.spending.refund(Charge(np.array(copies, dtype=bool), place))
+                self.workbook.learner.spending.refund(Charge(np.array(copies, dtype=bool), place))
 
     def _apply_learned(self, payload: Payload, at: int) -> None:
-        found = [(decode(part), label) for part, label in filter(None, payload.rows())]
-        ids, X, _ = self._rows_of([row for row, _ in found], payload.values)
-        if found:
-            self._learn(ids, X, np.array([label for _, label in found]))
+        labelled = [(decode(part), label) for part, label in filter(None, payload.rows())]
+        ids, X, _ = self._rows_of([row for row, _ in labelled], payload.values)
+        if labelled:
+            self._learn(ids, X, np.array([label for _, label in labelled]))
 
     def _apply_budget_added(self, payload: Payload, at: int) -> None:
-        self.book.learner.add_budget(**payload.values)
+        self.workbook.learner.add_budget(**payload.values)
 
     def _apply_refitted(self, payload: Payload, at: int) -> None:
-        self.book.learner.refit(payload.values)
+        self.workbook.learner.refit(payload.values)
 
     def _apply_erased(self, payload: Payload, at: int) -> None:
-        """Do nothing: what was erased is no longer in the events before."""
+        """Do nothing: the erased rows are missing in the earlier events already."""
 
-    # How
+    # Implementation
 
     def _encoded(self, rows: Rows, header: dict[str, Any]) -> Floats:
-        """Return inputs; what is new in records is noted in the header of the event."""
+        """Return inputs; if records add columns, grow the encoding and put it in the event header."""
         if rows.X is not None:
             return rows.X
-        batch = batch_of(self.description, rows.records)
-        growth = Growth(self.book.encoding, scale=not self.book.learner.model.scales_inputs)
+        batch = batch_of(self.config, rows.records)
+        growth = Growth(self.workbook.encoding, scale=not self.workbook.learner.model.scales_inputs)
         growth.add(batch)
         grown = growth.grown
-        if len(grown.columns) > len(self.book.encoding.columns):
+        if len(grown.columns) > len(self.workbook.encoding.columns):
             X = grown.encode(batch)
             self._grow(grown)
             header["encoding"] = grown.state()
             return X
-        return self.book.encoding.encode(batch)
+        return self.workbook.encoding.encode(batch)
 
     def _grow(self, encoding: Encoding) -> None:
-        if self.book.learner.dim is None:  # no row came yet
-            self.book.encoding = encoding
+        if self.workbook.learner.dim is None:  # no row received yet
+            self.workbook.encoding = encoding
         else:
-            self.book.grow(encoding)
+            self.workbook.grow(encoding)
 
     def _rows_of(self, parts: list[Any], values: dict[str, Any]) -> tuple[list[str], Floats, Any]:
-        """Return ids, the inputs that are there, and which are."""
+        """Return the ids, the inputs of the rows that are not erased, and the mask of these rows."""
         if "encoding" in values:
             self._grow(Encoding.from_state(values["encoding"]))
         present = np.array([part is not None for part in parts], dtype=bool)
-        there = [row for _, row in filter(None, parts)]
-        # No example can be called so, as ids have no such letter.
-        ids = [f"\0{place}" if part is None else part[0] for place, part in enumerate(parts)]
-        return ids, self.inputs(there), present
+        # Ids of examples never contain the character \0.
+        ids = [f"\0{index}" if part is None else part[0] for index, part in enumerate(parts)]
+        return ids, self.inputs([row for _, row in filter(None, parts)]), present
 
     def inputs(self, rows: Sequence[Any]) -> Floats:
-        """Return rows, as they are in events, as inputs."""
+        """Encode rows of events as inputs."""
         if not rows:
-            return np.empty((0, self.book.encoding.dim))
-        if self.description.dim is None:
-            return self.book.encoding.encode(batch_of(self.description, rows))
-        return np.frombuffer(b"".join(rows), dtype="<f8").reshape(-1, self.description.dim)
+            return np.empty((0, self.workbook.encoding.dim))
+        if self.config.dim is None:
+            return self.workbook.encoding.encode(batch_of(self.config, rows))
+        return np.frombuffer(b"".join(rows), dtype="<f8").reshape(-1, self.config.dim)
 
-    def _note_asked(self, ids: Sequence[str], query: Bools, at: int) -> None:
+    def _record_asked(self, ids: Sequence[str], query: Bools, at: int) -> None:
         self.asked_at.update((ids[row], at) for row in query.nonzero()[0].tolist())
 
     def _tell(self, labels: dict[str, float], rows: dict[str, Any], *, replace: bool) -> None:
-        awaited = {id: label for id, label in labels.items() if id not in rows}
+        pending = {id: label for id, label in labels.items() if id not in rows}
         if rows:
-            again = [id for id in labels if id in rows]
-            X = self.inputs([rows[id] for id in again])
-            self._learn(again, X, np.array([labels[id] for id in again]))
-        if awaited:
-            values = np.array(list(awaited.values()))
-            self.book.tell_known(list(awaited), values, REQUEST, replace=replace, accept_outliers=True)
+            reopened = [id for id in labels if id in rows]
+            X = self.inputs([rows[id] for id in reopened])
+            self._learn(reopened, X, np.array([labels[id] for id in reopened]))
+        if pending:
+            values = np.array(list(pending.values()))
+            self.workbook.tell_known(list(pending), values, REQUEST, replace=replace, accept_outliers=True)
         self._close(labels)
         self._error = None
-        self._note_course()
+        self._record_point()
 
-    def _note_course(self) -> None:
-        """Take note of how things stand, which takes milliseconds, whenever there are 10 % more labels."""
-        course, learner = self.book.watch.course, self.book.learner
-        if not course.points or learner.ledger.answered >= APART * course.points[-1].labels:
-            course.note(learner)
+    def _record_point(self) -> None:
+        """Record a point of the timeline, which takes milliseconds, after every 10 % more labels."""
+        timeline, learner = self.workbook.monitor.timeline, self.workbook.learner
+        if not timeline.points or learner.ledger.answered >= POINT_SPACING * timeline.points[-1].labels:
+            timeline.note(learner)
 
-    def _untell(self, ids: Sequence[str]) -> None:
-        forget(self.book, ids)
+    def _remove_label(self, ids: Sequence[str]) -> None:
+        forget(self.workbook, ids)
         self._error = None
         self.reopened.update(dict.fromkeys(ids))
 
     def _charge(self, id: str) -> tuple[list[bool], int] | None:
-        """Return what is given back for a row that is declined; None if its label was bought before."""
-        query = self.book.learner.queries.get(id)
+        """Return the refund of a retracted row; None if it was labelled before."""
+        query = self.workbook.learner.pending.get(id)
         return None if query is None else (query.charge.copies.tolist(), int(query.charge.place))
 
     def _decline(self, ids: Iterable[str]) -> None:
-        awaited = [id for id in ids if id not in self.reopened]
-        give_up(self.book, awaited)
+        expire(self.workbook, [id for id in ids if id not in self.reopened])
         self._close(ids)
 
     def _close(self, ids: Iterable[str]) -> None:
@@ -326,15 +323,14 @@ class Stream:
             self.asked_at.pop(id, None)
 
     def _learn(self, ids: Sequence[str], X: Floats, labels: Floats) -> None:
-        found = Labelled(
-            REQUEST, dict(zip(ids, labels.tolist(), strict=True)), dict(zip(ids, X, strict=True)), 0
-        )
-        learn(self.book, found, accept_outliers=True)
+        labels_by_id: dict[Id, float] = dict(zip(ids, labels.tolist(), strict=True))
+        rows_by_id: dict[Id, Floats] = dict(zip(ids, X, strict=True))
+        learn(self.workbook, FreeLabels(REQUEST, labels_by_id, rows_by_id, 0), accept_outliers=True)
 
     def _likely_error(self) -> float:
-        """Return half of the width of intervals, which changes as labels come."""
+        """Return half of the width of intervals, cached until the next label."""
         if self._error is None:
-            self._error = self.book.learner.ledger.likely_error(LEVEL)
+            self._error = self.workbook.learner.ledger.likely_error(LEVEL)
         return self._error
 
     def _log(

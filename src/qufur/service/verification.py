@@ -1,4 +1,4 @@
-"""Whether a store is what was written: the log, what follows from it, and what is found by it."""
+"""Verification of a store: hash chain, replay, snapshots and index of examples."""
 
 from __future__ import annotations
 
@@ -12,31 +12,35 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
-from qufur.service import tables
-from qufur.service.deletion import deletions
-from qufur.service.events import START, DamagedError, Event, Kind
-from qufur.service.loading import catch_up, from_start, load
-from qufur.service.logged import examples_of
-from qufur.service.store import Store, StoreError, reason_of
+from qufur.service.erasure import deletions
+from qufur.service.rebuild import from_start, load, replay_events
+from qufur.service.recorded_answers import examples_of
+from qufur.service.store import Store, StoreError, schema
+from qufur.service.store.events import START, DamagedError, Event, Kind
+from qufur.service.store.store import reason_of
 
 AT_START = 50_000
-"""Events, and ten times as many examples, that are all checked before a store is served."""
-AT_ONCE = 500
+"""Largest number of events that is checked before the server starts; of examples, ten times as many.
+
+A larger store is checked in the background while the server runs.
+"""
+PAGE = 500
+"""Events per step of a check."""
 PAUSE = 0.005
-"""Seconds between so many events where they are checked beside the work."""
+"""Seconds between the steps of a background check."""
 REMEDY = "Restore a backup."
 Result = TypeVar("Result")
 
 
 class Verified(NamedTuple):
-    """A stream of which everything is as it was written.
+    """Verified stream.
 
     Attributes
     ----------
     digest
-        Of its state, by replay of all events.
+        Digest of its state after replay of all events.
     remarks
-        What was not, could be made again from the log, and has been.
+        Damage that was repaired from the log.
     """
 
     stream: str
@@ -46,37 +50,37 @@ class Verified(NamedTuple):
 
 
 def verify(store: Store) -> list[Verified]:
-    """Check everything in a store: the whole log, what it leads to, snapshots, and the index of examples.
+    """Check the complete log of a store, its replay, the snapshots and the index of examples.
 
-    Snapshots and the index are made again where they are wrong, if the store was opened for writing; whatever
-    else is wrong raises `DamagedError`.
+    If the store is open for writing, wrong snapshots and a wrong index are repaired; any other damage raises
+    `DamagedError`.
     """
-    with _reading_what_may_be_damaged():
+    with _reporting_damage():
         _check_file(store)
         _check_spans(store)
         deletions(store)
         return [
-            one
+            verified
             for name, number in sorted(store.streams().items())
-            if (one := _unless_deleted(store, name, number, _verified)) is not None
+            if (verified := _unless_deleted(store, name, number, _verify_stream)) is not None
         ]
 
 
 def check_at_start(store: Store) -> Callable[[], None] | None:
-    """Refuse a store that is damaged; of a large one, return what is to be called beside the work."""
+    """Raise `DamagedError` for a damaged store; return the background check of a large one."""
 
     def check(pause: float = PAUSE) -> None:
-        with _reading_what_may_be_damaged():
+        with _reporting_damage():
             _check_file(store)
             deletions(store)
             check_one = partial(_check_stream, repair=pause == 0, pause=pause)
             for name, number in store.streams().items():
                 _unless_deleted(store, name, number, check_one)
 
-    with _reading_what_may_be_damaged():
+    with _reporting_damage():
         events = _check_spans(store)
         with store.reading() as connection:
-            examples = sum(count for count, *_ in _spans(connection, tables.examples).values())
+            examples = sum(count for count, *_ in _spans(connection, schema.examples).values())
     if events > AT_START or examples > 10 * AT_START:
         return check
     check(pause=0)
@@ -86,7 +90,7 @@ def check_at_start(store: Store) -> Callable[[], None] | None:
 def _unless_deleted(
     store: Store, name: str, number: int, check: Callable[[Store, str, int], Result]
 ) -> Result | None:
-    """Return the result of a check; None if a server that runs meanwhile has deleted the stream."""
+    """Return the result of a check; None if a running server has deleted the stream meanwhile."""
     try:
         return check(store, name, number)
     except DamagedError:
@@ -96,8 +100,8 @@ def _unless_deleted(
 
 
 @contextmanager
-def _reading_what_may_be_damaged() -> Iterator[None]:
-    """Say in one sentence what is wrong, whatever happens on the way to it."""
+def _reporting_damage() -> Iterator[None]:
+    """Translate exceptions while reading a damaged store to `DamagedError`."""
     try:
         yield
     except (DamagedError, StoreError):
@@ -107,52 +111,52 @@ def _reading_what_may_be_damaged() -> Iterator[None]:
         if error.connection_invalidated:
             raise StoreError(f"The store cannot be reached: {reason}.") from None
         raise DamagedError(f"The store cannot be read: {reason}. {REMEDY}") from None
-    except Exception as error:  # bytes that are damaged can be wrong in any way
+    except Exception as error:  # damaged bytes can fail in any way
         raise DamagedError(f"The store is damaged: {type(error).__name__} on reading it. {REMEDY}") from error
 
 
 def _check_file(store: Store) -> None:
-    """Let SQLite look at its pages; PostgreSQL has checksums of its own."""
+    """Run SQLite's integrity check; PostgreSQL has its own checksums."""
     if store.engine.dialect.name != "sqlite":
         return
     with store.reading() as connection:
-        found = connection.execute(text("PRAGMA integrity_check(1)")).scalar()
-    if found != "ok":
-        words = " ".join(str(found).split()).removeprefix("*** in database main *** ")
+        result = connection.execute(text("PRAGMA integrity_check(1)")).scalar()
+    if result != "ok":
+        words = " ".join(str(result).split()).removeprefix("*** in database main *** ")
         raise DamagedError(f"The store is damaged: {words}. {REMEDY}")
 
 
 def _check_spans(store: Store) -> int:
-    """Check that each stream has events from the first on, and each event a stream; return how many."""
+    """Check that the events of each stream are complete and belong to a stream; return their number."""
     with store.reading() as connection:
-        # Events last: somebody may append meanwhile, and what is found by events comes with them.
-        later = [_spans(connection, table) for table in (tables.snapshots, tables.examples)]
-        rows = connection.execute(select(tables.streams.c.id, tables.streams.c.name))
+        # Events last: a server may append meanwhile, and each event precedes its index and snapshot rows.
+        later = [_spans(connection, table) for table in (schema.snapshots, schema.examples)]
+        rows = connection.execute(select(schema.streams.c.id, schema.streams.c.name))
         names = {row.id: row.name for row in rows}
-        events = _spans(connection, tables.events)
+        events = _spans(connection, schema.events)
     if set(events) != set(names):
-        raise DamagedError(f"The store is damaged: its streams are not those of its events. {REMEDY}")
+        raise DamagedError(f"The store is damaged: its streams do not match its events. {REMEDY}")
     for stream, (count, first, last) in events.items():
-        known = max(spans.get(stream, (0, 0, 0))[2] for spans in later)
-        if names[stream].startswith(tables.DELETED):
-            if count != 1 or known:
+        last_indexed = max(spans.get(stream, (0, 0, 0))[2] for spans in later)
+        if names[stream].startswith(schema.DELETED):
+            if count != 1 or last_indexed:
                 raise DamagedError(f"The log of a deleted stream is damaged. {REMEDY}")
             continue
-        if first != 1 or last != count or known > last:
+        if first != 1 or last != count or last_indexed > last:
             raise DamagedError(f"The log is damaged: events are missing. {REMEDY}")
     return sum(count for count, *_ in events.values())
 
 
 def _spans(connection: Connection, table: Table) -> dict[int, tuple[int, int, int]]:
-    """Return for each stream how many rows of a table it has, and their first and last event."""
+    """Return for each stream the number of its rows in a table and their first and last event."""
     columns = table.c.stream, func.count(), func.min(table.c.seq), func.max(table.c.seq)
     rows = connection.execute(select(*columns).group_by(table.c.stream)).all()
     return {stream: (count, first, last) for stream, count, first, last in rows}
 
 
 def _check_stream(store: Store, name: str, number: int, *, repair: bool, pause: float = 0.0) -> list[str]:
-    """Check the chain and the index; return what was repaired."""
-    last, examples, found = (0, START), 0, True
+    """Check the hash chain and the index of a stream; return descriptions of repairs."""
+    last, examples, is_indexed = (0, START), 0, True
     replaced, stated = set[tuple[int, bytes]](), set[tuple[int, bytes]]()
     for events in _groups(store, number):
         ids: dict[str, int] = {}
@@ -166,37 +170,37 @@ def _check_stream(store: Store, name: str, number: int, *, repair: bool, pause: 
                 replaced.add((event.seq, payload.new_header))
             if event.kind == Kind.erased.value:
                 stated.update(map(tuple, payload.values.get("headers", ())))
-        found &= store.find(number, list(ids)) == ids
+        is_indexed &= store.find(number, list(ids)) == ids
         examples += len(ids)
         time.sleep(pause)
     if not replaced <= stated:
         seq = min(replaced - stated)[0]
-        text = f"The log is damaged at event {seq}: no erasure replaced its header by the one that is there."
+        text = f"The log is damaged at event {seq}: no erasure event records its replaced header."
         raise DamagedError(f"{text} {REMEDY}")
-    if found and _indexed(store, number, last[0]) == examples:
+    if is_indexed and _index_size(store, number, last[0]) == examples:
         return []
     if not repair:
         raise DamagedError("The index of examples is damaged. Stop the server: `qufur verify` repairs it.")
     _rebuild_index(store, number)
-    return ["the index of examples was made again"]
+    return ["the index of examples was rebuilt"]
 
 
-def _verified(store: Store, name: str, number: int) -> Verified:
+def _verify_stream(store: Store, name: str, number: int) -> Verified:
     remarks = _check_stream(store, name, number, repair=store.is_writing)
     loaded = load(store, number)
     replayed = from_start(store, number)
-    catch_up(replayed, store, loaded.seq)
+    replay_events(replayed, store, loaded.seq)
     digest = replayed.digest()
     if loaded.digest() != digest:
         with store.writing() as connection:
-            connection.execute(delete(tables.snapshots).where(tables.snapshots.c.stream == number))
-        remarks.append("a snapshot was thrown away")
+            connection.execute(delete(schema.snapshots).where(schema.snapshots.c.stream == number))
+        remarks.append("a snapshot was discarded")
     return Verified(name, replayed.seq, digest, remarks)
 
 
-def _indexed(store: Store, number: int, last: int) -> int:
-    """Return how many examples the index has in events up to the last that was looked at."""
-    table = tables.examples
+def _index_size(store: Store, number: int, last: int) -> int:
+    """Return the number of indexed examples in events up to `last`."""
+    table = schema.examples
     query = select(func.count()).where(table.c.stream == number, table.c.seq <= last)
     with store.reading() as connection:
         return connection.execute(query).scalar() or 0
@@ -204,16 +208,16 @@ def _indexed(store: Store, number: int, last: int) -> int:
 
 def _groups(store: Store, number: int) -> Iterator[list[Event]]:
     events = store.events(number)
-    while group := list(islice(events, AT_ONCE)):
+    while group := list(islice(events, PAGE)):
         yield group
 
 
 def _rebuild_index(store: Store, number: int) -> None:
-    """Make the index again from the log."""
+    """Rebuild the index from the log."""
     with store.writing() as connection:
-        connection.execute(delete(tables.examples).where(tables.examples.c.stream == number))
+        connection.execute(delete(schema.examples).where(schema.examples.c.stream == number))
         for event in store.events(number):
-            examples = examples_of(event, event.opened())
+            examples = examples_of(event, event.checked_payload())
             rows = [{"stream": number, "id": id, "seq": event.seq} for _, id, _ in examples]
             if rows:
-                connection.execute(insert(tables.examples), rows)
+                connection.execute(insert(schema.examples), rows)

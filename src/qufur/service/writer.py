@@ -1,4 +1,4 @@
-"""The one thread that changes streams: it takes what has come, writes it at once, and answers after that."""
+"""Writer thread: batches of commands, one transaction per batch, results after the commit."""
 
 from __future__ import annotations
 
@@ -7,56 +7,160 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, cast
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, ClassVar, cast
 
+import numpy as np
 from sqlalchemy.exc import DBAPIError
 
-from qufur.service.commands import Call, Command, OverlapError, Result
-from qufur.service.events import DamagedError
-from qufur.service.fence import FencedError
-from qufur.service.refits import Refits
-from qufur.service.refusals import REFUSALS, UnavailableError
+from qufur.service.errors import CLIENT_ERRORS, UnavailableError
+from qufur.service.examples import Rows
+from qufur.service.fits import FitQueue
+from qufur.service.recorded_answers import AnswerBody
 from qufur.service.service import Service
-from qufur.service.store import StoreError, reason_of
-from qufur.service.store_file import StoreFileError
+from qufur.service.store import StoreError
+from qufur.service.store.events import DamagedError
+from qufur.service.store.fencing import FencedError
+from qufur.service.store.integrity import StoreFileError
+from qufur.service.store.store import reason_of
 
+Result = tuple[Any, Any]
+"""Future of a command, and its result or exception."""
 LOG = logging.getLogger("qufur.service")
-AT_ONCE = 256
-"""Commands that share a transaction."""
-LINGER, LONGEST = 0.0003, 0.01
-"""Seconds to wait for others as long as they come, and in all: taking turns at the interpreter costs more."""
-MOST_WAITING = 20_000
-"""Commands that may wait."""
-TRY_AGAIN = "The store cannot be written now. Nothing of this request was kept; send it again."
-
+MAX_BATCH = 256
+"""Commands per transaction, at most."""
+LINGER_SECONDS, MAX_LINGER_SECONDS = 0.0003, 0.01
+"""Wait for further commands, per round and in total: switching between threads per command costs more."""
+MAX_QUEUE = 20_000
+"""Commands in the queue, at most."""
+TRY_AGAIN = "The store cannot be written. Nothing of this request was stored; send it again."
 Deliver = Callable[[Sequence[Result]], None]
-"""Takes pairs of who waits and a result, which is an exception where something went wrong."""
+"""Function that passes results to the futures of their commands."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """Function to call with the service, never merged with other commands."""
+
+    execute: Callable[[Service], Any]
+    future: Any = field(default_factory=Future)
+    priority: ClassVar[int] = 2
+
+    @property
+    def batch_key(self) -> Hashable:
+        """Key of commands that are merged: unique."""
+        return id(self)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Examples to answer."""
+
+    stream: str
+    rows: Rows
+    actor: str
+    future: Any = field(default_factory=Future)
+    priority: ClassVar[int] = 0
+
+    @property
+    def batch_key(self) -> Hashable:
+        """Key of commands that are merged: same stream and actor."""
+        return Ask, self.stream, self.actor
+
+    def execute(self, service: Service) -> list[AnswerBody]:
+        """Answer the examples."""
+        return service.ask(self.stream, self.rows, self.actor)
+
+    @staticmethod
+    def merge(asks: Sequence[Ask]) -> Ask:
+        """Return one command with the examples of all."""
+        ids, parts, X = zip(*(ask.rows for ask in asks), strict=True)
+        numbers = None if X[0] is None else np.concatenate(X)
+        rows = Rows(list(chain.from_iterable(ids)), list(chain.from_iterable(parts)), numbers)
+        return Ask(asks[0].stream, rows, asks[0].actor)
+
+    @staticmethod
+    def split(asks: Sequence[Ask], answers: list[AnswerBody]) -> list[Result]:
+        """Return the result of each command from the answers of the merged command."""
+        results, start = [], 0
+        for ask in asks:
+            results.append((ask.future, answers[start : start + len(ask.rows)]))
+            start += len(ask.rows)
+        return results
+
+
+@dataclass(frozen=True)
+class Tell:
+    """Labels to learn."""
+
+    stream: str
+    labels: dict[str, float]
+    actor: str
+    replace: bool = False
+    accept_outliers: bool = False
+    future: Any = field(default_factory=Future)
+    priority: ClassVar[int] = 1
+
+    @property
+    def batch_key(self) -> Hashable:
+        """Key of commands that are merged: same stream, actor and options."""
+        return Tell, self.stream, self.actor, self.replace, self.accept_outliers
+
+    def execute(self, service: Service) -> dict[str, bool]:
+        """Learn all labels or none; return which were new."""
+        options = {"replace": self.replace, "accept_outliers": self.accept_outliers}
+        return service.tell(self.stream, self.labels, self.actor, **options)
+
+    @staticmethod
+    def merge(tells: Sequence[Tell]) -> Tell:
+        """Return one command with the labels of all; raise `OverlapError` if two label the same example."""
+        first = tells[0]
+        labels: dict[str, float] = {}
+        for tell in tells:
+            if not labels.keys().isdisjoint(tell.labels):
+                raise OverlapError
+            labels |= tell.labels
+        return Tell(first.stream, labels, first.actor, first.replace, first.accept_outliers)
+
+    @staticmethod
+    def split(tells: Sequence[Tell], new: dict[str, bool]) -> list[Result]:
+        """Return for each command which of its labels were new."""
+        return [(tell.future, {id: new[id] for id in tell.labels}) for tell in tells]
+
+
+class OverlapError(Exception):
+    """Commands that cannot be merged."""
+
+
+Command = Call | Ask | Tell
 
 
 class Writer:
-    """Takes commands, in groups: each group is one transaction, and nobody is answered before its end.
+    """Thread that executes commands in batches. Each batch is one transaction; results follow its commit.
 
     Parameters
     ----------
     service
-        The streams, which belong to this thread from now on.
+        The streams, which only this thread may use.
     deliver
-        Hands results to those who wait; by default to futures.
+        Function that passes on results; by default `resolve`.
     """
 
     def __init__(self, service: Service, deliver: Deliver | None = None) -> None:
         self._service = service
-        self._deliver = deliver or settle
+        self._deliver = deliver or resolve
         self._commands: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qufur-writer", daemon=True)
-        self._refits = Refits(lambda do: self._commands.put(Call(do)))
-        self.fault: str | None = None
+        self._fits = FitQueue(lambda function: self._commands.put(Call(function)))
+        self.failure: str | None = None
         self._loaded = self._is_busy = False
         self.groups = self.commits = self.failures = 0
         self.commit_seconds = 0.0
 
     def start(self) -> None:
-        """Load the streams, then take commands; those that come before wait."""
+        """Start the thread: it loads the streams, then executes commands."""
         self._thread.start()
 
     def _load(self) -> None:
@@ -64,116 +168,120 @@ class Writer:
             self._service.load_all()
         except Exception as error:
             LOG.exception("The streams could not be loaded")
-            known = isinstance(error, DamagedError)
-            self.fault = str(error) if known else "The streams could not be loaded; the log says why."
+            is_damaged = isinstance(error, DamagedError)
+            self.failure = str(error) if is_damaged else "The streams could not be loaded; see the log."
         self._loaded = True
 
     def submit(self, command: Command) -> Any:
-        """Take a command; return who waits for it."""
-        if self.fault is not None or not self._thread.is_alive():
-            raise UnavailableError(self.excuse)
-        if self._commands.qsize() > MOST_WAITING:
-            raise UnavailableError("Too many requests wait. Send this one again, later.")
+        """Queue a command and return its future; raise `UnavailableError` if the writer cannot execute it."""
+        if self.failure is not None or not self._thread.is_alive():
+            raise UnavailableError(self.unavailable_reason)
+        if self._commands.qsize() > MAX_QUEUE:
+            raise UnavailableError("Too many requests are queued. Send this one again later.")
         self._commands.put(command)
-        return command.waiter
+        return command.future
 
-    def call(self, do: Callable[[Service], Any]) -> Any:
-        """Do something with the service, and wait for it; for threads that may wait."""
-        return self.submit(Call(do)).result()
+    def call(self, function: Callable[[Service], Any]) -> Any:
+        """Call a function with the service in the writer thread and return its result; this blocks."""
+        return self.submit(Call(function)).result()
 
     def stop(self) -> None:
-        """Finish what has come, keep snapshots, and end."""
+        """Execute the queued commands, save snapshots, and end the thread."""
         self._commands.put(None)
         self._thread.join()
-        self._refits.stop()
+        self._fits.stop()
 
     @property
     def is_ready(self) -> bool:
-        """Whether commands are taken, and done at once."""
-        return self._loaded and self.fault is None and self._thread.is_alive()
+        """Whether commands are executed immediately."""
+        return self._loaded and self.failure is None and self._thread.is_alive()
 
     @property
-    def excuse(self) -> str:
-        """Why it is not ready."""
-        return self.fault or ("The service is stopping." if self._loaded else "The streams are being loaded.")
+    def unavailable_reason(self) -> str:
+        """Why the writer is not ready."""
+        return self.failure or (
+            "The service is stopping." if self._loaded else "The streams are being loaded."
+        )
 
     @property
     def waiting(self) -> int:
-        """How many commands wait."""
+        """Number of queued commands."""
         return self._commands.qsize()
 
     def _run(self) -> None:
         self._load()
-        if self.fault is None:
-            self._refits.start_due(self._service)
-        going = True
-        while going:
-            group = self._next_group()
-            going = group[-1] is not None
-            commands = [command for command in group if command is not None]
+        if self.failure is None:
+            self._fits.start_due(self._service)
+        is_running = True
+        while is_running:
+            batch = self._next_batch()
+            is_running = batch[-1] is not None
+            commands = [command for command in batch if command is not None]
             if commands:
                 self._deliver(self._results(commands))
-                self._refits.start_due(self._service)
-            self._keep_snapshots(last=not going)
+                self._fits.start_due(self._service)
+            self._save_snapshots(last=not is_running)
 
-    def _next_group(self) -> list[Command | None]:
-        """Wait for a command; take those that came meanwhile with it, up to the one that ends it all."""
-        group = [self._commands.get()]
-        self._await_others()
-        while group[-1] is not None and len(group) < AT_ONCE:
+    def _next_batch(self) -> list[Command | None]:
+        """Wait for a command; return it and the queued ones, up to the None that ends the thread."""
+        batch = [self._commands.get()]
+        self._linger()
+        while batch[-1] is not None and len(batch) < MAX_BATCH:
             try:
-                group.append(self._commands.get_nowait())
+                batch.append(self._commands.get_nowait())
             except queue.Empty:
                 break
-        self._is_busy = len(group) > 1
-        return group
+        self._is_busy = len(batch) > 1
+        return batch
 
-    def _await_others(self) -> None:
-        """Let the other thread read what has been sent, if there was more than one the last time."""
-        waiting, end = -1, time.perf_counter() + LONGEST
-        while self._is_busy and waiting < self._commands.qsize() < AT_ONCE and time.perf_counter() < end:
-            waiting = self._commands.qsize()
-            time.sleep(LINGER)
+    def _linger(self) -> None:
+        """Give the HTTP thread time to queue more commands, if the last batch had more than one."""
+        queued, end = -1, time.perf_counter() + MAX_LINGER_SECONDS
+        while self._is_busy and queued < self._commands.qsize() < MAX_BATCH and time.perf_counter() < end:
+            queued = self._commands.qsize()
+            time.sleep(LINGER_SECONDS)
 
     def _results(self, commands: Sequence[Command]) -> list[Result]:
-        """Do commands, first those that ask, then those that tell; nobody knows which of them came first."""
-        alike: dict[Hashable, list[Any]] = {}
-        for command in sorted(commands, key=lambda command: command.turn):
-            alike.setdefault(command.alike, []).append(command)
-        results = [result for few in alike.values() for result in self._together(few)]
+        """Execute a batch by priority: asks before tells. Their clients cannot observe which came first."""
+        mergeable: dict[Hashable, list[Any]] = {}
+        for command in sorted(commands, key=lambda command: command.priority):
+            mergeable.setdefault(command.batch_key, []).append(command)
+        results = [result for group in mergeable.values() for result in self._execute_merged(group)]
         self.groups += 1
-        if any(isinstance(result, Exception) and not isinstance(result, REFUSALS) for _, result in results):
-            spoiled = self._undo()
+        if any(
+            isinstance(result, Exception) and not isinstance(result, CLIENT_ERRORS) for _, result in results
+        ):
+            aborted = self._roll_back()
             return [
-                (waiter, result if isinstance(result, Exception) else spoiled) for waiter, result in results
+                (future, result if isinstance(result, Exception) else aborted) for future, result in results
             ]
-        fault = self._commit()
-        return results if fault is None else [(waiter, fault) for waiter, _ in results]
+        failure = self._commit()
+        return results if failure is None else [(future, failure) for future, _ in results]
 
-    def _together(self, commands: Sequence[Any]) -> list[Result]:
-        """Do commands that are alike as one; if that is refused, one by one."""
+    def _execute_merged(self, commands: Sequence[Any]) -> list[Result]:
+        """Execute commands as one; if that is rejected, one by one."""
         first = commands[0]
         if len(commands) == 1:
-            return [(first.waiter, self._attempt(first.do))]
+            return [(first.future, self._attempt(first.execute))]
         try:
-            done = self._attempt(type(first).joined(commands).do)
+            result = self._attempt(type(first).merge(commands).execute)
         except OverlapError:
             return self._one_by_one(commands)
-        if isinstance(done, REFUSALS):
+        if isinstance(result, CLIENT_ERRORS):
             return self._one_by_one(commands)
-        if isinstance(done, Exception):
-            return [(command.waiter, done) for command in commands]
-        return cast(list[Result], type(first).split(commands, done))
+        if isinstance(result, Exception):
+            return [(command.future, result) for command in commands]
+        return cast(list[Result], type(first).split(commands, result))
 
     def _one_by_one(self, commands: Sequence[Command]) -> list[Result]:
-        return [(command.waiter, self._attempt(command.do)) for command in commands]
+        return [(command.future, self._attempt(command.execute)) for command in commands]
 
-    def _attempt(self, do: Callable[[Service], Any]) -> Any:
-        """Return what comes of it, or the exception; one that is nobody's fault but ours spoils the group."""
+    def _attempt(self, execute: Callable[[Service], Any]) -> Any:
+        """Run one command; return its result or exception. An unexpected exception aborts the batch."""
         try:
-            return do(self._service)
-        except REFUSALS as refused:
-            return refused
+            return execute(self._service)
+        except CLIENT_ERRORS as error:
+            return error
         except Exception as error:
             LOG.exception("A command failed")
             return error
@@ -183,10 +291,10 @@ class Writer:
         try:
             self._service.commit()
         except FencedError as error:
-            self.fault = str(error)
+            self.failure = str(error)
             LOG.error("Fenced: %s", error)
         except StoreFileError as error:
-            self.fault = str(error)
+            self.failure = str(error)
             LOG.error("%s", error)
         except (DBAPIError, StoreError, OSError) as error:
             LOG.error("The store could not be written: %s", reason_of(error))
@@ -197,25 +305,25 @@ class Writer:
             self.commit_seconds += time.perf_counter() - start
             return None
         self.failures += 1
-        return self._undo()
+        return self._roll_back()
 
-    def _undo(self) -> UnavailableError:
-        self._service.forget()
-        return UnavailableError(self.fault or TRY_AGAIN)
+    def _roll_back(self) -> UnavailableError:
+        self._service.roll_back()
+        return UnavailableError(self.failure or TRY_AGAIN)
 
-    def _keep_snapshots(self, *, last: bool) -> None:
+    def _save_snapshots(self, *, last: bool) -> None:
         try:
-            self._service.keep_snapshots(all_changed=last)
-        except Exception as error:  # they are caches: without one the next start takes longer
-            LOG.warning("A snapshot could not be kept: %s", reason_of(error))
+            self._service.save_snapshots(all_changed=last)
+        except Exception as error:  # snapshots are caches: without one the next start takes longer
+            LOG.warning("A snapshot could not be saved: %s", reason_of(error))
 
 
-def settle(results: Sequence[Result]) -> None:
-    """Hand results to futures, of threads or of a loop in its own thread."""
-    for waiter, result in results:
-        if waiter.done():  # whoever asked is gone
+def resolve(results: Sequence[Result]) -> None:
+    """Set the results of futures, of threads or of an event loop in its own thread."""
+    for future, result in results:
+        if future.done():  # the client has disconnected
             continue
         if isinstance(result, Exception):
-            waiter.set_exception(result)
+            future.set_exception(result)
         else:
-            waiter.set_result(result)
+            future.set_result(result)

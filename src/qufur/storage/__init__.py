@@ -1,1 +1,1 @@
-"""Files that are whole or not there at all, and what they may say."""
+"""State files: atomic writes, locks, checked content and earlier versions."""

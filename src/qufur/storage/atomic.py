@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: after a crash there is the old one or the new one, not a half."""
+"""Atomic file replacement: after a crash, either the old or the new file exists, never a partial one."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ from pathlib import Path
 from typing import BinaryIO
 
 LEFTOVER_AGE = 600.0
-"""Seconds after which a temporary file is taken for one that a crash left behind: a save takes far less."""
+"""Age in seconds after which a temporary file counts as left behind by a crash; a save takes far less."""
 
 
 @contextlib.contextmanager
 def replacing(
     path: str | os.PathLike[str], *, like: str | os.PathLike[str] | None = None
 ) -> Iterator[BinaryIO]:
-    """Yield a file to write and read back; it takes the place of another if all is well, and is gone if not.
+    """Yield a file to write and read back; on success it replaces `path`, on an exception it is deleted.
 
-    It is a temporary file beside the other, forced to the disk, and renamed. A link stays a link, and an
-    existing file keeps its permissions, or gets those of `like`; the temporary file has them too. What
-    earlier crashes left behind is removed.
+    The file is a temporary one in the same folder, synced to disk and then renamed. A symbolic link stays a
+    link. The file has the permissions of the one that it replaces, or those of `like`, from the start.
+    Temporary files that earlier crashes left behind are removed.
+
+    Parameters
+    ----------
+    path
+        The file to replace or create.
+    like
+        A file whose permissions the new file gets; by default the one at `path`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -35,7 +42,7 @@ def replacing(
     target = Path(os.path.realpath(path))
     _remove_leftovers(target)
     with _temporary(target) as part:
-        with open(part, "x+b", opener=_like(target if like is None else Path(like))) as file:
+        with open(part, "x+b", opener=_opener_like(target if like is None else Path(like))) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -43,14 +50,14 @@ def replacing(
     force(target.parent)
 
 
-def _like(target: Path) -> Callable[[str, int], int]:
-    """Return how to open the new file: nobody may ever read it who may not read the one that it replaces."""
+def _opener_like(target: Path) -> Callable[[str, int], int]:
+    """Return an opener that gives a new file the mode of `target`, so that it is never more accessible."""
     mode = target.stat().st_mode & 0o7777 if target.exists() else None
 
     def opener(name: str, flags: int) -> int:
         handle = os.open(name, flags, 0o666 if mode is None else mode & 0o600)
         if mode is not None:
-            os.chmod(name, mode)  # whatever the umask
+            os.chmod(name, mode)  # independent of the umask
         return handle
 
     return opener
@@ -58,7 +65,7 @@ def _like(target: Path) -> Callable[[str, int], int]:
 
 @contextlib.contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
-    """Yield a new name beside the target, and leave nothing there."""
+    """Yield an unused path beside the target, and delete the file there on exit."""
     part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
         yield part
@@ -67,7 +74,7 @@ def _temporary(target: Path) -> Iterator[Path]:
 
 
 def force(folder: Path) -> None:
-    """Force the new name to the disk, where folders can be opened: not on Windows."""
+    """Sync a folder to disk so that new names in it persist; Windows cannot open folders."""
     if os.name != "nt":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -81,6 +88,6 @@ def _remove_leftovers(target: Path) -> None:
     start = f".{target.name}."
     for path in target.parent.glob(".*.part"):
         if path.name.startswith(start) and len(path.name) == len(start) + len(".part") + 16:
-            with contextlib.suppress(OSError):  # another process may be faster, or own it
+            with contextlib.suppress(OSError):  # another process may remove it first, or own it
                 if path.stat().st_mtime < before:
                     path.unlink()

@@ -1,4 +1,4 @@
-"""One process at a time has a state file."""
+"""Lock that gives one process at a time access to a state file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,20 @@ from qufur.errors import invalid, missing_extra
 
 @contextmanager
 def locked(state: Path, parameter: str = "--state", owner: str = "qufur") -> Iterator[None]:
-    """Keep other processes from the state file, by whatever link, or complain that one has it."""
+    """Hold the lock of a state file; links to the same file share one lock.
+
+    Parameters
+    ----------
+    state
+        The state file, which need not exist yet.
+    parameter, owner
+        Names that error messages use.
+
+    Raises
+    ------
+    InvalidError
+        If another process holds the lock, or if `state` cannot be a state file.
+    """
     try:
         from filelock import FileLock, Timeout
     except ImportError:
@@ -26,10 +39,10 @@ def locked(state: Path, parameter: str = "--state", owner: str = "qufur") -> Ite
         with FileLock(lock, timeout=0):
             yield
     except Timeout:
-        received, remedy = f"{str(state)!r}, which another process uses", "Wait until it is done."
+        received, remedy = f"{str(state)!r}, which another process uses", "Wait until it has finished."
         raise invalid(parameter, owner, "free", received, remedy) from None
 
 
 def lock_of(state: Path) -> Path:
-    """Return the file whose lock stands for a state file: it lies beside the one that links lead to."""
+    """Return the lock file of a state file, which is beside the file that links resolve to."""
     return Path(f"{os.path.realpath(state)}.lock")

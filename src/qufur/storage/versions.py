@@ -1,8 +1,8 @@
-"""The last versions of a state file, kept beside it, so that a change can be taken back.
+"""Earlier versions of a state file, for undo.
 
-They lie in the folder `<file>.versions`, each under its digest. A version is a hard link to the file that is
-about to be replaced: no copy is made, except where there are no hard links. The new file names the versions
-before it, so that nothing else that a crash leaves in the folder is ever taken for one.
+The folder `<file>.versions` holds them, each named after its digest. A version is a hard link to the file
+that is about to be replaced, or a copy on file systems without hard links. The new file lists the digests of
+its earlier versions, so anything else that a crash leaves in the folder is ignored.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from qufur.storage.container import digest_in
 
 DIGEST = re.compile("[0-9a-f]{64}")
 KEPT = 5
-"""How many versions are kept."""
-MOST_BYTES = 1 << 28
-"""How large they may be together; the last is kept however large it is."""
+"""Number of versions that are stored."""
+MAX_BYTES = 1 << 28
+"""Largest total size of the versions; the latest one is stored whatever its size."""
 
 
 @dataclass(frozen=True)
 class History:
-    """What made a version of the file, and which came before.
+    """Command that wrote a version of the file, and the versions before it.
 
     Attributes
     ----------
     command, outcome
-        What was called, and what came of it.
+        The command and a summary of its result.
     at
-        When, in seconds since 1970.
+        Time of the call, in seconds since 1970.
     before
-        The digests of earlier versions, the last one first.
+        Digests of earlier versions, the latest first.
     """
 
     command: str = ""
@@ -44,31 +44,36 @@ class History:
     before: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what a file from elsewhere may say: digests become names of files, and the rest is shown."""
-        known = isinstance(self.command, str) and isinstance(self.outcome, str) and type(self.at) is int
-        if not known or not all(DIGEST.fullmatch(digest) for digest in self.before):
+        """Check values from untrusted files: digests become file names, and the rest is printed."""
+        is_typed = isinstance(self.command, str) and isinstance(self.outcome, str) and type(self.at) is int
+        if not is_typed or not all(DIGEST.fullmatch(digest) for digest in self.before):
             raise invalid("history", "the file", "a command, its outcome, a time and digests", "others")
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path:
-    """Return where the versions of a file are kept: beside the one that links lead to."""
+    """Return the folder of the versions of a file, beside the file that links resolve to."""
     return Path(f"{os.path.realpath(path)}.versions")
 
 
 def version_of(path: str | os.PathLike[str], digest: str) -> Path:
-    """Return the file of a version."""
+    """Return the path of a version."""
     return folder_of(path) / f"{digest}.qufur"
 
 
 def keep(path: str | os.PathLike[str], before: Sequence[str]) -> list[str]:
-    """Keep a file that is going to be replaced; return the digests of what is kept, the last one first.
+    """Store a file that is about to be replaced as a version.
 
     Parameters
     ----------
     path
-        The file, which may not be there yet.
+        The state file, which need not exist.
     before
-        What it says of the versions before it.
+        The digests of the versions before it.
+
+    Returns
+    -------
+    list of str
+        Digests of the stored versions, the latest first.
     """
     target = Path(os.path.realpath(path))
     if not target.exists():
@@ -87,19 +92,19 @@ def keep(path: str | os.PathLike[str], before: Sequence[str]) -> list[str]:
 
 
 def prune(path: str | os.PathLike[str], kept: Sequence[str]) -> None:
-    """Remove versions that the file does not name, and the oldest ones where all are too large together."""
-    size, wanted = 0, set()
-    for place, version in enumerate(version_of(path, digest) for digest in kept):
+    """Remove versions that are not in `kept`, and the oldest ones beyond a total of `MAX_BYTES`."""
+    size, names = 0, set()
+    for age, version in enumerate(version_of(path, digest) for digest in kept):
         size += version.stat().st_size if version.exists() else 0
-        if place == 0 or size <= MOST_BYTES:
-            wanted.add(version.name)
+        if age == 0 or size <= MAX_BYTES:
+            names.add(version.name)
     for version in folder_of(path).glob("*.qufur"):
-        if version.name not in wanted and DIGEST.fullmatch(version.stem):
+        if version.name not in names and DIGEST.fullmatch(version.stem):
             version.unlink(missing_ok=True)
 
 
-def take_back(path: str | os.PathLike[str], digest: str) -> None:
-    """Put a version in the place of the file: a rename, so that one of the two is there at any moment."""
+def restore(path: str | os.PathLike[str], digest: str) -> None:
+    """Replace the file by a version. The rename is atomic, so one of the two exists at any moment."""
     target, version = Path(os.path.realpath(path)), version_of(path, digest)
     version.chmod(target.stat().st_mode & 0o7777)
     os.replace(version, target)

@@ -1,8 +1,8 @@
-"""Where examples come from: arrays, files, real data, hidden domains and adversaries."""
+"""Sources of examples: arrays, files, real datasets, hidden domains and adversaries."""
 
 from typing import TYPE_CHECKING
 
-from qufur.registry import lazily
+from qufur._internal.registry import lazy_attributes
 from qufur.streams.base import Chunk, Stream
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qufur.streams.synthetic import HiddenDomains
     from qufur.streams.table import Table
 else:
-    __getattr__ = lazily(
+    __getattr__ = lazy_attributes(
         __name__,
         {
             "LowerBound": "qufur.streams.adversary",
@@ -61,3 +61,7 @@ __all__ = [
     "published_digits",
     "published_draw",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -1,4 +1,4 @@
-"""Streams that are chosen to be hard: one knows the theory, the other knows the learner."""
+"""Adversarial streams: the oblivious one of the lower bound, and an adaptive one."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 from qufur.arrays import as_count, as_domains, as_noise
 from qufur.errors import invalid
 from qufur.streams.base import Chunk, Stream, independent_seeds
-from qufur.streams.subspaces import unit_vectors
+from qufur.streams.synthetic import unit_vectors
 
 
 class LowerBound(Stream):
-    """The oblivious adversary behind the lower bound Ω((Σ √(d_u T_u))² / B) (proof of Theorem "lower").
+    """Oblivious adversary behind the lower bound Ω((Σ √(d_u T_u))² / B) (proof of Theorem "lower").
 
-    Domain u shows d_u basis vectors in turn, each ⌊T_u / d_u⌋ times and the last of them for the rest of
-    T_u. Every coordinate of θ* is uniform on [0, 1], and a label is a coin: y_t ~ Bernoulli(θ*_{u,i}).
+    Domain u shows d_u basis vectors in turn, each ⌊T_u / d_u⌋ times; the last one fills the rest of T_u.
+    Every coordinate of θ* is uniform on [0, 1], and labels are binary: y_t ~ Bernoulli(θ*_{u,i}).
 
     Parameters
     ----------
     durations, dims
         T_u and d_u with 1 ≤ d_u ≤ T_u, one of each per domain.
     seed
-        Decides θ* and the coins, an integer of at least 0.
+        Seed of θ* and of the labels, an integer of at least 0.
 
     Examples
     --------
@@ -44,12 +44,12 @@ class LowerBound(Stream):
                 allowed = "at most the duration of their domain"
                 raise invalid("dims", "LowerBound", allowed, f"d_u = {d_u} with T_u = {T_u}")
         self.horizon, self.dim = sum(self.durations), sum(self.dims)
-        theta, self._coins = independent_seeds(seed, 2, "LowerBound")
+        theta, self._label_seed = independent_seeds(seed, 2, "LowerBound")
         self.theta = np.random.default_rng(theta).random(self.dim)
 
     @property
     def subblocks(self) -> list[int]:
-        """How often each basis vector is shown, |I_{u,i}|."""
+        """Number of times that each basis vector is shown, |I_{u,i}|."""
         return [
             length
             for T_u, d_u in zip(self.durations, self.dims, strict=True)
@@ -57,24 +57,24 @@ class LowerBound(Stream):
         ]
 
     def chunks(self, size: int) -> Iterator[Chunk]:
-        """Show `size` basis vectors at a time."""
+        """Yield `size` basis vectors at a time."""
         size = as_count(size, "size", "LowerBound.chunks")
-        coins = np.random.default_rng(self._coins)
+        rng = np.random.default_rng(self._label_seed)
         domains = np.repeat(np.arange(len(self.dims)), self.dims)
         basis = chain.from_iterable(repeat(j, length) for j, length in enumerate(self.subblocks))
-        while len(shown := np.fromiter(islice(basis, size), dtype=np.int64)):
-            X = np.zeros((len(shown), self.dim))
-            X[np.arange(len(shown)), shown] = 1.0
-            y = (coins.random(len(shown)) < self.theta[shown]).astype(np.float64)
-            yield Chunk(X, y, self.theta[shown], domains[shown])
+        while len(columns := np.fromiter(islice(basis, size), dtype=np.int64)):
+            X = np.zeros((len(columns), self.dim))
+            X[np.arange(len(columns)), columns] = 1.0
+            y = (rng.random(len(columns)) < self.theta[columns]).astype(np.float64)
+            yield Chunk(X, y, self.theta[columns], domains[columns])
 
 
 class MostUncertain(Stream):
-    """An adaptive adversary: it shows what the learner knows least.
+    """Adaptive adversary that shows the input of largest uncertainty.
 
-    Among `pool` fresh random unit vectors it takes the one of largest Δ, as the learner stands when the
-    example is asked for. Labels are y = ⟨θ*, x⟩ + ξ, with θ* uniform on the unit sphere. It has to be told
-    its opponent, `MostUncertain(...).against(learner)`, which `run` does by itself.
+    For each example it draws `pool` random unit vectors and shows the one with the largest current Δ of the
+    learner. Labels are y = ⟨θ*, x⟩ + ξ, with θ* uniform on the unit sphere. The stream needs its opponent,
+    `MostUncertain(...).against(learner)`; `run` sets it.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class MostUncertain(Stream):
     pool
         Candidates per example, at least 1; with 1 the stream is not adaptive.
     seed
-        Decides θ*, the candidates and the noise, an integer of at least 0.
+        Seed of θ*, the candidates and the noise, an integer of at least 0.
 
     Examples
     --------
@@ -109,25 +109,25 @@ class MostUncertain(Stream):
         self.theta = unit_vectors(np.ones((1, self.dim), dtype=bool), np.random.default_rng(theta))[0]
 
     def against(self, learner: Any) -> MostUncertain:
-        """Return the stream that watches this learner; only its `uncertainty(X)` is called."""
-        facing = copy.copy(self)
-        facing._learner = learner
-        return facing
+        """Return the stream that plays against this learner; it only calls `learner.uncertainty(X)`."""
+        opposed = copy.copy(self)
+        opposed._learner = learner
+        return opposed
 
     def chunks(self, size: int) -> Iterator[Chunk]:
-        """Yield one example per chunk whatever the size: the next depends on what the learner made of it."""
+        """Yield one example per chunk for any `size`: the next depends on the learner's update."""
         as_count(size, "size", "MostUncertain.chunks")
         if self._learner is None:
             raise ValueError(
-                "MostUncertain has no learner to watch. Give it to run, or call .against(learner) first."
+                "MostUncertain has no learner to watch. Pass it to run, or call .against(learner) first."
             )
-        return self._duel()
+        return self._adaptive_chunks()
 
-    def _duel(self) -> Iterator[Chunk]:
+    def _adaptive_chunks(self) -> Iterator[Chunk]:
         inputs, noise = (np.random.default_rng(seed) for seed in self._seeds)
-        everywhere = np.ones((self.pool, self.dim), dtype=bool)
+        all_coordinates = np.ones((self.pool, self.dim), dtype=bool)
         for _ in range(self.horizon):
-            candidates = unit_vectors(everywhere, inputs)
+            candidates = unit_vectors(all_coordinates, inputs)
             X = candidates[[np.argmax(self._learner.uncertainty(candidates))]]
             truth = X @ self.theta
             yield Chunk(X, truth + self.noise * noise.standard_normal(1), truth)

@@ -1,4 +1,4 @@
-"""Examples that are already in memory."""
+"""Streams of examples in memory, and a stream without its first examples."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from qufur._internal.tensors import is_tensor
 from qufur.arrays import Ints, as_count, as_inputs, as_labels
 from qufur.errors import invalid
 from qufur.streams.base import Chunk, Stream
-from qufur.tensors import is_tensor
 
 
 class Arrays(Stream):
-    """Rows of a matrix, in order.
+    """Rows of a matrix as a stream, in order.
 
     Chunks are views; float64 arrays in C order are not copied at all.
 
     Parameters
     ----------
     X, y
-        Inputs (T, d) and labels (T,), finite, T at least 1. Inputs that are elsewhere stay there, and are
-        checked as they are played: a tensor of torch on its device, a `numpy.memmap` in its file.
+        Inputs (T, d) and labels (T,), finite, T at least 1. A torch tensor stays on its device and a
+        `numpy.memmap` in its file; their inputs are checked while the stream is played.
     truth
-        f*(x_t) for each row, where it is known: regret is measured against it.
+        f*(x_t) for each row, if available: regret is measured against it.
     domain
-        An integer label for each row, where the domains are known.
+        Domain number of each row, if available.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Arrays(Stream):
         self, X: ArrayLike, y: ArrayLike, *, truth: ArrayLike | None = None, domain: ArrayLike | None = None
     ) -> None:
         given: Any = X
-        self.X = given if _is_elsewhere(given) else as_inputs(X, None, "Arrays")
+        self.X = given if _stays_in_place(given) else as_inputs(X, None, "Arrays")
         self.horizon, self.dim = self.X.shape
         if 0 in self.X.shape:
             raise invalid("X", "Arrays", "of at least one row and one column", f"shape {self.X.shape}")
@@ -52,11 +52,14 @@ class Arrays(Stream):
 
     @classmethod
     def of(cls, stream: Stream) -> Arrays:
-        """Return the examples of another stream, held in memory."""
+        """Read all examples of another stream into memory."""
         chunks = list(stream.chunks(4096))
-        X, y = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("X", "y"))
-        known = {name: getattr(chunks[0], name) is not None for name in ("truth", "domain")}
-        return cls(X, y, **{n: np.concatenate([getattr(c, n) for c in chunks]) for n in known if known[n]})
+        columns = {
+            name: np.concatenate([getattr(chunk, name) for chunk in chunks])
+            for name in ("X", "y", "truth", "domain")
+            if getattr(chunks[0], name) is not None
+        }
+        return cls(**columns)
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Yield views of `size` rows; the last may be shorter."""
@@ -68,7 +71,7 @@ class Arrays(Stream):
             yield Chunk(self.X[rows], self.y[rows], truth, domain)
 
 
-def _is_elsewhere(X: Any) -> bool:
+def _stays_in_place(X: Any) -> bool:
     mapped = isinstance(X, np.memmap) and X.dtype.kind == "f"
     return (mapped or is_tensor(X)) and X.ndim == 2
 
@@ -81,3 +84,37 @@ def _as_domain(values: ArrayLike, count: int) -> Ints:
         remedy = "Number the domains: numpy.unique(domain, return_inverse=True)[1]."
         raise invalid("domain", "Arrays", "integer labels", f"{labels.dtype} values", remedy)
     return labels.astype(np.int64, copy=False)
+
+
+class Rest(Stream):
+    """Stream without its first examples, which are available as `first`.
+
+    Parameters
+    ----------
+    stream
+        Stream to skip into.
+    count
+        Number of examples to skip.
+
+    Examples
+    --------
+    >>> from qufur.streams import Arrays
+    >>> rest = Rest(Arrays([[1.0], [2.0], [3.0]], [0.0, 0.1, 0.2]), 1)
+    >>> rest.first.y.tolist(), [chunk.y.tolist() for chunk in rest.chunks(2)]
+    ([0.0], [[0.1], [0.2]])
+    """
+
+    def __init__(self, stream: Stream, count: int) -> None:
+        self.stream, self.count = stream, count
+        self.dim, self.horizon = stream.dim, stream.horizon - count
+        self.first = next(iter(stream.chunks(count)))
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Yield the examples in order, at most `size` at a time."""
+        skip = self.count
+        for chunk in self.stream.chunks(size):
+            if skip < len(chunk):
+                truth = None if chunk.truth is None else chunk.truth[skip:]
+                domain = None if chunk.domain is None else chunk.domain[skip:]
+                yield Chunk(chunk.X[skip:], chunk.y[skip:], truth, domain)
+            skip = max(0, skip - len(chunk))

@@ -1,4 +1,4 @@
-"""What every stream offers to `run`, and seeds of those that are drawn."""
+"""Interface of streams, and seeds of those that are drawn at random."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, is_whole
+from qufur.arrays import Floats, Ints, is_integer
 from qufur.errors import invalid
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive examples of a stream.
+    """Block of consecutive examples of a stream.
 
     Parameters
     ----------
     X, y
         Inputs (n, dim) and the labels (n,) that a query would reveal.
     truth
-        f*(x) for each row, where the stream knows it.
+        f*(x) for each row, if the stream has it.
     domain
-        The hidden domain of each row, where the stream knows it.
+        Hidden domain of each row, if the stream has it.
     """
 
     X: Floats
@@ -37,7 +37,7 @@ class Chunk:
 
 
 class Stream(ABC):
-    """A sequence of examples that can be played any number of times, each time the same.
+    """Sequence of examples that can be replayed any number of times with the same result.
 
     Attributes
     ----------
@@ -52,19 +52,19 @@ class Stream(ABC):
 
     @abstractmethod
     def chunks(self, size: int) -> Iterator[Chunk]:
-        """Yield the examples in order, at most `size` at a time; the cutting never changes the examples."""
+        """Yield the examples in order, at most `size` at a time; `size` never changes the examples."""
 
     def against(self, learner: Any) -> Stream:
-        """Return the stream as this learner meets it; only an adaptive adversary looks at the learner."""
+        """Return the stream that this learner is run on; only an adaptive adversary uses the learner."""
         return self
 
 
 def independent_seeds(seed: int, count: int, owner: str) -> list[np.random.SeedSequence]:
     """Return a seed for each source of randomness.
 
-    A source with a generator of its own never moves the others, and so the cutting into chunks cannot
-    change what is drawn. The seeds are kept rather than the generators: every replay starts them afresh.
+    Each source has a separate generator, so the chunk size cannot change the draws. Streams store seeds
+    instead of generators: every replay starts from the seeds.
     """
-    if not is_whole(seed) or seed < 0:
+    if not is_integer(seed) or seed < 0:
         raise invalid("seed", owner, "an integer of at least 0", repr(seed))
     return np.random.SeedSequence(int(seed)).spawn(count)

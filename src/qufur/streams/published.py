@@ -1,4 +1,4 @@
-"""Streams exactly as the authors' scripts draw them."""
+"""Streams drawn bit for bit as in the authors' scripts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from qufur.streams.real.mnist import PAPER_LABELS, first_images, rotated
 
 
 def published_draw(seed: int) -> Arrays:
-    """Repeat the scripts' draw to the bit, for golden numbers; `HiddenDomains.scripts` is the setting itself.
+    """Reproduce the scripts' draw bit for bit; `HiddenDomains.scripts` draws the same setting.
 
-    First 20 coins k ∈ {1, 2} with T_u = 50k and d_u = 3(3 − k), then all inputs domain by domain, then θ*
-    uniform on the unit sphere, then noise of standard deviation 0.1. The scripts keep a last coordinate
-    that no input uses, so that d = Σ d_u + 1; it takes its share of ‖θ*‖ = 1.
+    The order of the draws: 20 values k ∈ {1, 2} with T_u = 50k and d_u = 3(3 − k), the inputs domain by
+    domain, θ* uniform on the unit sphere, and noise of standard deviation 0.1. The scripts have a last
+    coordinate that no input uses, so that d = Σ d_u + 1; it takes its share of ‖θ*‖ = 1.
 
     Examples
     --------
@@ -35,22 +35,22 @@ def published_draw(seed: int) -> Arrays:
 
 
 def published_digits(seed: int) -> tuple[Arrays, np.random.Generator]:
-    """Repeat the draw behind Figure 3 to the bit; `RotatedMNIST.reversed` is the setting itself.
+    """Reproduce the draw behind Figure 3 bit for bit; `RotatedMNIST.reversed` draws the same setting.
 
-    First a shuffle of the first 875 images, then a number per image that nothing uses. The coins follow, one
-    per example, for α = 0.25, 0.5 and 1 in turn: they come from the generator that is returned as well. The
-    figure was made with seed 0. Pixels are of single precision.
+    The scripts shuffle the first 875 images and draw an unused number per image. The query draws follow, one
+    per example, for α = 0.25, 0.5 and 1 in turn; they come from the returned generator. The figure uses
+    seed 0. Pixels are single precision.
     """
     bits = np.random.MT19937()
     rng = np.random.RandomState(bits)
     rng.seed(seed)
     images, labels, _ = first_images(len(PAPER_LABELS))
-    order = np.argsort(PAPER_LABELS, kind="stable").argsort()  # from by digit to as they come
+    order = np.argsort(PAPER_LABELS, kind="stable").argsort()  # from digit order to file order
     rng.shuffle(order)
     rng.random_sample(len(order))
     durations = (125, 250, 500)
-    stretches = np.split(images[order].astype(np.float32) / 255, np.cumsum(durations)[:-1])
-    X = np.concatenate([rotated(*pair) for pair in zip(stretches, (60.0, 30.0, 0.0), strict=True)])
+    segments = np.split(images[order].astype(np.float32) / 255, np.cumsum(durations)[:-1])
+    X = np.concatenate([rotated(*pair) for pair in zip(segments, (60.0, 30.0, 0.0), strict=True)])
     domain = np.repeat(np.arange(3), durations)
     return Arrays(X.reshape(len(X), -1), labels[order], domain=domain), np.random.Generator(bits)
 

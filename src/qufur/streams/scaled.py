@@ -1,4 +1,4 @@
-"""A stream with features of mean 0 and deviation 1, and the moments that make it so."""
+"""Streams standardised to mean 0 and standard deviation 1, and the moments they are scaled by."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qufur.arrays import Floats
+from qufur.moments import Moments
 from qufur.streams.base import Chunk, Stream
-from qufur.tables.moments import Moments
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What scaling needs to know of a stream.
+    """Moments of a stream that scaling needs.
 
     Parameters
     ----------
     count
         Number of examples T.
     mean, std
-        Of every feature, (d,); the deviation is that of a population (divisor T).
+        Mean and population standard deviation (divisor T) of every feature, (d,).
     target_min, target_max
         The range of the labels.
     """
@@ -34,7 +34,7 @@ class Summary:
 
     @classmethod
     def of(cls, chunks: Iterable[Chunk]) -> Summary:
-        """Merge the moments of the chunks, O(d) memory.
+        """Merge the moments of chunks in O(d) memory.
 
         Examples
         --------
@@ -50,12 +50,12 @@ class Summary:
 
 
 class Scaled(Stream):
-    """The examples of another stream with x ← (x − mean) / deviation; constant features become 0.
+    """Stream with standardised inputs, x ← (x − mean) / deviation; constant features become 0.
 
     Parameters
     ----------
     stream
-        Whose examples are taken.
+        Stream to scale.
     summary
         The moments to scale by, of this stream or of an earlier one.
 
@@ -75,6 +75,6 @@ class Scaled(Stream):
         self.dim, self.horizon = stream.dim, summary.count
 
     def chunks(self, size: int) -> Iterator[Chunk]:
-        """Scale the other stream's chunks."""
+        """Yield the scaled chunks of the stream."""
         for chunk in self._stream.chunks(size):
             yield replace(chunk, X=(chunk.X - self._mean) / self._std)

@@ -1,4 +1,4 @@
-"""Rows of a stream on their way to a device: the next are read and copied while the last are decided."""
+"""Asynchronous copies of a stream to a device: the next chunk is read and copied during decisions."""
 
 from __future__ import annotations
 
@@ -11,53 +11,53 @@ from typing import Any
 
 import numpy as np
 
+from qufur._internal.tensors import is_tensor
 from qufur.arrays import LARGEST, as_inputs
 from qufur.streams.base import Chunk
-from qufur.tensors import is_tensor
 
 COPIERS = 4
-"""Threads that copy rows to where a device can read them: one alone is slower than the way to the device."""
+"""Threads that copy rows to pinned memory: one thread is slower than the transfer to the device."""
 PARTS = 16
-"""A chunk goes in so many parts: one is on its way while the next is copied."""
+"""Slices per chunk: one is transferred while the next is copied."""
 
 
-Coming = Future[Chunk | None]
-"""A chunk that is on its way; None is the end."""
+StagedChunk = Future[Chunk | None]
+"""Chunk in transfer; None at the end of the stream."""
 
 
-def staged(chunks: Iterator[Chunk], device: Any, dim: int) -> Iterator[tuple[Chunk, Coming]]:
-    """Yield chunks with their inputs as float64 tensors on a device, checked, each with the one after it.
+def staged(chunks: Iterator[Chunk], device: Any, dim: int) -> Iterator[tuple[Chunk, StagedChunk]]:
+    """Yield validated chunks as float64 tensors on a device, each with the future of its successor.
 
     Parameters
     ----------
     chunks
-        Read in a thread of their own, one after the other; inputs are arrays or tensors.
+        Chunks whose inputs are arrays or tensors; a background thread reads them in order.
     device
-        Of torch.
+        Torch device.
     dim
-        How many columns there must be.
+        Required number of columns.
     """
     with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(COPIERS) as copiers:
         staging = Staging(device, dim, copiers)
-        coming = reader.submit(staging.next_of, chunks)
-        while (chunk := coming.result()) is not None:
-            coming = reader.submit(staging.next_of, chunks)
-            yield chunk, coming
+        upcoming = reader.submit(staging.stage_next, chunks)
+        while (chunk := upcoming.result()) is not None:
+            upcoming = reader.submit(staging.stage_next, chunks)
+            yield chunk, upcoming
 
 
 class Staging:
-    """Copies rows to a device: first to memory that it can read by itself, then on a stream of its own."""
+    """Copies rows to a device: first to pinned memory, then on a separate CUDA stream."""
 
     def __init__(self, device: Any, dim: int, copiers: ThreadPoolExecutor) -> None:
-        torch: Any = import_module("torch")  # parts of it have no types
+        torch: Any = import_module("torch")  # partly untyped
         self._device, self._dim, self._copiers = device, dim, copiers
-        self._room: Any = None
+        self._pinned: Any = None
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
-        if self._stream is not None:  # tensors that somebody has yet to fill
+        if self._stream is not None:  # earlier kernels may still write the tensors
             self._stream.wait_stream(torch.cuda.default_stream(device))
 
-    def next_of(self, chunks: Iterator[Chunk]) -> Chunk | None:
-        """Return the next chunk, on the device."""
+    def stage_next(self, chunks: Iterator[Chunk]) -> Chunk | None:
+        """Return the next chunk on the device, None at the end."""
         chunk = next(chunks, None)
         return None if chunk is None else replace(chunk, X=self._checked(chunk.X))
 
@@ -65,12 +65,12 @@ class Staging:
         import torch
 
         if X.ndim != 2 or X.shape[1] != self._dim:
-            return as_inputs(X, self._dim, "the stream")  # which says what is wrong
+            return as_inputs(X, self._dim, "the stream")  # raises with a description
         with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
             rows = self._moved(X)
             if self._stream is not None and rows is not X:
                 rows.record_stream(torch.cuda.default_stream(self._device))
-            size = float(torch.linalg.vector_norm(rows))  # here the thread waits until the rows are there
+            size = float(torch.linalg.vector_norm(rows))  # blocks until the rows have arrived
         if not size <= LARGEST:
             as_inputs(X, self._dim, "the stream")
         return rows
@@ -87,16 +87,16 @@ class Staging:
         return self._copied(X).to(torch.float64)
 
     def _copied(self, X: Any) -> Any:
-        """Copy rows by way of pinned memory, which the next may write over once these have arrived."""
+        """Copy rows through pinned memory; the next call overwrites it once these have arrived."""
         import torch
 
-        kind = torch.float32 if X.dtype == np.float32 else torch.float64
-        if self._room is None or len(self._room) < len(X) or self._room.dtype != kind:
-            self._room = torch.empty((len(X), self._dim), dtype=kind, pin_memory=True)
-        rows, room = torch.empty(X.shape, dtype=kind, device=self._device), self._room.numpy()
+        dtype = torch.float32 if X.dtype == np.float32 else torch.float64
+        if self._pinned is None or len(self._pinned) < len(X) or self._pinned.dtype != dtype:
+            self._pinned = torch.empty((len(X), self._dim), dtype=dtype, pin_memory=True)
+        rows, buffer = torch.empty(X.shape, dtype=dtype, device=self._device), self._pinned.numpy()
         step = max(1, -(-len(X) // PARTS))
-        parts = [slice(start, min(start + step, len(X))) for start in range(0, len(X), step)]
-        copies = self._copiers.map(lambda part: np.copyto(room[part], X[part]), parts)
-        for part, _ in zip(parts, copies, strict=True):
-            rows[part].copy_(self._room[part], non_blocking=True)
+        slices = [slice(start, min(start + step, len(X))) for start in range(0, len(X), step)]
+        copies = self._copiers.map(lambda rows_slice: np.copyto(buffer[rows_slice], X[rows_slice]), slices)
+        for rows_slice, _ in zip(slices, copies, strict=True):
+            rows[rows_slice].copy_(self._pinned[rows_slice], non_blocking=True)
         return rows

@@ -1,9 +1,15 @@
-"""Hidden domains in low-dimensional subspaces: the synthetic experiment of the paper."""
+"""Hidden domains in low-dimensional subspaces: the synthetic experiment of the paper.
+
+Inputs are directions on unit spheres, embedded in subspaces of R^d. They must not depend on the chunk size,
+to the last bit. Matrix products would depend on it, because BLAS rounds a row differently with other rows
+beside it. Elementwise operations and sums along a row do not.
+"""
 
 from __future__ import annotations
 
 import heapq
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, islice, repeat
@@ -11,16 +17,104 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qufur.arrays import as_count, as_domains, as_noise
+from qufur.arrays import Bools, Floats, Ints, as_count, as_domains, as_noise
 from qufur.errors import invalid
 from qufur.streams.base import Chunk, Stream, independent_seeds
-from qufur.streams.subspaces import Blocks, Spans, Subspaces, unit_vectors
+
+BLOCK_ROWS = 32
+"""Rows per block: few enough that their sums stay in the cache while axes are added."""
+
+
+def unit_vectors(coordinates: Bools, rng: np.random.Generator) -> Floats:
+    """Draw a uniform unit vector per row in its marked coordinates; the others are zero.
+
+    >>> unit_vectors(np.array([[True, False], [True, True]]), np.random.default_rng(0)).round(2)
+    array([[ 1. ,  0. ],
+           [-0.2 ,  0.98]])
+    """
+    Z = np.zeros(coordinates.shape)
+    Z[coordinates] = rng.standard_normal(np.count_nonzero(coordinates))
+    Z /= np.sqrt((Z * Z).sum(axis=1, keepdims=True))
+    return Z
+
+
+class Subspaces(ABC):
+    """One subspace x = V_u z of R^dim per domain; z is padded with zeros to the largest d_u.
+
+    Parameters
+    ----------
+    dims
+        d_u, one per domain.
+    dim
+        d, the dimension of the inputs.
+    """
+
+    def __init__(self, dims: tuple[int, ...], dim: int) -> None:
+        self.dim = dim
+        self.coordinates: Bools = np.arange(max(dims)) < np.array(dims)[:, None]
+
+    @abstractmethod
+    def embed(self, Z: Floats, domain: Ints) -> Floats:
+        """Return V_u z for each row."""
+
+    @abstractmethod
+    def coefficients(self, theta: Floats) -> Floats:
+        """Return V_uᵀ θ for each domain; ⟨θ, x⟩ is then a sum over the few entries of z."""
+
+
+class Blocks(Subspaces):
+    """Orthogonal blocks of adjacent coordinates."""
+
+    def __init__(self, dims: tuple[int, ...]) -> None:
+        super().__init__(dims, sum(dims))
+        self._first = np.cumsum(dims) - dims
+
+    def embed(self, Z: Floats, domain: Ints) -> Floats:
+        """Write each z into the block of its domain."""
+        rows, k = np.nonzero(self.coordinates[domain])
+        X = np.zeros((len(Z), self.dim))
+        X[rows, self._first[domain[rows]] + k] = Z[rows, k]
+        return X
+
+    def coefficients(self, theta: Floats) -> Floats:
+        """Split θ into blocks."""
+        blocks = np.zeros(self.coordinates.shape)
+        blocks[self.coordinates] = theta
+        return blocks
+
+
+class Spans(Subspaces):
+    """Random subspaces, independent and hence overlapping: V_u is the Q factor of a Gaussian matrix."""
+
+    def __init__(self, dims: tuple[int, ...], dim: int, rng: np.random.Generator) -> None:
+        super().__init__(dims, dim)
+        self._axes = np.zeros((max(dims), len(dims), dim))
+        for u, d_u in enumerate(dims):
+            self._axes[:d_u, u] = np.linalg.qr(rng.standard_normal((dim, d_u))).Q.T
+
+    def embed(self, Z: Floats, domain: Ints) -> Floats:
+        """Sum the axes of each row's subspace, weighted by z."""
+        X = np.zeros((len(Z), self.dim))
+        for u, d_u in enumerate(self.coordinates.sum(axis=1)):
+            domain_rows = np.flatnonzero(domain == u)
+            for rows in np.split(domain_rows, range(BLOCK_ROWS, len(domain_rows), BLOCK_ROWS)):
+                part = np.zeros((len(rows), self.dim))
+                for z, axis in zip(Z[rows, :d_u].T, self._axes[:, u], strict=False):
+                    part += z[:, None] * axis
+                X[rows] = part
+        return X
+
+    def coefficients(self, theta: Floats) -> Floats:
+        """Project θ on every axis."""
+        coefficients: Floats = self._axes @ theta
+        return coefficients.T
+
 
 Order = Literal["sequential", "interleaved", "shuffled"]
 
 
 def sequential(durations: tuple[int, ...], rng: np.random.Generator) -> Iterator[int]:
-    """One domain after the other.
+    """Yield one domain after the other.
 
     >>> list(sequential((1, 3), np.random.default_rng(0)))
     [0, 1, 1, 1]
@@ -29,28 +123,28 @@ def sequential(durations: tuple[int, ...], rng: np.random.Generator) -> Iterator
 
 
 def interleaved(durations: tuple[int, ...], rng: np.random.Generator) -> Iterator[int]:
-    """Every domain spread evenly: its k-th example belongs at (k + 1/2) / T_u, ties go by domain.
+    """Spread every domain evenly: its k-th example is at (k + 1/2) / T_u; ties are ordered by domain.
 
     >>> list(interleaved((2, 4), np.random.default_rng(0)))
     [1, 0, 1, 1, 0, 1]
     """
 
-    def places(u: int, T_u: int) -> Iterator[tuple[float, int]]:
+    def positions(u: int, T_u: int) -> Iterator[tuple[float, int]]:
         return (((k + 0.5) / T_u, u) for k in range(T_u))
 
-    return (u for _, u in heapq.merge(*(places(u, T_u) for u, T_u in enumerate(durations))))
+    return (u for _, u in heapq.merge(*(positions(u, T_u) for u, T_u in enumerate(durations))))
 
 
 def shuffled(durations: tuple[int, ...], rng: np.random.Generator) -> Iterator[int]:
-    """Tickets drawn from an urn without replacement: the law of a random permutation, without storing one.
+    """Draw domains without replacement: distributed as a random permutation, without storing one.
 
     >>> list(shuffled((2, 4), np.random.default_rng(0)))
     [1, 1, 1, 0, 0, 1]
     """
-    left = list(durations)
-    for tickets in range(sum(left), 0, -1):
-        u = bisect_right(list(accumulate(left)), rng.integers(tickets))
-        left[u] -= 1
+    remaining = list(durations)
+    for total in range(sum(remaining), 0, -1):
+        u = bisect_right(list(accumulate(remaining)), rng.integers(total))
+        remaining[u] -= 1
         yield u
 
 
@@ -62,7 +156,7 @@ ORDERS: dict[Order, Callable[[tuple[int, ...], np.random.Generator], Iterator[in
 
 
 class HiddenDomains(Stream):
-    """Domains that shift without notice, each in a subspace of its own (Section "Experiments").
+    """Hidden domains, each in its own subspace (Section "Experiments").
 
     An example of domain u is x = V_u z with z uniform on the unit sphere of R^{d_u}; its label is
     y = ⟨θ*, x⟩ + ξ with θ* uniform on the unit sphere of R^d and ξ ~ N(0, noise²).
@@ -77,11 +171,11 @@ class HiddenDomains(Stream):
         "sequential": one domain after the other. "interleaved": every domain spread evenly over the stream.
         "shuffled": a random arrangement.
     seed
-        Decides everything, an integer of at least 0.
+        Seed of all draws, an integer of at least 0.
     ambient
-        None: the subspaces are orthogonal blocks of coordinates and d = Σ d_u. No rotation of them is
-        offered: ridge regression with λI cannot tell a rotated stream from the original. An integer: random
-        subspaces of R^ambient, drawn independently and hence overlapping; at least max d_u.
+        None: the subspaces are orthogonal blocks of coordinates and d = Σ d_u. Rotations are not offered,
+        because ridge regression with λI is invariant to them. An integer, at least max d_u: random
+        subspaces of R^ambient, drawn independently and hence overlapping.
 
     Notes
     -----
@@ -123,9 +217,9 @@ class HiddenDomains(Stream):
 
     @classmethod
     def scripts(cls, seed: int = 0, **options: Any) -> HiddenDomains:
-        """Draw the setting of the authors' scripts: 20 times (T_u, d_u) = (50, 6) or (100, 3) by a coin.
+        """Draw the setting of the authors' scripts: 20 domains, (T_u, d_u) is (50, 6) or (100, 3).
 
-        It stands behind the published figure; the text of the paper prints other pairs: see `text`.
+        The published figure uses it; the text of the paper prints other pairs: see `text`.
         """
         k = np.random.default_rng(seed).integers(1, 3, size=20)
         return cls(list(50 * k), list(3 * (3 - k)), seed=seed, **options)
@@ -140,7 +234,7 @@ class HiddenDomains(Stream):
     def introduction(cls, dim: int, horizon: int, *, seed: int = 0) -> HiddenDomains:
         """Return the introduction's example: d_1 = T_1 = d, then d_2 = 1 for the other T − d examples.
 
-        Its blocks are orthogonal, so that inputs have d + 1 columns.
+        The blocks are orthogonal, so the inputs have d + 1 columns.
         """
         dim = as_count(dim, "dim", "HiddenDomains.introduction")
         if as_count(horizon, "horizon", "HiddenDomains.introduction") <= dim:

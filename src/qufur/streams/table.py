@@ -1,4 +1,4 @@
-"""Files as streams, read in chunks."""
+"""Table files as streams, read in chunks."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from qufur.streams.base import Chunk, Stream
 from qufur.streams.scaled import Summary
 from qufur.tables import Batch, Encoding, labels, open_table
 from qufur.tables.batch import spread
-from qufur.tables.classes import class_labels
-from qufur.tables.plain import plain_numbers
+from qufur.tables.bulk_numbers import plain_numbers
+from qufur.tables.labels import class_labels
 
 _ROWS = 4096
 
 
 class Table(Stream):
-    r"""The rows of a file, in its order; only a chunk of them is in memory.
+    r"""Rows of a file as a stream, in file order; only one chunk is in memory.
 
     Columns are checked when the table is opened, cells when they are read.
 
     Parameters
     ----------
     path
-        A file of any format that `qufur.tables.read` takes: CSV, JSON lines, Parquet, NPY or NPZ. Of an .npz
-        archive, the numbers in X are called x0, x1, …, and arrays domain and truth are used if there.
+        File in any format of `qufur.tables.read`: CSV, JSON lines, Parquet, NPY or NPZ. The columns of X in
+        an .npz archive are named x0, x1, …; its arrays domain and truth are used if present.
     target
-        The column of labels; None if there is none to read, and every label is 0.
+        Column of labels. None: labels are not read, and all are 0.
     features
-        The columns of x; None takes all but the target, the domain and those to skip.
+        Columns of x. None: all columns except the target, the domain and those in `skip`.
     skip
-        Columns to leave out.
+        Columns to ignore.
     domain
-        A column of whole numbers, where the domains are known.
+        Column of integers that number the domains, if available.
     encoding
-        What becomes of columns of mixed kinds, in the place of `features` and `skip`. Without it every cell
-        must be a finite number, which is taken as it is; true is 1 and false is 0.
+        Encoding of columns of mixed types, in place of `features` and `skip`. Without it every cell must be a
+        finite number and is used unchanged; true is 1 and false is 0.
     classes
-        With an encoding: the classes that are in the target; labels are their numbers, from 0 on.
+        With an encoding: the classes in the target. Labels are their positions in this sequence.
 
     Examples
     --------
@@ -72,14 +72,14 @@ class Table(Stream):
         self.target, self.domain = target, domain or self._file.domain
         if encoding is not None:
             features = list(dict.fromkeys(column.name for column in encoding.columns))
-        aside = {*self._file.aside(target, domain), *skip}
-        self.features = tuple(self._columns(aside) if features is None else features)
+        excluded = {*self._file.aside(target, domain), *skip}
+        self.features = tuple(self._columns(excluded) if features is None else features)
         self.dim = len(self.features) if encoding is None else encoding.dim
         self._check_columns(skip)
 
     @cached_property
-    def horizon(self) -> int:  # type: ignore[override]  # lazily: counting reads the file
-        """Number of rows, counted when first asked for."""
+    def horizon(self) -> int:  # type: ignore[override]  # lazy: counting reads the file
+        """Number of rows, counted on first access."""
         return self._file.count()
 
     def chunks(self, size: int) -> Iterator[Chunk]:
@@ -87,18 +87,18 @@ class Table(Stream):
         size = as_count(size, "size", "Table.chunks")
         extras = [name for name in (self.target, self._file.truth, self.domain) if name]
         batches = self._file.batches(size, [*self.features, *extras])
-        # No name for a batch here: it may keep a large part of a file in memory while the next is read.
+        # Holding a batch in a variable would keep it in memory while the next one is read.
         yield from map(partial(self._chunk, extras), batches)
 
     def summary(self) -> Summary:
-        """Count, mean and deviation of every feature, and the range of the target, in one pass."""
+        """Compute the moments of every feature and the range of the target in one pass."""
         return Summary.of(self.chunks(_ROWS))
 
     def _chunk(self, extras: list[str], batch: Batch) -> Chunk:
-        X, known = self._read(batch, extras)
-        y = known[self.target] if self.target else np.zeros(len(X))
-        truth = known[self._file.truth] if self._file.truth else None
-        domain = self._whole(known[self.domain], batch) if self.domain else None
+        X, columns = self._read(batch, extras)
+        y = columns[self.target] if self.target else np.zeros(len(X))
+        truth = columns[self._file.truth] if self._file.truth else None
+        domain = self._integers(columns[self.domain], batch) if self.domain else None
         return Chunk(X, y, truth, domain)
 
     def _read(self, batch: Batch, extras: list[str]) -> tuple[Floats, dict[str, Floats]]:
@@ -113,16 +113,16 @@ class Table(Stream):
             return class_labels(batch, name, self._classes)[1]
         return labels(batch, name)[1]
 
-    def _whole(self, values: Floats, batch: Batch) -> Ints:
-        odd = np.flatnonzero((values % 1 != 0) | (abs(values) > 2**53))
-        if len(odd):
-            received = f"{values[odd[0]]} in row {batch.row(int(odd[0]))}"
+    def _integers(self, values: Floats, batch: Batch) -> Ints:
+        fractional = np.flatnonzero((values % 1 != 0) | (abs(values) > 2**53))
+        if len(fractional):
+            received = f"{values[fractional[0]]} in row {batch.row(int(fractional[0]))}"
             raise invalid(f"column {self.domain!r}", batch.file, "whole numbers", received)
         return values.astype(np.int64)
 
-    def _columns(self, aside: set[str]) -> list[str]:
-        kept = [name for name in self._file.columns if name not in aside]
-        return [name for name in spread(kept, self._file.numbers) if name not in aside]
+    def _columns(self, excluded: set[str]) -> list[str]:
+        names = [name for name in self._file.columns if name not in excluded]
+        return [name for name in spread(names, self._file.numbers) if name not in excluded]
 
     def _check_columns(self, skip: Sequence[str]) -> None:
         for name in (*filter(None, [self.target]), *self.features, *skip, *filter(None, [self.domain])):

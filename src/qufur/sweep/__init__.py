@@ -1,4 +1,4 @@
-"""Many runs: rules by parameters by seeds, in parallel, kept in files, compared at equal labels."""
+"""Sweeps over rules, parameters and seeds, in parallel and resumable, compared at equal labels."""
 
 from qufur.sweep.grid import sweep
 

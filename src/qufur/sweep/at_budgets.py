@@ -1,4 +1,4 @@
-"""Every rule at the same budgets: the comparison behind `qufur run`."""
+"""Comparison of all rules at the same budgets, behind `qufur run`."""
 
 from __future__ import annotations
 
@@ -18,47 +18,51 @@ LABELS_DECIDE = "for classes Δ depends on labels, so inputs alone do not say wh
 
 
 def budget_grid(stream: Stream, model: ModelOf, shares: Sequence[float]) -> tuple[Grid, dict[str, str]]:
-    """Return a grid for `sweep` whose parameter is the share of the stream's labels that may be bought.
+    """Return a grid for `sweep` whose parameter is the budget as a share of the stream.
 
-    Parameters that only trying out can set, such as α, are the ones that spend the budget; they are found on
-    inputs alone. Rules that cannot be had on this stream are returned beside the grid, with the reason.
+    Parameters without a closed form, such as α, are searched on the inputs alone so that they spend the
+    budget. Rules that are not available on this stream are returned beside the grid, with the reason.
     """
     grid: dict[str, tuple[RuleOf, Sequence[float]]] = {}
-    left_out: dict[str, str] = {}
-    for kind in RULES:
+    unavailable: dict[str, str] = {}
+    for rule_class in RULES:
         usable = []
         for share in shares:
             try:
-                rule = kind.for_budget(labels_of(share, stream.horizon), stream.horizon, _domains(stream))
+                rule = rule_class.for_budget(
+                    labels_of(share, stream.horizon), stream.horizon, _domains(stream)
+                )
                 if not isinstance(rule, Rule) and not model(stream).label_free:
-                    left_out[kind.__name__] = LABELS_DECIDE
+                    unavailable[rule_class.__name__] = LABELS_DECIDE
                     break
                 usable.append(share)
             except ValueError as reason:
-                left_out.setdefault(kind.__name__, str(reason))
+                unavailable.setdefault(rule_class.__name__, str(reason))
         if usable:
-            grid[kind.__name__] = _rule_at(kind, model), usable
-    return grid, left_out
+            grid[rule_class.__name__] = _rule_at(rule_class, model), usable
+    return grid, unavailable
 
 
-def rule_for_budget(kind: type[Rule], budget: int, model: Model, stream: Stream, *, seed: int = 0) -> Rule:
-    """Return a rule of this kind that spends a budget on a stream; α and the like are found on its inputs.
+def rule_for_budget(
+    rule_class: type[Rule], budget: int, model: Model, stream: Stream, *, seed: int = 0
+) -> Rule:
+    """Return a rule of this class that spends a budget on a stream; its α is searched on the inputs.
 
-    A learner with this seed then spends all of it; others do on average, capped at it.
+    A learner with this seed spends the whole budget; with other seeds it does on average, capped at it.
 
     >>> from qufur import QuFUR, Ridge, streams
     >>> stream = streams.HiddenDomains([100, 100], [6, 2])
     >>> rule_for_budget(QuFUR, 40, Ridge(stream.dim), stream)
     QuFUR(alpha=0.79..., power=1.0, budget=40, floor=0.0)
     """
-    rule: Any = kind.for_budget(budget, stream.horizon, _domains(stream))
+    rule: Any = rule_class.for_budget(budget, stream.horizon, _domains(stream))
     return rule if isinstance(rule, Rule) else rule(matching_parameter(rule, model, stream, seed=seed))
 
 
-def _rule_at(kind: type[Rule], model: ModelOf) -> RuleOf:
-    @cache  # a file is one stream for all seeds: what was tried out for one serves the others
+def _rule_at(rule_class: type[Rule], model: ModelOf) -> RuleOf:
+    @cache  # a file is one stream for all seeds, so they share one search
     def rule_at(share: float, stream: Stream) -> Rule:
-        return rule_for_budget(kind, labels_of(share, stream.horizon), model(stream), stream)
+        return rule_for_budget(rule_class, labels_of(share, stream.horizon), model(stream), stream)
 
     return rule_at
 

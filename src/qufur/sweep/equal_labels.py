@@ -1,4 +1,4 @@
-"""Curves of error against labels, read off at equal budgets."""
+"""Comparisons of error curves at equal labels, and of labels at equal error."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def at_equal_labels(table: pl.DataFrame, measure: str, shares: Sequence[float]) -> dict[str, Floats]:
-    """Return, for every rule, the measure of each seed at each share of the stream: shape (seeds, shares).
+    """Return the measure of every rule at each share of the stream, as an array (seeds, shares).
 
-    The points of a rule's sweep are joined by straight lines on a logarithmic axis of queries. A share that a
+    The points of a sweep are interpolated linearly in the logarithm of the queries. A share that a
     seed's sweep does not reach is NaN: nothing is extrapolated.
     """
     curves: dict[str, Floats] = {}
@@ -29,6 +29,40 @@ def at_equal_labels(table: pl.DataFrame, measure: str, shares: Sequence[float]) 
 
 def _at(rows: pl.DataFrame, measure: str, shares: Sequence[float]) -> Floats:
     rows = rows.filter(rows["queries"] > 0).sort("queries")
-    wanted = np.log(np.asarray(shares) * rows["horizon"][0])
+    log_labels = np.log(np.asarray(shares) * rows["horizon"][0])
     queries = np.log(rows["queries"].to_numpy())
-    return np.asarray(np.interp(wanted, queries, rows[measure].to_numpy(), left=math.nan, right=math.nan))
+    return np.asarray(np.interp(log_labels, queries, rows[measure].to_numpy(), left=math.nan, right=math.nan))
+
+
+LEAST = 0.5, float(np.finfo(float).tiny)
+"""Replacements of zero labels and zero error, which have no logarithm."""
+
+
+def labels_ratio(runs: Floats) -> float:
+    """Return log(n′/n): the first rule has with n labels the error that the second has with n′.
+
+    Parameters
+    ----------
+    runs
+        Labels and errors, of shape (seeds, points, 2). The first point belongs to the first rule; the others
+        belong to the second rule at several budgets. Their means over seeds are its curve, interpolated
+        linearly on logarithmic axes and made monotone by its running minimum. Beyond its ends the number of
+        labels is that of the end.
+
+    Examples
+    --------
+    >>> runs = np.array([[[10, 0.2], [5, 0.8], [10, 0.4], [40, 0.1]]])
+    >>> round(float(np.exp(labels_ratio(runs))), 6)
+    2.0
+    """
+    points = np.log(np.maximum(runs.mean(axis=0), LEAST))
+    labels, error = points[0]
+    n, errors = points[1:][points[1:, 0].argsort()].T
+    return float(np.interp(-error, -np.minimum.accumulate(errors), n) - labels)
+
+
+def reaches(runs: Floats) -> bool:
+    """Return whether the second curve reaches the first rule's error; else `labels_ratio` is a bound."""
+    error, *others = runs.mean(axis=0)[:, 1]
+    cheapest = runs.mean(axis=0)[1:, 0].argmin()
+    return bool(min(others) <= error <= others[cheapest])

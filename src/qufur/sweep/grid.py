@@ -1,4 +1,4 @@
-"""Grid × seeds → one table, in parallel and resumable."""
+"""Sweeps over a grid of rules and seeds, in parallel and resumable."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from uuid import uuid4
 
 import numpy as np
 
+from qufur._internal.threads import single_blas_thread
 from qufur.errors import invalid, missing_extra
 from qufur.learner import Learner
 from qufur.models import Model
 from qufur.rules import Rule
 from qufur.run import run
 from qufur.streams import Arrays, Chunk, Stream
-from qufur.sweep.fingerprint import Fingerprint, IndistinctError, fingerprint
 from qufur.sweep.parallel import PROCESSES
-from qufur.sweep.tasks import Row, Task, key_of, perform
-from qufur.threads import one_thread
+from qufur.sweep.tasks import Fingerprint, IndistinctError, Row, Task, fingerprint, key_of, perform
 from qufur.trace import Trace
 
 if TYPE_CHECKING:
@@ -29,13 +28,13 @@ StreamOf = Callable[[int], Stream]
 ModelOf = Callable[[Stream], Model]
 RuleOf = Callable[[float, Stream], Rule]
 Grid = Mapping[str, tuple[RuleOf, Sequence[float]]]
-LARGEST_HELD = 2**28
-"""Bytes of inputs up to which a process keeps the stream it is at; a larger one is made anew for each run."""
+MAX_CACHED_BYTES = 2**28
+"""Bytes of inputs up to which a process caches its current stream; a larger one is rebuilt for each run."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a sweep: which rule at which parameter, on the stream of which seed."""
+    """One run of a sweep: a rule at a parameter, on the stream of a seed."""
 
     rule: str
     parameter: float
@@ -55,34 +54,35 @@ def sweep(
 ) -> pl.DataFrame:
     """Run every rule of a grid at every parameter on the streams of all seeds.
 
-    All rules meet the same streams and throw the same coins. The numbers do not depend on `jobs` and
-    `backend`, nor on whether the sweep was interrupted. It goes seed by seed: a process draws a stream once.
+    All rules get the same streams and the same random draws. The numbers do not depend on `jobs` and
+    `backend`, nor on whether the sweep was interrupted. Runs are ordered by seed: a process draws a stream
+    once.
 
     Parameters
     ----------
     stream
-        Makes the stream of a seed.
+        Function that creates the stream of a seed.
     model
-        Makes the model for a stream.
+        Function that creates the model for a stream.
     grid
         Rule names with, for each, a function of parameter and stream, and the parameters to try.
     seeds
-        Seeds of streams and coins.
+        Seeds of the streams and of the query draws.
     jobs
         Number of processes.
     out
-        A JSON-lines file to which each run is added as it ends. Runs that are in it already are not done
-        again, if all that can change a row is the same: the examples with truth and domains, model, rule,
-        and the code of all three. What cannot be compared, such as a model that holds a lock, is refused.
+        JSON-lines file to which each finished run is appended. Its runs are not repeated if everything
+        that can change its row is the same: the examples with truth and domains, model, rule, and the code
+        of all three. Values that cannot be compared, such as a model that holds a lock, are rejected.
     backend
-        Where the processes are: a backend of joblib, "loky" for this machine, "ray" for a Ray cluster.
+        Joblib backend: "loky" for processes on this machine, "ray" for a Ray cluster.
     known
-        Examples whose labels every learner has before it begins.
+        Labelled examples that every learner learns before it starts.
 
     Returns
     -------
     polars.DataFrame
-        A row per run: rule, parameter, seed, horizon, queries, loss, regret, excess.
+        One row per run: rule, parameter, seed, horizon, queries, loss, regret, excess.
 
     Examples
     --------
@@ -107,47 +107,47 @@ def sweep(
     cells = [Cell(name, float(v), s) for name, (_, values) in grid.items() for v in values for s in seeds]
     keys = {cell: repr(cell) for cell in cells}
     if out is not None:
-        with one_thread():
+        with single_blas_thread():
             keys = _keys(cells, stream, model, grid, known)
     name = uuid4().hex
-    # The more labels, the longer a run: no process is to be left with a long one at the end.
+    # Runs with more labels take longer: they start first, so that no process ends with a long one.
     order = sorted(cells, key=lambda cell: (seeds.index(cell.seed), -cell.parameter))
     tasks = [
         Task(keys[cell], _play, (cell, name, stream, model, grid[cell.rule][0], known)) for cell in order
     ]
     rows = dict(zip(order, perform(tasks, jobs=jobs, out=out, backend=backend), strict=True))
-    _held.clear()
+    _cached.clear()
     return pl.DataFrame([rows[cell] for cell in cells])
 
 
 def play(model: Model, rule: Rule, stream: Stream, seed: int, known: Chunk | None = None) -> Trace:
-    """Run a fresh learner on the stream of a seed; its coins are not the numbers that made the stream."""
+    """Run a new learner on the stream of a seed; its draws are independent of those of the stream."""
     learner = Learner(model, rule, seed=np.random.default_rng([seed, 1]))
     if known is not None:
         learner.learn(known.X, known.y)
     return run(learner, stream)
 
 
-_held: dict[tuple[str, int], tuple[Stream, Stream]] = {}
+_cached: dict[tuple[str, int], tuple[Stream, Stream]] = {}
 
 
-def _made(sweep: str, seed: int, make: StreamOf) -> tuple[Stream, Stream]:
-    """Return the stream of a seed, and the same with its examples in memory if they fit.
+def _stream_of_seed(sweep: str, seed: int, make: StreamOf) -> tuple[Stream, Stream]:
+    """Return the stream of a seed, and the same stream in memory if it fits.
 
-    A process holds the last one, by the name of the sweep: a function that was sent is never the same again.
+    A process caches the last one by the name of the sweep: `make` is a new object after each unpickling.
     """
-    made = _held.get((sweep, seed))  # looked up once: the jobs may be threads
-    if made is None:
-        _held.clear()
+    pair = _cached.get((sweep, seed))  # one lookup: the jobs may be threads
+    if pair is None:
+        _cached.clear()
         stream = make(seed)
         if isinstance(stream, Arrays) and isinstance(stream.X, np.memmap):
-            return stream, stream  # it is there anyway, and joblib waits until nobody holds what it shares
-        made = _held[sweep, seed] = stream, _in_memory(stream)
-    return made
+            return stream, stream  # already on disk; joblib waits until its shared arrays are released
+        pair = _cached[sweep, seed] = stream, _in_memory(stream)
+    return pair
 
 
 def _in_memory(stream: Stream) -> Stream:
-    large = 8 * stream.horizon * stream.dim > LARGEST_HELD
+    large = 8 * stream.horizon * stream.dim > MAX_CACHED_BYTES
     return stream if _adaptive(stream) or large or isinstance(stream, Arrays) else Arrays.of(stream)
 
 
@@ -158,7 +158,7 @@ def _adaptive(stream: Stream) -> bool:
 def _play(
     cell: Cell, sweep: str, stream_of: StreamOf, model_of: ModelOf, rule_of: RuleOf, known: Chunk | None
 ) -> Row:
-    stream, held = _made(sweep, cell.seed, stream_of)
+    stream, held = _stream_of_seed(sweep, cell.seed, stream_of)
     totals = play(model_of(stream), rule_of(cell.parameter, stream), held, cell.seed, known).totals
     sums = {"loss": totals.loss, "regret": totals.regret, "excess": totals.excess}
     return {**asdict(cell), "horizon": totals.examples, "queries": totals.queries, **sums}
@@ -167,7 +167,7 @@ def _play(
 def _keys(
     cells: Sequence[Cell], stream_of: StreamOf, model_of: ModelOf, grid: Grid, known: Chunk | None
 ) -> dict[Cell, str]:
-    """Tell runs apart by all that can change a row: a stale file is never taken for this sweep."""
+    """Return a key per run from everything that can change its row, so that stale rows are never reused."""
     keys: dict[Cell, str] = {}
     try:
         for seed in dict.fromkeys(cell.seed for cell in cells):
@@ -177,14 +177,14 @@ def _keys(
                 if cell.seed == seed:
                     keys[cell] = key_of(cell, grid[cell.rule][0](cell.parameter, stream), shared)
     except IndistinctError as reason:
-        allowed = "None where a model, rule or adversary cannot be told apart from another"
-        remedy = "Without a file, nothing stale can be taken for this sweep."
+        allowed = "None if a model, rule or adversary cannot be fingerprinted"
+        remedy = "Without a file, the sweep cannot reuse stale rows."
         raise invalid("out", "sweep", allowed, f"a file, with {reason} in one of them", remedy) from None
     return keys
 
 
 def _content_of(stream: Stream) -> str:
-    """Return a digest of all examples, or of an adversary as it is before it has met anybody."""
+    """Return a digest of all examples, or of an adaptive adversary in its initial state."""
     if _adaptive(stream):
         return fingerprint(stream)
     digest = Fingerprint()

@@ -1,4 +1,4 @@
-"""One function of many items, in the processes of this machine or of a cluster."""
+"""Parallel map over the processes of this machine or of a cluster."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
+from qufur._internal.threads import single_blas_thread
 from qufur.errors import invalid, missing_extra
-from qufur.threads import one_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 PROCESSES = "loky"
-"""The backend of joblib that starts processes here."""
+"""Joblib backend that starts processes on this machine."""
 BATCH = 8
-"""Items per job that a backend gets at a time if it hands out results only all at once."""
+"""Items per job and batch for a backend that returns results only per batch."""
 
 
-def spread(
+def parallel_map(
     function: Callable[[Item], Result], items: Iterable[Item], jobs: int, backend: str = PROCESSES
 ) -> Iterator[Result]:
-    """Call a function of every item, with one BLAS thread each, and yield what it returns as it comes.
+    """Call a function on every item, with one BLAS thread each, and yield results as they complete.
 
     Parameters
     ----------
     function, items
-        Both are sent to other processes if there are several jobs.
+        Pickled and sent to other processes if `jobs` is above 1.
     jobs
-        How many run at the same time. One job of the usual backend runs right here.
+        Number of parallel calls. One job of the default backend runs in this process.
     backend
-        A backend of joblib: "loky" for processes here, "ray" for those of a Ray cluster, any other that is
-        registered.
+        Joblib backend: "loky" for processes on this machine, "ray" for a Ray cluster, or any registered one.
     """
     if jobs == 1 and backend == PROCESSES:
         return (_call(function, item) for item in items)
@@ -44,26 +43,26 @@ def spread(
 
 
 def _call(function: Callable[[Item], Result], item: Item) -> Result:
-    with one_thread():
+    with single_blas_thread():
         return function(item)
 
 
 def _in_batches(parallel: Any, calls: Iterator[Any], size: int) -> Iterator[Any]:
-    with parallel:  # its processes are kept from batch to batch
+    with parallel:  # keeps its processes between batches
         while batch := list(islice(calls, size)):
             yield from parallel(batch)
 
 
 def joblib_with(backend: str) -> Any:
-    """Return joblib, in which the backend is known; complain of any other."""
+    """Import joblib with this backend registered; raise if there is no such backend."""
     try:
         import joblib
     except ImportError:
         raise missing_extra("joblib", "sweep", "several jobs") from None
-    known = {"ray", *joblib.parallel.BACKENDS, *joblib.parallel.EXTERNAL_BACKENDS}
-    if backend not in known:
+    backends = {"ray", *joblib.parallel.BACKENDS, *joblib.parallel.EXTERNAL_BACKENDS}
+    if backend not in backends:
         remedy = "joblib.register_parallel_backend adds others."
-        raise invalid("backend", "the jobs", f"one of {', '.join(sorted(known))}", repr(backend), remedy)
+        raise invalid("backend", "the jobs", f"one of {', '.join(sorted(backends))}", repr(backend), remedy)
     if backend == "ray" and "ray" not in joblib.parallel.BACKENDS:
         try:
             from ray.util.joblib import register_ray

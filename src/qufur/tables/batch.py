@@ -1,4 +1,4 @@
-"""Consecutive rows of a table, and the wording for what can be wrong with a cell."""
+"""Batches of consecutive rows, and errors about their cells."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ Column = list[Any] | NDArray[Any]
 CORRECT = "Correct the cell or drop the row."
 FILL = "Fill it, drop the row, or give --impute."
 ROWS, ROWS_OF_TEXT = 2048, 32
-"""Rows at a time; a text takes as long as thousands of numbers, and progress must show."""
+"""Rows per batch, without and with text: embedding a text takes as long as thousands of numbers."""
 
 
 def rows_at_a_time(*, text: bool) -> int:
-    """Return how many rows are decided at a time, on which the last bit of a decision may depend."""
+    """Return the number of rows decided per batch; the last bit of a decision may depend on it."""
     return ROWS_OF_TEXT if text else ROWS
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a table; all batches of a table have the same columns.
+    """Consecutive rows of a table; all batches of a table have the same columns.
 
     Parameters
     ----------
     columns
-        By name, in the order of the file, all of one length. Either a list of text, numbers, lists of numbers
-        and None for missing cells, or a numeric array (n,) or (n, d), where NaN is missing.
+        Columns by name, in the order of the file, all of one length. A column is a list of text, numbers,
+        lists of numbers and None for missing cells, or a numeric array (n,) or (n, d) with NaN for missing.
     first
-        The number of the first row; the rows of a file are numbered from 1.
+        Number of the first row; the rows of a file are numbered from 1.
     file
-        The name of the file, for errors.
+        Name of the file, for errors.
     numbers
-        The names of single numbers in a column that is a matrix, with its name and their place there.
+        Names of the columns of a matrix, each with the name of the matrix and its index there.
     before
-        How many rows of the table are in files before this one.
+        Number of rows in the preceding files of the table.
 
     Examples
     --------
@@ -60,37 +60,37 @@ class Batch:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
-    def row(self, place: int) -> int:
-        """Return the number that a row has in its file."""
-        return self.first + place
+    def row(self, index: int) -> int:
+        """Return the number of a row in its file."""
+        return self.first + index
 
     def has(self, name: str) -> bool:
         """Return whether there is a column of this name."""
         return name in self.columns or name in self.numbers
 
     def column(self, name: str) -> Column:
-        """Return a column, or complain that there is none of this name."""
+        """Return a column; raise InvalidError if there is none of this name."""
         if name in self.columns:
             return self.columns[name]
         if name not in self.numbers:
             raise invalid(f"column {name!r}", self.file, *nearest(name, list(self.columns)))
-        matrix, place = self.numbers[name]
-        column: NDArray[Any] = np.asarray(self.columns[matrix])[:, place]
+        matrix, index = self.numbers[name]
+        column: NDArray[Any] = np.asarray(self.columns[matrix])[:, index]
         return column
 
     def cells(self, name: str, impute: bool) -> Column:
-        """Return the column of an input; with `impute` one that is lacking has empty cells."""
+        """Return the column of an input; with `impute`, a missing column has empty cells only."""
         if self.has(name):
             return self.column(name)
         if impute:
             return [None] * len(self)
-        allowed, received, meant = nearest(name, list(self.columns))
-        remedy = f"{meant} --impute takes a column that is lacking as empty cells.".strip()
+        allowed, received, suggestion = nearest(name, list(self.columns))
+        remedy = f"{suggestion} --impute treats a missing column as empty cells.".strip()
         raise invalid(f"column {name!r}", self.file, allowed, received, remedy)
 
-    def refuse(self, name: str, place: int, allowed: str, remedy: str) -> ValueError:
-        """Build the error for one of the cells."""
-        return bad_cell(self.file, name, self.row(place), self.column(name)[place], allowed, remedy)
+    def cell_error(self, name: str, index: int, allowed: str, remedy: str) -> ValueError:
+        """Build the error for the cell of a column in the row with this index."""
+        return bad_cell(self.file, name, self.row(index), self.column(name)[index], allowed, remedy)
 
 
 def bad_cell(file: str, column: str, row: int, cell: Any, allowed: str, remedy: str) -> ValueError:
@@ -103,14 +103,14 @@ def bad_cell(file: str, column: str, row: int, cell: Any, allowed: str, remedy: 
 
 
 def shown(cell: Any) -> str:
-    """Return a cell in a few words on one line."""
+    """Format a cell for an error message, shortened and on one line."""
     cell = cell.tolist() if isinstance(cell, np.generic | np.ndarray) else cell
-    empty = cell is None or (isinstance(cell, float) and math.isnan(cell))
-    return "an empty cell" if empty else " ".join(reprlib.repr(cell).split())
+    is_empty = cell is None or (isinstance(cell, float) and math.isnan(cell))
+    return "an empty cell" if is_empty else " ".join(reprlib.repr(cell).split())
 
 
 def spread(columns: Iterable[str], numbers: Mapping[str, tuple[str, int]]) -> list[str]:
-    """Return the columns, with their single numbers in the place of matrices.
+    """Return the names of columns, with matrices replaced by their single columns.
 
     >>> spread(["X", "y"], {"x0": ("X", 0), "x1": ("X", 1)})
     ['x0', 'x1', 'y']
@@ -123,7 +123,7 @@ def spread(columns: Iterable[str], numbers: Mapping[str, tuple[str, int]]) -> li
 
 
 def nearest(name: str, columns: list[str]) -> tuple[str, str, str]:
-    """Return what a name may be, what it is, and what may have been meant by it."""
-    shown = ", ".join(map(repr, columns[:20])) + (f", … ({len(columns)} in all)" if len(columns) > 20 else "")
+    """Return the allowed names, the error, and a suggestion for an unknown column name."""
+    names = ", ".join(map(repr, columns[:20])) + (f", … ({len(columns)} in all)" if len(columns) > 20 else "")
     close = difflib.get_close_matches(name, columns, n=1)
-    return f"one of {shown}", "no such column", f"Did you mean {close[0]!r}?" if close else ""
+    return f"one of {names}", "no such column", f"Did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""What a column can be: numbers, lists of numbers, categories or text; and how that is stored."""
+"""Column types of an encoding: numbers, lists of numbers, text, missing indicators; their JSON form."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ import numpy as np
 
 from qufur.arrays import LARGEST, Bools, Floats
 from qufur.tables.batch import CORRECT, FILL, Batch, Column
-from qufur.tables.categories import Categorical, Hashed
+from qufur.tables.categorical import Categorical, Hashed
 from qufur.tables.cells import first_bad, is_missing, numbers, numbers_or_nan, vectors
-from qufur.tables.text_vectors import text_vectors
+from qufur.tables.text import text_vectors
 
-NO_NUMBER = "Correct the cell, drop the row, or give --impute, which takes it as empty."
+NO_NUMBER = "Correct the cell, drop the row, or give --impute, which treats it as empty."
 
 
 @dataclass(frozen=True)
 class Numeric:
-    """A number per cell, or a list of them: as it is, or (number − mean) / deviation.
+    """Column with a number or a list of numbers per cell.
 
-    What was constant in the table of its moments is 0 if it is scaled.
+    If scaled, a number becomes (number − mean) / deviation, and 0 if the deviation is 0.
 
     Parameters
     ----------
     name
-        Of the column.
+        Name of the column.
     mean, deviation
-        Of the table in which it came, one per number in a cell.
+        Moments in the table that introduced the column, one per number in a cell.
     vector
         Whether cells are lists.
     blanks
         Whether an indicator of missing cells is added.
     scaled
-        Whether numbers are scaled; models that scale inputs take them as they are.
+        Whether numbers are scaled; False for models that scale inputs themselves.
     added
-        Whether the column came later than others: an indicator is then 1 where the number is known. Rows of
-        before are like missing cells.
+        Whether a later table introduced the column. An indicator is then 1 where the number is known, and
+        rows of earlier tables count as missing cells.
     """
 
     name: str
@@ -53,56 +53,56 @@ class Numeric:
 
     @property
     def names(self) -> list[str]:
-        """One per column of x."""
+        """Names of the inputs, one per column of x."""
         indicators = {"missing": self.blanks, "known": self.added}
-        return [*self.own_names, *(f"{self.name} {what}" for what, there in indicators.items() if there)]
+        return [*self.value_names, *(f"{self.name} {word}" for word, used in indicators.items() if used)]
 
     @property
-    def own_names(self) -> list[str]:
-        """One per number in a cell."""
+    def value_names(self) -> list[str]:
+        """Names of the inputs without indicators, one per number in a cell."""
         return [f"{self.name}[{j}]" for j in range(len(self.mean))] if self.vector else [self.name]
 
     @property
     def before(self) -> list[float]:
-        """What the columns of x were for rows that came before this entry."""
-        own = [0.0] * len(self.mean) if self.scaled else list(self.mean)
-        return [*own, *[0.0] * (self.blanks + self.added)]
+        """Values of the inputs for rows that were encoded before this entry was added."""
+        values = [0.0] * len(self.mean) if self.scaled else list(self.mean)
+        return [*values, *[0.0] * (self.blanks + self.added)]
 
     @property
-    def tells_missing(self) -> bool:
-        """Whether an indicator says where cells are missing."""
+    def has_missing_indicator(self) -> bool:
+        """Whether an indicator marks missing cells."""
         return self.blanks or self.added
 
     @property
     def allowed(self) -> str:
-        """What a cell may be."""
+        """Description of the allowed cells, for errors."""
         return f"lists of {len(self.mean)} finite numbers" if self.vector else "finite numbers"
 
     @property
     def note(self) -> str:
-        """What to say of the first table, if cells are read as what they need not be."""
+        """Message about a reading of cells that may not be intended; empty if there is none."""
         return ""
 
     def encode(self, batch: Batch, impute: bool) -> Floats:
-        """Return the columns of x; with `impute` a cell that is missing or no number is the mean."""
+        """Return the columns of x; with `impute`, the mean replaces cells that are not numbers."""
         column = batch.cells(self.name, impute)
         read = numbers_or_nan if impute and self.is_single else self._read
         values = read(column)
         if values is None:
-            place = first_bad(column, self._read)
-            raise batch.refuse(self.name, place, self.allowed, NO_NUMBER if self.is_single else CORRECT)
+            index = first_bad(column, self._read)
+            raise batch.cell_error(self.name, index, self.allowed, NO_NUMBER if self.is_single else CORRECT)
         missing: Bools = np.isnan(values[:, 0])
         if missing.any() and not impute:
-            raise batch.refuse(self.name, int(missing.argmax()), self.allowed, FILL)
+            raise batch.cell_error(self.name, int(missing.argmax()), self.allowed, FILL)
         encoded = self.transform(np.where(missing[:, None], self.mean, values))
-        odd = ~(np.abs(encoded) < LARGEST).all(axis=1)
-        if odd.any():
-            large = "not too large to be scaled" if self.scaled else f"below {LARGEST:g} in size"
-            raise batch.refuse(self.name, int(odd.argmax()), f"numbers {large}", CORRECT)
+        too_large = ~(np.abs(encoded) < LARGEST).all(axis=1)
+        if too_large.any():
+            limit = "not too large to be scaled" if self.scaled else f"below {LARGEST:g} in size"
+            raise batch.cell_error(self.name, int(too_large.argmax()), f"numbers {limit}", CORRECT)
         return np.column_stack([encoded, *[missing] * self.blanks, *[~missing] * self.added])
 
     def transform(self, values: Floats) -> Floats:
-        """Return numbers as inputs, too large ones included."""
+        """Return numbers as inputs, without a check of their size."""
         if not self.scaled:
             return values
         deviation = np.array(self.deviation)
@@ -112,7 +112,7 @@ class Numeric:
         return scaled
 
     def coarse(self) -> Numeric:
-        """Return the entry with moments that say no more about single rows than their order of magnitude.
+        """Return the entry with rounded moments, which reveal only the order of magnitude of single rows.
 
         Deviations become powers of 2, and means multiples of their deviation.
 
@@ -120,14 +120,14 @@ class Numeric:
         >>> coarse.mean, coarse.deviation
         ((1216.0,), (64.0,))
         """
-        deviation = tuple(2.0 ** round(math.log2(one)) if one > 0 else 0.0 for one in self.deviation)
+        deviation = tuple(2.0 ** round(math.log2(value)) if value > 0 else 0.0 for value in self.deviation)
         pairs = zip(self.mean, deviation, strict=True)
-        mean = tuple(unit * round(one / unit) if unit else one for one, unit in pairs)
+        mean = tuple(unit * round(value / unit) if unit else value for value, unit in pairs)
         return replace(self, mean=mean, deviation=deviation)
 
     @property
     def is_single(self) -> bool:
-        """Whether a cell is one number, and not a list or a text."""
+        """Whether a cell is one plain number, not a list or formatted text."""
         return not self.vector
 
     @property
@@ -137,14 +137,14 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Part(Numeric):
-    """Some numbers of a list per cell, which were the same in all rows when the list came.
+    """Elements of a column of lists that were constant in the table that introduced the column.
 
     Parameters
     ----------
     places
-        Of the numbers in the list.
+        Indices of the elements in the list.
     length
-        Of the list.
+        Length of the list.
     """
 
     places: tuple[int, ...] = field(kw_only=True)
@@ -153,7 +153,7 @@ class Part(Numeric):
 
     @property
     def names(self) -> list[str]:
-        return [f"{self.name}[{place}]" for place in self.places]
+        return [f"{self.name}[{index}]" for index in self.places]
 
     @property
     def allowed(self) -> str:
@@ -164,19 +164,18 @@ class Part(Numeric):
         return self._numbers
 
     def _numbers(self, column: Column) -> Floats | None:
-        found = vectors(column, self.length)
-        return None if found is None else found[:, list(self.places)]
+        values = vectors(column, self.length)
+        return None if values is None else values[:, list(self.places)]
 
 
 @dataclass(frozen=True)
 class Text(Numeric):
-    """A text per cell, as the vector that a language model makes of it; its numbers are scaled like others.
+    """Column of text, encoded as the embedding of a language model and scaled like other numbers.
 
     Parameters
     ----------
     model
-        The name of the model, or its folder. The vectors of every table come from the same; it is not
-        fetched again.
+        Name or folder of the model, the same for every table. `encode` never downloads it.
     """
 
     model: str = field(kw_only=True)
@@ -193,14 +192,14 @@ class Text(Numeric):
 
 @dataclass(frozen=True)
 class Missing:
-    """1 where a cell is missing, for a column that had no missing cells when it came.
+    """Indicator of missing cells, for a column that had none in the table that introduced it.
 
     Parameters
     ----------
     name
-        Of the column.
+        Name of the column.
     numeric
-        Whether a cell that is no number counts as missing.
+        Whether a cell that is not a number counts as missing.
     """
 
     name: str
@@ -208,11 +207,11 @@ class Missing:
     kind: ClassVar[str] = "missing"
     note: ClassVar[str] = ""
     before: ClassVar[list[float]] = [0.0]
-    tells_missing: ClassVar[bool] = True
+    has_missing_indicator: ClassVar[bool] = True
 
     @property
     def names(self) -> list[str]:
-        """One per column of x."""
+        """Name of the input."""
         return [f"{self.name} missing"]
 
     def encode(self, batch: Batch, impute: bool) -> Floats:
@@ -224,20 +223,21 @@ class Missing:
 
 Kind = Numeric | Categorical | Text | Hashed | Missing
 KINDS: dict[str, type[Kind]] = {
-    kind.kind: kind for kind in (Numeric, Categorical, Text, Hashed, Missing, Part)
+    entry.kind: entry for entry in (Numeric, Categorical, Text, Hashed, Missing, Part)
 }
+"""Entry classes by the name that state files store under the key "kind"."""
 
 
-def kind_state(kind: Kind) -> dict[str, Any]:
-    """Return a kind as JSON values."""
+def kind_state(entry: Kind) -> dict[str, Any]:
+    """Return an entry as JSON values; field names are the keys in state files."""
     fields = {
-        name: list(value) if isinstance(value, tuple) else value for name, value in asdict(kind).items()
+        name: list(value) if isinstance(value, tuple) else value for name, value in asdict(entry).items()
     }
-    return {"kind": kind.kind, **fields}
+    return {"kind": entry.kind, **fields}
 
 
 def kind_from_state(state: dict[str, Any]) -> Kind:
-    """Return the kind of which `kind_state` came."""
+    """Return the entry whose JSON values `kind_state` returned."""
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in state.items()
     }

@@ -1,4 +1,4 @@
-"""From rows of mixed columns to inputs, in a way that the first table decides and later ones add to."""
+"""Encoding of mixed columns as inputs, inferred from the first table and extended by later ones."""
 
 from __future__ import annotations
 
@@ -11,39 +11,38 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, spread
+from qufur.tables.bulk_numbers import numbers_in_text
 from qufur.tables.columns import Kind, Numeric, Text, kind_from_state, kind_state
-from qufur.tables.embeddings import BERT
-from qufur.tables.plain import numbers_in_text
-from qufur.tables.survey import Survey, TextSurvey
-from qufur.tables.text_vectors import vectors_of
+from qufur.tables.inference import ColumnInference, TextInference
+from qufur.tables.text import BERT, vectors_of
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """What becomes of each column; made from the first table, and followed by every later one.
+    """Mapping from columns to inputs, inferred from the first table and applied to every later one.
 
-    It never changes; `Growth` makes one with further entries at the end, whose inputs come after all others.
+    An encoding is immutable; `Growth` creates one with entries appended, whose inputs follow all others.
 
-    * Numeric columns stay as they are, for models that scale inputs. If scaled, they become
+    * Numeric columns are unchanged for models that scale inputs. If scaled, they become
       (number − mean) / deviation, with the moments of the first table; a column that was constant there is
-      0. Embeddings are treated so, number by number.
-    * A column of text becomes the embedding that a language model makes of it.
+      0. Embeddings are scaled number by number.
+    * A column of text becomes its embedding by a language model.
     * Categorical columns become one-hot over the categories of the first table in sorted order. A category
       that the first table did not have becomes all zeros.
-    * Missing cells are errors unless `impute`. Then a missing number is the mean of the first table, and so
-      is a later cell that is no number; columns that had missing cells there get an indicator. A missing
-      category is one of its own if the first table had missing cells there, and all zeros if not.
-    * The order of columns in later tables does not matter. A column that is lacking there is an error, and
-      with `impute` all its cells are missing; one that is new is ignored.
+    * Missing cells are errors unless `impute`. Then the mean of the first table replaces missing numbers and
+      later cells that are not numbers, and columns with missing cells in the first table get an indicator.
+      Missing cells are a separate category if the first table had some there, and all zeros otherwise.
+    * The order of columns in later tables is irrelevant. A missing column is an error; with `impute` all its
+      cells are missing. A new column is ignored.
 
     Parameters
     ----------
     columns
-        The columns used, in the order of the first table; then further entries for them, or for new columns.
+        Entries in the order of the first table, then appended entries for these or for new columns.
     impute
         Whether cells may be missing.
     aside
-        The columns of the first table that are no inputs; None if that is not known.
+        Columns of the first table that are not inputs; None if unknown.
 
     Examples
     --------
@@ -76,58 +75,58 @@ class Encoding:
         impute: bool = False,
         scale: bool = True,
     ) -> Encoding:
-        """Decide in one pass over the first table.
+        """Infer the encoding in one pass over the first table.
 
         A column is numeric if all its cells are numbers, an embedding if they are lists of numbers of one
-        length, and categorical if not. Cells such as 1,000, 5% and € 3.20 are numbers too, dates and times
-        become hour, weekday, month and days, and of more than 100 categories the hashes share columns;
-        `notes` says where this was done.
+        length, and categorical otherwise. Cells such as 1,000, 5% and € 3.20 are numbers too. Dates and times
+        become hour, weekday, month and days. More than 100 categories are hashed. `notes` lists the columns
+        that were read in one of these ways.
 
         Parameters
         ----------
         batches
             The first table.
         skip, id, target
-            Columns that are no inputs.
+            Columns that are not inputs.
         numeric, categorical
-            Columns said to be so: text among numbers is then an error, and number codes are categories.
+            Columns of a given type: text in a numeric column is an error, numbers may be categories.
         embedding
             A column whose cells are lists of numbers, also as text such as [0.5, 1.25] in a CSV file.
         text
             A column of free text. Needs the extra `text`.
         text_model
-            The name or the folder of the `transformers` model that makes vectors of text; see `TokenMeans`.
-            It is downloaded here if need be, and never by `encode`: a state may come from anywhere.
+            Name or folder of the `transformers` model that embeds text; see `TokenMeans`. It is downloaded
+            here if necessary, and never by `encode`, since a state file may be untrusted.
         impute
             Whether cells may be missing.
         scale
-            Whether numbers are scaled; False is for models that do so themselves, such as `Experts`.
+            Whether numbers are scaled; False for models that scale inputs themselves, such as `Experts`.
         """
         aside = {name for name in (id, target, *skip) if name is not None}
-        said = [*numeric, *categorical, *(name for name in (embedding, text) if name is not None)]
-        surveys: list[Survey] | None = None
+        typed = [*numeric, *categorical, *(name for name in (embedding, text) if name is not None)]
+        inferences: list[ColumnInference] | None = None
         for batch in batches:
-            if surveys is None:
-                _check_names(batch, aside, said)
-                surveys = [
-                    TextSurvey(name, batch.file, text_model)
+            if inferences is None:
+                _check_names(batch, aside, typed)
+                inferences = [
+                    TextInference(name, batch.file, text_model)
                     if name == text
-                    else Survey(
+                    else ColumnInference(
                         name,
                         batch.file,
                         numeric=name in numeric,
                         categorical=name in categorical,
                         embedding=name == embedding,
                     )
-                    for name in _columns(batch, {*aside, *said})
+                    for name in _columns(batch, {*aside, *typed})
                     if name not in aside
                 ]
-            _add(batch, surveys)
-        if not surveys:
+            _add(batch, inferences)
+        if not inferences:
             raise invalid("columns", "Encoding", "at least one that is not set aside", "none", "Skip fewer.")
-        kinds = (survey.kind(impute=impute) for survey in surveys)
+        entries = (inference.kind(impute=impute) for inference in inferences)
         return cls(
-            tuple(replace(kind, scaled=scale) if isinstance(kind, Numeric) else kind for kind in kinds),
+            tuple(replace(entry, scaled=scale) if isinstance(entry, Numeric) else entry for entry in entries),
             impute,
             tuple(sorted(aside)),
         )
@@ -139,7 +138,7 @@ class Encoding:
 
     @property
     def names(self) -> list[str]:
-        """One per column of x, such as wind, season=winter, wind missing or text[3]."""
+        """Names of the inputs, such as wind, season=winter, wind missing or text[3]."""
         return [name for column in self.columns for name in column.names]
 
     @property
@@ -148,34 +147,34 @@ class Encoding:
         return next((column.name for column in self.columns if isinstance(column, Text)), None)
 
     def fetch(self, model: str) -> None:
-        """Load the model of a column of text, and download it if need be; it must be one of those known."""
-        known = [column.model for column in self.columns if isinstance(column, Text)]
-        if model not in known:
-            names = " or ".join(map(repr, known))
-            allowed = f"that of the first table, {names}" if known else "left out without a column of text"
+        """Load the model of a column of text and download it if necessary; it must be in this encoding."""
+        models = [column.model for column in self.columns if isinstance(column, Text)]
+        if model not in models:
+            names = " or ".join(map(repr, models))
+            allowed = f"that of the first table, {names}" if models else "left out without a column of text"
             raise invalid("text_model", "Encoding", allowed, repr(model))
         vectors_of(model, fetch=True)
 
     @property
     def notes(self) -> list[str]:
-        """What was made of cells that need not be meant so, a line per column."""
+        """Messages about readings of cells that may not be intended, one per column."""
         return [column.note for column in self.columns if column.note]
 
     @property
     def constant(self) -> list[str]:
-        """The scaled columns of one number only so far, which say nothing until they vary."""
+        """Scaled columns that have been constant so far, which carry no information until they vary."""
         varied: dict[str, bool] = {}
         for column in self.columns:
             if isinstance(column, Numeric) and column.scaled and not column.vector:
                 varied[column.name] = varied.get(column.name, False) or column.deviation > (0.0,)
-        return [name for name, did in varied.items() if not did]
+        return [name for name, has_varied in varied.items() if not has_varied]
 
     def new_columns(self, batch: Batch) -> list[str]:
-        """Return the columns that are neither inputs nor set aside in the first table, if that is known."""
+        """Return the columns that are neither inputs nor ignored in the first table, if that is known."""
         if self.aside is None:
             return []
-        known = {*self.aside, *(column.name for column in self.columns)}
-        return [name for name in _columns(batch, known) if name not in known]
+        seen = {*self.aside, *(column.name for column in self.columns)}
+        return [name for name in _columns(batch, seen) if name not in seen]
 
     def encode(self, batch: Batch) -> Floats:
         """Return the inputs (n, dim), O(n · dim)."""
@@ -194,44 +193,46 @@ class Encoding:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Encoding:
-        """Return the encoding that gave a state.
+        """Return the encoding whose JSON values `state` returned.
 
         >>> encoding = Encoding.of([Batch({"wind": [1, 3]})])
         >>> Encoding.from_state(encoding.state()) == encoding
         True
         """
         try:
-            aside = state.get("aside")  # files of before do not have it
+            aside = state.get("aside")  # missing in files written by older versions
             columns = tuple(map(kind_from_state, state["columns"]))
             return cls(columns, state["impute"], None if aside is None else tuple(aside))
         except (AttributeError, KeyError, TypeError):
-            raise invalid("state", "Encoding", "what state() gave", "something else") from None
+            raise invalid("state", "Encoding", "a value that state() returned", "another value") from None
 
 
-def _add(batch: Batch, surveys: list[Survey]) -> None:
-    settled = [survey for survey in surveys if survey.is_settled]
-    values = numbers_in_text(batch, [survey.name for survey in settled])
-    for survey in surveys if values is None else [survey for survey in surveys if survey not in settled]:
-        survey.add(batch)
+def _add(batch: Batch, inferences: list[ColumnInference]) -> None:
+    """Add a batch to all inferences; columns that are known to be numbers are converted together."""
+    settled = [inference for inference in inferences if inference.is_settled]
+    values = numbers_in_text(batch, [inference.name for inference in settled])
+    for inference in inferences:
+        if values is None or inference not in settled:
+            inference.add(batch)
     if values is not None:
-        for survey, column in zip(settled, values.T, strict=True):
-            survey.add_numbers(column[:, None])
+        for inference, column in zip(settled, values.T, strict=True):
+            inference.add_numbers(column[:, None])
 
 
 def _together(columns: Sequence[Numeric]) -> Numeric:
-    """Return columns of one number each as one of vectors; all of them are scaled, or none is."""
+    """Return columns of single numbers as one vector column; either all of them are scaled, or none."""
     mean, deviation = zip(*((*c.mean, *c.deviation) for c in columns), strict=True)
     return Numeric("", mean, deviation, vector=True, scaled=columns[0].scaled)
 
 
 def _columns(batch: Batch, named: set[str]) -> list[str]:
-    """Return the columns; a matrix of which a number is named is taken number by number."""
+    """Return the columns; a matrix is split into single columns if one of these is in `named`."""
     return list(batch.columns) if named.isdisjoint(batch.numbers) else spread(batch.columns, batch.numbers)
 
 
-def _check_names(batch: Batch, aside: set[str], said: Sequence[str]) -> None:
-    for name in (*said, *sorted(aside)):
+def _check_names(batch: Batch, aside: set[str], typed: Sequence[str]) -> None:
+    for name in (*typed, *sorted(aside)):
         batch.column(name)
-        if name in said and (name in aside or said.count(name) > 1):
-            allowed = "set aside, or said to be of one kind"
+        if name in typed and (name in aside or typed.count(name) > 1):
+            allowed = "ignored, or of one type"
             raise invalid(f"column {name!r}", "Encoding", allowed, "more than one of these")

@@ -1,8 +1,9 @@
-"""Periods of time: which hour, day, week or month a row is of, in the time as it is written."""
+"""Periods of rows: hour, day, week or month by a column of dates, in local time as written."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,9 +20,9 @@ DATED = tuple(format for format in FORMATS if format != "hh:mm")
 
 
 def periods_in(column: Column, format: str, unit: str) -> Floats | None:
-    """Return the number of each cell's period, which grows with time; NaN where it is missing.
+    """Return the number of each cell's period, which increases with time; NaN for missing cells.
 
-    None if a cell is no date. Weeks begin on Monday.
+    Returns None if a cell is not a date. Weeks begin on Monday.
 
     >>> days = ["2024-01-07 23:59", "2024-01-08", None, "2024-02-01"]
     >>> [np.diff(periods_in(days, "yyyy-mm-dd", unit)[[0, 1, 3]]).tolist() for unit in UNITS]
@@ -32,24 +33,24 @@ def periods_in(column: Column, format: str, unit: str) -> Floats | None:
         return None
     hour, day = moments[:, 0], moments[:, -1]
     if unit == "hour":
-        return np.asarray(24 * day + np.minimum(np.floor(hour), 23))  # a leap second is of its own hour
+        return np.asarray(24 * day + np.minimum(np.floor(hour), 23))  # leap seconds stay in their hour
     if unit == "month":
-        known = ~np.isnan(day)
-        day[known] = day[known].astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(int)
+        dated = ~np.isnan(day)
+        day[dated] = day[dated].astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(int)
         return np.asarray(day)
     return np.asarray(day if unit == "day" else (day + 3) // 7)  # 1970 began on a Thursday
 
 
 @dataclass(frozen=True)
 class Periods:
-    """How rows are told apart by when they came.
+    """Assignment of rows to periods.
 
     Parameters
     ----------
     unit
         One of `UNITS`.
     column, format, example
-        The column of dates, how they are written, and one of them to show.
+        The column of dates, their format, and one of them for messages.
     """
 
     unit: str
@@ -62,17 +63,17 @@ class Periods:
             raise invalid("unit and format", "Periods", "known", f"{self.unit!r} and {self.format!r}")
 
     def of(self, batch: Batch) -> Floats:
-        """Return the number of each row's period, NaN where its cell is missing."""
+        """Return the number of each row's period, NaN for missing cells."""
         column = batch.column(self.column)
         read = partial(periods_in, format=self.format, unit=self.unit)
-        found = read(column)
-        if found is None:
+        periods = read(column)
+        if periods is None:
             allowed = f"dates such as {self.example!r}"
-            raise batch.refuse(self.column, first_bad(column, read), allowed, CORRECT)
-        return found
+            raise batch.cell_error(self.column, first_bad(column, read), allowed, CORRECT)
+        return periods
 
     def begin(self, period: int) -> str:
-        """Return when a period begins.
+        """Return the start of a period.
 
         >>> [Periods(unit, "day", "yyyy-mm-dd", "").begin(2818) for unit in UNITS]
         ['1970-04-28 10:00', '1977-09-19', '2024-01-01', '2204-11']
@@ -85,17 +86,17 @@ class Periods:
 
 
 class PeriodCounts:
-    """How many rows there are of each period; those that come late, or at no known time, are of the last one.
+    """Number of rows per period; late rows and rows without a time count for the latest period so far.
 
     Parameters
     ----------
     running
-        The period that ran before the first row; NaN if there was none.
+        Period before the first row; NaN if there is none.
 
     Attributes
     ----------
     late, untimed
-        Rows that come late, and rows at no known time.
+        Number of rows of an earlier period, and of rows without a time.
 
     Examples
     --------
@@ -111,18 +112,91 @@ class PeriodCounts:
         self.late, self.untimed = 0, 0
 
     def add(self, periods: Floats) -> None:
-        """Take in the periods of some rows."""
-        found = np.fmax.accumulate(np.append(self._running, periods))[1:]
-        self._running = float(found[-1])
-        self.late += int((periods < found).sum())
+        """Add the periods of consecutive rows."""
+        latest = np.fmax.accumulate(np.append(self._running, periods))[1:]
+        self._running = float(latest[-1])
+        self.late += int((periods < latest).sum())
         self.untimed += int(np.isnan(periods).sum())
-        known = found[~np.isnan(found)]
-        self._before += len(found) - len(known)
-        for period, rows in zip(*np.unique(known.astype(np.int64), return_counts=True), strict=True):
+        dated = latest[~np.isnan(latest)]
+        self._before += len(latest) - len(dated)
+        for period, rows in zip(*np.unique(dated.astype(np.int64), return_counts=True), strict=True):
             self._rows[int(period)] = self._rows.get(int(period), 0) + int(rows)
 
     @property
     def rows(self) -> dict[int, int]:
-        """Rows by period; those before the first that is known are of that one."""
+        """Rows by period; rows before the first known period count for that period."""
         first = min(self._rows, default=0)
         return self._rows | ({first: self._rows[first] + self._before} if self._rows else {})
+
+
+WRITE_DATES = "Write dates as 2024-02-29, or 2024-02-29 06:30."
+
+
+class PeriodSurvey:
+    """Inference of the column of dates and the rows per period, in one pass over the first table.
+
+    Parameters
+    ----------
+    unit
+        One of `UNITS`.
+    column
+        The column of dates; None to infer it.
+    aside
+        Columns that are not candidates.
+    """
+
+    def __init__(self, unit: str, column: str | None, aside: Collection[str] = ()) -> None:
+        self._unit, self._column, self._aside = unit, column, aside
+        self._counts: dict[str, dict[str, PeriodCounts]] | None = None
+        self._examples: dict[str, str] = {}
+        self._file = ""
+
+    def add(self, batch: Batch) -> None:
+        """Update the inference with a batch; raise InvalidError if the given column has no dates."""
+        if self._counts is None:
+            names = [name for name in batch.columns if name not in self._aside]
+            names = names if self._column is None else [self._column]
+            self._counts = {name: {format: PeriodCounts() for format in DATED} for name in names}
+            self._file = batch.file
+        for name in list(self._counts):
+            column, counts = batch.column(name), self._counts[name]
+            periods = {format: periods_in(column, format, self._unit) for format in counts}
+            read = {format: numbers for format, numbers in periods.items() if numbers is not None}
+            if not read and self._column is not None:
+                raise self._format_error(batch, list(periods))
+            for format, numbers in read.items():
+                counts[format].add(numbers)
+            self._counts[name] = {format: counts[format] for format in read}
+            cell = next((cell for cell in column if cell is not None), None) if read else None
+            if cell is not None:
+                self._examples.setdefault(name, str(cell))
+        self._counts = {name: counts for name, counts in self._counts.items() if counts}
+
+    def settle(self) -> tuple[Periods, PeriodCounts]:
+        """Return the periods and the rows of each; raise InvalidError if the column of dates is ambiguous."""
+        dated = {name: counts for name, counts in (self._counts or {}).items() if name in self._examples}
+        if self._column is None:
+            dated = {name: counts for name, counts in dated.items() if len(counts) == 1}
+        if len(dated) != 1:
+            raise self._ambiguity_error(list(dated))
+        ((name, counts),) = dated.items()
+        if len(counts) > 1:
+            received = f"{self._examples[name]!r} and others, which are {' or '.join(counts)}"
+            allowed = "dates that can be read in one way"
+            raise invalid(f"column {name!r}", self._file, allowed, received, WRITE_DATES)
+        ((format, rows),) = counts.items()
+        return Periods(self._unit, name, format, self._examples[name]), rows
+
+    def _format_error(self, batch: Batch, formats: list[str]) -> ValueError:
+        """Build the error for the first cell at which no date format matches."""
+        name = self._column or ""
+        reads = [partial(periods_in, format=format, unit=self._unit) for format in formats]
+        index = max(first_bad(batch.column(name), read) for read in reads)
+        return batch.cell_error(name, index, "dates, all written in the same way", WRITE_DATES)
+
+    def _ambiguity_error(self, candidates: list[str]) -> ValueError:
+        if self._column is not None:
+            return invalid(f"column {self._column!r}", self._file, "of dates", "empty cells only")
+        allowed = f"given with --per, unless one column of {self._file} has dates"
+        received = f"dates in {' and '.join(map(repr, candidates))}" if candidates else "no column of dates"
+        return invalid("--time", "qufur ask", allowed, received, "" if candidates else WRITE_DATES)

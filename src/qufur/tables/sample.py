@@ -1,4 +1,4 @@
-"""Some rows of a table that goes by once."""
+"""Uniform random sample of the rows of a table, in one pass."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ import numpy as np
 
 from qufur.arrays import Bools
 from qufur.tables.batch import Batch, Column
-from qufur.tables.cells import listed
-from qufur.tables.text_cells import TextColumns
+from qufur.tables.cells import TextColumns, listed
 
 
 class Sample:
-    """Rows drawn from a table as it goes by, each as likely as any other, in the order of the table.
+    """Uniform random sample of the rows of a table, without replacement, in the order of the table.
 
-    Every row gets a number between 0 and 1, and those of the least numbers are kept: which these are does not
-    depend on how the table is cut into batches. At most twice as many rows are in memory.
+    Every row gets a uniform random key, and the rows with the smallest keys form the sample. It therefore
+    does not depend on the batch size. At most 2 · size rows are in memory.
 
     Parameters
     ----------
     size
-        How many rows; all of them if the table has no more.
+        Number of rows in the sample; a smaller table is sampled completely.
     seed
-        Of the numbers.
+        Seed of the keys.
 
     Examples
     --------
@@ -38,32 +37,30 @@ class Sample:
     def __init__(self, size: int, seed: int | Sequence[int] = 0) -> None:
         self._size, self._rng = size, np.random.default_rng(seed)
         self._rows: list[tuple[float, Any, list[Any]]] = []
-        self._below = 1.0
+        self._max_key = 1.0
         self._like = Batch({})
         self.count = 0
 
-    def add(self, batch: Batch, ids: Sequence[Any], wanted: Bools) -> None:
-        """Take in some rows of a batch, whose rows are called so."""
+    def add(self, batch: Batch, ids: Sequence[Any], eligible: Bools) -> None:
+        """Add the eligible rows of a batch; `ids` has an id for every row of it."""
         keys = self._rng.random(len(batch))
-        self.count += int(np.count_nonzero(wanted))
-        places = np.flatnonzero(wanted & (keys < self._below)).tolist()
-        if places:
+        self.count += int(np.count_nonzero(eligible))
+        indices = np.flatnonzero(eligible & (keys < self._max_key)).tolist()
+        if indices:
             self._like = batch
-            cells = zip(*_columns(batch, places), strict=True)
-            self._rows += [
-                (keys[place], ids[place], list(row)) for place, row in zip(places, cells, strict=True)
-            ]
+            rows = zip(*_columns(batch, indices), strict=True)
+            self._rows += [(keys[i], ids[i], list(row)) for i, row in zip(indices, rows, strict=True)]
         if len(self._rows) >= 2 * self._size:
             self._shrink()
 
     @property
     def ids(self) -> list[Any]:
-        """What the rows are called."""
+        """Ids of the sampled rows."""
         self._shrink()
         return [id for _, id, _ in self._rows]
 
     def batch(self) -> Batch:
-        """Return the rows, at least one; their numbers in the table are lost."""
+        """Return the sampled rows, at least one, as a batch with new row numbers."""
         self._shrink()
         columns = zip(*(cells for *_, cells in self._rows), strict=True)
         named = dict(zip(self._like.columns, map(list, columns), strict=True))
@@ -71,20 +68,20 @@ class Sample:
 
     def _shrink(self) -> None:
         if len(self._rows) > self._size:
-            self._below = sorted(key for key, *_ in self._rows)[self._size]
-            self._rows = [row for row in self._rows if row[0] < self._below]
+            self._max_key = sorted(key for key, *_ in self._rows)[self._size]
+            self._rows = [row for row in self._rows if row[0] < self._max_key]
 
 
-def _columns(batch: Batch, places: list[int]) -> list[list[Any]]:
-    """Return some cells of every column, as a list that was read has them."""
+def _columns(batch: Batch, indices: list[int]) -> list[list[Any]]:
+    """Return the cells of the given rows, one list per column."""
     columns = batch.columns
     if isinstance(columns, TextColumns):
-        return [listed(column) for column in columns.at(places).values()]
-    return [_cells(column, places) for column in columns.values()]
+        return [listed(column) for column in columns.at(indices).values()]
+    return [_cells(column, indices) for column in columns.values()]
 
 
-def _cells(column: Column, places: list[int]) -> list[Any]:
+def _cells(column: Column, indices: list[int]) -> list[Any]:
     if not isinstance(column, np.ndarray):
-        return [column[place] for place in places]
-    found = column[places]
-    return found.tolist() if found.ndim > 1 else listed(found)
+        return [column[i] for i in indices]
+    cells = column[indices]
+    return cells.tolist() if cells.ndim > 1 else listed(cells)

@@ -1,37 +1,52 @@
-"""A table as a person names it, with what they say of its cells."""
+"""Table sources: a path, folder, glob pattern or standard input, opened in the format of its suffix."""
 
 from __future__ import annotations
 
+import glob
 import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from qufur.arrays import as_count
 from qufur.errors import invalid
+from qufur.tables.batch import Batch
+from qufur.tables.formats.base import TableFile, no_rows
+from qufur.tables.formats.concatenated import ConcatenatedFiles
+from qufur.tables.formats.csv_file import CsvFile
 from qufur.tables.formats.dialect import Dialect
-
-if TYPE_CHECKING:
-    from qufur.tables.formats.base import TableFile
+from qufur.tables.formats.excel_file import ExcelFile
+from qufur.tables.formats.json_lines import JsonLines
+from qufur.tables.formats.numpy_file import NpyFile, NpzFile
+from qufur.tables.formats.parquet_file import ParquetFile
 
 _TAB = {"tab": "\t", "\\t": "\t"}
 
 
 @dataclass(frozen=True)
 class Source(os.PathLike[str]):
-    r"""Where a table is, and how it is written where that is not to be found out.
+    r"""Path of a table, with the dialect of CSV files where it is not to be detected.
 
     Parameters
     ----------
     path
-        As `qufur.tables.read` takes it.
+        See `qufur.tables.read`.
     separator
-        What stands between the cells of a CSV file; `tab` is one too.
+        Delimiter of a CSV file, one character or `tab`.
     decimal
-        The point or the comma in its numbers.
-    usual
-        How the tables before were written, which holds where nothing else is said or plain to see.
+        Decimal mark of its numbers, "." or ",".
+    default
+        Dialect of earlier tables, used if detection is ambiguous.
+    expected
+        Column names that decide between several possible delimiters.
     opened
-        The table itself, if it is in no file of this machine.
+        The open table, if it is not in a local file.
 
     Examples
     --------
@@ -42,7 +57,8 @@ class Source(os.PathLike[str]):
     path: Path
     separator: str | None = None
     decimal: str | None = None
-    usual: Dialect | None = None
+    default: Dialect | None = None
+    expected: tuple[str, ...] = ()
     opened: TableFile | None = None
 
     def __post_init__(self) -> None:
@@ -55,7 +71,7 @@ class Source(os.PathLike[str]):
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Source:
-        """Return a path of which nothing is said, and a source as it is."""
+        """Return the source of a path; return a source unchanged."""
         return path if isinstance(path, Source) else cls(Path(path))
 
     def __fspath__(self) -> str:
@@ -63,5 +79,139 @@ class Source(os.PathLike[str]):
 
     @property
     def name(self) -> str:
-        """What the table is called."""
+        """File name of the table."""
         return self.path.name
+
+
+STANDARD_INPUT = Path("-")
+_MAGIC = {
+    b"\x1f\x8b": ".csv.gz",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+    b"PAR1": ".parquet",
+    b"\x93NUMPY": ".npy",
+    b"PK\x03\x04": ".xlsx",
+    b"{": ".jsonl",
+}
+
+
+def files_at(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the files of a table in natural order; a path that is not a folder or pattern is returned as is.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for week in (10, 9):
+    ...         Path(folder, f"week{week}.csv").touch()
+    ...     [file.name for file in files_at(Path(folder, "week*.csv"))]
+    ['week9.csv', 'week10.csv']
+    """
+    path = Path(path)
+    if path == STANDARD_INPUT:
+        return [_spooled()]
+    if path.is_dir():
+        files = list(path.rglob("*.parquet"))
+        if not files:
+            raise invalid("path", "qufur", "an existing file, or a folder of .parquet files", repr(str(path)))
+    elif not path.exists() and glob.has_magic(str(path)):
+        files = [Path(name) for name in glob.glob(str(path), recursive=True)]
+        if not files:
+            allowed = "a file, or a pattern of files that exist"
+            raise invalid("path", "qufur", allowed, repr(str(path)), "Check its folder and spelling.")
+    else:
+        return [path]
+    return sorted(files, key=natural)
+
+
+def natural(path: str | os.PathLike[str]) -> list[tuple[str, int]]:
+    """Return the sort key of natural order, in which 9 precedes 10."""
+    parts = re.split(r"([0-9]+)", os.fspath(path))
+    return [(word, int(number or 0)) for word, number in zip(parts[::2], [*parts[1::2], "0"], strict=True)]
+
+
+@cache
+def _spooled() -> Path:
+    """Copy standard input to a temporary file, since tables are read twice, and return its path."""
+    folder = tempfile.TemporaryDirectory(prefix="qufur-")
+    _TEMPORARY.append(folder)
+    start = sys.stdin.buffer.read(64)
+    ending = next((_MAGIC[magic] for magic in _MAGIC if start.startswith(magic)), ".csv")
+    if ending == ".xlsx" and b".npy" in start:
+        ending = ".npz"
+    path = Path(folder.name, f"standard-input{ending}")
+    with path.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+_TEMPORARY: list[tempfile.TemporaryDirectory[str]] = []
+
+
+_TEXT: dict[str, type[TableFile]] = {
+    ".csv": CsvFile,
+    ".tsv": CsvFile,
+    ".jsonl": JsonLines,
+    ".ndjson": JsonLines,
+}
+_WHOLE: dict[str, type[TableFile]] = {
+    ".parquet": ParquetFile,
+    ".xlsx": ExcelFile,
+    ".npy": NpyFile,
+    ".npz": NpzFile,
+}
+FORMATS = {f"{ending}{packed}": _TEXT[ending] for ending in _TEXT for packed in ("", ".gz", ".zst")} | _WHOLE
+
+
+def open_table(path: str | PathLike[str]) -> TableFile:
+    """Open a table and read its column names; `read` lists the formats."""
+    source = Source.of(path)
+    if source.opened is not None:
+        return source.opened
+    files = files_at(source)
+    opened = [_open_file(file, source) for file in files]
+    return opened[0] if len(opened) == 1 else ConcatenatedFiles(source.path, opened)
+
+
+def _open_file(path: Path, source: Source) -> TableFile:
+    format = next((FORMATS[ending] for ending in FORMATS if path.name.lower().endswith(ending)), None)
+    if format is None:
+        allowed = f"a file ending in {', '.join(_TEXT)} (also .gz, .zst), {', '.join(_WHOLE)}"
+        raise invalid("path", "qufur", allowed, repr(str(path)))
+    if not path.is_file():
+        raise invalid("path", "qufur", "an existing file", repr(str(path)), "Check its folder and spelling.")
+    if not path.stat().st_size:
+        raise no_rows(path)
+    dialect = {"separator": source.separator, "decimal": source.decimal}
+    if format is not CsvFile and any(dialect.values()):
+        raise invalid("--sep or --decimal", path.name, "omitted for a file that is not CSV", "one of them")
+    if format is not CsvFile:
+        return format(path)
+    return CsvFile(path, **dialect, default=source.default, expected=source.expected)
+
+
+def read(path: str | PathLike[str], size: int = 4096) -> Iterator[Batch]:
+    r"""Yield the rows of a table in batches of `size` rows; only one batch is in memory.
+
+    Parameters
+    ----------
+    path
+        A .csv or .tsv file with a header line, .jsonl or .ndjson with one object per line (UTF-8; also
+        .csv.gz and .csv.zst), a .parquet file (needs polars), the first sheet of an .xlsx file (needs
+        fastexcel), an .npy matrix of numbers, whose columns are called x0, x1, …, or an .npz archive of
+        vectors and matrices with one row per example. A folder of Parquet files, or a pattern such as
+        weeks/*.csv, is one table, file after file, with week9 before week10; - is standard input.
+    size
+        Number of rows of a batch; the last may be smaller.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "days.csv")
+    ...     _ = path.write_text("wind,season\n1,winter\n3,\n4,spring\n")
+    ...     for batch in read(path, 2):
+    ...         print(batch.first, batch.columns)
+    1 {'wind': ['1', '3'], 'season': ['winter', None]}
+    3 {'wind': ['4'], 'season': ['spring']}
+    """
+    size = as_count(size, "size", "read")
+    return open_table(path).batches(size)

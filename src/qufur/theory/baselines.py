@@ -1,4 +1,4 @@
-"""Uniform querying, and the oracle that knows the domains (Sections 3.2, Theorems 6 and 14)."""
+"""Baselines: uniform querying, and the oracle with known domains (Section 3.2, Theorems 6 and 14)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def uniform_bounds(
 ) -> Bounds:
     """Return bounds on Q and R of querying every label with probability μ: Õ(η̃² d/μ) regret (Theorem 6).
 
-    With S = η̃² min{T, 2d ln(1 + C²T/d)}, E[Q] = μT and E[R] ≤ κS/μ, κ = max(4, 1 + η²)/η̃². With a δ the
-    same with the constants of `qufur_bounds`. The text announces expectations "with probability 1 − δ"; here
-    it is the one or the other, and the expectation is bounded without its detour over tails.
+    With S = η̃² min{T, 2d ln(1 + C²T/d)}, E[Q] = μT and E[R] ≤ κS/μ, κ = max(4, 1 + η²)/η̃². With a δ
+    the constants are those of `qufur_bounds`. The paper states expectations "with probability 1 − δ"; this
+    function returns one or the other, and bounds the expectation directly, without the paper's tail bounds.
 
     Parameters
     ----------
@@ -42,7 +42,9 @@ def uniform_bounds(
     Bounds(queries=2500.0, regret=545.1...)
     """
     as_number(rate, "rate", "uniform_bounds", low=0, high=1)
-    return _sampled(Structure([horizon], [dim]), np.array([rate]), noise, norm_bound, delta, "uniform_bounds")
+    return _fixed_rate_bounds(
+        Structure([horizon], [dim]), np.array([rate]), noise, norm_bound, delta, "uniform_bounds"
+    )
 
 
 def oracle_bounds(
@@ -55,7 +57,7 @@ def oracle_bounds(
 ) -> Bounds:
     """Return bounds on Q and R of querying domain u with its optimal probability μ_u (Section 3.2).
 
-    `uniform_bounds` domain by domain, E[R] ≤ κ Σ_u S_u/μ_u, at the rates of `domain_rates`.
+    Applies `uniform_bounds` to each domain at the rate of `domain_rates`: E[R] ≤ κ Σ_u S_u/μ_u.
 
     Examples
     --------
@@ -63,14 +65,15 @@ def oracle_bounds(
     1534.64...
     """
     rates = domain_rates(structure.durations, structure.dims, as_count(budget, "budget", "oracle_bounds"))
-    return _sampled(structure, rates, noise, norm_bound, delta, "oracle_bounds")
+    return _fixed_rate_bounds(structure, rates, noise, norm_bound, delta, "oracle_bounds")
 
 
 def oracle_order(structure: Structure, budget: int, *, noise: float = 1.0) -> Bounds:
     """Return Σ μ_u T_u and η̃² Σ d_u/μ_u at the optimal rates, inside the Õ's of Section 3.2.
 
-    For B up to `largest_budget` the regret is η̃² (Σ √(d_u T_u))²/B, as for Fixed-Budget QuFUR; beyond, some
-    domains are bought whole and `QuFUR(oracle_alpha)` still has the same order (appendix on large budgets).
+    For B up to `largest_budget` the regret is η̃² (Σ √(d_u T_u))²/B, as for Fixed-Budget QuFUR; for a larger B
+    the oracle buys every label of some domains, and `QuFUR(oracle_alpha)` still has the same order (appendix
+    on large budgets).
 
     Examples
     --------
@@ -87,8 +90,8 @@ def oracle_order(structure: Structure, budget: int, *, noise: float = 1.0) -> Bo
 def oracle_threshold(structure: Structure, budget: int) -> float:
     """Return τ such that μ_u = min(1, √(d_u/T_u)/τ) (Theorem 14, and the footnote to Section 3.2).
 
-    Domains with √(d_u/T_u) ≥ τ are bought whole; 1/τ is the theorem's constant C. When
-    B ≥ T, and every domain is bought whole, it is the largest such τ.
+    The oracle buys every label of the domains with √(d_u/T_u) ≥ τ; 1/τ is the theorem's constant C. When
+    B ≥ T it buys every label, and the function returns the largest τ with which it does.
 
     Examples
     --------
@@ -97,9 +100,9 @@ def oracle_threshold(structure: Structure, budget: int) -> float:
     """
     rates = domain_rates(structure.durations, structure.dims, as_count(budget, "budget", "oracle_threshold"))
     T, d = structure.arrays
-    wanted = np.sqrt(d / T)
-    least = int(np.argmin(wanted))
-    return float(wanted[least] / rates[least])
+    ideal_rates = np.sqrt(d / T)
+    smallest = int(np.argmin(ideal_rates))
+    return float(ideal_rates[smallest] / rates[smallest])
 
 
 def oracle_alpha(structure: Structure, budget: int, *, noise: float = 1.0) -> float:
@@ -114,7 +117,7 @@ def oracle_alpha(structure: Structure, budget: int, *, noise: float = 1.0) -> fl
     return 1 / (oracle_threshold(structure, budget) * eta) ** 2
 
 
-def _sampled(
+def _fixed_rate_bounds(
     structure: Structure, rates: Floats, noise: float, norm_bound: float, delta: float | None, owner: str
 ) -> Bounds:
     noise, delta = as_noise(noise, owner), as_chance(delta, owner)

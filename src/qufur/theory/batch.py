@@ -1,4 +1,4 @@
-"""Online to batch: what a run on iid data is worth on new data (Theorems 11 and 12)."""
+"""Online-to-batch conversion: bounds on the excess risk on new data (Theorems 11 and 12)."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def batch_bound(
 ) -> float:
     """Return a bound on the expected excess risk of Fixed-Budget QuFUR on a mixture of domains (Theorem 12).
 
-    With probability 1 − Σ exp(−T p_u/3) no domain has more than 2T p_u examples (Chernoff); then
-    `fixed_budget_bounds` holds at δ = 1/T²; and R ≤ 4T always. The proof also bounds the T_u from below, but
-    only for the range of B.
+    With probability 1 − Σ exp(−T p_u/3) no domain has more than 2T p_u examples (Chernoff). In that case
+    `fixed_budget_bounds` holds at δ = 1/T²; otherwise R ≤ 4T. The proof also bounds the T_u from below, but
+    needs this only for the range of B.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def batch_bound(
     rule, T = FixedBudget(budget, horizon), float(horizon)
     noise = as_noise(noise, "batch_bound")
     C = as_number(norm_bound, "norm_bound", "batch_bound", low=0)
-    delta, most, largest = min(0.5, 1 / T**2), T * np.minimum(1, 2 * p), clipped_noise(noise) ** 2
-    weights, factor = largest * log_det_bound(most, d, C), error_factor(noise, T, delta)
-    regret = best_copy(rule, most, weights, largest, factor, delta).regret
+    delta, max_durations, largest = min(0.5, 1 / T**2), T * np.minimum(1, 2 * p), clipped_noise(noise) ** 2
+    weights, factor = largest * log_det_bound(max_durations, d, C), error_factor(noise, T, delta)
+    regret = best_copy(rule, max_durations, weights, largest, factor, delta).regret
     failure = delta + np.exp(-T * p[2 * p < 1] / 3).sum()
     return min(4.0, online_to_batch(regret, horizon) + 4 * float(failure))
 
@@ -94,12 +94,12 @@ def batch_order(shares: Sequence[float], dims: Sequence[int], budget: int, *, no
 
 
 def batch_horizon(shares: Sequence[float], dims: Sequence[int], budget: int) -> int:
-    """Return the T from which on Theorem 12 speaks.
+    """Return the smallest T to which Theorem 12 applies.
 
-    The smallest T with T ≥ 2B/(Σ √(d_u p_u) · min √(p_u/d_u)) and, if there are several domains,
-    T min p_u ≥ 8 ln(2mT²), so that all T_u are in [T p_u/2, 2T p_u] with probability 1 − 1/T². The text asks
-    only for T = Ω(ln m / min p_u), without ln T: one of two domains, with p_u = 8 ln 2/T, is then not seen at
-    all with probability 1/256 whatever T.
+    This is the smallest T with T ≥ 2B/(Σ √(d_u p_u) · min √(p_u/d_u)) and, if there are several domains,
+    T min p_u ≥ 8 ln(2mT²), so that all T_u are in [T p_u/2, 2T p_u] with probability 1 − 1/T². The paper
+    requires only T = Ω(ln m / min p_u), without ln T. With that, for every T, one of two domains with
+    p_u = 8 ln 2/T does not occur at all with probability 1/256.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def batch_horizon(shares: Sequence[float], dims: Sequence[int], budget: int) -> 
     p, d = _mixture(shares, dims, "batch_horizon")
     budget = as_count(budget, "budget", "batch_horizon")
     T = 2 * budget / float(np.sqrt(d * p).sum() * np.sqrt(p / d).min())
-    # The right-hand side grows slower than the left one: from below, repeating it climbs to where they meet.
+    # The right-hand side grows slower than the left: fixed-point iteration from below converges.
     for _ in range(200 if len(p) > 1 else 0):
         T = max(T, 8 * math.log(2 * len(p) * T**2) / float(p.min()))
     return math.ceil(T)

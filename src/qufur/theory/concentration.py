@@ -1,4 +1,4 @@
-"""The lemmas that every upper bound shares, with their constants."""
+"""Lemmas shared by the upper bounds, with their constants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qufur.theory.structure import Bounds, clipped_noise, log_price
 def log_det_bound(durations: Floats, dims: Floats, norm_bound: float) -> Floats:
     """Return an upper bound on Σ min(1, ‖x_t‖² in M_t⁻¹) over the queried examples of each domain (Lemma 2).
 
-    min{T_u, 2 d_u ln(1 + C² T_u / d_u)}, for ‖x‖ ≤ 1. The lemma itself is printed without the factor 2,
+    The bound is min{T_u, 2 d_u ln(1 + C² T_u / d_u)}, for ‖x‖ ≤ 1. The printed lemma lacks the factor 2,
     which it needs (one example of norm 1 in M⁻¹ would give 1 ≤ ln 2); the proof of Theorem 1 has it.
 
     Examples
@@ -28,9 +28,9 @@ def mean_at_most(total: Floats, largest: float, price: float) -> Floats:
     """Return a bound on Σ E_{t−1}[Z_t] from one on Σ Z_t, for 0 ≤ Z_t ≤ b; `price` is ln(1/δ).
 
     Σ E_{t−1}[Z_t] ≤ (Σ Z_t + b ln(1/δ)) e/(e − 1) with probability 1 − δ. The proofs cite Freedman's
-    inequality with an unnamed constant and solve it for the left-hand side; this is the solved form, straight
-    from the supermartingale exp(Σ (1 − 1/e) E_{t−1}[Z_t]/b − Z_t/b), and has no ln T. With price 0 it is the
-    identity of the two expectations.
+    inequality with an unnamed constant and solve it for the left-hand side; this is the solved form,
+    derived directly from the supermartingale exp(Σ (1 − 1/e) E_{t−1}[Z_t]/b − Z_t/b), and has no ln T. With
+    price 0 the bound is on the expectation, which is the same for both sums.
 
     >>> float(mean_at_most(np.float64(10.0), 1.0, math.log(20)))
     20.5589...
@@ -41,7 +41,7 @@ def mean_at_most(total: Floats, largest: float, price: float) -> Floats:
 def total_at_most(mean: float, largest: float, price: float) -> float:
     """Return a bound on Σ Z_t from one on Σ E_{t−1}[Z_t]: (e − 1) Σ E_{t−1}[Z_t] + b ln(1/δ).
 
-    The other side of `mean_at_most`, from exp(Σ Z_t/b − (e − 1) E_{t−1}[Z_t]/b).
+    The converse of `mean_at_most`, from the supermartingale exp(Σ Z_t/b − (e − 1) E_{t−1}[Z_t]/b).
 
     >>> total_at_most(10.0, 1.0, math.log(20))
     20.178...
@@ -53,8 +53,9 @@ def error_factor(noise: float, horizon: float, delta: float | None) -> float:
     """Return κ such that (ŷ_t − ⟨θ*, x_t⟩)² ≤ κ Δ_t for all t with probability 1 − δ/2 (Lemma 1).
 
     κ = max(4, 4η² ln(4T/δ) + 2) / η̃². The last lines of the proof print 4η² ln(2T/δ′) + 4 instead, which is
-    smaller than what they bound as soon as η² > 1/(2 ln 2). In expectation (δ None) the noise and the bias of
-    least squares add without the logarithm, κ = max(4, 1 + η²)/η̃²: inputs and queries are independent of it.
+    smaller than the quantity they bound if η² > 1/(2 ln 2). In expectation (δ None) the noise and the bias of
+    least squares add without the logarithm, κ = max(4, 1 + η²)/η̃², because inputs and queries do not depend
+    on the noise.
 
     Examples
     --------
@@ -65,16 +66,17 @@ def error_factor(noise: float, horizon: float, delta: float | None) -> float:
     return max(4.0, square) / clipped_noise(noise) ** 2
 
 
-def coin_bounds(
+def adaptive_query_bounds(
     durations: Floats, weights: Floats, alpha: float, largest: float, factor: float, delta: float | None
 ) -> Bounds:
-    """Return the bounds of a learner that queries with probability min(1, αΔ_t): the proof of Theorem 1.
+    """Return bounds on Q and R if example t is queried with probability min(1, αΔ_t) (proof of Theorem 1).
 
     `weights` are S_u ≥ Σ q_t Δ_t over domain u, `largest` is the largest possible Δ, and `factor` the κ with
-    (ŷ_t − f*(x_t))² ≤ κΔ_t. With P_u ≥ Σ p_t Δ_t from `mean_at_most` at δ/(4m), examples with αΔ_t > 1 add
-    at most αS_u queries and S_u uncertainty, the others, by Cauchy-Schwarz, √(αT_u P_u) and √(T_u P_u/α).
+    (ŷ_t − f*(x_t))² ≤ κΔ_t. P_u ≥ Σ p_t Δ_t is from `mean_at_most` at δ/(4m). Examples with αΔ_t > 1 add
+    at most αS_u queries and S_u uncertainty; the other examples add at most √(αT_u P_u) and √(T_u P_u/α), by
+    Cauchy-Schwarz.
 
-    >>> coin_bounds(np.array([1000.0]), np.array([20.0]), 1.0, 1.0, 4.0, None)
+    >>> adaptive_query_bounds(np.array([1000.0]), np.array([20.0]), 1.0, 1.0, 4.0, None)
     Bounds(queries=161.42..., regret=645.68...)
     """
     mean = mean_at_most(weights, largest, log_price(delta, 4 * len(durations)))

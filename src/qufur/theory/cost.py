@@ -21,14 +21,15 @@ def cost_bound(
 ) -> float:
     """Return an upper bound on W = cR + Q of QuFUR(α = c), with probability 1 − δ (Theorem 9).
 
-    The bounds of Theorem 1 at α = c. The proof writes W = cQ + R; the model defines cR + Q.
+    Combines the bounds of Theorem 1 at α = c. The proof writes W = cQ + R; the model defines cR + Q.
 
     Parameters
     ----------
     structure
         (T_u, d_u) of a partition of the stream.
     cost_ratio
-        c > 0, labels that a unit of regret is worth; within `cost_ratio_range` the bound is near-optimal.
+        c > 0, the number of labels that costs as much as a unit of regret; within `cost_ratio_range` the
+        bound is near-optimal.
     noise, norm_bound, delta
         As in `qufur_bounds`; with delta None the bound is on E[W].
 
@@ -45,7 +46,8 @@ def cost_bound(
 def cost_order(structure: Structure, cost_ratio: float) -> float:
     """Return √c Σ √(d_u T_u), the cost inside the Õ and the Ω of Theorems 8 and 9.
 
-    The upper one holds for η = O(1) and c in `cost_ratio_range`, the lower one for c above its lower end.
+    The upper bound holds for η = O(1) and c in `cost_ratio_range`, the lower bound for every c above the
+    lower end of that range.
 
     Examples
     --------
@@ -56,10 +58,10 @@ def cost_order(structure: Structure, cost_ratio: float) -> float:
 
 
 def cost_lower_bound(structure: Structure, cost_ratio: float, *, noise: float = 1.0) -> float:
-    """Return √c Σ √(d_u T_u)/7500, below which no learner's worst expected cost lies (Theorem 8).
+    """Return √c Σ √(d_u T_u)/7500, a lower bound on every learner's worst expected cost (Theorem 8).
 
-    Either E[Q] ≥ B = √c Σ √(d_u T_u), or `regret_lower_bound` holds at B, times c. The proof prints
-    E[R] ≥ (Σ √(d_u T_u))²/B at that point, without the 1/7500.
+    Either E[Q] ≥ B = √c Σ √(d_u T_u), or cE[R] is at least c times `regret_lower_bound` at B. The proof
+    prints E[R] ≥ (Σ √(d_u T_u))²/B there, without the 1/7500.
 
     Parameters
     ----------
@@ -86,8 +88,8 @@ def cost_lower_bound(structure: Structure, cost_ratio: float, *, noise: float = 
 def cost_ratio_range(structure: Structure, *, noise: float = 1.0) -> tuple[float, float]:
     """Return [max d_u/T_u, min (T_u/d_u)/η̃²], the c for which QuFUR(c) is near-optimal (Theorem 9).
 
-    The upper end is the statement's; its proof prints η̃² min T_u/d_u. The range has room when
-    min T_u/d_u ≥ η̃, which the theorem supposes.
+    The upper end is that of the theorem; its proof prints η̃² min T_u/d_u. The range is not empty if
+    min T_u/d_u ≥ η̃, which the theorem assumes.
 
     Examples
     --------

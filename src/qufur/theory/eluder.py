@@ -1,4 +1,7 @@
-"""The eluder dimension: exact for small classes (Definitions 2 and 3), bounded for common ones."""
+"""The eluder dimension: exact for small classes (Definitions 2 and 3), bounded for common ones.
+
+Sets of scales are sorted lists of disjoint, half-open intervals.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +13,77 @@ from numpy.typing import ArrayLike
 
 from qufur.arrays import Floats, as_count, as_number
 from qufur.errors import invalid
-from qufur.theory.spans import Span, intersect, merge, subtract
 
-MOST_FUNCTIONS, MOST_INPUTS = 128, 16
+Span = tuple[float, float]
+ROUNDING = 1e-12
+
+
+def merge(spans: list[Span]) -> list[Span]:
+    """Return the union of intervals in any order.
+
+    >>> merge([(3, 4), (0, 1), (1, 2)])
+    [(0, 2), (3, 4)]
+    """
+    merged: list[Span] = []
+    for low, high in sorted(spans):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def intersect(left: list[Span], right: list[Span]) -> list[Span]:
+    """Return the intersection of two sets.
+
+    >>> intersect([(0, 2), (3, 5)], [(1, 4)])
+    [(1, 2), (3, 4)]
+    """
+    both = [(max(a, c), min(b, d)) for a, b in left for c, d in right]
+    return [span for span in both if _wide(span)]
+
+
+def subtract(left: list[Span], right: list[Span]) -> list[Span]:
+    """Return the first set without the second.
+
+    >>> subtract([(0, 5)], [(1, 2), (4, 6)])
+    [(0, 1), (2, 4)]
+    """
+    for low, high in right:
+        left = [piece for a, b in left for piece in ((a, min(b, low)), (max(a, high), b)) if _wide(piece)]
+    return left
+
+
+def _wide(span: Span) -> bool:
+    """Return whether an interval is wider than rounding error."""
+    return span[1] > span[0] * (1 + ROUNDING)
+
+
+MAX_FUNCTIONS, MAX_INPUTS = 128, 16
 
 
 def eluder_dimension(values: ArrayLike, epsilon: float) -> int:
     """Return the ε-eluder dimension of a finite class on finitely many inputs, exactly.
 
-    The length of the longest sequence of inputs such that, for some ε′ > ε, every element is ε′-independent
-    of its predecessors: two functions differ by at most ε′ in Euclidean norm on the predecessors and by more
-    than ε′ on the element. (Russo and Van Roy allow ε′ = ε; the longest sequences are the same.)
+    It is the length of the longest sequence of inputs such that, for some ε′ > ε, every element is
+    ε′-independent of its predecessors: two functions differ by at most ε′ in Euclidean norm on the
+    predecessors and by more than ε′ on the element. (Russo and Van Roy allow ε′ = ε; the longest sequences
+    are the same.)
 
     Parameters
     ----------
     values
         The table f(x): a row per function, a column per input. At most 128 functions and, once equal
-        columns and columns that no two functions tell apart by ε are left out, 16 inputs.
+        columns and columns on which no two functions differ by more than ε are removed, 16 inputs.
     epsilon
         ε > 0.
 
     Notes
     -----
-    A pair of functions makes an element independent for ε′² in an interval, so a set of predecessors carries
-    the union of intervals in which it can be reached in some order. An input that cannot follow a set cannot
-    follow a larger one, which bounds the search. At worst 2^inputs sets, times pairs of functions; ties
-    within 1e-12 count as equal.
+    A pair of functions makes an element independent for ε′² in an interval. For each set of predecessors the
+    search stores the union of the intervals in which some order of the set is a valid sequence. An input that
+    cannot follow a set cannot follow a larger set, which limits the search. The cost is at worst 2^inputs
+    sets times pairs of functions. Values within a relative 1e-12 count as equal.
 
     Examples
     --------
@@ -49,10 +97,10 @@ def eluder_dimension(values: ArrayLike, epsilon: float) -> int:
     gaps = np.array([(f - g) ** 2 for f, g in combinations(table, 2)]).reshape(-1, table.shape[1])
     gaps = np.unique(gaps[:, gaps.max(axis=0, initial=0.0) > floor], axis=1)
     gaps = np.unique(gaps[gaps.max(axis=1, initial=0.0) > floor], axis=0)
-    if gaps.shape[1] > MOST_INPUTS:
+    if gaps.shape[1] > MAX_INPUTS:
         received = f"{gaps.shape[1]} inputs that differ"
         remedy = "Use a bound such as linear_eluder_bound, or fewer inputs."
-        raise invalid("values", "eluder_dimension", f"of at most {MOST_INPUTS} inputs", received, remedy)
+        raise invalid("values", "eluder_dimension", f"of at most {MAX_INPUTS} inputs", received, remedy)
     return _longest(gaps, (floor, math.inf)) if gaps.size else 0
 
 
@@ -62,11 +110,11 @@ def _longest(gaps: Floats, start: Span) -> int:
 
     def follow(seen: int, spans: list[Span], spent: Floats, inputs: list[int], length: int) -> None:
         nonlocal best
-        known = explored.get(seen, [])
-        fresh = subtract(spans, known)
+        covered = explored.get(seen, [])
+        fresh = subtract(spans, covered)
         if not fresh:
             return
-        explored[seen], best = merge(known + fresh), max(best, length)
+        explored[seen], best = merge(covered + fresh), max(best, length)
         after = {x: intersect(fresh, _independent(gaps[:, x], spent)) for x in inputs}
         after = {x: reach for x, reach in after.items() if reach}
         for x, reach in after.items():
@@ -79,8 +127,11 @@ def _longest(gaps: Floats, start: Span) -> int:
 
 
 def _independent(gap: Floats, spent: Floats) -> list[Span]:
-    """Return the ε′² for which some pair makes an input independent: from what it spent to its gap."""
-    pairs = gap > spent * (1 + 1e-12)
+    """Return the ε′² for which some pair of functions makes an input independent of its predecessors.
+
+    For each pair they range from its squared distance on the predecessors to that on the input.
+    """
+    pairs = gap > spent * (1 + ROUNDING)
     return merge(list(zip(spent[pairs].tolist(), gap[pairs].tolist(), strict=True)))
 
 
@@ -93,17 +144,17 @@ def _table(values: ArrayLike) -> Floats:
     if not np.isfinite(table).all():
         raise invalid("values", owner, "finite", "NaN or infinity")
     table = np.unique(table, axis=0)
-    if len(table) > MOST_FUNCTIONS:
+    if len(table) > MAX_FUNCTIONS:
         remedy = "Use a bound such as finite_eluder_bound, or fewer functions."
-        raise invalid("values", owner, f"of at most {MOST_FUNCTIONS} functions", len(table), remedy)
+        raise invalid("values", owner, f"of at most {MAX_FUNCTIONS} functions", len(table), remedy)
     return table
 
 
 def finite_eluder_bound(functions: int, inputs: int) -> int:
     """Return min{|X|, |F|(|F| − 1)/2}, a bound on the eluder dimension of a finite class at every ε.
 
-    Neither an input nor a pair of functions can serve twice in a sequence. (|F| − 1, which holds for exact
-    agreement, can be exceeded when ε′ > 0.)
+    A sequence uses each input and each pair of functions at most once. (The bound |F| − 1, which holds for
+    exact agreement, fails for ε′ > 0.)
 
     Examples
     --------
@@ -117,7 +168,7 @@ def finite_eluder_bound(functions: int, inputs: int) -> int:
 def linear_eluder_bound(dim: int, epsilon: float, *, norm_bound: float = 1.0) -> int:
     """Return a bound on the ε-eluder dimension of x ↦ ⟨θ, x⟩ with ‖θ‖ ≤ C on ‖x‖ ≤ 1, in d dimensions.
 
-    `glm_eluder_bound` with slope 1: O(d ln(C/ε)).
+    Equals `glm_eluder_bound` with slope 1, O(d ln(C/ε)).
 
     Examples
     --------
@@ -132,9 +183,9 @@ def glm_eluder_bound(
 ) -> int:
     """Return a bound on the ε-eluder dimension of x ↦ g(⟨θ, x⟩) with ‖θ‖ ≤ C on ‖x‖ ≤ 1, in d dimensions.
 
-    With 0 < h ≤ g′ ≤ H and r = H/h, the largest n such that
-    (1 + 1/(2r²))^(n/d) ≤ 1 + (2Ch/ε)² n/d. This is where the proof in Russo and Van Roy, to whom the paper
-    refers, arrives before it is rounded up to a closed form.
+    With 0 < h ≤ g′ ≤ H and r = H/h, the bound is the largest n such that
+    (1 + 1/(2r²))^(n/d) ≤ 1 + (2Ch/ε)² n/d. The proof in Russo and Van Roy, which the paper cites, derives
+    this inequality and then loosens it to a closed form.
 
     Parameters
     ----------
@@ -156,10 +207,10 @@ def glm_eluder_bound(
     dim = as_count(dim, "dim", owner)
     epsilon = as_number(epsilon, "epsilon", owner, low=0)
     C = as_number(norm_bound, "norm_bound", owner, low=0)
-    least, most = (as_number(slope, "each of slopes", owner, low=0) for slope in slopes)
-    if least > most:
+    min_slope, max_slope = (as_number(slope, "each of slopes", owner, low=0) for slope in slopes)
+    if min_slope > max_slope:
         raise invalid("slopes", owner, "(smallest, largest)", slopes)
-    growth, scale = math.log1p((least / most) ** 2 / 2), (2 * C * least / epsilon) ** 2
+    growth, scale = math.log1p((min_slope / max_slope) ** 2 / 2), (2 * C * min_slope / epsilon) ** 2
 
     def allowed(n: int) -> bool:
         return n * growth <= dim * math.log1p(scale * n / dim)
@@ -167,7 +218,7 @@ def glm_eluder_bound(
     high = 1
     while allowed(high):
         high *= 2
-    low = high // 2  # allowed, or 0: the inequality holds from 0 up to one point and never again
+    low = high // 2  # feasible, or 0: the inequality holds up to one point only
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if allowed(middle) else (low, middle)

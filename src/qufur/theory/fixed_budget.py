@@ -1,4 +1,4 @@
-"""Fixed-budget QuFUR (Theorem 2)."""
+"""Bounds of fixed-budget QuFUR (Theorem 2)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, as_noise, as_number
 from qufur.rules.fixed_budget import FixedBudget
-from qufur.theory.concentration import coin_bounds, error_factor, log_det_bound
+from qufur.theory.concentration import adaptive_query_bounds, error_factor, log_det_bound
 from qufur.theory.structure import Bounds, Structure, as_delta, clipped_noise
 
 
@@ -15,11 +15,12 @@ def fixed_budget_bounds(
 ) -> Bounds:
     """Return bounds on Q and R of Fixed-Budget QuFUR; R's holds with probability 1 − δ (Theorem 2).
 
-    Q ≤ B by construction. Copy i has α_i = 2^i/T² and ⌊B/K⌋ labels, K = ⌈3 log₂ T⌉ + 1 (the text counts one
-    copy too few). A copy whose query bound of Theorem 1 is below ⌊B/K⌋ never runs out, and its regret bound
-    is that of the whole; the copy of largest such α is taken. The proof hides Theorem 1's constants in one
-    C = polylog(T, 1/δ); with the constants kept no range of B is needed. Where no copy is sure of its labels
-    the bound is the trivial 4T, which it is for streams of up to some 10⁵ examples.
+    Q ≤ B by construction. Copy i has α_i = 2^i/T² and ⌊B/K⌋ labels, K = ⌈3 log₂ T⌉ + 1 (the paper counts one
+    copy too few). A copy whose query bound of Theorem 1 is below ⌊B/K⌋ never runs out of labels, and its
+    regret bound holds for the whole algorithm; the result is that of the copy with the largest such α. The
+    proof hides Theorem 1's constants in one C = polylog(T, 1/δ); with explicit constants no range of B is
+    needed. If no copy is guaranteed enough labels, as for streams of up to some 10⁵ examples, the bound is
+    the trivial 4T.
 
     Parameters
     ----------
@@ -51,10 +52,10 @@ def fixed_budget_bounds(
 def best_copy(
     rule: FixedBudget, durations: Floats, weights: Floats, largest: float, factor: float, delta: float
 ) -> Bounds:
-    """Return the bounds by the copy of largest α that is sure of its labels (Lemmas 3 and 4)."""
+    """Return B and the regret bound of the copy with the largest α that never runs out (Lemmas 3 and 4)."""
     share, regret = rule.caps()[0], 4.0 * rule.horizon
     for alpha in rule.alphas:
-        copy = coin_bounds(durations, weights, float(alpha), largest, factor, delta)
+        copy = adaptive_query_bounds(durations, weights, float(alpha), largest, factor, delta)
         if copy.queries < share:
             regret = min(regret, copy.regret)
     return Bounds(queries=float(min(rule.budget, rule.horizon)), regret=regret)
@@ -63,8 +64,8 @@ def best_copy(
 def fixed_budget_order(structure: Structure, budget: int, *, noise: float = 1.0) -> float:
     """Return η̃² (Σ √(d_u T_u))²/B, the regret inside the Õ of Theorem 2; for B up to `largest_budget`.
 
-    For one domain it is dT/B. The example in the introduction, (d, T) = (d, d) and (1, T − d), has
-    O((T + d²)/B); the text leaves out the B.
+    For one domain it is dT/B. For the example in the introduction, (d, T) = (d, d) and (1, T − d), it is
+    O((T + d²)/B); the paper omits the B.
 
     Examples
     --------
@@ -76,9 +77,9 @@ def fixed_budget_order(structure: Structure, budget: int, *, noise: float = 1.0)
 
 
 def largest_budget(structure: Structure) -> float:
-    """Return Σ √(d_u T_u) · min √(T_u/d_u), up to which (and logarithms) Theorem 2 speaks of B.
+    """Return Σ √(d_u T_u) · min √(T_u/d_u), the largest B of Theorem 2 up to logarithms.
 
-    Up to it, too, the domain-aware oracle buys no domain whole (Section 3.2).
+    Up to this budget the domain-aware oracle buys no domain completely (Section 3.2).
 
     Examples
     --------

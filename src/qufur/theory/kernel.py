@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from qufur.arrays import Floats, as_inputs, as_noise, as_number
 from qufur.errors import invalid
-from qufur.theory.concentration import coin_bounds, error_factor
+from qufur.theory.concentration import adaptive_query_bounds, error_factor
 from qufur.theory.structure import Bounds, Structure, as_chance, clipped_noise
 
 ROUNDING = 1e-10
@@ -20,21 +20,21 @@ def effective_dimension(
 ) -> int:
     """Return d̃ = min{j : jλ ln s > Λ_j} of s inputs (Equation "def_tilde_d", appendix on kernels).
 
-    Λ_j is the sum of the eigenvalues of the kernel matrix beyond the j largest. With s = 1, where ln s = 0
-    leaves no such j, it is 1.
+    Λ_j is the sum of the eigenvalues of the kernel matrix beyond the j largest. For s = 1 no j
+    exists, because ln s = 0, and the result is 1.
 
     Parameters
     ----------
     X
-        The inputs as rows, or without a kernel their s × s kernel matrix.
+        Inputs as rows; if `kernel` is None, their s × s kernel matrix.
     kernel
-        k(X) → kernel matrix; the kernels of `sklearn.gaussian_process` are such.
+        Function from X to the kernel matrix, such as a kernel of `sklearn.gaussian_process`.
     regularization
         λ > 0.
 
     Notes
     -----
-    O(s³), once.
+    The cost is O(s³).
 
     Examples
     --------
@@ -60,12 +60,12 @@ def kernel_bounds(
 ) -> Bounds:
     """Return bounds on Q and R of kernelised QuFUR(α), with probability 1 − δ (Theorem 13).
 
-    `qufur_bounds` with S_u = η̃² min{T_u, 2 d̃_u (ln(1 + T_u/(λd̃_u)) + ln T_u)}: the d̃_u largest eigenvalues of
-    the domain's kernel matrix sum to at most T_u, the others to at most λ d̃_u ln T_u. The factor 2 is that of
-    the log-determinant lemma. The text has 4 + 6/λ instead, from a lemma on eigenvalues (Lemma 11) that is
-    false as printed, and reaches the first logarithm through a program whose printed optimum is not one: with
-    d̃ = 2, s = 10 and λ = 1 it gives 4.04, while all ε on the first coordinate and all α on the second give
-    10. The Õ(d̃_u) of Lemma 12 stands.
+    Equals `qufur_bounds` with S_u = η̃² min{T_u, 2 d̃_u (ln(1 + T_u/(λd̃_u)) + ln T_u)}: the d̃_u largest
+    eigenvalues of the domain's kernel matrix sum to at most T_u, the others to at most λ d̃_u ln T_u. The
+    factor 2 is that of the log-determinant lemma. The paper has 4 + 6/λ instead, from a lemma on eigenvalues
+    (Lemma 11) that is false as printed, and derives the first logarithm from an optimization problem whose
+    printed optimum is not optimal: with d̃ = 2, s = 10 and λ = 1 it gives 4.04, while all ε on the first
+    coordinate and all α on the second give 10. The Õ(d̃_u) of Lemma 12 holds.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def kernel_bounds(
     alpha, noise, delta
         As in `qufur_bounds`.
     regularization
-        λ = 1/C² > 0 with ‖θ*‖ ≤ C; k(x, x) ≤ 1 is supposed.
+        λ = 1/C² > 0 with ‖θ*‖ ≤ C; requires k(x, x) ≤ 1.
 
     Examples
     --------
@@ -86,11 +86,13 @@ def kernel_bounds(
     lam = as_number(regularization, "regularization", "kernel_bounds", low=0)
     (T, d), largest = structure.arrays, clipped_noise(noise) ** 2
     weights = largest * np.minimum(T, 2 * d * (np.log1p(T / (lam * d)) + np.log(T)))
-    return coin_bounds(T, weights, alpha, largest, error_factor(noise, structure.horizon, delta), delta)
+    return adaptive_query_bounds(
+        T, weights, alpha, largest, error_factor(noise, structure.horizon, delta), delta
+    )
 
 
 def _eigenvalues(gram: Floats) -> Floats:
-    """Return the eigenvalues of a kernel matrix, largest first, or complain that it is none."""
+    """Return the eigenvalues of a kernel matrix, largest first; raise if the matrix is not valid."""
     from scipy.linalg import eigvalsh
 
     owner = "effective_dimension"

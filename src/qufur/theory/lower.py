@@ -1,4 +1,4 @@
-"""What no learner can beat (Theorems 3 and 7)."""
+"""Lower bounds on the regret of every learner (Theorems 3 and 7)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SMALLEST_NOISE = 0.5
 
 
 def regret_lower_bound(structure: Structure, budget: int, *, noise: float = 1.0) -> float:
-    """Return (Σ √(d_u T_u))²/(7500 B), below which no learner's worst expected regret lies (Theorem 3).
+    """Return (Σ √(d_u T_u))²/(7500 B), a lower bound on every learner's worst expected regret (Theorem 3).
 
     The adversary is `streams.LowerBound`. The constant is the proof's, 3 · 4 · 25²: B + 2 Σ d_u ≤ 3B, the
-    factor ¼ (printed ½ once), and E √f ≥ 1/25 of Lemma 9. Lemma 8 takes the labels of a direction as binomial
-    given how many there are, true of learners whose queries do not depend on labels. For the others it fails:
-    buy one label, and a second only if the first is 0; given one label, θ̂ = 2/3 has no error at θ = 2/3. The
-    constant is safe nevertheless: the van Trees inequality, which allows such learners, gives 1/1434 for the
-    same adversary.
+    factor ¼ (printed ½ once), and E √f ≥ 1/25 of Lemma 9. Lemma 8 assumes that the labels of a direction,
+    given their number, are binomial. That holds for learners whose queries do not depend on labels. It fails
+    for a learner that buys one label, and a second only if the first is 0: given one label, θ̂ = 2/3 has no
+    error at θ = 2/3. The constant is nevertheless valid: the van Trees inequality, which allows such
+    learners, gives 1/1434 for the same adversary.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def regret_lower_bound(structure: Structure, budget: int, *, noise: float = 1.0)
     budget
         B ≥ Σ d_u, which the learner's E[Q] may not exceed.
     noise
-        η. Stated for η ≥ 1; the labels are coins, for which η ≥ ½ is enough.
+        η ≥ ½. The theorem states η ≥ 1; the labels are Bernoulli draws, for which η ≥ ½ suffices.
 
     Examples
     --------
@@ -57,8 +57,8 @@ def unstructured_lower_bound(dim: int, horizon: int, budget: int) -> float:
 def bayes_risk(labels: int) -> float:
     """Return 1/(6(n + 2)), the least expected squared error after n labels of one direction.
 
-    The mean, over θ* uniform on [0, 1] and n coins of it, of the variance of Beta(1 + N⁺, 1 + n − N⁺), the
-    posterior in the proof of Theorem 3. n must not depend on the labels.
+    It is the mean, over θ* uniform on [0, 1] and n Bernoulli draws, of the variance of
+    Beta(1 + N⁺, 1 + n − N⁺), the posterior in the proof of Theorem 3. n must not depend on the labels.
 
     Examples
     --------
@@ -73,9 +73,10 @@ def bayes_risk(labels: int) -> float:
 def bayes_lower_bound(structure: Structure, budget: int) -> float:
     """Return (Σ √n_i)²/(6(B + 2 Σ d_u)), a lower bound on the mean regret over the adversary's θ*.
 
-    n_i is how often direction i is shown. It follows from `bayes_risk` of the labels that a direction gets in
-    all, by the Cauchy-Schwarz step of the proof of Theorem 3, for learners whose queries do not depend on
-    labels: every rule of this library over a label-free model. At least 200 times the theorem's constant.
+    Direction i occurs n_i times. The bound follows from `bayes_risk` at the total number of labels of each
+    direction, by the Cauchy-Schwarz step of the proof of Theorem 3. It holds for learners whose queries do
+    not depend on labels: every rule of this library over a label-free model. It is at least 200 times the
+    bound of the theorem.
 
     Parameters
     ----------
@@ -93,13 +94,13 @@ def bayes_lower_bound(structure: Structure, budget: int) -> float:
     budget = as_count(budget, "budget", "bayes_lower_bound")
     roots = 0.0
     for T_u, d_u in zip(structure.durations, structure.dims, strict=True):
-        shown = T_u // d_u
-        roots += (d_u - 1) * math.sqrt(shown) + math.sqrt(T_u - (d_u - 1) * shown)
+        repeats = T_u // d_u
+        roots += (d_u - 1) * math.sqrt(repeats) + math.sqrt(T_u - (d_u - 1) * repeats)
     return roots**2 / (6 * (budget + 2 * sum(structure.dims)))
 
 
 def check_lower(structure: Structure, noise: float, owner: str) -> None:
-    """Check what every lower bound supposes: d_u ≤ T_u, and noise that coins can have."""
+    """Check the assumptions of the lower bounds: d_u ≤ T_u, and noise that Bernoulli labels can have."""
     structure.check_full(owner)
     if as_noise(noise, owner) < SMALLEST_NOISE:
         raise invalid("noise", owner, f"at least {SMALLEST_NOISE}", noise)

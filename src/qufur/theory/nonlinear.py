@@ -10,7 +10,7 @@ from qufur.arrays import Floats, as_count, as_noise, as_number
 from qufur.errors import invalid
 from qufur.hypotheses.base import squared_radius
 from qufur.rules.fixed_budget import FixedBudget
-from qufur.theory.concentration import coin_bounds
+from qufur.theory.concentration import adaptive_query_bounds
 from qufur.theory.fixed_budget import best_copy
 from qufur.theory.structure import Bounds, Structure, as_delta
 
@@ -23,13 +23,14 @@ def confidence_radius(
     """Return β_k, the squared radius of the confidence set after k labels (Equation "beta_k").
 
     β_k = 8η² ln(4𝒩/δ) + (2k/T²)(16 + √(2η² ln(16k²/δ))), and at k = 0, where the last logarithm is undefined,
-    its first term. Russo and Van Roy, whose proposition it instantiates, have 8 for the 2 under the root.
-    Either covers the discretisation error 2k/T² · (6 + 2√(2η² ln(16k²/δ))) while that root is at most 10.
+    only its first term. The proposition of Russo and Van Roy, of which it is an instance, has 8 in place of
+    the 2 under the root. Either covers the discretisation error 2k/T² · (6 + 2√(2η² ln(16k²/δ))) if that root
+    is at most 10.
 
     Parameters
     ----------
     labels
-        k ≥ 0, labels so far.
+        k ≥ 0, number of labels so far.
     log_covering
         ln 𝒩(F, 1/T², ‖·‖_∞) ≥ 0; see `finite_log_covering` and `linear_log_covering`.
     horizon
@@ -57,15 +58,15 @@ def domain_complexity(
 ) -> Floats:
     """Return R_u, an upper bound on Σ q_t Δ_t over domain u (Lemma 6).
 
-    R_u = min{4T_u, 1/T_u³ + 4 min(d′_u, T_u) + 4 d′_u β_T (1 + ln T_u)}. Two departures from the text: its
-    ln T_u stands for Σ_{j ≤ T_u − d′} 1/j, which is larger (2.83 against 2.30 for T_u = 10, d′ = 1); and it
-    cuts Δ at 1/T⁴, where its d′_u, taken at ε = 1/T_u², says nothing. Cut at 1/T_u⁴ the rest is at most
-    1/T_u³, in place of T_u/T².
+    R_u = min{4T_u, 1/T_u³ + 4 min(d′_u, T_u) + 4 d′_u β_T (1 + ln T_u)}. It differs from the paper in two
+    terms. The paper bounds Σ_{j ≤ T_u − d′} 1/j by ln T_u, which is smaller (2.30 against 2.83 for T_u = 10,
+    d′ = 1). And it ignores Δ below 1/T⁴, where d′_u, which is defined at ε = 1/T_u², does not apply; with the
+    threshold 1/T_u⁴ the ignored Δ sum to at most 1/T_u³, in place of T_u/T².
 
     Parameters
     ----------
     structure
-        Its dims are the eluder dimensions d′_u = dim_E(F, 1/T_u²) on the inputs of domain u.
+        Durations T_u and, as dims, the eluder dimensions d′_u = dim_E(F, 1/T_u²) on the inputs of domain u.
     log_covering, noise, delta
         As in `confidence_radius`.
 
@@ -85,9 +86,10 @@ def nonlinear_bounds(
 ) -> Bounds:
     """Return bounds on Q and R of non-linear QuFUR(α), with probability 1 − δ (Theorem 5).
 
-    As in Theorem 1 with S_u = R_u of `domain_complexity`, Δ ≤ 4 and R ≤ Σ Δ_t. In the order,
-    Q = Õ(√α Σ √(R_u T_u)) and R = Õ(Σ √(R_u T_u)/√α) for α ≤ min T_u/R_u. The statement has a further η̃ in
-    each, which the proof does not need, for R_u has it already; Theorem 4 leaves it out, too.
+    The proof is that of Theorem 1 with S_u = R_u of `domain_complexity`, Δ ≤ 4 and R ≤ Σ Δ_t. Up to
+    logarithms, Q = Õ(√α Σ √(R_u T_u)) and R = Õ(Σ √(R_u T_u)/√α) for α ≤ min T_u/R_u. The theorem has a
+    further factor η̃ in each, which the proof does not need because R_u includes it; Theorem 4 omits it,
+    too.
 
     Parameters
     ----------
@@ -105,7 +107,9 @@ def nonlinear_bounds(
     """
     alpha = as_number(alpha, "alpha", "nonlinear_bounds", low=0)
     weights = domain_complexity(structure, log_covering=log_covering, noise=noise, delta=delta)
-    return coin_bounds(structure.arrays[0], weights, alpha, LARGEST, 1.0, as_delta(delta, "nonlinear_bounds"))
+    return adaptive_query_bounds(
+        structure.arrays[0], weights, alpha, LARGEST, 1.0, as_delta(delta, "nonlinear_bounds")
+    )
 
 
 def nonlinear_budget_bounds(
@@ -113,7 +117,8 @@ def nonlinear_budget_bounds(
 ) -> Bounds:
     """Return bounds on Q ≤ B and, with probability 1 − δ, on R of Algorithm 4 (Theorem 4).
 
-    As `fixed_budget_bounds`, with the same K copies (the text's 3⌈log₂ T⌉ are as short of one).
+    The argument is that of `fixed_budget_bounds`, with the same K copies (the paper's 3⌈log₂ T⌉ is also one
+    too few).
 
     Examples
     --------
@@ -132,7 +137,7 @@ def nonlinear_budget_order(
 ) -> float:
     """Return (Σ √(R_u T_u))²/B, the regret inside the Õ of Theorem 4.
 
-    It holds for B up to Σ √(R_u T_u) · min √(T_u/R_u); the text has the fraction upside down.
+    It holds for B up to Σ √(R_u T_u) · min √(T_u/R_u); the paper prints the fraction inverted.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the theorems are about, (T_u, d_u) per domain, and what they promise, queries and regret."""
+"""Inputs of the theorems, (T_u, d_u) per domain, and their results, bounds on queries and regret."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Structure:
     Parameters
     ----------
     durations
-        T_u ≥ 1, how many examples domain u has.
+        T_u ≥ 1, the number of examples of domain u.
     dims
-        d_u ≥ 1, the dimension of the subspace that they lie in; for the kernel theorem the effective
-        dimension, for the non-linear theorems the eluder dimension.
+        d_u ≥ 1, the dimension of the subspace of domain u; the effective dimension in the kernel theorem, the
+        eluder dimension in the non-linear theorems.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Structure:
 
     @property
     def arrays(self) -> tuple[Floats, Floats]:
-        """The durations T_u and the dimensions d_u as arrays."""
+        """Durations T_u and dimensions d_u as arrays."""
         return np.array(self.durations, dtype=np.float64), np.array(self.dims, dtype=np.float64)
 
     @property
@@ -58,7 +58,7 @@ class Structure:
         return float(np.sqrt(d * T).sum())
 
     def check_full(self, owner: str) -> None:
-        """Complain about a domain with more dimensions than examples; the lower bounds exclude it."""
+        """Raise for a domain with more dimensions than examples; the lower bounds exclude it."""
         for T_u, d_u in zip(self.durations, self.dims, strict=True):
             if d_u > T_u:
                 received = f"d_u = {d_u} with T_u = {T_u}"
@@ -84,7 +84,7 @@ class Bounds:
 
 
 def as_delta(delta: Any, owner: str) -> float:
-    """Return a probability of failure δ in (0, 1), or complain."""
+    """Validate a probability of failure δ in (0, 1)."""
     real = isinstance(delta, numbers.Real) and not isinstance(delta, bool)
     if not (real and 0 < delta < 1):
         raise invalid("delta", owner, "between 0 and 1, both excluded", repr(delta))
@@ -92,7 +92,7 @@ def as_delta(delta: Any, owner: str) -> float:
 
 
 def as_chance(delta: Any, owner: str) -> float | None:
-    """Return δ in (0, 1), or None where bounds on expectations are wanted."""
+    """Validate δ in (0, 1), or None for bounds on expectations."""
     return None if delta is None else as_delta(delta, owner)
 
 
@@ -106,5 +106,5 @@ def clipped_noise(noise: float) -> float:
 
 
 def log_price(delta: float | None, parts: int) -> float:
-    """Return ln(parts/δ), the price of `parts` events that fail with δ in all; 0 for expectations."""
+    """Return ln(parts/δ), the union bound over `parts` events with total δ; 0 for expectations."""
     return 0.0 if delta is None else math.log(parts / delta)

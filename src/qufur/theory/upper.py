@@ -1,11 +1,11 @@
-"""QuFUR(α): what it queries and what it loses (Theorem 1)."""
+"""Bounds on the queries and the regret of QuFUR(α) (Theorem 1)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from qufur.arrays import as_count, as_noise, as_number
-from qufur.theory.concentration import coin_bounds, error_factor, log_det_bound
+from qufur.theory.concentration import adaptive_query_bounds, error_factor, log_det_bound
 from qufur.theory.structure import Bounds, Structure, as_chance, clipped_noise
 
 
@@ -24,21 +24,21 @@ def qufur_bounds(
         Q ≤ (e − 1) Σ_u min{T_u, αS_u + √(αT_u P_u)} + ln(4/δ)
         R ≤ Σ_u min{4T_u, κ (S_u + √(T_u P_u/α))},   κ = max(4, 4η² ln(4T/δ) + 2)/η̃²
 
-    It is the proof with its constants written out; `concentration` says where they come from. The proof's
-    last display has Σ Δ_t² where it means Σ Δ_t.
+    The constants are those of the proof; `concentration` derives them. The last display of the proof prints
+    Σ Δ_t² in place of Σ Δ_t.
 
     Parameters
     ----------
     structure
-        (T_u, d_u) of a partition of the stream, any that is fixed in advance.
+        (T_u, d_u) of any partition of the stream that is fixed in advance.
     alpha
         α > 0.
     noise
         η ≥ 0, sub-Gaussian with variance proxy η².
     norm_bound
-        C > 0 with ‖θ*‖ ≤ C; inputs have norm at most 1 and |⟨θ*, x⟩| ≤ 1 (printed without the bars).
+        C > 0 with ‖θ*‖ ≤ C; inputs have norm at most 1 and |⟨θ*, x⟩| ≤ 1 (the paper omits the bars).
     delta
-        δ in (0, 1). None for bounds on E[Q] and E[R], where both logarithms fall away.
+        δ in (0, 1). None for bounds on E[Q] and E[R], which have no logarithms of δ.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def qufur_bounds(
     T, d = structure.arrays
     weights = largest * log_det_bound(T, d, C)
     factor = error_factor(noise, structure.horizon, delta)
-    return coin_bounds(T, weights, alpha, largest, factor, delta)
+    return adaptive_query_bounds(T, weights, alpha, largest, factor, delta)
 
 
 def subsequence_bounds(
@@ -66,9 +66,9 @@ def subsequence_bounds(
 ) -> Bounds:
     """Return bounds on Q and R of QuFUR(α) within any subsequence I of the stream.
 
-    The remark "Novel notion of adaptive regret" after Theorem 1, with its constants. The proof never uses
-    what happens outside of I, so I counts as one domain of |I| examples in d_I dimensions, wherever they
-    lie. I is fixed in advance; for n of them divide δ by n.
+    These are the constants of the remark "Novel notion of adaptive regret" after Theorem 1. The proof does
+    not depend on the examples outside of I, so I counts as one domain of |I| examples in d_I dimensions,
+    wherever in the stream they occur. I is fixed in advance; for n subsequences divide δ by n.
 
     Examples
     --------
@@ -81,11 +81,11 @@ def subsequence_bounds(
 
 
 def qufur_order(structure: Structure, alpha: float, *, noise: float = 1.0) -> Bounds:
-    """Return what stands inside the Õ's of Theorem 1, without logarithms and constants.
+    """Return the orders of Q and R in Theorem 1, without logarithms and constants.
 
     Q: Σ_u min{T_u, η̃ √(α d_u T_u)} + 1.  R: Σ_u max{η̃² d_u, η̃ √(d_u T_u/α)}. For α in `alpha_range` they
-    are η̃ √α Σ √(d_u T_u), up to the 1, and η̃ Σ √(d_u T_u)/√α, so that Q ≈ αR. With effective dimensions the
-    same for Theorem 13 (kernels).
+    are η̃ √α Σ √(d_u T_u), up to the 1, and η̃ Σ √(d_u T_u)/√α, so that Q ≈ αR. With effective dimensions these
+    are the orders of Theorem 13 (kernels).
 
     Examples
     --------
@@ -102,7 +102,7 @@ def qufur_order(structure: Structure, alpha: float, *, noise: float = 1.0) -> Bo
 
 
 def alpha_range(structure: Structure, *, noise: float = 1.0) -> tuple[float, float]:
-    """Return the α between which Q ≈ αR: [1/(Σ √(d_u T_u))², min T_u/d_u] / η̃² (after Theorem 1).
+    """Return the range of α in which Q ≈ αR: [1/(Σ √(d_u T_u))², min T_u/d_u] / η̃² (after Theorem 1).
 
     Examples
     --------

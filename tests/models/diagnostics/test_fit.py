@@ -1,4 +1,4 @@
-"""What the labels say about the model: errors, evidence and tests against slow dense versions."""
+"""Diagnostics of the fit: errors, evidence and misfit tests against slow dense versions."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from qufur import KernelRidge, Learner, Paced, QuFUR, Ridge, Softmax, Uniform, r
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.innovations import Innovations
 from qufur.models.diagnostics.misfit import BIAS, DRIFT, MisfitTests
-from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.cholesky import FactorGram
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.inverse import InverseGram
 from qufur.models.gram.low_rank import LowRankGram
@@ -18,7 +18,7 @@ from qufur.streams import Arrays, HiddenDomains
 LINEAR = DotProduct(sigma_0=0.0)
 
 
-def drawn(n, dim, *, noise=0.1, seed=0):
+def linear_data(n, dim, *, noise=0.1, seed=0):
     """Return unit rows and labels of a linear target whose coordinates are N(0, 1)."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, dim))
@@ -37,7 +37,7 @@ def fitted(model, X, y, *, sizes=(10**9,)):
 
 
 def errors_by_hand(X, y, penalty):
-    """Return e, √(1 + q) and ŷ of each label, each from a solve of its own."""
+    """Return e, √(1 + q) and ŷ of each label, each from a separate solve."""
     out = []
     for i, x in enumerate(X):
         M = penalty * np.eye(len(x)) + X[:i].T @ X[:i]
@@ -56,11 +56,11 @@ def peaks_by_hand(X, y, penalty):
         first = i - i % 16
         before = slice(max(first - 16, 0), first)
         pull = sum((e[j] * X[j] for j in range(first)[before]), np.zeros(X.shape[1]))
-        known = predicted[:first]
-        second, fourth = (np.mean(known**k) if first else 0.0 for k in (2, 4))
-        along = fourth / second if second else 0.0
+        earlier = predicted[:first]
+        second, fourth = (np.mean(earlier**k) if first else 0.0 for k in (2, 4))
+        slope = fourth / second if second else 0.0
         w = np.array(
-            [pull @ X[i], predicted[i] ** 2 - second, predicted[i] * (predicted[i] ** 2 - along), 1.0]
+            [pull @ X[i], predicted[i] ** 2 - second, predicted[i] * (predicted[i] ** 2 - slope), 1.0]
         )
         w /= (1 + 10 * (spread[i] ** 2 - 1)) ** 2
         weights.append(w)
@@ -70,10 +70,10 @@ def peaks_by_hand(X, y, penalty):
             z = w * e[i] / np.sqrt(np.mean(e[:first] ** 2)) / (1 + 10 * (spread[i] ** 2 - 1))
             S, V = S + z, V + z**2
         if i % 16 == 15 or i == len(y) - 1:
-            here = slice(0, i + 1)
-            s = np.mean(np.sqrt(np.abs(e[here]))) ** 2 / 0.8222**2
-            excess = u[here] @ e[here] ** 2 - 1.5 * s**2 * u[here].sum()
-            total = V + 30 + 10 * max(0.0, excess) / np.mean(e[here] ** 2)
+            upto = slice(0, i + 1)
+            s = np.mean(np.sqrt(np.abs(e[upto]))) ** 2 / 0.8222**2
+            excess = u[upto] @ e[upto] ** 2 - 1.5 * s**2 * u[upto].sum()
+            total = V + 30 + 10 * max(0.0, excess) / np.mean(e[upto] ** 2)
             log = (np.log(30 / total) + S**2 / total) / 2
             log[0] = log[0] if S[0] > 0 else 0.0
             peak = np.maximum(peak, log)
@@ -85,8 +85,8 @@ def peaks_by_hand(X, y, penalty):
 
 @pytest.mark.parametrize("outlier", [0.0, 8.0])
 @pytest.mark.parametrize("n", [1, 16, 17, 63, 64, 65, 600])
-def test_tests_equal_plain_loops(n, outlier):
-    X, y = drawn(n, 5, seed=n)
+def test_misfit_tests_equal_plain_loops(n, outlier):
+    X, y = linear_data(n, 5, seed=n)
     y += 0.3 * (np.arange(n) > n // 2) * X[:, 0] + 0.5 * X[:, 1] ** 2
     y[9:10] += outlier
     peak, S = peaks_by_hand(X, y, 0.3)
@@ -98,8 +98,8 @@ def test_tests_equal_plain_loops(n, outlier):
     assert n < 600 or (peak.min() > 0) == (outlier == 0)
 
 
-def test_blocks_do_not_matter():
-    X, y = drawn(700, 9)
+def test_innovations_do_not_depend_on_blocks():
+    X, y = linear_data(700, 9)
     whole = fitted(Ridge(9), X, y).labelled.innovations
     for sizes in ((1,), (3, 50, 1, 90), (512,), (16,)):
         parts = fitted(Ridge(9), X, y, sizes=sizes).labelled.innovations
@@ -110,13 +110,13 @@ def test_blocks_do_not_matter():
 
 @pytest.mark.parametrize("delay", [0, 7, 40])
 @pytest.mark.parametrize("model", [Ridge(6), KernelRidge(LINEAR)])
-def test_a_run_tests_the_labels_in_order_of_arrival(model, delay):
-    X, y = drawn(300, 6)
+def test_run_tests_labels_in_order_of_arrival(model, delay):
+    X, y = linear_data(300, 6)
     learner = Learner(model, Uniform(0.5), seed=1)
-    asked = run(learner, Arrays(X, y), delay=delay).query
-    plain = fitted(model, X[asked], y[asked])
+    queried = run(learner, Arrays(X, y), delay=delay).query
+    plain = fitted(model, X[queried], y[queried])
     one, other = learner.state.labelled.tested(), plain.labelled.tested()
-    assert learner.state.fit().labels == asked.sum()
+    assert learner.state.fit().labels == queried.sum()
     np.testing.assert_allclose(one.array(), other.array(), rtol=1e-8, atol=1e-10)
 
 
@@ -129,8 +129,8 @@ def test_queries_without_labels_are_not_counted():
     assert state.fit().labels == 1
 
 
-def test_looking_at_the_fit_changes_nothing():
-    X, y = drawn(90, 4)
+def test_fit_has_no_side_effects():
+    X, y = linear_data(90, 4)
     looked, other = fitted(Ridge(4), X[:50], y[:50]), fitted(Ridge(4), X[:50], y[:50])
     looked.fit()
     for state in (looked, other):
@@ -140,8 +140,8 @@ def test_looking_at_the_fit_changes_nothing():
 
 
 @pytest.mark.parametrize("n", [10, 64, 530])
-def test_saved_and_restored_it_goes_on_bit_for_bit(tmp_path, n):
-    X, y = drawn(600, 5)
+def test_restored_tests_continue_bit_for_bit(tmp_path, n):
+    X, y = linear_data(600, 5)
     learner = Learner(Ridge(5), Uniform(1.0))
     learner.learn(X[:n], y[:n])
     learner.save(tmp_path / "state")
@@ -153,8 +153,8 @@ def test_saved_and_restored_it_goes_on_bit_for_bit(tmp_path, n):
     np.testing.assert_array_equal(tests, learner.state.labelled.tested().array())
 
 
-def test_files_of_older_versions_say_nothing_of_early_labels():
-    X, y = drawn(600, 5)
+def test_files_of_older_versions_load_without_early_labels():
+    X, y = linear_data(600, 5)
     gram = Gram(5, 0.01)
     gram.add(X[:300], y[:300])
     arrays = {name: array for name, array in gram.arrays().items() if name != "innovations.early"}
@@ -163,8 +163,8 @@ def test_files_of_older_versions_say_nothing_of_early_labels():
     assert again.tested().tested == 584
 
 
-def test_a_copy_is_independent():
-    X, y = drawn(100, 3)
+def test_gram_copy_is_independent():
+    X, y = linear_data(100, 3)
     gram = Gram(3, 1.0)
     gram.add(X, y)
     before, copy = gram.tested().array(), gram.copy()
@@ -173,16 +173,16 @@ def test_a_copy_is_independent():
     assert (gram.innovations.count, copy.innovations.count) == (100, 200)
 
 
-def test_fading_scales_what_belongs_to_the_moments():
+def test_discount_scales_count_and_squares_only():
     innovations = Innovations(1)
     innovations.count, innovations.squares = 8.0, 2.0
-    innovations.fade(0.25)
+    innovations.discount(0.25)
     assert (innovations.count, innovations.squares, innovations.tests.count) == (2.0, 0.5, 0)
 
 
 @pytest.mark.parametrize("size", [1, 7, 300])
-def test_the_delicate_form_tests_as_the_others_do(size):
-    X, y = drawn(300, 4)
+def test_factored_form_gives_the_same_tests(size):
+    X, y = linear_data(300, 4)
     X[100:110] = X[99]
     safe, fast = Gram(4, 0.1), Gram(4, 0.1)
     safe.form = safe.form.factored()
@@ -196,9 +196,9 @@ def test_the_delicate_form_tests_as_the_others_do(size):
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e3, 1e6])
-def test_errors_of_inputs_of_any_size(scale):
-    # 1 + q is up to 1e18 here, so that only rotations leave digits of the errors.
-    X, y = drawn(40, 3)
+def test_errors_are_accurate_for_inputs_of_any_size(scale):
+    # 1 + q is up to 1e18, so only rotations preserve the precision of the errors.
+    X, y = linear_data(40, 3)
     whole, single = Gram(3, 1e-6), Gram(3, 1e-6)
     whole.add(scale * X, y)
     for i in range(40):
@@ -207,8 +207,8 @@ def test_errors_of_inputs_of_any_size(scale):
 
 
 @pytest.mark.parametrize(("size", "label"), [(1e150, 1.0), (1.0, 1e150), (1e150, 1e150)])
-def test_what_is_remembered_stays_finite(size, label):
-    X, y = drawn(600, 3)
+def test_remembered_sums_stay_finite(size, label):
+    X, y = linear_data(600, 3)
     gram = Gram(3, 1.0)
     gram.add(size * X, label * y)
     assert all(np.isfinite(array).all() for array in gram.innovations.arrays().values())
@@ -216,8 +216,8 @@ def test_what_is_remembered_stays_finite(size, label):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_verdicts_do_not_depend_on_blocks_where_the_form_changes(seed):
-    # Columns of many sizes: a block goes over to the safe form before its first row, single rows later.
+def test_misfit_does_not_depend_on_blocks_when_the_form_changes(seed):
+    # Columns of many sizes: a block switches to the safe form before its first row, single rows later.
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(400, 8)) / 3
     X, y = Z * np.logspace(-1, 4, 8), np.abs(Z @ rng.normal(size=8)) / 3
@@ -232,8 +232,8 @@ def test_verdicts_do_not_depend_on_blocks_where_the_form_changes(seed):
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e4])
-def test_a_misfit_is_seen_whatever_the_units_of_the_inputs(scale):
-    X, _ = drawn(1000, 10)
+def test_misfit_is_detected_in_any_units_of_inputs(scale):
+    X, _ = linear_data(1000, 10)
     y = np.tanh(6 * X[:, 0]) + 0.05 * np.random.default_rng(1).standard_normal(1000)
     state = fitted(Ridge(10), scale * X, y)
     assert isinstance(state.labelled.form, FactorGram)
@@ -253,8 +253,8 @@ def dense_log_evidence(K, y, penalty):
 
 @pytest.mark.parametrize(("n", "form"), [(5, LowRankGram), (40, InverseGram), (40, FactorGram)])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
-def test_evidence_equals_a_dense_one(n, form, scale):
-    X, y = drawn(n, 20, seed=3)
+def test_evidence_equals_the_dense_computation(n, form, scale):
+    X, y = linear_data(n, 20, seed=3)
     gram = Gram(20, 0.3)
     if form is FactorGram:
         gram.form = gram.form.factored()
@@ -269,22 +269,22 @@ def test_evidence_equals_a_dense_one(n, form, scale):
         assert evidence.squares(scale) / n == pytest.approx(variance, rel=1e-9)
 
 
-def test_evidence_of_another_kernel():
-    X, y = drawn(30, 3, seed=4)
+def test_evidence_of_rbf_kernel_equals_the_dense_computation():
+    X, y = linear_data(30, 3, seed=4)
     posterior = KernelRidge(RBF(0.7), regularization=0.2).posterior()
     posterior.add(X, y)
     expected, _ = dense_log_evidence(RBF(0.7)(X), y, 0.05)
     assert posterior.evidence(0.2).log(0.05) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_squares_at_the_present_penalty_are_those_of_the_errors():
-    X, y = drawn(60, 4)
+def test_evidence_squares_equal_squared_errors():
+    X, y = linear_data(60, 4)
     e, _, _ = errors_by_hand(X, y, 0.5)
     assert fitted(Ridge(4), X, y).labelled.evidence(1.0).squares(0.5) == pytest.approx(e @ e)
 
 
-def test_the_best_penalty_is_that_of_a_fine_grid():
-    X, y = drawn(80, 6, seed=5)
+def test_suggested_penalty_equals_a_fine_grid_search():
+    X, y = linear_data(80, 6, seed=5)
     fit = fitted(Ridge(6), X, y).fit()
     grid = np.exp(np.linspace(-9, 3, 2401))
     values = [dense_log_evidence(X @ X.T, y, penalty)[0] for penalty in grid[::40]]
@@ -296,15 +296,15 @@ def test_the_best_penalty_is_that_of_a_fine_grid():
 
 
 @pytest.mark.parametrize("model", [Ridge(6), Ridge(6, regularization=30.0), KernelRidge(LINEAR)])
-def test_neither_order_nor_the_present_penalty_matters(model):
-    X, y = drawn(100, 6)
+def test_noise_and_penalty_do_not_depend_on_order_or_current_penalty(model):
+    X, y = linear_data(100, 6)
     order = np.random.default_rng(0).permutation(100)
     one, other = fitted(Ridge(6), X, y).fit(), fitted(model, X[order], y[order]).fit()
     assert (other.noise, other.suggested) == pytest.approx((one.noise, one.suggested), rel=1e-4)
 
 
-def test_noise_is_in_the_users_units():
-    X, y = drawn(100, 3)
+def test_noise_is_in_the_units_of_the_labels():
+    X, y = linear_data(100, 3)
     scaled = fitted(Ridge(3), X, y).fit()
     users = fitted(Ridge(3, label_range=(10, 30)), X, 20 + 10 * y).fit()
     assert users.noise == pytest.approx(10 * scaled.noise)
@@ -314,10 +314,11 @@ def test_noise_is_in_the_users_units():
 
 @pytest.mark.parametrize("rule", [Uniform(0.2), QuFUR(5.0), Paced(200, 1000)])
 @pytest.mark.parametrize("noise", [0.03, 0.3])
-def test_noise_and_penalty_are_found(noise, rule):
-    # σ̂/σ is about 1 ± 1/√(2·190), so that its bounds are 5 of these off; λ̂/λ is about 10 over a χ² of 10
-    # degrees, beyond 6 in 1 draw of θ* of 600. Inputs chosen by Δ do no harm, since Δ is label-free.
-    X, y = drawn(1000, 10, noise=noise, seed=6)
+def test_noise_and_penalty_are_recovered(noise, rule):
+    # σ̂/σ is about 1 ± 1/√(2·190), so its bounds are 5 standard deviations away. λ̂/λ is about 10 over a χ²
+    # with 10 degrees of freedom, which exceeds 6 in 1 of 600 draws of θ*. Selecting inputs by Δ causes no
+    # bias, because Δ is label-free.
+    X, y = linear_data(1000, 10, noise=noise, seed=6)
     learner = Learner(Ridge(10, regularization=0.1), rule, seed=0)
     run(learner, Arrays(X, y))
     fit = learner.state.fit()
@@ -326,8 +327,8 @@ def test_noise_and_penalty_are_found(noise, rule):
     assert 1 / 6 < fit.suggested / noise**2 < 6
 
 
-def test_few_labels_say_nothing():
-    X, y = drawn(20, 3)
+def test_fit_is_empty_with_few_labels():
+    X, y = linear_data(20, 3)
     few, enough = fitted(Ridge(3), X[:19], y[:19]).fit(), fitted(Ridge(3), X, y).fit()
     assert (few.labels, few.noise, few.suggested, few.misfit) == (19, None, None, ())
     assert enough.noise is not None
@@ -335,17 +336,17 @@ def test_few_labels_say_nothing():
 
 
 @pytest.mark.parametrize("model", [Ridge(3), KernelRidge(LINEAR)])
-def test_labels_without_noise(model):
-    X, y = drawn(50, 3, noise=0.0)
+def test_noise_is_zero_for_noiseless_labels(model):
+    X, y = linear_data(50, 3, noise=0.0)
     fit = fitted(model, X, y).fit()
     assert fit.noise < 1e-4
     assert fit.suggested is None
 
 
-def test_labels_of_nothing_but_noise():
+def test_penalty_is_none_for_pure_noise():
     # By chance an interior optimum beats λ → ∞ by a factor e, in 18 of 400 other seeds; λ was then above 40.
     # Fewer than 16 of 20 without one happen 1 time in 500.
-    X, _ = drawn(500, 3)
+    X, _ = linear_data(500, 3)
     fits = [fitted(Ridge(3), X, np.random.default_rng(s).standard_normal(500)).fit() for s in range(20)]
     assert sum(fit.suggested is None for fit in fits) >= 16
     assert all(0.85 < fit.noise < 1.15 for fit in fits)
@@ -353,14 +354,14 @@ def test_labels_of_nothing_but_noise():
 
 @pytest.mark.parametrize("model", [Ridge(3), KernelRidge(LINEAR)])
 @pytest.mark.parametrize(("size", "label"), [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)])
-def test_labels_or_inputs_that_are_all_zero(model, size, label):
-    X, _ = drawn(50, 3)
+def test_penalty_is_none_when_labels_or_inputs_are_zero(model, size, label):
+    X, _ = linear_data(50, 3)
     fit = fitted(model, size * X, np.full(50, label)).fit()
     assert fit.suggested is None
     assert all("label" in sentence.lower() for sentence in fit.misfit)
 
 
-def test_more_directions_than_labels_leave_the_noise_open():
+def test_noise_is_unknown_with_more_directions_than_labels():
     evidence = Evidence.of(30, 30.0, np.full(30, 4.0), np.full(30, 4.0))
     assert evidence.noise_and_penalty() == (None, None)
 
@@ -368,35 +369,35 @@ def test_more_directions_than_labels_leave_the_noise_open():
 # Misfit
 
 
-def seen(X, y, **options):
+def misfit_text(X, y, **options):
     return " ".join(fitted(Ridge(X.shape[1], regularization=0.1, **options), X, y).fit().misfit)
 
 
-def turning(X, angle):
+def rotating_target(X, angle):
     a, b = np.eye(X.shape[1])[:2]
     return np.cos(angle) * (X @ a) + np.sin(angle) * (X @ b)
 
 
 @pytest.mark.parametrize(
-    ("target", "found"),
+    ("target", "message"),
     [
-        (lambda X, t: turning(X, np.pi * t), "Recent errors"),
-        (lambda X, t: turning(X, np.pi / 2 * (t > 0.5)), "Recent errors"),
+        (lambda X, t: rotating_target(X, np.pi * t), "Recent errors"),
+        (lambda X, t: rotating_target(X, np.pi / 2 * (t > 0.5)), "Recent errors"),
         (lambda X, t: np.tanh(3 * X[:, 0]), "Errors bend"),
         (lambda X, t: X[:, 0] + 0.2, "Labels lie above"),
         (lambda X, t: X[:, 0] - 0.2, "Labels lie below"),
         (lambda X, t: np.abs(X[:, 0]), "Labels lie above"),
     ],
 )
-def test_what_does_not_fit_is_seen(target, found):
-    # Each of these was found in 40 of 40 other seeds.
-    X, _ = drawn(600, 10, seed=7)
+def test_misfit_is_detected(target, message):
+    # Each of these was detected with 40 of 40 other seeds.
+    X, _ = linear_data(600, 10, seed=7)
     y = target(X, np.linspace(0, 1, 600)) + 0.1 * np.random.default_rng(8).standard_normal(600)
-    assert found in seen(X, y)
+    assert message in misfit_text(X, y)
 
 
 @pytest.mark.parametrize("penalty", [0.1, 1.0, 10.0])
-def test_what_fits_raises_no_alarm(penalty):
+def test_correct_model_raises_no_alarm(penalty):
     # λ right and off by 10 both ways; at 6 in 3000, the worst in `Fit`, two alarms in 20 runs come 1 time in
     # 1000.
     alarms = 0
@@ -408,7 +409,7 @@ def test_what_fits_raises_no_alarm(penalty):
     assert alarms <= 1
 
 
-def test_shrinkage_is_not_taken_for_a_moving_target():
+def test_shrinkage_is_not_reported_as_drift():
     stream = HiddenDomains.scripts(1)
     learner = Learner(Ridge(stream.dim, regularization=10.0), Uniform(0.5), seed=0)
     run(learner, stream)
@@ -418,10 +419,10 @@ def test_shrinkage_is_not_taken_for_a_moving_target():
     assert fit.suggested < 3
 
 
-def test_the_odds_hold_at_all_times():
-    # Symmetric noise of any size, weights that know the past: E is ever above 5 in at most 20 % of runs. So 4
-    # tests in 200 runs give 160 on average at most; in 1000 other runs it was 22 in 200, of which more than
-    # 45 or fewer than 5 come 1 time in 10,000.
+def test_false_alarm_rate_holds_at_all_times():
+    # With symmetric noise of any size and past-dependent weights, E ever exceeds 5 in at most 20 % of
+    # runs: 4 tests in 200 runs give at most 160 on average. In 1000 other runs it was 22 in 200; more than 45
+    # or fewer than 5 have odds of 1 in 10,000.
     rng = np.random.default_rng(9)
     ever = 0
     for _ in range(200):
@@ -433,12 +434,12 @@ def test_the_odds_hold_at_all_times():
 
 
 @pytest.mark.parametrize("size", [30.0, 1e4])
-def test_an_early_outlier_is_not_taken_for_a_misfit(size):
+def test_early_outlier_raises_no_alarm(size):
     # It moves the predictions for hundreds of labels. At label 5 it raised 4 alarms in 200 other runs, at
     # label 15 none; 5 in 60 have odds of 1 in 1000.
     alarms = 0
     for seed in range(60):
-        X, y = drawn(400, 5, seed=seed)
+        X, y = linear_data(400, 5, seed=seed)
         y[[5, 15][seed % 2]] += size * (-1) ** (seed // 2)
         alarms += bool(fitted(Ridge(5, regularization=0.04, clip=False), X, y).fit().misfit)
     assert alarms <= 4
@@ -450,7 +451,7 @@ def test_heavy_tails_raise_no_alarm(noise):
     alarms = 0
     for seed in range(100):
         rng = np.random.default_rng([seed, 1])
-        X, y = drawn(400, 5, noise=0.0, seed=seed)
+        X, y = linear_data(400, 5, noise=0.0, seed=seed)
         heavy = {
             "Student": 0.05 * rng.standard_t(2, 400),
             "Cauchy": 0.02 * rng.standard_cauchy(400),
@@ -461,15 +462,15 @@ def test_heavy_tails_raise_no_alarm(noise):
     assert alarms <= 3
 
 
-def test_how_many_labels_were_tested():
-    X, y = drawn(400, 5)
+def test_tested_counts_effective_labels():
+    X, y = linear_data(400, 5)
     assert fitted(Ridge(5), X[:16], y[:16]).fit().tested == 0
     assert fitted(Ridge(5, regularization=0.01), X, y).fit().tested == 384
-    y[9] += 30  # hides much of what could be seen
+    y[9] += 30  # reduces the effective number of labels
     assert fitted(Ridge(5, regularization=0.01), X, y).fit().tested < 100
 
 
-def test_the_side_of_a_bias_is_its_sign():
+def test_bias_sum_has_the_sign_of_the_errors():
     tests = MisfitTests()
     tests.update(-np.ones(100), np.ones(100), np.zeros(100), np.zeros(100))
     assert tests.sums[BIAS] < 0

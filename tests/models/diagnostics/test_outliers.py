@@ -1,4 +1,4 @@
-"""Labels far out of range: one warning, before anything has changed; and then they are learned."""
+"""Outliers: one warning before any change, and the label is learned nevertheless."""
 
 import warnings
 
@@ -8,45 +8,45 @@ from sklearn.linear_model import LinearRegression
 from tests.same import same_content
 
 from qufur import Learner, OutlierWarning, Refit, Ridge, Softmax, Uniform, run, streams
-from qufur.models.diagnostics.outliers import KnownRange, first_outlier
+from qufur.models.diagnostics.outliers import ObservedRange, first_outlier
 from qufur.snapshot import encode
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 LEARNED = Refit(LinearRegression())
 
 
-def taught(model, count):
+def learner_with_labels(model, count):
     learner = Learner(model, Uniform(1.0))
     learner.learn(X[:count], 30 + np.arange(count) % 5)
     return learner
 
 
-def told(learner, label):
-    learner.ask(X[0], id="odd")
-    learner.tell("odd", label)
+def ask_and_tell(learner, label):
+    learner.ask(X[0], id="outlier")
+    learner.tell("outlier", label)
 
 
 @pytest.mark.parametrize(
     "model", [Refit(LinearRegression(), label_range=(0, 10)), Ridge(2, label_range=(0, 10))]
 )
 @pytest.mark.parametrize("label", [111.0, -101.0])
-def test_a_range_that_is_given_counts_at_once(model, label):
+def test_given_range_warns_from_the_first_label(model, label):
     learner = Learner(model, Uniform(1.0))
     with pytest.warns(
-        OutlierWarning, match=rf"range \[0, 10\] away from it, got {label:g} for 'odd'"
+        OutlierWarning, match=rf"range \[0, 10\] away from it, got {label:g} for 'outlier'"
     ) as seen:
-        told(learner, label)
+        ask_and_tell(learner, label)
     assert [warning.filename for warning in seen] == [__file__]
     assert learner.ledger.answered == 1
 
 
-def test_a_learned_range_has_to_rest_on_twenty_labels():
-    told(taught(LEARNED, 19), 1e6)
-    learner = taught(LEARNED, 20)
-    with pytest.warns(OutlierWarning, match=r"range \[30, 34\] away from it, got 74.1 for 'odd'"):
-        told(learner, 74.1)
+def test_learned_range_warns_only_after_twenty_labels():
+    ask_and_tell(learner_with_labels(LEARNED, 19), 1e6)
+    learner = learner_with_labels(LEARNED, 20)
+    with pytest.warns(OutlierWarning, match=r"range \[30, 34\] away from it, got 74.1 for 'outlier'"):
+        ask_and_tell(learner, 74.1)
     learner.ask(X[1], id="next")
-    learner.tell("next", 400.0)  # the range has learned
+    learner.tell("next", 400.0)  # the range has widened
 
 
 @pytest.mark.parametrize(
@@ -61,18 +61,18 @@ def test_a_learned_range_has_to_rest_on_twenty_labels():
     ],
     ids=str,
 )
-def test_other_labels_are_not_mentioned(model, label):
-    learner = taught(model, 0) if isinstance(model, Ridge) else taught(model, 40)
-    told(learner, label)
+def test_labels_near_the_range_cause_no_warning(model, label):
+    learner = learner_with_labels(model, 0) if isinstance(model, Ridge) else learner_with_labels(model, 40)
+    ask_and_tell(learner, label)
 
 
-def test_a_constant_has_no_range():
+def test_constant_labels_have_no_range():
     learner = Learner(LEARNED, Uniform(1.0))
     learner.learn(X, np.zeros(60))
-    told(learner, 1.0)
+    ask_and_tell(learner, 1.0)
 
 
-def test_several_are_one_message():
+def test_several_outliers_cause_one_warning():
     learner = Learner(Ridge(2), Uniform(1.0))
     learner.ask_many(X[:5])
     with pytest.warns(OutlierWarning, match=r"got 30 for 2 and 1 more\. Is it") as seen:
@@ -84,7 +84,7 @@ def test_several_are_one_message():
 
 
 @pytest.mark.parametrize("model", [Ridge(2), Ridge(2, half_life=9), LEARNED], ids=str)
-def test_as_an_error_it_leaves_everything_as_it_was(model):
+def test_warning_raised_as_error_changes_nothing(model):
     learner = Learner(model, Uniform(1.0))
     learner.learn(X[20:50], np.linspace(-1, 1, 30))
     learner.ask_many(X[:3])
@@ -102,7 +102,7 @@ def test_as_an_error_it_leaves_everything_as_it_was(model):
 
 @pytest.mark.parametrize("model", [Ridge(2), LEARNED], ids=str)
 @pytest.mark.parametrize("delay", [0, 7])
-def test_blocks_say_the_same_and_learn(model, delay):
+def test_blocks_give_the_same_warnings_and_learn(model, delay):
     y = np.linspace(-1, 1, 60)
     y[40] = 50.0
     messages, learners = [], []
@@ -117,7 +117,7 @@ def test_blocks_say_the_same_and_learn(model, delay):
     assert {learner.ledger.answered for learner in learners} == {60}
 
 
-def test_an_error_in_a_run_leaves_a_learner_that_goes_on():
+def test_learner_continues_after_a_warning_raised_in_a_run():
     y = np.zeros(60)
     y[40] = 50.0
     learner = Learner(Ridge(2), Uniform(1.0))
@@ -127,17 +127,17 @@ def test_an_error_in_a_run_leaves_a_learner_that_goes_on():
     learner.ask(X[0])
 
 
-def test_labels_that_are_not_bought_are_not_mentioned():
+def test_labels_not_bought_cause_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(Learner(Ridge(2), Uniform(0.5, budget=5)), streams.Arrays(X, np.where(np.arange(60) < 50, 0, 99)))
 
 
-def test_a_range_widens_label_by_label():
+def test_first_outlier_widens_the_range_label_by_label():
     labels = np.array([0.0, 1.0, 9.0, 95.0, 1e3])
-    assert first_outlier(KnownRange(0.0, 1.0, labels=20), "abcde", labels) is None
+    assert first_outlier(ObservedRange(0.0, 1.0, labels=20), "abcde", labels) is None
     labels = np.array([0.0, 1.0, 12.0, 95.0, 1e3])
-    assert first_outlier(KnownRange(0.0, 1.0, labels=20), "abcde", labels)[:4] == ("c", 12.0, 0.0, 1.0)
-    assert first_outlier(KnownRange(np.inf, -np.inf, labels=0), range(5), labels) is None
+    assert first_outlier(ObservedRange(0.0, 1.0, labels=20), "abcde", labels)[:4] == ("c", 12.0, 0.0, 1.0)
+    assert first_outlier(ObservedRange(np.inf, -np.inf, labels=0), range(5), labels) is None
     many = np.append(np.tile([0.0, 1.0], 10), [11.5, 1e308])
-    assert first_outlier(KnownRange(np.inf, -np.inf, labels=0), range(22), many)[::4] == (20, 1)
+    assert first_outlier(ObservedRange(np.inf, -np.inf, labels=0), range(22), many)[::4] == (20, 1)

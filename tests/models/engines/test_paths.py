@@ -1,7 +1,7 @@
-"""One problem, many ways to play it: all decide the same, and as the slow implementation does.
+"""Tests that all code paths decide a problem identically, and as the slow implementation does.
 
-The ways are asking one by one, `run` in blocks of any size, with compiled loops and without, and `ask_many`.
-What they go through inside is chosen by the problem: every form of M, kernels, forgetting, an intercept.
+The paths are `ask` one by one, `run` in blocks of any size, with and without compiled loops, and `ask_many`.
+Problems cover every form of M, kernels, forgetting and an intercept.
 """
 
 import os
@@ -37,10 +37,10 @@ from qufur import (
     run,
 )
 from qufur.models import engines
+from qufur.models._least_squares_state import LeastSquaresState
+from qufur.models._regression import LeastSquares
 from qufur.models.engines import compiled
 from qufur.models.engines.covariance import CovarianceEngine
-from qufur.models.least_squares import LeastSquares
-from qufur.models.least_squares_state import LeastSquaresState
 from qufur.rules.base import Rule
 from qufur.streams import Arrays
 
@@ -49,11 +49,11 @@ BLOCKS = (1, 7, 64, 1000, None)
 
 
 class StableOracle(Oracle):
-    """Least squares by a QR of √λI on top of the rows, for inputs so large that M itself has lost digits."""
+    """Least squares by a QR decomposition of √λI above the rows, for inputs so large that M is inaccurate."""
 
     def factors(self, rows):
-        own = np.sqrt(self.penalty) * np.eye(self.model.dim)
-        return np.linalg.qr(np.vstack([own, *rows]))
+        prior_rows = np.sqrt(self.penalty) * np.eye(self.model.dim)
+        return np.linalg.qr(np.vstack([prior_rows, *rows]))
 
     def prediction(self, x):
         Q, R = self.factors([row for row, *_ in self.labelled])
@@ -70,7 +70,7 @@ class StableOracle(Oracle):
 
 @dataclass(frozen=True)
 class Problem:
-    """A stream, and a learner to meet it; `linear` is its model as the slow implementation knows it."""
+    """A stream and a learner; `linear` is the equivalent model of the slow implementation."""
 
     model: LeastSquares
     linear: Ridge
@@ -83,7 +83,7 @@ class Problem:
         return Learner(self.model, self.rule, seed=self.seed)
 
     def answers(self, learner):
-        """Return what a learner answers one by one, as columns."""
+        """Return the answers of a learner, asked one by one, as columns."""
         stream = self.stream
         answers = oracle.play(learner, stream.X, stream.y, self.delays, stream.domain)
         return [np.array(column) for column in zip(*answers, strict=True)][1:5]
@@ -96,10 +96,10 @@ CHOOSES_IN_LOOP = {"choose"} if True in COMPILED else set()
 
 @dataclass(frozen=True)
 class Form:
-    """What problems look like, and the parts of the library that they must pass through.
+    """Distribution of problems, and the classes of the library that they must use (`passes`).
 
-    Norms are spread over 10^±`magnitude`. `digits` is what two ways may differ by: where variances are large
-    look-aheads give up some of the digits, up to condition numbers of 10⁸.
+    Norms are spread over 10^±`magnitude`. `digits` is the tolerance between two paths: with large variances,
+    look-aheads lose some of the digits, up to condition numbers of 10⁸.
     """
 
     passes: set
@@ -124,7 +124,7 @@ FORMS = {
     "many rows": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 6), (20, 130, 330)),
     "large": Form({"InverseGram", "FactorGram"} | ENGINES, (1, 40), magnitude=3, **LARGE),
     "huge": Form({"FactorGram"} | ENGINES, (1, 12), magnitude=6, **LARGE),
-    # So many labels come within a block that M goes through all of its forms on the way.
+    # Enough labels arrive within a block for M to change through all of its forms.
     "labels together": Form({"FactorGram"} | ENGINES, (8, 20), (330,), 2.5, 0.01, 1e-7, examples=16),
     "kernel": Form({"KernelGram"} | ENGINES | CHOOSES_IN_LOOP, (1, 40), kernel=True),
     "forgetting": Form({"InverseGram"} | ENGINES | IN_LOOPS, (1, 20), forgets=True),
@@ -143,7 +143,7 @@ FORMS = {
 
 
 def stream_of(dim, horizon, magnitude, label_range, seed):
-    """Return subspaces that follow one another, with duplicates, zero vectors and norms that differ."""
+    """Return consecutive subspaces with duplicates, zero vectors and different norms."""
     rng = np.random.default_rng(seed)
     domain = np.sort(rng.integers(0, 3, horizon))
     X = rng.normal(size=(horizon, dim)) * (rng.random((3, dim)) < rng.choice([0.3, 1.0], (3, 1)))[domain]
@@ -153,7 +153,7 @@ def stream_of(dim, horizon, magnitude, label_range, seed):
     X[rng.random(horizon) < 0.05] = 0
     y = X @ rng.normal(size=dim)
     y /= max(1.0, np.abs(y).max())
-    if magnitude < 1:  # with labels that contradict each other huge rows would be an ill-conditioned problem
+    if magnitude < 1:  # huge rows with contradictory labels would be ill-conditioned
         y += 0.1 * rng.normal(size=horizon)
     low, high = label_range
     return Arrays(X, (low + high) / 2 + (high - low) / 2 * y, domain=domain)
@@ -186,7 +186,7 @@ def rules_for(horizon):
         st.builds(Steady, st.floats(0.02, 0.9), burst=st.floats(1, 30)),
         st.builds(Uniform, st.floats(0.05, 1), budget=budgets),
         st.builds(Greedy, st.integers(1, horizon)),
-        # With duplicates Δ often lies on one of the first levels, up to rounding: there is a slack for it.
+        # With duplicates, Δ often equals one of the first levels up to rounding, hence the slack.
         st.builds(Threshold, st.sampled_from([0.5, 0.25, 0.05]) | st.floats(1e-4, 2), budget=budgets),
         st.builds(
             DomainOracle,
@@ -198,7 +198,7 @@ def rules_for(horizon):
 
 
 def at_the_end(cuts, horizon):
-    """Return delays with which the labels of a batch come when it is over; `cuts` are where batches begin."""
+    """Return delays with which labels arrive at the end of their batch; `cuts` are the starts of batches."""
     ends = np.array([*sorted({cut % horizon for cut in cuts} - {0}), horizon])
     t = np.arange(horizon)
     return ends[np.searchsorted(ends, t, side="right")] - t - 1
@@ -243,14 +243,14 @@ def problems(draw, form, in_batches):
     return Problem(model, linear, draw(rules_for(horizon)), stream, draw(delays), draw(st.integers(0, 99)))
 
 
-# Ways
+# Paths
 
 
 def runs(problem):
-    """Play by `run` in every way; yield the learner and the columns of its trace."""
+    """Run the problem with every option of `run`; yield the learner and the columns of its trace."""
     for block in BLOCKS:
         for is_compiled in COMPILED:
-            if is_compiled and block is not None and block < compiled.CompiledEngine.fewest_rows:
+            if is_compiled and block is not None and block < compiled.CompiledEngine.min_rows:
                 continue
             with mock.patch.object(compiled, "available", lambda on=is_compiled: on):
                 learner = problem.learner()
@@ -259,7 +259,7 @@ def runs(problem):
 
 
 def batches(problem):
-    """Play by `ask_many` and `tell_many` in every way; yield the learner and the columns of its answers."""
+    """Run the problem with `ask_many` and `tell_many`; yield the learner and the columns of its answers."""
     stream = problem.stream
     starts = np.flatnonzero(np.diff(problem.delays) >= 0) + 1
     for is_compiled in COMPILED:
@@ -275,35 +275,37 @@ def batches(problem):
 # Comparisons
 
 
-def assert_same_answers(mine, reference, label_range, digits):
+def assert_same_answers(actual, reference, label_range, digits):
     low, high = label_range
-    np.testing.assert_array_equal(mine[3], reference[3])
-    np.testing.assert_allclose(mine[0], reference[0], rtol=digits, atol=digits * (high - low))
-    np.testing.assert_allclose(mine[1], reference[1], rtol=digits)
-    np.testing.assert_allclose(mine[2], reference[2], rtol=0, atol=3 * digits)  # QuFUR's power is at most 3
+    np.testing.assert_array_equal(actual[3], reference[3])
+    np.testing.assert_allclose(actual[0], reference[0], rtol=digits, atol=digits * (high - low))
+    np.testing.assert_allclose(actual[1], reference[1], rtol=digits)
+    np.testing.assert_allclose(actual[2], reference[2], rtol=0, atol=3 * digits)  # QuFUR's power is at most 3
 
 
-def assert_same_end(mine, reference, digits):
-    assert (mine.spent, mine.left, mine.outstanding) == (reference.spent, reference.left, ())
-    assert mine.rng.bit_generator.state == reference.rng.bit_generator.state, "not the same number of coins"
-    rows = mine.model.features(np.eye(mine.dim))
-    coef, expected = (learner.state.labelled.scores(rows) for learner in (mine, reference))
+def assert_same_end(actual, reference, digits):
+    assert (actual.spent, actual.left, actual.outstanding) == (reference.spent, reference.left, ())
+    assert actual.rng.bit_generator.state == reference.rng.bit_generator.state, "different random draws"
+    rows = actual.model.features(np.eye(actual.dim))
+    coef, expected = (learner.state.labelled.scores(rows) for learner in (actual, reference))
     np.testing.assert_allclose(coef, expected, rtol=0, atol=digits * max(1.0, np.abs(expected).max()))
 
 
-def passing_through(form, play, in_batches):
-    """Compare one by one with the slow implementation and every way with that; return what was passed."""
-    look_ahead, choose, passed = LeastSquaresState.look_ahead, CovarianceEngine._choose_in_loop, set()
+def used_parts(form, play, in_batches):
+    """Compare `ask` with the slow implementation and every path with `ask`; return the classes used."""
+    look_ahead, choose, used = LeastSquaresState.look_ahead, CovarianceEngine._choose_in_loop, set()
 
-    def noted(state, X):
-        found, posterior = look_ahead(state, X), state.queried
-        passed.update({type(found).__name__, type(getattr(posterior, "form", posterior)).__name__})
-        return found
+    def recording_look_ahead(state, X):
+        lookahead, posterior = look_ahead(state, X), state.queried
+        used.update({type(lookahead).__name__, type(getattr(posterior, "form", posterior)).__name__})
+        return lookahead
 
-    def noted_choice(*arguments):
-        passed.add("choose")
+    def recording_choice(*arguments):
+        used.add("choose")
         return choose(*arguments)
 
+    # Hypothesis derives the examples from the source text of `check`: after an edit, eight examples may no
+    # longer reach every form.
     @settings(
         max_examples=form.examples if SOAK else min(form.examples, 8),
         deadline=None,
@@ -326,29 +328,29 @@ def passing_through(form, play, in_batches):
 
     with (
         threadpool_limits(limits=1),
-        mock.patch.object(LeastSquaresState, "look_ahead", noted),
-        mock.patch.object(CovarianceEngine, "_choose_in_loop", noted_choice),
+        mock.patch.object(LeastSquaresState, "look_ahead", recording_look_ahead),
+        mock.patch.object(CovarianceEngine, "_choose_in_loop", recording_choice),
     ):
         check()
-    return passed
+    return used
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_runs_decide_as_one_by_one(name):
     form = FORMS[name]
-    assert passing_through(form, runs, in_batches=False) >= form.passes
+    assert used_parts(form, runs, in_batches=False) >= form.passes
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_batches_decide_as_one_by_one(name):
     form = FORMS[name]
-    # A batch of one goes the way of `ask`, and not through a look-ahead.
-    assert passing_through(form, batches, in_batches=True) >= form.passes - {"OneRow"}
+    # A batch of one row uses `ask` and no look-ahead.
+    assert used_parts(form, batches, in_batches=True) >= form.passes - {"OneRow"}
 
 
 @pytest.mark.parametrize("norm", [30.0, 1e3, 1e6])
 def test_ties_fall_on_one_side_beside_inputs_of_any_norm(norm):
-    """Unit vectors come again and again, so that their Δ is 1, 1/2, 1/3, … up to rounding."""
+    """Unit vectors repeat, so that their Δ is 1, 1/2, 1/3, … up to rounding."""
     for seed in range(20 if SOAK else 5):
         rng = np.random.default_rng(seed)
         basis = np.linalg.qr(rng.normal(size=(20, 20)))[0]
@@ -359,15 +361,15 @@ def test_ties_fall_on_one_side_beside_inputs_of_any_norm(norm):
                 run(Learner(Ridge(20), Threshold(level)), Arrays(X, np.zeros(200)), block=block)
                 for block in (1, 7, None)
             ]
-            bought = round(1 / level)  # the tie is bought: a vector has Δ = 1/k after k − 1 of them
-            most = [min(bought, np.all(X[~large] == row, axis=1).sum()) for row in basis[:10]]
-            assert [trace.query[~large].sum() for trace in traces] == 3 * [sum(most)]
+            bought = round(1 / level)  # ties are bought: a vector has Δ = 1/k after k − 1 queries
+            expected = [min(bought, np.all(X[~large] == row, axis=1).sum()) for row in basis[:10]]
+            assert [trace.query[~large].sum() for trace in traces] == 3 * [sum(expected)]
             for trace in traces:
                 np.testing.assert_array_equal(trace.query, traces[0].query)
 
 
 @pytest.mark.parametrize("error", ["ImportError('needs another NumPy')", "RuntimeError('no cache')"])
-def test_a_broken_numba_is_done_without(tmp_path, error):
+def test_broken_numba_is_ignored(tmp_path, error):
     (tmp_path / "numba.py").write_text(f"raise {error}")
     code = """
 import numpy as np
@@ -378,16 +380,16 @@ print(run(Learner(Ridge(5), QuFUR(1.0)), streams.Arrays(X, X[:, 0])).queries)
 """
     path = os.pathsep.join([str(tmp_path), *sys.path])
     command = [sys.executable, "-W", "error", "-c", code]
-    found = subprocess.run(
+    process = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
     )
     X = np.random.default_rng(0).normal(size=(100, 5))
     queries = run(Learner(Ridge(5), QuFUR(1.0)), Arrays(X, X[:, 0])).queries
-    assert found.stdout.split() == [str(queries)] * 2
+    assert process.stdout.split() == [str(queries)] * 2
 
 
 def documented_engine():
-    """Return the engine that the page for contributors shows."""
+    """Return the engine shown in docs/contributing.md."""
     page = Path(__file__).parents[3] / "docs" / "contributing.md"
     (code,) = (
         code for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if "BlockEngine)" in code
@@ -399,8 +401,8 @@ def documented_engine():
 
 
 @pytest.mark.parametrize("name", ["growing", "large", "kernel", "forgetting"])
-def test_an_engine_of_ones_own_decides_as_one_by_one(name):
+def test_custom_engine_decides_as_one_by_one(name):
     engine, form = documented_engine(), replace(FORMS[name], examples=4)
     with mock.patch.object(engines, "ENGINES", (engine, *engines.ENGINES)):
-        assert "RowByRow" in passing_through(form, runs, in_batches=False)
-        assert "RowByRow" in passing_through(form, batches, in_batches=True)
+        assert "RowByRow" in used_parts(form, runs, in_batches=False)
+        assert "RowByRow" in used_parts(form, batches, in_batches=True)

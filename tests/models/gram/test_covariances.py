@@ -1,12 +1,12 @@
-"""What each form of a Gram matrix says about rows, against M⁻¹ written out."""
+"""Tests of the covariances that each form of a Gram matrix computes, against a dense M⁻¹."""
 
 import numpy as np
 import pytest
 
-from qufur.models.gram.covariances import ByBasis, ByFactor, ByHalves
 from qufur.models.gram.gram import Gram
+from qufur.models.gram.posterior import ByBasis, ByFactor, ByHalves
 
-FORMS = {  # how a form comes from that of few rows, in how many columns, and what it should use there
+FORMS = {  # conversion from the low-rank form, number of columns, expected class of the covariances
     "few rows": (lambda form: form, 12, ByBasis),
     "inverse": (lambda form: form.inverted(), 150, ByHalves),
     "factor": (lambda form: form.factored(), 12, ByFactor),
@@ -14,36 +14,36 @@ FORMS = {  # how a form comes from that of few rows, in how many columns, and wh
 
 
 @pytest.fixture(params=FORMS)
-def seen(request):
-    """A Gram matrix, its inverse, rows, and the class through which they should be seen."""
-    become, dim, kind = FORMS[request.param]
+def gram_and_rows(request):
+    """Return a Gram matrix, its inverse, rows, and the expected class of their covariances."""
+    convert, dim, view_class = FORMS[request.param]
     rng = np.random.default_rng(1)
-    known, X = rng.standard_normal((5, dim)), rng.standard_normal((100, dim))
+    rows_in_M, X = rng.standard_normal((5, dim)), rng.standard_normal((100, dim))
     gram = Gram(dim, regularization=0.5)
-    gram.add(known, np.ones(len(known)))
-    gram.form = become(gram.form)
-    return gram, np.linalg.inv(0.5 * np.eye(dim) + known.T @ known), X, kind
+    gram.add(rows_in_M, np.ones(len(rows_in_M)))
+    gram.form = convert(gram.form)
+    return gram, np.linalg.inv(0.5 * np.eye(dim) + rows_in_M.T @ rows_in_M), X, view_class
 
 
-def close(actual, wanted):
-    np.testing.assert_allclose(actual, wanted, rtol=1e-11, atol=1e-11)
+def assert_close(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=1e-11, atol=1e-11)
 
 
-def test_rows_look_as_through_the_whole_inverse(seen):
-    gram, inverse, X, kind = seen
-    some = np.array([1, 4, 5, 8])
+def test_covariances_equal_those_of_the_full_inverse(gram_and_rows):
+    gram, inverse, X, view_class = gram_and_rows
+    selected = np.array([1, 4, 5, 8])
     covariances = gram.form.covariances(X)
-    assert type(covariances) is kind
-    close(covariances.variance, np.einsum("ij,jk,ik->i", X, inverse, X))
-    close(covariances.among(some), X[some] @ inverse @ X[some].T)
-    close(covariances.solved(some), X[some] @ inverse)
+    assert type(covariances) is view_class
+    assert_close(covariances.variance, np.einsum("ij,jk,ik->i", X, inverse, X))
+    assert_close(covariances.among(selected), X[selected] @ inverse @ X[selected].T)
+    assert_close(covariances.solved(selected), X[selected] @ inverse)
 
 
-def test_queries_look_toward_all_rows_after_them(seen):
-    gram, inverse, X, _ = seen
+def test_toward_later_gives_covariances_with_all_later_rows(gram_and_rows):
+    gram, inverse, X, _ = gram_and_rows
     view, rows, queried = gram.view(X), np.arange(0, 100, 2), np.array([0, 2, 6, 80])
-    close(view.among(rows), X[rows] @ inverse @ X[rows].T)
+    assert_close(view.among(rows), X[rows] @ inverse @ X[rows].T)
     queries = view.update(queried, np.eye(4))
-    close(queries.W, X[queried] @ inverse)
+    assert_close(queries.W, X[queried] @ inverse)
     K, later = view.toward_later(queries, queried), queried[:, None] <= np.arange(100)
-    close(K[later], (X[queried] @ inverse @ X.T)[later])
+    assert_close(K[later], (X[queried] @ inverse @ X.T)[later])

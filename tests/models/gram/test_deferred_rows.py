@@ -1,13 +1,12 @@
-"""Rows that enter a matrix late: nobody can tell, but from the clock."""
+"""Tests of deferred rows: results equal those of a matrix that is updated immediately."""
 
 import numpy as np
 import pytest
 from tests.same import same
 
 from qufur import Learner, QuFUR, Ridge, snapshot
-from qufur.models.gram.deferred_rows import DeferredRows
 from qufur.models.gram.gram import Gram
-from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.inverse import DeferredRows, InverseGram
 
 DIM, ROWS = 5, 300
 X = np.random.default_rng(8).normal(size=(ROWS, DIM)) / 2
@@ -15,15 +14,15 @@ Y = X @ np.linspace(-1, 1, DIM)
 
 
 @pytest.fixture(autouse=True)
-def late(monkeypatch):
-    """Let rows of small matrices wait as well."""
-    monkeypatch.setattr(InverseGram, "largest_prompt_dim", 0)
+def defer_rows_of_small_matrices(monkeypatch):
+    """Defer rows of small matrices too."""
+    monkeypatch.setattr(InverseGram, "max_immediate_dim", 0)
 
 
 def learner_after(rows):
-    """Return a learner that computes M⁻¹ anew within the rows there are, while some are late."""
+    """Return a learner after `rows` rows, some of them deferred; within `X` it recomputes M⁻¹."""
     learner = Learner(Ridge(DIM, regularization=0.1), QuFUR(1e3), seed=3)
-    learner.learn(X[:7], Y[:7])  # from here on there is an M⁻¹
+    learner.learn(X[:7], Y[:7])  # the form is now the inverse
     learner.learn(X[:9], Y[:9])
     for x, y in zip(X[:rows], Y[:rows], strict=True):
         step(learner, x, y)
@@ -37,43 +36,43 @@ def step(learner, x, y):
     return answer
 
 
-def waiting(learner):
+def deferred_count(learner):
     return len(snapshot.encode(learner)[1]["state.labelled.late"])
 
 
-def test_answers_are_those_of_a_matrix_that_is_up_to_date(monkeypatch):
-    late, counts = followed()
-    monkeypatch.setattr(InverseGram, "largest_prompt_dim", DIM)
-    prompt, none = followed()
-    assert (counts, none) == (set(range(InverseGram.late_at_once)), {0})
-    for one, other in zip(late, prompt, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+def test_deferred_rows_give_the_answers_of_an_updated_matrix(monkeypatch):
+    late, counts = trajectory()
+    monkeypatch.setattr(InverseGram, "max_immediate_dim", DIM)
+    prompt, none = trajectory()
+    assert (counts, none) == (set(range(InverseGram.deferred_updates)), {0})
+    for actual, expected in zip(late, prompt, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12)
 
 
-def followed():
-    """Return all that can be seen of a learner step by step, and how many rows waited."""
-    learner, seen, counts = learner_after(0), [], set()
+def trajectory():
+    """Return the results of a learner step by step, and the numbers of deferred rows."""
+    learner, results, counts = learner_after(0), [], set()
     for x, y in zip(X, Y, strict=True):
         gram = learner.state.queried
-        seen += [step(learner, x, y), learner.uncertainty(X), gram.solve(X), gram.variance(x[None])]
+        results += [step(learner, x, y), learner.uncertainty(X), gram.solve(X), gram.variance(x[None])]
         if isinstance(gram.form, InverseGram):
-            counts.add(waiting(learner))
-    return seen, counts
+            counts.add(deferred_count(learner))
+    return results, counts
 
 
-def test_labels_that_come_late_find_all_rows_there():
+def test_late_labels_see_all_deferred_rows():
     late = learner_after(60)
-    asked = [late.ask(x) for x in X[60:90]]
-    late.tell_many(late.outstanding, [Y[60 + i] for i, a in enumerate(asked) if a.query])
+    answers = [late.ask(x) for x in X[60:90]]
+    late.tell_many(late.outstanding, [Y[60 + i] for i, a in enumerate(answers) if a.query])
     form = late.state.queried.form
     M = np.triu(form.gram) + np.triu(form.gram, 1).T + form.recent.T @ form.recent
     np.testing.assert_allclose(form.solve(np.eye(DIM)), np.linalg.inv(M), rtol=0, atol=1e-12)
     triangle = np.triu(form.up_to_date_inverse())
-    assert waiting(late) == 0
+    assert deferred_count(late) == 0
     np.testing.assert_allclose(triangle, np.triu(np.linalg.inv(M)), rtol=0, atol=1e-12)
 
 
-def test_looking_and_saving_change_no_bit(tmp_path):
+def test_reading_and_saving_change_no_bit(tmp_path):
     left_alone, watched = learner_after(0), learner_after(0)
     for i, (x, y) in enumerate(zip(X, Y, strict=True)):
         step(left_alone, x, y)
@@ -84,11 +83,11 @@ def test_looking_and_saving_change_no_bit(tmp_path):
             watched = Learner.load(tmp_path / "learner")
         if answer.query:
             watched.tell(answer.id, y)
-    assert waiting(watched) > 0
+    assert deferred_count(watched) > 0
     assert same(left_alone, watched)
 
 
-def test_rows_that_take_off_nearly_all_cost_no_digits():
+def test_rows_that_cancel_most_of_the_inverse_lose_no_precision():
     gram, M = Gram(1, 1e-3), 1e-3
     for x in (1.0, *np.logspace(1, 8, 8)):
         gram.add(np.array([[x]]), np.array([0.0]))
@@ -98,23 +97,23 @@ def test_rows_that_take_off_nearly_all_cost_no_digits():
 
 
 @pytest.mark.parametrize("size", [40, 8])
-def test_blocks_find_all_rows_there(size):
+def test_blocks_see_all_deferred_rows(size):
     one_by_one, blocks = learner_after(100), learner_after(100)
-    assert waiting(blocks) > 0
-    asked = [one_by_one.ask(x) for x in X[100:140]]
+    assert deferred_count(blocks) > 0
+    answers_one_by_one = [one_by_one.ask(x) for x in X[100:140]]
     answers = [
         answer for start in range(100, 140, size) for answer in blocks.ask_many(X[start : start + size][:40])
     ]
-    for one, other in zip(asked, answers, strict=True):
-        assert (one.id, one.query) == (other.id, other.query)
-        np.testing.assert_allclose(one[1:], other[1:], rtol=0, atol=1e-12)
+    for actual, expected in zip(answers_one_by_one, answers, strict=True):
+        assert (actual.id, actual.query) == (expected.id, expected.query)
+        np.testing.assert_allclose(actual[1:], expected[1:], rtol=0, atol=1e-12)
 
 
-def test_files_of_older_versions_have_no_late_rows(tmp_path):
+def test_files_of_older_versions_load_without_late_rows(tmp_path):
     learner = learner_after(100)
-    assert waiting(learner) > 0
-    _ = learner.state.labelled.form.up_to_date_inverse()  # in which no row is late
-    assert waiting(learner) == 0
+    assert deferred_count(learner) > 0
+    _ = learner.state.labelled.form.up_to_date_inverse()  # applies all deferred rows
+    assert deferred_count(learner) == 0
     values, arrays = learner.state.save()
     del arrays["labelled.late"]
     old = Ridge(DIM, regularization=0.1).start()
@@ -131,7 +130,7 @@ def test_every_row_enters_once(sizes, sign):
         part = X[start : start + size]
         rows.add_one(part[0], matrix) if size == 1 else rows.add(part, matrix)
         start += size
-        waiting = np.triu(rows.rows.T @ rows.rows)
+        deferred = np.triu(rows.rows.T @ rows.rows)
         assert len(rows.rows) < 4
         expected = np.triu(X[:start].T @ X[:start])
-        np.testing.assert_allclose(matrix + sign * waiting, sign * expected, atol=1e-12)
+        np.testing.assert_allclose(matrix + sign * deferred, sign * expected, atol=1e-12)

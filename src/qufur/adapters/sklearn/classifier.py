@@ -1,4 +1,4 @@
-"""Classification for scikit-learn that looks only at the labels it buys."""
+"""scikit-learn classifier that reads only the labels it buys."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from qufur.adapters.sklearn.estimator import ROWS, StreamEstimator
 from qufur.arrays import Bools, Floats
 from qufur.errors import invalid
 from qufur.models import Converged, Experts, Softmax
+from qufur.models._softmax_state import SoftmaxState
 from qufur.models.base import Model
-from qufur.models.experts.committee import Committee
-from qufur.models.experts.state import CommitteeState
-from qufur.models.softmax_state import SoftmaxState
+from qufur.models.ensemble.model import EnsembleModel
+from qufur.models.ensemble.state import EnsembleState
 
 
 class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
-    """Classification that buys its labels one by one, within a budget.
+    """Classifier that queries its labels within a budget.
 
-    Like `QuFURRegressor`: the model is `Experts`, or with `model=Softmax` logistic regression. Which classes
-    there are must be known beforehand: `fit` takes their names from y, `partial_fit` and `query` are told at
-    the first call. Which row has which is looked at only where the label is bought. The other parameters and
+    It works like `QuFURRegressor`: the model is `Experts`, or logistic regression with `model=Softmax`. The
+    classes must be known beforehand: `fit` reads their names from y, `partial_fit` and `query` get them in
+    the first call. The class of a row is read only if its label is bought. The other parameters and
     attributes are those of `QuFURRegressor`; the learner's classes are numbers.
 
     Parameters
     ----------
     model
-        As in `QuFURRegressor`, but the class of the linear model is `qufur.Softmax`. Classes that it names
-        must be those of y.
+        As in `QuFURRegressor`, but the class of the linear model is `qufur.Softmax`. Classes that the
+        model declares must be those of y.
     regularization
-        λ > 0 of the uncertainty, for inputs as they are after scaling.
+        λ > 0 of the uncertainty, for scaled inputs.
     penalty
-        Above 0: that of the weights of `Softmax`, as in `Converged`. `LogisticRegression` calls it 1/(nC),
-        for n labels.
+        Penalty > 0 of the weights of `Softmax`, as in `Converged`. It corresponds to 1/(nC) of
+        `LogisticRegression` for n labels.
 
     Attributes
     ----------
     classes_
-        The names of the classes, sorted.
+        Names of the classes, sorted.
 
     Examples
     --------
@@ -82,45 +82,45 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> QuFURClassifier:
-        """Start anew and replay the rows in order; only labels that are bought are looked at."""
+        """Reset, then replay the rows in order; only queried labels are read."""
         X, y = validate_data(self, X, y, **ROWS)
         check_classification_targets(y)
-        self._name_classes(y)
+        self._set_classes(y)
         self._start(X, len(X))
         return cast(QuFURClassifier, self._replay(X, y))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> QuFURClassifier:
-        """Go on with the next rows; the first call must name the classes."""
+        """Continue with the next rows; the first call must name the classes."""
         X, y = validate_data(self, X, y, **ROWS, reset=self._is_new)
         check_classification_targets(y)
-        self._meet_classes(classes)
+        self._check_classes(classes)
         if self._is_new:
             self._start(X, None)
         return cast(QuFURClassifier, self._replay(X, y))
 
     def query(self, X: Any, classes: Any = None) -> Bools:
-        """Say which rows' labels are wanted; the first call must name the classes."""
-        self._meet_classes(classes)
+        """Return a mask of the rows to label; the first call must name the classes."""
+        self._check_classes(classes)
         return super().query(X)
 
     def predict(self, X: Any) -> Any:
         """Return the most probable class of each row."""
-        rows = self._known(X)
+        rows = self._validated_inputs(X)
         return self.classes_[self.learner_.predict(rows).astype(np.int64)]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, in the order of `classes_`."""
-        rows = self._known(X)
-        return cast(SoftmaxState | CommitteeState, self.learner_.state).probabilities(rows)
+        rows = self._validated_inputs(X)
+        return cast(SoftmaxState | EnsembleState, self.learner_.state).probabilities(rows)
 
     def _experts(self) -> Model:
         return Experts(classes=range(len(self.classes_)))
 
-    def _given_model(self, model: Committee) -> Model:
-        own = self.classes_.tolist()
-        if model.classes is not None and set(model.classes) != set(own):
-            raise invalid("model", "QuFURClassifier", f"for the classes {own}", repr(model))
-        return replace(model, classes=range(len(own)))
+    def _given_model(self, model: EnsembleModel) -> Model:
+        classes = self.classes_.tolist()
+        if model.classes is not None and set(model.classes) != set(classes):
+            raise invalid("model", "QuFURClassifier", f"for the classes {classes}", repr(model))
+        return replace(model, classes=range(len(classes)))
 
     def _linear_model(self) -> Softmax:
         return Softmax(
@@ -138,16 +138,16 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     def _encoded(self, y: Any) -> Any:
         return self._encoder.transform(y)
 
-    def _meet_classes(self, classes: Any) -> None:
+    def _check_classes(self, classes: Any) -> None:
         if self._is_new:
             if classes is None:
                 raise invalid("classes", type(self).__name__, "given in the first call", "None")
-            self._name_classes(classes)
+            self._set_classes(classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             allowed = f"those of the first call, {self.classes_.tolist()}"
             raise invalid("classes", type(self).__name__, allowed, repr(classes))
 
-    def _name_classes(self, names: Any) -> None:
+    def _set_classes(self, names: Any) -> None:
         encoder = LabelEncoder().fit(np.asarray(names))
         if len(encoder.classes_) < 2:
             received = f"{len(encoder.classes_)} class"

@@ -1,8 +1,10 @@
-"""What the scikit-learn estimators have in common: rows replayed as a stream, or asked about."""
+"""Base class of the scikit-learn estimators, and the check of options for linear models only."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -10,24 +12,41 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qufur.adapters.linear_settings import refuse_linear_settings
-from qufur.arrays import Bools, Floats, Ints, as_number, is_whole
+from qufur.arrays import Bools, Floats, Ints, as_number, is_integer
 from qufur.errors import invalid
 from qufur.learner import Learner
+from qufur.models._regression import as_flag
 from qufur.models.base import Model
-from qufur.models.experts.committee import Committee
-from qufur.models.regression import as_flag
+from qufur.models.ensemble.model import EnsembleModel
 from qufur.rules import Rule, Uniform
 from qufur.rules.from_budget import rule_from_budget
 from qufur.run import run
 from qufur.streams import Arrays
 
+
+def reject_linear_settings(estimator: Any, names: Iterable[str], linear: type[Model]) -> None:
+    """Raise `InvalidError` for options of the linear model that are set beside experts.
+
+    >>> from qufur import Ridge
+    >>> from qufur.adapters.skactiveml import StreamQuFUR
+    >>> reject_linear_settings(StreamQuFUR(intercept=False), ["intercept"], Ridge)
+    Traceback (most recent call last):
+    qufur.errors.InvalidError: intercept of StreamQuFUR must be left out beside experts, got False. ...
+    """
+    parameters = signature(type(estimator)).parameters
+    for name in names:
+        value = getattr(estimator, name)
+        if value != parameters[name].default:
+            remedy = f"model={linear.__name__} takes it."
+            raise invalid(name, type(estimator).__name__, "left out beside experts", repr(value), remedy)
+
+
 ROWS = {"dtype": np.float64, "order": "C"}
-"""How rows are taken in: sums must not round differently for a data frame, which is stored by columns."""
+"""Options of the validation of rows. C order makes sums of a data frame, stored by columns, round alike."""
 
 
 class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """An estimator over a learner. `QuFURRegressor` describes parameters and attributes."""
+    """Base class of estimators over a `Learner`. See `QuFURRegressor` for parameters and attributes."""
 
     linear: type[Model]
     linear_settings: tuple[str, ...] = ("regularization", "intercept", "scale")
@@ -42,10 +61,10 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     learner_: Learner
 
     def query(self, X: Any) -> Bools:
-        """Say which rows' labels are wanted; `teach` gives them, now or later.
+        """Return a mask of the rows to label; `teach` supplies the labels, now or later.
 
-        Rows are numbered on from those seen before. The first call of all starts a new learner, as
-        `partial_fit` does. Within a batch no two rows are asked for where one label settles both.
+        Row numbers continue from the rows seen before. The first call creates the learner, as
+        `partial_fit` does. Within a batch, near-duplicates are not queried twice.
 
         Returns
         -------
@@ -56,10 +75,10 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if self._is_new:
             self._start(X, None)
         first = self.learner_.next_id
-        return self._note(first, self.learner_.ask_many(self._inputs(X)).query)
+        return self._record(first, self.learner_.ask_many(self._inputs(X)).query)
 
     def teach(self, y: Any, rows: Any = None) -> Any:
-        """Learn labels that `query` asked for.
+        """Learn the labels of queried rows.
 
         Parameters
         ----------
@@ -72,19 +91,19 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         ids = (self.pending_ if rows is None else np.atleast_1d(rows)).tolist()
         labels = np.atleast_1d(y)
         if labels.shape != (len(ids),):
-            allowed = f"{len(ids)} labels, one for each row that is told"
+            allowed = f"{len(ids)} labels, one for each row"
             raise invalid("y", type(self).__name__, allowed, f"shape {labels.shape}")
         self.learner_.tell_many(ids, self._encoded(labels))
         return self
 
     @property
     def pending_(self) -> Ints:
-        """Numbers of the rows whose labels were asked for and have not come."""
+        """Numbers of the rows whose labels are pending."""
         return np.array(self.learner_.outstanding, dtype=np.int64)
 
     @property
     def n_queries_(self) -> int:
-        """How many labels were bought."""
+        """Number of labels bought."""
         return self.learner_.spent
 
     @property
@@ -101,27 +120,27 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     @abstractmethod
     def _experts(self) -> Model:
-        """Return the model where none is given."""
+        """Return the default model."""
 
     @abstractmethod
-    def _given_model(self, model: Committee) -> Model:
-        """Return the model that is given as it is used here, or refuse it."""
+    def _given_model(self, model: EnsembleModel) -> Model:
+        """Return the user's model adapted to this estimator, or raise `InvalidError`."""
 
     def _model(self) -> Model:
         if self._is_linear:
             return self._linear_model()
-        owner, floor = type(self).__name__, ("floor",) * (self.alpha is None)
-        refuse_linear_settings(self, (*self.linear_settings, *floor), self.linear)
+        owner, floor = type(self).__name__, ("floor",) if self.alpha is None else ()
+        reject_linear_settings(self, (*self.linear_settings, *floor), self.linear)
         if self.model is None:
             return self._experts()
-        if not isinstance(self.model, Committee):
+        if not isinstance(self.model, EnsembleModel):
             allowed = f"None, Experts(...), Refit(...) or the class {self.linear.__name__}"
             raise invalid("model", owner, allowed, repr(self.model))
         return self._given_model(self.model)
 
     @abstractmethod
     def _encoded(self, y: Any) -> Any:
-        """Return labels as the model takes them."""
+        """Return labels as numbers for the model."""
 
     def _inputs(self, X: Floats) -> Floats:
         return np.asarray(self.scaler_.transform(X))
@@ -140,28 +159,28 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _rule(self, rows: int | None) -> Rule:
         if self.budget is None and self.alpha is None:
             return Uniform(1.0)
-        owner, remedy = type(self).__name__, "fit knows how many, and partial_fit and query do not."
+        owner, remedy = type(self).__name__, "fit knows their number; partial_fit and query do not."
         steady = not self._is_linear
-        how = {"rows": rows, "floor": self.floor, "owner": owner, "remedy": remedy, "steady": steady}
-        return rule_from_budget(self.budget, self.alpha, **how)
+        options = {"rows": rows, "floor": self.floor, "owner": owner, "remedy": remedy, "steady": steady}
+        return rule_from_budget(self.budget, self.alpha, **options)
 
     def _replay(self, X: Floats, y: Any) -> Any:
         first = self.learner_.next_id
-        self._note(first, run(self.learner_, Arrays(self._inputs(X), self._encoded(y))).query)
+        self._record(first, run(self.learner_, Arrays(self._inputs(X), self._encoded(y))).query)
         return self
 
-    def _note(self, first: int, query: Bools) -> Bools:
+    def _record(self, first: int, query: Bools) -> Bools:
         self.queried_ = np.concatenate([self.queried_, first + np.flatnonzero(query)])
         return query
 
-    def _known(self, X: Any) -> Floats:
-        """Return rows to predict for, as the model takes them."""
+    def _validated_inputs(self, X: Any) -> Floats:
+        """Validate rows and return them as inputs of the model."""
         check_is_fitted(self, "learner_")
         return self._inputs(validate_data(self, X, **ROWS, reset=False))
 
 
 def seed_of(random_state: Any, owner: str) -> int | np.random.Generator:
-    """Return the seed of a learner; a RandomState is drawn from, and None is a fresh start each time.
+    """Return the seed of a learner: drawn from a RandomState, or fresh entropy for None.
 
     >>> seed_of(3, "docs")
     3
@@ -172,7 +191,7 @@ def seed_of(random_state: Any, owner: str) -> int | np.random.Generator:
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return random_state
-    if not is_whole(random_state) or random_state < 0:
+    if not is_integer(random_state) or random_state < 0:
         allowed = "None, an integer of at least 0, a RandomState or a Generator"
         raise invalid("random_state", owner, allowed, repr(random_state))
     return int(random_state)

@@ -1,1 +1,1 @@
-"""What `qufur demo` shows in a minute: digits that turn, and the cheap figures of the paper at 20 seeds."""
+"""Demonstration of `qufur demo`: rotating digits, and the cheap figures of the paper with 20 seeds."""

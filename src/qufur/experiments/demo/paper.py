@@ -1,4 +1,4 @@
-"""Figures 1 and 3 of the paper, as far as a minute decides them: 20 seeds, and data that pip brings."""
+"""Figures 1 and 3 of the paper within a minute: 20 seeds, and data installed by pip."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from qufur.experiments.paper import fig1, fig3
 from qufur.experiments.paper.panels import NO_LABELS, figure_of
 
 SEEDS = 5
-"""Each stands for four streams."""
+"""Seeds, with four streams each."""
 RULES = ("QuFUR", "Uniform", "Greedy", NO_LABELS)
-"""Those that the paper speaks of."""
-MOST = 0.6
-"""Share of labels up to which rates and budgets are tried: rules are compared at up to a half."""
+"""Rules that the paper discusses."""
+MAX_SHARE = 0.6
+"""Largest share of labels of rates and budgets; rules are compared at shares up to one half."""
 _ALL = figure_of(
     "demo-fig1",
     "The paper's Figure 1, its synthetic data",
@@ -26,7 +26,7 @@ def _cells(seeds: int) -> list[Cell]:
     return [
         cell
         for cell in _ALL.cells(seeds)
-        if cell["rule"] in RULES and (cell["rule"] == "QuFUR" or cell["parameter"] <= MOST)
+        if cell["rule"] in RULES and (cell["rule"] == "QuFUR" or cell["parameter"] <= MAX_SHARE)
     ]
 
 

@@ -1,59 +1,172 @@
-"""The demonstration: the same experts on labels that `Steady` chooses and on labels at random."""
+"""Demonstration on rotating digits: stream, runs and figures.
+
+The images are scikit-learn's handwritten digits, whose orientation changes without notice. The same experts
+learn from labels chosen by `Steady` and from random labels.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qufur.arrays import Bools, Floats
+from qufur.estimates.input_blocks import InputBlocks
+from qufur.estimates.input_shifts import input_shifts
 from qufur.experiments.base import Cell, Experiment, Statement
 from qufur.experiments.cached_streams import stream_of
-from qufur.experiments.demo.digits import BLOCK, CLASSES, SHIFTS, turning_digits
-from qufur.experiments.demo.drawing import draw_budgets
-from qufur.experiments.real.methods import OURS, SAME, at_random, steady
-from qufur.experiments.statistics import jackknife, per_seed, ratio
+from qufur.experiments.fixed_budget import OURS, SAME, WAYS, at_random, steady
+from qufur.figures.curves import draw_bands, margins
+from qufur.figures.style import LOOKS, share_legend, subplots
 from qufur.models import Model
 from qufur.rules.from_budget import labels_of
 from qufur.streams import Arrays
+from qufur.streams.real.mnist import rotated
+from qufur.sweep.statistics import jackknife, per_seed, ratio
 from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
+
+
+CLASSES = 4
+"""Digits 0 to 3: all ten take more than a minute."""
+SIDE = 8
+SEGMENTS = {"upright": 0.0, "turned left": 90.0, "upright again": 0.0, "turned right": -90.0}
+SHIFTS = (288, 432, 576)
+"""Rows at which the orientation changes."""
+BLOCK = 36
+"""Images per point of the time axis; shifts are at block boundaries."""
+
+
+def turning_digits(seed: int = 0) -> Arrays:
+    """Return the images shuffled by the seed and rotated segment by segment."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(n_class=CLASSES, return_X_y=True)
+    order = np.random.default_rng([seed, 5]).permutation(len(y))
+    parts = np.split(X[order].reshape(-1, SIDE, SIDE), SHIFTS)
+    rotated_parts = [rotated(part, angle) for part, angle in zip(parts, SEGMENTS.values(), strict=True)]
+    domain = np.searchsorted(SHIFTS, np.arange(len(y)), side="right")
+    return Arrays(
+        np.concatenate(rotated_parts).reshape(len(y), -1), y[order].astype(np.float64), domain=domain
+    )
+
+
+def alarms(X: Floats) -> list[int]:
+    """Return the rows at which `qufur status` reports an input shift; it uses no labels.
+
+    >>> alarms(turning_digits().X)
+    [288, 432, 576]
+    """
+    blocks = InputBlocks()
+    blocks.update(X)
+    names = [f"pixel {number}" for number in range(X.shape[1])]
+    return sorted(shift.row for shift in input_shifts(blocks, names))
+
+
+ERROR = "error rate"
+TOP = 0.8
+"""Upper limit of the error axis over time: guessing has error 0.75."""
+NOTICED: dict[str, Any] = {
+    "ls": "none",
+    "marker": "v",
+    "ms": 8,
+    "color": "#D55E00",
+    "clip_on": False,
+    "label": "shift noticed",
+}
+
+
+def draw_budgets(runs: pl.DataFrame) -> Figure:
+    """Draw error against labels, with 95 % bands over seeds."""
+    figure, (panel,) = subplots(1, 1, width=6.0, height=4.4)
+    curves = {}
+    for rule in WAYS:
+        rows = runs.filter(runs["rule"] == rule)
+        labels = per_seed(rows, ["parameter"], "queries").mean(axis=0)
+        curves[rule] = labels, per_seed(rows, ["parameter"], "error rate")
+    draw_bands(panel, curves, WAYS)
+    panel.set(ylabel=ERROR)
+    panel.set_ylim(bottom=0)
+    share_legend(figure, panel)
+    return figure
+
+
+def draw_time(table: pl.DataFrame, share: float, detected: Sequence[int]) -> Figure:
+    """Draw error and purchased labels over time at one budget; dashed lines are shifts.
+
+    Parameters
+    ----------
+    table
+        One row per run and block of time.
+    share
+        Budget as a share of the stream.
+    detected
+        Rows at which input shifts were detected for the first seed.
+    """
+    figure, panels = subplots(2, 1, width=6.0, height=2.2)
+    above, below = panels
+    for rule, name in WAYS.items():
+        rows = table.filter((table["rule"] == rule) & (table["parameter"] == share))
+        ends = rows["start"].unique().sort().to_numpy() + BLOCK
+        errors, color = per_seed(rows, ["start"], "wrong") / BLOCK, LOOKS[rule]["color"]
+        mean, margin = errors.mean(axis=0), margins(errors)
+        low, high = np.maximum(mean - margin, 0.0), np.minimum(mean + margin, 1.0)
+        above.fill_between(ends - BLOCK / 2, low, high, color=color, alpha=0.15, lw=0)
+        above.plot(ends - BLOCK / 2, mean, color=color, marker=LOOKS[rule]["marker"], ms=4, label=name)
+        bought = per_seed(rows, ["start"], "bought").mean(axis=0).cumsum()
+        below.plot([0, *ends], [0, *bought], color=color, lw=1.8)
+    for panel in panels:
+        for shift in SHIFTS:
+            panel.axvline(shift, color="0.35", lw=1.0, ls="--")
+        panel.set_xlim(0, ends[-1])
+    below.set_ylim(bottom=0)
+    above.set_ylim(0, TOP)
+    above.plot(detected, [TOP] * len(detected), **NOTICED)
+    for start, segment in zip((0, *SHIFTS), SEGMENTS, strict=True):
+        above.annotate(segment, (start, TOP), (6, -13), textcoords="offset points", color="0.3", size="small")
+    above.set(ylabel="error rate")
+    below.set(ylabel="labels bought", xlabel="images")
+    share_legend(figure, above, 2)
+    return figure
+
 
 SHARE = 0.08
-"""The budget that the demonstration is about."""
+"""Budget of the demonstration, as a share of the stream."""
 SHARES = {OURS: (0.04, 0.08), SAME: (0.04, 0.08, 0.12, 0.16)}
 
 
 def cells(seeds: int) -> list[Cell]:
-    """Return both ways at their budgets, the longest first: no process is left with one at the end."""
+    """Return a cell per seed, method and budget; longer runs come first to balance the processes."""
     runs = [(rule, share) for rule, shares in SHARES.items() for share in shares]
     runs.sort(key=lambda run: -run[1])
     return [{"rule": rule, "parameter": share, "seed": seed} for seed in range(seeds) for rule, share in runs]
 
 
 def play(cell: Cell) -> Row:
-    """Run one way, and count labels and mistakes block by block."""
+    """Run one method and count labels and errors per block."""
     stream = stream_of(turning_digits, cell["seed"])
     wrong, query = _played(stream, cell["rule"], labels_of(cell["parameter"], stream.horizon), cell["seed"])
-    places = np.arange(0, stream.horizon, BLOCK)
+    starts = np.arange(0, stream.horizon, BLOCK)
     return {
-        "start": places.tolist(),
-        "wrong": np.add.reduceat(wrong, places).astype(int).tolist(),
-        "bought": np.add.reduceat(query.astype(int), places).tolist(),
+        "start": starts.tolist(),
+        "wrong": np.add.reduceat(wrong, starts).astype(int).tolist(),
+        "bought": np.add.reduceat(query.astype(int), starts).tolist(),
     }
 
 
 def experts(seed: int = 0) -> Model:
-    """Return the model of both ways."""
+    """Return the model of both methods."""
     from qufur.models import Experts
 
     return Experts(classes=range(CLASSES), seed=seed)
 
 
 def _played(stream: Arrays, rule: str, budget: int, seed: int) -> tuple[Floats, Bools]:
-    """Return mistakes and purchases, row by row; the first label is bought by both and counts for none."""
+    """Return errors and purchases per row. Both methods buy the first label; its error is not counted."""
     if rule == OURS:
         trace = steady(experts(seed), stream, budget, seed)
         return np.append(0.0, trace.loss[1:]), trace.query
@@ -62,7 +175,7 @@ def _played(stream: Arrays, rule: str, budget: int, seed: int) -> tuple[Floats, 
 
 
 def runs(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per run: labels, and the share of mistakes."""
+    """Return labels and error rate, one row per run."""
     import polars as pl
 
     rows = pl.col("start").max() + BLOCK - 1
@@ -71,8 +184,8 @@ def runs(table: pl.DataFrame) -> pl.DataFrame:
     return table.group_by(by, maintain_order=True).agg(pl.col("bought").sum().alias("queries"), error)
 
 
-def in_stretches(table: pl.DataFrame, rule: str) -> Floats:
-    """Return the share of mistakes in each stretch at the budget in question, the mean over seeds."""
+def segment_errors(table: pl.DataFrame, rule: str) -> Floats:
+    """Return the mean error rate of each segment at budget `SHARE`."""
     rows = table.filter((table["rule"] == rule) & (table["parameter"] == SHARE))
     wrong = per_seed(rows, ["start"], "wrong").mean(axis=0)
     ends = [shift // BLOCK for shift in SHIFTS]
@@ -80,12 +193,12 @@ def in_stretches(table: pl.DataFrame, rule: str) -> Floats:
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
-    """Say whether choosing helped at the budget in question."""
-    found = runs(table)
+    """Return the statement that chosen labels reduce the error at budget `SHARE`."""
+    results = runs(table)
     ratios = {
-        share: jackknife(ratio, np.column_stack([_errors(found, rule, share) for rule in (OURS, SAME)]))
+        share: jackknife(ratio, np.column_stack([_errors(results, rule, share) for rule in (OURS, SAME)]))
         for share in SHARES[OURS]
-        if len(_errors(found, OURS, share))
+        if len(_errors(results, OURS, share))
     }
     listed = ", ".join(
         f"{r.value:.2f} ± {r.high - r.value:.2f} at {share:.0%}" for share, r in ratios.items()
@@ -100,13 +213,13 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def _errors(found: pl.DataFrame, rule: str, share: float) -> Floats:
-    rows = found.filter((found["rule"] == rule) & (found["parameter"] == share)).sort("seed")
+def _errors(results: pl.DataFrame, rule: str, share: float) -> Floats:
+    rows = results.filter((results["rule"] == rule) & (results["parameter"] == share)).sort("seed")
     return np.asarray(rows["error rate"].to_numpy())
 
 
 def in_brief(cell: Cell) -> bool:
-    """Keep the budget in question, and the smallest at random."""
+    """Select budget `SHARE`, and the smallest budget of random labels."""
     return bool(cell["parameter"] == SHARE or (cell["parameter"] == SHARES[SAME][0] and cell["rule"] == SAME))
 
 

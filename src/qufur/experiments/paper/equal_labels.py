@@ -1,4 +1,4 @@
-"""Who loses less when all rules buy as many labels."""
+"""Comparison of rules at equal numbers of labels."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Listing, Statement
-from qufur.experiments.statistics import Estimate, Interval, every, jackknife, ratio
 from qufur.sweep.equal_labels import at_equal_labels
+from qufur.sweep.statistics import Estimate, Interval, every, jackknife, ratio
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,7 +27,7 @@ def compare(
     measures: Mapping[str, str],
     exceptions: Sequence[str] = (),
 ) -> list[Statement]:
-    """Return a statement per measure and rival: QuFUR's is lower at all budgets; higher, if an exception."""
+    """Return a statement per measure and rival: QuFUR's is lower at all budgets (higher for exceptions)."""
     table = table.filter(table["rule"].is_in(["QuFUR", *RIVALS]))
     return [
         _statement(
@@ -60,13 +60,15 @@ def ratios(curves: Mapping[str, Floats], rival: str) -> dict[float, Interval]:
 
 
 def _statement(
-    found: Mapping[float, Interval], source: str, subject: str, rival: str, is_exception: bool
+    ratios_by_share: Mapping[float, Interval], source: str, subject: str, rival: str, is_exception: bool
 ) -> Statement:
-    listed = [f"{r.value:.2f} ± {r.high - r.value:.2f} at {share:.0%}" for share, r in found.items()]
+    listed = [
+        f"{r.value:.2f} ± {r.high - r.value:.2f} at {share:.0%}" for share, r in ratios_by_share.items()
+    ]
     order, low, high = ("higher", 1.0, math.inf) if is_exception else ("lower", 0.0, 1.0)
     return Statement(
         source,
         f"{subject} is {order} than with {rival.lower()} queries at every equal number of labels",
         "ratio " + ", ".join(listed),
-        every(r.within(low, high) for r in found.values()),
+        every(r.within(low, high) for r in ratios_by_share.values()),
     )

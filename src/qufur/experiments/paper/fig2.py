@@ -1,4 +1,4 @@
-"""Figure 2: the portraits stream with real faces, each domain as wide as it lasts."""
+"""Figure 2: photographs of the portraits stream; the width of a domain is its duration."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 ROWS = 4
 PER_COLUMN = 16
-"""Photographs that a column of faces stands for: every fourth is shown."""
+"""Photographs per column of the figure; every fourth is drawn."""
 
 SIDE = 32
 
 
 def missing() -> dict[str, str]:
-    """Return why the figure cannot be made here, if it cannot."""
+    """Return why the figure's data are missing, if they are."""
     return missing_among({"Portraits": Portraits.main})
 
 
 def cells(seeds: int) -> list[Cell]:
-    """Nothing is measured."""
+    """Return no cells: the figure measures nothing."""
     return []
 
 
 def play(cell: Cell) -> Row:
-    """Nothing is measured."""
+    """Return no measurements."""
     return {}
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
-    """Nothing is claimed."""
+    """Return no statements."""
     return []
 
 
@@ -77,8 +77,8 @@ def _years(stream: Portraits, rows: np.ndarray) -> str:
 def tiled(images: Floats) -> Floats:
     """Return a picture of every fourth image, from left to right, ROWS in a column."""
     columns = len(images) // PER_COLUMN
-    shown = images[:: PER_COLUMN // ROWS][: columns * ROWS].reshape(columns, ROWS, SIDE, SIDE)
-    return np.asarray(shown.transpose(1, 2, 0, 3).reshape(ROWS * SIDE, columns * SIDE))
+    selected = images[:: PER_COLUMN // ROWS][: columns * ROWS].reshape(columns, ROWS, SIDE, SIDE)
+    return np.asarray(selected.transpose(1, 2, 0, 3).reshape(ROWS * SIDE, columns * SIDE))
 
 
 EXPERIMENT = Experiment(

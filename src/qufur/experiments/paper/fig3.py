@@ -1,4 +1,4 @@
-"""Figure 3: the probability of a query over time on rotated MNIST, and how it meets a shift."""
+"""Figure 3: query probability over time on rotated MNIST, and its change at shifts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
 from qufur.experiments.cached_streams import missing_among, provenance, stream_of
 from qufur.experiments.paper.learners import classifier
-from qufur.experiments.statistics import every, jackknife, per_seed
 from qufur.figures.style import LOOKS, subplots
 from qufur.learner import Learner
 from qufur.models import Ridge
@@ -18,6 +17,7 @@ from qufur.rules import QuFUR
 from qufur.run import run
 from qufur.streams import RotatedMNIST, published_digits
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import every, jackknife, per_seed
 from qufur.sweep.tasks import Row
 from qufur.trace import Trace
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PUBLISHED = {0.25: 233, 0.5: 378, 1.0: 576}
-"""α, and how many of the 875 labels were bought when the published figure was made: 27, 43 and 66 %."""
+"""Labels bought of 875 in the published figure, by α: 27, 43 and 66 %."""
 PUBLISHED_SEED = 0
 EXACT, FRESH = "the published draw", "streams of our own"
 
@@ -35,14 +35,14 @@ STEPS = 20
 """Examples before and after a shift whose probabilities are compared."""
 
 REPEATS = 4
-"""Streams per seed asked for."""
+"""Streams per requested seed."""
 
 MOMENTUM = 0.9
-"""Of the exponential average that the published curves are."""
+"""Momentum of the exponential average in the published curves."""
 
 
 def cells(seeds: int) -> list[Cell]:
-    """Run three α on the published draw, and on the same streams of our own."""
+    """Run three values of α on the published draw and on new streams."""
     if missing():
         return []
     data = provenance(RotatedMNIST.reversed)
@@ -55,12 +55,12 @@ def cells(seeds: int) -> list[Cell]:
 
 
 def missing() -> dict[str, str]:
-    """Return why the figure cannot be made here, if it cannot."""
+    """Return why the figure's data are missing, if they are."""
     return missing_among({"Rotated MNIST 125/250/500": RotatedMNIST.reversed})
 
 
 def play(cell: Cell) -> Row:
-    """Run QuFUR(α) and keep every probability; they come from the inputs, so that nothing needs training."""
+    """Run QuFUR(α) and record every probability; they depend on inputs only, so no model is trained."""
     records = (
         _exact(cell["alpha"]) if cell["draw"] == EXACT else _fresh(cell["alpha"], cell["seed"])
     ).records
@@ -72,11 +72,11 @@ def play(cell: Cell) -> Row:
 
 
 def _exact(alpha: float) -> Trace:
-    stream, coins = published_digits(PUBLISHED_SEED)
-    coins.random(stream.horizon * list(PUBLISHED).index(alpha))  # those of the runs before
+    stream, rng = published_digits(PUBLISHED_SEED)
+    rng.random(stream.horizon * list(PUBLISHED).index(alpha))  # skip the draws of the earlier runs
     largest_norm = float(np.linalg.norm(stream.X, axis=1).max())
     model = Ridge(stream.dim, regularization=largest_norm, cap=False)
-    return run(Learner(model, QuFUR(alpha), seed=coins), stream)
+    return run(Learner(model, QuFUR(alpha), seed=rng), stream)
 
 
 def _fresh(alpha: float, seed: int) -> Trace:
@@ -142,7 +142,7 @@ def draw(table: pl.DataFrame) -> Figure:
 
 
 def smoothed(values: Floats) -> Floats:
-    """Return the exponential average, from the first value on.
+    """Return the exponential moving average, starting at the first value.
 
     >>> smoothed(np.array([1.0, 0.0, 0.0])).round(3).tolist()
     [1.0, 0.9, 0.81]

@@ -1,4 +1,4 @@
-"""Figure 4: loss against labels when the domains come in other orders and lengths."""
+"""Figure 4: loss against labels for other orders and lengths of domains."""
 
 from __future__ import annotations
 

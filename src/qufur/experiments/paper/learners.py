@@ -1,4 +1,4 @@
-"""The learners of the paper's experiments, as their authors ran them."""
+"""Learners of the paper's experiments, configured as in the authors' scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from qufur.streams import Abalone, AmazonReviews, CpuSmall, Portraits, RotatedMN
 
 
 def unit_ridge(stream: Stream, seed: int) -> Ridge:
-    """Return the learner of the synthetic data: M₀ = I. Inputs of norm 1 never meet the cap on Δ."""
+    """Return the learner of the synthetic data: M₀ = I. Inputs of norm 1 never reach the cap on Δ."""
     return Ridge(stream.dim, regularization=1.0)
 
 

@@ -1,4 +1,4 @@
-"""Loss against labels on two regression sets of the LIBSVM collection, without domains."""
+"""Loss against labels on two LIBSVM regression datasets, which have no domains."""
 
 from __future__ import annotations
 

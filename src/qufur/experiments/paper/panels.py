@@ -1,4 +1,4 @@
-"""A panel of Figures 1 and 4: loss against labels for every rule, on the same streams and coins."""
+"""Panels of Figures 1 and 4: loss against labels of every rule, on the same streams and draws."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ NO_LABELS = "No labels"
 
 @dataclass(frozen=True)
 class Panel:
-    """One dataset in one order.
+    """Panel of one dataset in one order of domains.
 
     Parameters
     ----------
     title
-        Stands above the panel.
+        Title of the panel.
     stream, model
-        From a seed to a stream, and from stream and seed to a model. Functions of a module, so that processes
-        can share what they return.
+        Map a seed to a stream, and a stream and seed to a model. Module-level functions, so that processes
+        can cache their results.
     alphas
-        Of QuFUR: the paper's, and smaller ones, so that all curves reach small budgets.
+        α of QuFUR: the paper's values, and smaller ones, so that all curves reach small budgets.
     measures
-        Columns that are compared, with their names; the first is drawn.
+        Columns to compare, with their names; the first is drawn.
     repeats
-        Streams per seed asked for.
+        Streams per requested seed.
     exceptions
-        Rivals whom the paper itself says to do better here.
+        Rivals that are better on this panel according to the paper.
     """
 
     title: str
@@ -73,7 +73,7 @@ class Panel:
 
     @property
     def name(self) -> str:
-        """The title, with a word of warning if the data are not the paper's."""
+        """Title, marked if the data only stand in for the paper's."""
         return named(self.title, self.stream)
 
 
@@ -92,7 +92,7 @@ def make_rule(name: str, parameter: float, horizon: int) -> Rule:
 
 
 def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -> Experiment:
-    """Return the experiment of a figure: its panels, and what the paper says of them."""
+    """Return the experiment of a figure: its panels and the paper's claims about them."""
 
     def cells(seeds: int) -> list[Cell]:
         return [
@@ -113,7 +113,7 @@ def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -
     def in_brief(cell: Cell) -> bool:
         rule, parameter = cell["rule"], cell["parameter"]
         if rule in ("Uniform", "Greedy") and parameter > 0.6:
-            return False  # rules are compared at up to half of the labels, and these are the longest runs
+            return False  # rules are compared at up to half of the labels; these runs are the longest
         parameters = panels[cell["panel"]].grid[rule]
         return parameters.index(parameter) % (4 if rule == "Threshold" else 2) == 0
 
@@ -150,7 +150,7 @@ def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -
 
 
 def missing_panels(panels: Mapping[str, Panel]) -> dict[str, str]:
-    """Return which panels cannot be run here, each with the reason."""
+    """Return the panels without data, each with the reason."""
     return missing_among({panel.title: panel.stream for panel in panels.values()})
 
 
@@ -170,16 +170,16 @@ def play_panel(panels: Mapping[str, Panel], cell: Cell) -> Row:
 
 
 def draw_panels(panels: Mapping[str, Panel], table: pl.DataFrame) -> Figure:
-    """Draw the panels that could be run, three in a row, with one legend for all."""
-    there = {key: panel for key, panel in panels.items() if key in table["panel"]}
-    figure, axes = subplots_for(len(there))
-    for axis, (key, panel) in zip(axes, there.items(), strict=True):
+    """Draw the panels with data, three per row, with one common legend."""
+    available = {key: panel for key, panel in panels.items() if key in table["panel"]}
+    figure, axes = subplots_for(len(available))
+    for axis, (key, panel) in zip(axes, available.items(), strict=True):
         measure, name = next(iter(panel.measures.items()))
         rows = table.filter(table["panel"] == key)
         draw_curves(axis, rows, measure, name, panel.name)
         unlabelled = rows.filter(rows["rule"] == NO_LABELS)[measure].mean()
         axis.axhline(unlabelled, color="0.4", lw=1, ls=":", label="No labels")
-        # A rule may buy hardly anything; the curves are about more than 1 % of the stream.
+        # Some runs buy hardly any labels; show budgets above 1 % of the stream.
         axis.set_xlim(left=0.01 * rows["horizon"][0])
     share_legend(figure, axes[0])
     return figure

@@ -1,4 +1,4 @@
-"""How well a linear model fits each dataset offline: the paper's three checks that it is realizable."""
+"""Offline fits of linear models to each dataset: the paper's three checks of realizability."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ DATASETS: dict[str, Callable[[int], Recorded]] = {
     "Portraits": Portraits.main,
 }
 PUBLISHED = {"Amazon reviews": 0.62, "Rotated MNIST": 1.0, "Portraits": 0.99}
-"""Mean squared error of the first, training accuracy of the others."""
+"""Mean squared error for Amazon reviews, training accuracy for the others."""
 
 
 def missing() -> dict[str, str]:
-    """Return which datasets are not here, and why."""
+    """Return the missing datasets, each with the reason."""
     return missing_among(DATASETS)
 
 
 def cells(seeds: int) -> list[Cell]:
-    """Fit every dataset, once with its labels and once with shuffled ones."""
+    """Fit every dataset with its labels and with shuffled labels."""
     return [
         {"dataset": name, "data": provenance(make), "shuffled": shuffled}
         for name, make in DATASETS.items()
@@ -44,7 +44,7 @@ def cells(seeds: int) -> list[Cell]:
 
 
 def play(cell: Cell) -> Row:
-    """Fit one dataset and return how well it is fitted."""
+    """Fit one dataset and return its training error or accuracy."""
     stream = stream_of(DATASETS[cell["dataset"]], 0)
     y = np.random.default_rng(1).permutation(stream.y) if cell["shuffled"] else stream.y
     fit = accuracy if hasattr(stream, "classes") else mean_squared_error
@@ -52,21 +52,21 @@ def play(cell: Cell) -> Row:
 
 
 def mean_squared_error(X: Floats, y: Floats) -> float:
-    """Return that of least squares with an intercept, on the data it was fitted to."""
+    """Return the training error of least squares with an intercept."""
     design = np.column_stack([X, np.ones(len(X))])
     residual = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
     return float(np.mean(residual**2))
 
 
 def accuracy(X: Floats, y: Floats) -> float:
-    """Return the training accuracy of a logistic regression that is hardly regularised."""
+    """Return the training accuracy of a weakly regularised logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
     return float(LogisticRegression(C=1e4, max_iter=2000).fit(X, y).score(X, y))
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
-    """Put our fit beside the paper's, and say what shuffled labels would have given."""
+    """Compare the fit with the paper's, and with that of shuffled labels."""
     statements = []
     for name, published in PUBLISHED.items():
         rows = table.filter(table["dataset"] == name) if "dataset" in table.columns else table
@@ -75,13 +75,13 @@ def judge(table: pl.DataFrame) -> list[Statement]:
         true, shuffled = (rows.filter(rows["shuffled"] == flag)["fit"].item() for flag in (False, True))
         shape = f"{rows['examples'][0]} × {rows['dim'][0]}"
         error = name == "Amazon reviews"
-        shown = f"{name} (STAND-IN data)" if "STAND-IN" in rows["data"][0] else name
-        kind = "mean squared error of at most" if error else "training accuracy of at least"
+        title = f"{name} (STAND-IN data)" if "STAND-IN" in rows["data"][0] else name
+        measure = "mean squared error of at most" if error else "training accuracy of at least"
         number = "{:.2f}".format if error else "{:.1%}".format
         statements.append(
             Statement(
                 "Section 6",
-                f"{shown}: a linear model has a {kind} {number(published)}",
+                f"{title}: a linear model has a {measure} {number(published)}",
                 f"{number(true)}; with shuffled labels {number(shuffled)}, at {shape}",
                 bool(true <= published + 0.005 if error else true >= published - 0.005),
             )
@@ -90,7 +90,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 
 
 def draw(table: pl.DataFrame) -> Figure:
-    """Draw the fits, and beside them those of shuffled labels."""
+    """Draw the fits beside those of shuffled labels."""
     names = [name for name in PUBLISHED if name in table["dataset"]]
     figure, panels = subplots(1, len(names), width=3.0, height=3.2)
     for panel, name in zip(panels, names, strict=True):

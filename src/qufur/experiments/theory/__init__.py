@@ -1,4 +1,4 @@
-"""The theorems checked by numbers, one file each."""
+"""Numerical checks of the theorems, one module each."""
 
 from qufur.experiments.theory import (
     batch,

@@ -1,4 +1,4 @@
-"""A run on iid data gives predictors for new data (Theorems 11 and 12)."""
+"""Online-to-batch conversion: excess risk on new iid data (Theorems 11 and 12)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, subplots
 from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.online_to_batch import online_to_batch
 from qufur.rules import FixedBudget, QuFUR, Rule
 from qufur.streams import Arrays
-from qufur.streams.subspaces import Blocks, unit_vectors
+from qufur.streams.synthetic import Blocks, unit_vectors
 from qufur.sweep.at_budgets import rule_for_budget
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import jackknife, per_seed, ratio
 from qufur.sweep.tasks import Row
 from qufur.theory import batch_bound, batch_order
 
@@ -42,7 +42,7 @@ BUDGETS = (102, 204, 408)
 
 RULES: dict[str, type[Rule]] = {"FixedBudget": FixedBudget, "QuFUR": QuFUR}
 FRESH = 2000
-"""New examples on which a predictor is tried."""
+"""New examples on which a predictor is evaluated."""
 
 FLAT = 4.0
 """Orders hide constants and logarithms; budgets and mixtures move the order itself by a factor of 17."""
@@ -56,7 +56,7 @@ def cells(seeds: int) -> list[Cell]:
 
 
 def play(cell: Cell) -> Row:
-    """Run a learner, and try its predictors on new data: one drawn at random, and their average."""
+    """Run a learner and evaluate its predictors on new data: a random one, and their average."""
     seed, mixture = cell["seed"], cell["mixture"]
     stream, X, truth = _draw(mixture, seed)
     model, rule = Ridge(stream.dim, noise=NOISE), _rule(mixture, cell["budget"], cell["rule"])
@@ -85,10 +85,10 @@ def _draw(mixture: str, seed: int) -> tuple[Arrays, Floats, Floats]:
 
 @cache
 def _rule(mixture: str, budget: int, rule: str) -> Rule:
-    # Streams of one mixture are alike: the α that spends the budget on one nearly does on the others.
+    # Streams of one mixture are similar: one α spends about the same on all of them.
     stream, *_ = _draw(mixture, 0)
-    found = rule_for_budget(RULES[rule], budget, Ridge(stream.dim, noise=NOISE), stream)
-    return QuFUR(found.alpha) if isinstance(found, QuFUR) else found  # the cap served to find α
+    tuned = rule_for_budget(RULES[rule], budget, Ridge(stream.dim, noise=NOISE), stream)
+    return QuFUR(tuned.alpha) if isinstance(tuned, QuFUR) else tuned  # the cap was only needed to search α
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
@@ -111,25 +111,25 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 def _judge_conversion(rule: str, table: pl.DataFrame) -> Statement:
     risk, reg = (per_seed(table, ["mixture", "budget"], column) for column in ("risk", "excess"))
     samples = np.stack([HORIZON * risk.sum(axis=(1, 2)), reg.sum(axis=(1, 2))], axis=1)
-    found = jackknife(ratio, samples)
+    result = jackknife(ratio, samples)
     return Statement(
         "Theorem 11",
         f"the excess risk of a random predictor is Reg/T in the mean, within 10 %, for {rule}",
-        f"ratio {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]",
-        found.within(0.9, 1.1),
+        f"ratio {result.value:.3f} [{result.low:.3f}, {result.high:.3f}]",
+        result.within(0.9, 1.1),
     )
 
 
 def _judge_order(rule: str, table: pl.DataFrame) -> Statement:
     samples = over_order(table)
-    found = jackknife(lambda part: float(part.mean(axis=0).max() / part.mean(axis=0).min()), samples)
+    result = jackknife(lambda part: float(part.mean(axis=0).max() / part.mean(axis=0).min()), samples)
     mean = samples.mean(axis=0)
     return Statement(
         "Theorem 12",
         f"the excess risk of {rule} goes as (Σ √(d_u p_u))²/B over budgets and mixtures: "
         f"the largest ratio to it at most {FLAT:g} times the smallest",
-        f"{found} times; from {mean.min():.2f} to {mean.max():.2f}",
-        found.within(-math.inf, FLAT),
+        f"{result} times; from {mean.min():.2f} to {mean.max():.2f}",
+        result.within(-math.inf, FLAT),
     )
 
 

@@ -1,4 +1,4 @@
-"""After n labels of a direction the squared error is 1/(6(n + 2)) at best (proof of Theorem 3)."""
+"""Bayes risk of one direction: at least 1/(6(n + 2)) after n labels (proof of Theorem 3)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from qufur.arrays import Ints
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import Interval, every, jackknife, per_seed, ratio
 from qufur.experiments.theory.lower_bound import MODELS
 from qufur.figures.style import LOOKS, subplots
 from qufur.rules import QuFUR, Rule, Threshold, Uniform
 from qufur.streams import LowerBound
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import Interval, every, jackknife, per_seed, ratio
 from qufur.sweep.tasks import Row
 from qufur.theory import bayes_risk
 
@@ -26,32 +26,32 @@ DIM = 64
 HORIZON = 80 * DIM
 RULES: dict[str, Rule] = {"QuFUR": QuFUR(20.0), "Threshold": Threshold(1 / 40), "Uniform": Uniform(0.5)}
 LABELS = (0, 1, 2, 4, 8, 16, 32)
-"""n, the numbers of labels after which errors are compared."""
+"""Numbers n of labels at which errors are compared."""
 
 ENOUGH = 100
-"""Directions that came to n labels, over all runs, below which nothing is said of n."""
+"""Minimum number of directions with n labels, over all runs, for a statement about n."""
 
 REPEATS = 5
-"""Streams per seed asked for."""
+"""Streams per requested seed."""
 
 ODDS = 0.001
-"""Chance, over all comparisons, that an interval does not contain the truth."""
+"""Probability that at least one of the intervals of all comparisons misses its true value."""
 
 
 def cells(seeds: int) -> list[Cell]:
-    """Run three rules over both models; θ* is drawn anew for each seed."""
+    """Run three rules over both models; θ* is drawn for each seed."""
     settings = product(range(REPEATS * seeds), MODELS, RULES)
     return [{"seed": seed, "model": model, "rule": rule} for seed, model, rule in settings]
 
 
 def play(cell: Cell) -> Row:
-    """Return, for every n, how many directions came to n labels, and the sum of their errors then."""
+    """Return, for every n, the number of directions with n labels and the sum of their errors."""
     stream = LowerBound([HORIZON], [DIM], seed=cell["seed"])
     trace = play_rule(MODELS[cell["model"]](DIM), RULES[cell["rule"]], stream, cell["seed"])
     direction = np.repeat(np.arange(DIM), stream.subblocks)
     before: Ints = np.cumsum(trace.query) - trace.query
     labels: Ints = before - before[np.searchsorted(direction, direction)]
-    # A prediction stands until the next label of its direction: its first step says it all.
+    # A prediction is constant until the next label of its direction: its first step suffices.
     first = np.flatnonzero(np.diff(direction * HORIZON + labels, prepend=-1))
     errors, labels = trace.regret[first], labels[first]
     sums = {f"error_{n}": float(errors[labels == n].sum()) for n in LABELS}
@@ -61,27 +61,27 @@ def play(cell: Cell) -> Row:
 def judge(table: pl.DataFrame) -> list[Statement]:
     """Compare the errors of both models with the Bayes risk."""
     paper, bayes = (list(error_ratios(table, model).values()) for model in ("paper", "Bayes"))
-    lowest = min(paper + bayes, key=lambda found: found.value)
-    furthest = max(bayes, key=lambda found: abs(found.value - 1))
+    lowest = min(paper + bayes, key=lambda interval: interval.value)
+    furthest = max(bayes, key=lambda interval: abs(interval.value - 1))
     return [
         Statement(
             "proof of Theorem 3",
             "after n labels of a direction E(ŷ − θ)² ≥ 1/(6(n + 2)), for every n and both models: "
             f"no interval of the ratio below 1 ({ODDS:.1%} by chance), all above 0.9",
             f"smallest ratio {_exact(lowest)} of {len(paper + bayes)}",
-            every(False if found.high < 1 else found.low >= 0.9 or None for found in paper + bayes),
+            every(False if interval.high < 1 else interval.low >= 0.9 or None for interval in paper + bayes),
         ),
         Statement(
             "proof of Theorem 3",
             "ridge regression with λ = 2 on labels in [0, 1] attains 1/(6(n + 2)): ratio within 0.1 of 1",
             f"the furthest from 1 is {_exact(furthest)} of {len(bayes)}",
-            every(found.within(0.9, 1.1) for found in bayes),
+            every(interval.within(0.9, 1.1) for interval in bayes),
         ),
     ]
 
 
-def _exact(found: Interval) -> str:
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+def _exact(interval: Interval) -> str:
+    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def error_ratios(table: pl.DataFrame, model: str) -> dict[int, Interval]:
@@ -101,8 +101,8 @@ def draw(table: pl.DataFrame) -> Figure:
     for model, look in (("paper", LOOKS["Uniform"]), ("Bayes", LOOKS["QuFUR"])):
         ratios = error_ratios(table, model)
         n = np.array(list(ratios))
-        value = np.array([found.value for found in ratios.values()])
-        error = np.array([found.high - found.value for found in ratios.values()])
+        value = np.array([interval.value for interval in ratios.values()])
+        error = np.array([interval.high - interval.value for interval in ratios.values()])
         style = {"ms": 4, "lw": 0, "elinewidth": 1, "capsize": 2, "label": f"{model} ridge", **look}
         risk = np.array([bayes_risk(labels) for labels in ratios])
         first.errorbar(n + 2, value * risk, yerr=error * risk, **style)

@@ -1,8 +1,8 @@
-"""R ∝ (Σ √(d_u T_u))²/B whatever the budget and the domains (Theorems 1, 2 and 6).
+"""Scaling R ∝ (Σ √(d_u T_u))²/B over budgets and domains (Theorems 1, 2 and 6).
 
-The streams are the lower-bound adversary's: what a direction holds is as large as the noise, so that every
-direction is worth learning. With θ* on a sphere and noise 1, as in `HiddenDomains`, it would not be: a few
-labels of a direction do more harm than none.
+The streams are those of the lower-bound adversary. Each coordinate of θ* is as large as the noise, so that
+every direction is worth learning. With θ* on a sphere and noise 1, as in `HiddenDomains`, it would not be: a
+prediction from a few labels of a direction is worse than one from none.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import FixedBudget, QuFUR, Rule, Uniform
 from qufur.streams import LowerBound
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import jackknife, per_seed, ratio
 from qufur.sweep.tasks import Row
 from qufur.theory import Structure
 
@@ -39,7 +39,7 @@ BUDGETS = (500, 1_000, 2_000)
 
 RULES = ("QuFUR", "FixedBudget", "Uniform")
 FLAT = 4.0
-"""The largest factor between values that are called flat: room for a logarithm."""
+"""Largest factor between values that count as flat; it leaves room for a logarithm."""
 
 
 def cells(seeds: int) -> list[Cell]:
@@ -51,7 +51,7 @@ def cells(seeds: int) -> list[Cell]:
 
 
 def play(cell: Cell) -> Row:
-    """Run one rule; QuFUR at the α that the theory of one domain, Q = √(2α d T), takes for this budget."""
+    """Run one rule; α of QuFUR follows from the budget by Q = √(2α d T), the theory of one domain."""
     structure, budget, seed = STRUCTURES[cell["structure"]], cell["budget"], cell["seed"]
     stream = LowerBound(structure.durations, structure.dims, seed=seed)
     rules: dict[str, Rule] = {
@@ -62,7 +62,7 @@ def play(cell: Cell) -> Row:
     totals = play_rule(
         Ridge(stream.dim, norm_bound=stream.dim**0.5), rules[cell["rule"]], stream, seed
     ).totals
-    # Algorithm 2 is promised the budget that it was given, the others are judged by what they spent.
+    # Algorithm 2 is evaluated at its budget, the other rules at their actual spend.
     labels = budget if cell["rule"] == "FixedBudget" else totals.queries
     order = structure.root_sum**2 / labels
     return {"queries": totals.queries, "regret": totals.regret, "constant": totals.regret / order}
@@ -72,7 +72,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     """Compare R·B/(Σ √(d_u T_u))² over structures and budgets."""
     constants = {rule: _constants(table, rule) for rule in RULES}
     overspent = table.filter(table["rule"] == "FixedBudget").select("queries", "budget")
-    most = (overspent["queries"] / overspent["budget"]).to_numpy().max()
+    spent = (overspent["queries"] / overspent["budget"]).to_numpy().max()
     ends = [list(STRUCTURES).index(name) for name in ("extreme", "equal")]
     uniform = jackknife(ratio, constants["Uniform"][:, ends, -1])
     return [
@@ -81,7 +81,10 @@ def judge(table: pl.DataFrame) -> list[Statement]:
             for source, rule in (("Theorem 1", "QuFUR"), ("Theorem 2", "FixedBudget"))
         ),
         Statement(
-            "Theorem 2", "Algorithm 2 never exceeds its budget", f"at most {most:.0%} of it", bool(most <= 1)
+            "Theorem 2",
+            "Algorithm 2 never exceeds its budget",
+            f"at most {spent:.0%} of it",
+            bool(spent <= 1),
         ),
         Statement(
             "Section 3.2",
@@ -93,7 +96,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 
 
 def _constants(table: pl.DataFrame, rule: str) -> Floats:
-    """Return them with a row per structure, as listed, and a column per budget, for each seed."""
+    """Return the constants of each seed, a row per structure and a column per budget."""
     rows = table.filter(table["rule"] == rule)
     parts = [rows.filter(rows["structure"] == name) for name in STRUCTURES]
     return np.stack([per_seed(part, ["budget"], "constant") for part in parts], axis=1)

@@ -10,13 +10,13 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import jackknife, per_seed, slope
 from qufur.figures.style import plain_ticks, subplots
 from qufur.models import KernelRidge
 from qufur.models.gram.kernel import Kernel
 from qufur.rules import QuFUR
 from qufur.streams import Arrays
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import jackknife, per_seed, slope
 from qufur.sweep.tasks import Row
 from qufur.theory import Structure, effective_dimension, kernel_bounds
 
@@ -29,7 +29,7 @@ REGIONS = ((0.0, 1.0), (20.0, 24.0))
 """Two domains, a short and a long segment, far apart for every kernel."""
 
 POINTS = 200
-"""Different inputs per domain, evenly spaced. They repeat, so that d̃ of thousands is computed at once."""
+"""Distinct inputs per domain, evenly spaced. They repeat, so d̃ of thousands of inputs is cheap to compute."""
 
 LENGTHS = (0.1, 0.3, 1.0, 3.0)
 """Length scales, over which Σ d̃_u falls by about ten."""
@@ -65,7 +65,7 @@ def rbf(length: float) -> Kernel:
 
 
 def stream(kernel: Kernel, seed: int) -> Arrays:
-    """Show each domain's points in random order, labelled by a random f* of norm 1 in the kernel's space."""
+    """Draw each domain's points in random order, labelled by a random f* of norm 1 in the RKHS."""
     rng = np.random.default_rng(seed)
     X = np.concatenate([rng.permutation(np.resize(points(u), (T_u, 1))) for u, T_u in enumerate(DURATIONS)])
     Z = np.concatenate([rng.choice(points(u), CENTRES) for u in range(len(REGIONS))])
@@ -75,7 +75,7 @@ def stream(kernel: Kernel, seed: int) -> Arrays:
 
 
 def points(domain: int) -> Floats:
-    """Return the different inputs of a domain."""
+    """Return the distinct inputs of a domain."""
     return np.linspace(*REGIONS[domain], POINTS)[:, None]
 
 
@@ -83,8 +83,9 @@ def points(domain: int) -> Floats:
 def structure(length: float) -> Structure:
     """Return (T_u, d̃_u) for a kernel.
 
-    The kernel matrix of s points shown T/s times each has T/s times the eigenvalues of that of the points,
-    and zeros. So jλ ln T > Λ_j of the former is jλ′ ln s > Λ_j of the latter, with λ′ = λ (s ln T)/(T ln s).
+    If s points occur T/s times each, the eigenvalues of the kernel matrix are T/s times those of the matrix
+    of the s points, and zeros. So jλ ln T > Λ_j of the former is jλ′ ln s > Λ_j of the latter, with
+    λ′ = λ (s ln T)/(T ln s).
     """
     kernel, s = rbf(length), POINTS
     dims = [
@@ -120,7 +121,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
         ),
         _judge_slope("Q grows as α^0.5", Q, 0.5),
         _judge_slope("R falls as α^-0.5", R, -0.5),
-        # The bound has its term without α, too, which at these T_u/d̃_u is not small.
+        # The bound also has a term without α, which is not small at these T_u/d̃_u.
         _judge_slope("R falls with α as its bound with constants does", R, mean_slope(r_bound[None])),
     ]
 
@@ -147,7 +148,7 @@ def squares() -> Floats:
 
 
 def draw(table: pl.DataFrame) -> Figure:
-    """Draw regret against queries as they are, then both in units of Σ √(d̃_u T_u)."""
+    """Draw regret against queries, raw and in units of Σ √(d̃_u T_u)."""
     Q, R = (per_seed(table, ["length", "alpha"], column) for column in ("queries", "regret"))
     figure, (first, second) = subplots(1, 2)
     for i, (length, root) in enumerate(zip(LENGTHS, np.sqrt(squares()), strict=True)):

@@ -1,4 +1,4 @@
-"""No rule does better than the lower bounds, on the adversary they come from (Theorems 3, 7 and 8)."""
+"""Rules against the lower bounds on the adversary of their proof (Theorems 3, 7 and 8)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import Interval, every, jackknife, per_seed
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import RULES, QuFUR, Rule
 from qufur.streams import LowerBound
 from qufur.sweep.at_budgets import rule_for_budget
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import Interval, every, jackknife, per_seed
 from qufur.sweep.tasks import Row
 from qufur.theory import Structure, bayes_lower_bound, cost_lower_bound, regret_lower_bound
 
@@ -30,26 +30,26 @@ STRUCTURES = {
     "three domains": Structure([1250, 600, 150], [2, 4, 10]),
 }
 BUDGETS = (64, 192, 576)
-KINDS = {kind.__name__: kind for kind in RULES}
+RULE_CLASSES = {rule.__name__: rule for rule in RULES}
 MODELS: dict[str, Callable[[int], Ridge]] = {
     "paper": lambda dim: Ridge(dim, norm_bound=math.sqrt(dim)),
     # With N labels of a direction, N⁺ of them 1, this predicts (1 + N⁺)/(2 + N), the mean of its posterior.
     "Bayes": lambda dim: Ridge(dim, label_range=(0, 1), regularization=2),
 }
 REPEATS = 5
-"""Streams per seed asked for."""
+"""Streams per requested seed."""
 
 ODDS = 0.001
-"""Chance, over all comparisons of a statement, that a bound is seen to be broken although it is not."""
+"""Probability, over all comparisons of a statement, of a false violation."""
 
 SLACK = 0.8
-"""Nothing can be seen to be above a bound that is attained: above this share of it will do."""
+"""Tolerance for bounds that are attained: a value above this share of the bound passes."""
 
 
 def cells(seeds: int) -> list[Cell]:
-    """Run every rule over both models at every budget; θ* is drawn anew for each seed."""
+    """Run every rule over both models at every budget; θ* is drawn for each seed."""
     names = ("seed", "structure", "model", "budget", "rule")
-    settings = product(range(REPEATS * seeds), STRUCTURES, MODELS, BUDGETS, KINDS)
+    settings = product(range(REPEATS * seeds), STRUCTURES, MODELS, BUDGETS, RULE_CLASSES)
     return [dict(zip(names, setting, strict=True)) for setting in settings]
 
 
@@ -62,15 +62,15 @@ def play(cell: Cell) -> Row:
     return {"alpha": getattr(rule, "alpha", None), "queries": totals.queries, "regret": totals.regret}
 
 
-@cache  # the adversary shows the same inputs whatever the seed
+@cache  # the adversary's inputs do not depend on the seed
 def _rule(structure: str, model: str, budget: int, rule: str) -> Rule:
     stream = LowerBound(STRUCTURES[structure].durations, STRUCTURES[structure].dims)
-    found = rule_for_budget(KINDS[rule], budget, MODELS[model](stream.dim), stream)
-    return QuFUR(found.alpha) if isinstance(found, QuFUR) else found  # the cap served to find α
+    tuned = rule_for_budget(RULE_CLASSES[rule], budget, MODELS[model](stream.dim), stream)
+    return QuFUR(tuned.alpha) if isinstance(tuned, QuFUR) else tuned  # the cap was only needed to search α
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
-    """Compare mean regret and cost with what no learner can beat."""
+    """Compare mean regret and cost with the lower bounds."""
     one, three = (table.filter(table["structure"] == name) for name in STRUCTURES)
     qufur = table.filter(table["rule"] == "QuFUR")
     everywhere = "at B = E[Q], for every rule, budget and model"
@@ -88,9 +88,9 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 def _above(source: str, claim: str, table: pl.DataFrame, share: Callable[..., float]) -> Statement:
     groups = table.partition_by(["structure", "model", "budget", "rule"])
     shares = [_interval(rows, share, ODDS / len(groups)) for rows in groups]
-    lowest = min(shares, key=lambda found: found.value)
+    lowest = min(shares, key=lambda interval: interval.value)
     margin = f"no interval of the ratio below 1 ({ODDS:.1%} by chance), all above {SLACK}"
-    holds = every(False if found.high < 1 else found.low >= SLACK or None for found in shares)
+    holds = every(False if interval.high < 1 else interval.low >= SLACK or None for interval in shares)
     return Statement(source, f"{claim}: {margin}", f"smallest ratio {lowest} of {len(shares)}", holds)
 
 
@@ -118,7 +118,7 @@ def draw(table: pl.DataFrame) -> Figure:
     for panel, (model, (name, structure)) in zip(panels, product(MODELS, STRUCTURES.items()), strict=True):
         rows = table.filter((table["structure"] == name) & (table["model"] == model))
         Q, R = (per_seed(rows, ["rule", "budget"], column).mean(axis=0) for column in ("queries", "regret"))
-        for rule, queries, regret in zip(sorted(KINDS), Q, R, strict=True):
+        for rule, queries, regret in zip(sorted(RULE_CLASSES), Q, R, strict=True):
             panel.plot(queries, regret, ms=5, lw=1.2, label=rule, **LOOKS[rule])
         B = np.unique(np.geomspace(sum(structure.dims), BUDGETS[-1], 50).astype(int)).tolist()
         bounds = [(bayes_lower_bound(structure, b), regret_lower_bound(structure, b)) for b in B]

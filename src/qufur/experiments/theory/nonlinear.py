@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import Interval, every, jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, plain_ticks, subplots
 from qufur.hypotheses import LinearBall
 from qufur.models import ConfidenceSet, Model, Ridge
@@ -16,6 +15,7 @@ from qufur.rules import FixedBudget, QuFUR
 from qufur.streams import HiddenDomains, MostUncertain, Stream
 from qufur.sweep.equal_labels import at_equal_labels
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import Interval, every, jackknife, per_seed, ratio
 from qufur.sweep.tasks import Row
 from qufur.theory import Bounds, Structure, linear_eluder_bound, nonlinear_bounds, nonlinear_budget_bounds
 from qufur.theory.nonlinear import LARGEST
@@ -48,7 +48,7 @@ CURVES = {ONE: LOOKS["QuFUR"], PAPER: RED, PRACTICAL: {**RED, "ls": "--", "mfc":
 
 
 def cells(seeds: int) -> list[Cell]:
-    """Run every rule on the same streams, but for the adversary, which makes its own."""
+    """Run every rule on the same streams, except for the adversary, which is adaptive."""
     rules = [(rule, float(value)) for rule, values in PARAMETERS.items() for value in values]
     return [
         {"seed": seed, "rule": rule, "parameter": value} for seed in range(seeds) for rule, value in rules
@@ -56,7 +56,7 @@ def cells(seeds: int) -> list[Cell]:
 
 
 def play(cell: Cell) -> Row:
-    """Run one rule, and see whether every prediction was within its uncertainty."""
+    """Run one rule and check that every error is within its uncertainty."""
     name, seed = cell["rule"], cell["seed"]
     structure, noise = setting(name)
     stream: Stream = HiddenDomains(structure.durations, structure.dims, noise=noise, seed=seed)
@@ -71,7 +71,7 @@ def play(cell: Cell) -> Row:
 
 
 def setting(rule: str) -> tuple[Structure, float]:
-    """Return domains and noise."""
+    """Return the domains and the noise of a rule's streams."""
     return (QUIET_STRUCTURE, QUIET_NOISE) if rule == QUIET else (STRUCTURE, NOISE)
 
 
@@ -109,7 +109,7 @@ def _judge_ratios(table: pl.DataFrame, rule: str, radius: str) -> Statement:
     return Statement(
         "after Theorem 4",
         f"with {radius} Algorithm 3's regret is at most d = {dim} times Algorithm 1's at equal labels",
-        ", ".join(f"{found} times at {share:.0%}" for share, found in ratios.items())
+        ", ".join(f"{interval} times at {share:.0%}" for share, interval in ratios.items())
         or "no labels in common",
         every(ratios[share].within(-math.inf, dim) if share in ratios else None for share in SHARES),
     )
@@ -138,7 +138,7 @@ def _judge_bounds(table: pl.DataFrame, rule: str, source: str, subject: str) -> 
         f"{subject}: Q and R are below bounds that are not trivial, in at least {1 - DELTA:.0%} of the runs",
         f"in {kept.sum()} of {len(kept)}; R at most {rows['regret'].to_numpy().max():.3g}; the lowest bounds "
         f"are {q_bound:.0f} of {T} labels and {r_bound / (4 * T):.2f} of the trivial 4T",
-        # A bound that cannot be exceeded was not put to the test.
+        # A bound that cannot be exceeded is not tested.
         bool(kept.mean() >= 1 - DELTA) if r_bound < 4 * T else None,
     )
 
@@ -149,10 +149,8 @@ def bounds_of(rule: str, parameter: float) -> Bounds:
     T, dim = structure.horizon, sum(structure.dims)
     domains = [(T, dim)] if rule == ADVERSARY else list(zip(structure.durations, structure.dims, strict=True))
     eluder = [linear_eluder_bound(d_u, T_u**-2.0) for T_u, d_u in domains]
-    complexity, log_covering = (
-        Structure([T_u for T_u, _ in domains], eluder),
-        LinearBall(dim).log_covering(T**-2.0),
-    )
+    complexity = Structure([T_u for T_u, _ in domains], eluder)
+    log_covering = LinearBall(dim).log_covering(T**-2.0)
     if rule in (FOUR, ADVERSARY):
         return nonlinear_budget_bounds(
             complexity, round(parameter), log_covering=log_covering, noise=noise, delta=DELTA
@@ -161,10 +159,10 @@ def bounds_of(rule: str, parameter: float) -> Bounds:
 
 
 def _judge_within(table: pl.DataFrame) -> Statement:
-    # No prediction can be further off than 4, which rounding may miss.
-    told = table.filter(table["smallest"] < LARGEST - 1e-9)
+    # No squared error exceeds 4; the tolerance absorbs rounding.
+    informative = table.filter(table["smallest"] < LARGEST - 1e-9)
     paper, practical = (
-        told.filter(told["rule"].is_in(rules))["within"].to_numpy()
+        informative.filter(informative["rule"].is_in(rules))["within"].to_numpy()
         for rules in ([PAPER, QUIET, FOUR, ADVERSARY], [PRACTICAL])
     )
     return Statement(

@@ -1,4 +1,4 @@
-"""QuFUR against the oracle that is told the domains, small and large budgets (Section 3.2, Theorem 14).
+"""QuFUR against the oracle with known domains, at small and large budgets (Section 3.2, Theorem 14).
 
 On the lower-bound adversary's streams, for the reason that `budgets` gives.
 """
@@ -12,13 +12,13 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import Interval, every, jackknife, per_seed, ratio
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import DomainOracle, QuFUR, Rule, Uniform
 from qufur.streams import LowerBound, Stream
 from qufur.sweep.at_budgets import rule_for_budget
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import Interval, every, jackknife, per_seed, ratio
 from qufur.sweep.tasks import Row
 from qufur.theory import Structure, largest_budget, oracle_alpha
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 STRUCTURE = Structure(durations=[1_000, 2_000, 5_000, 12_000], dims=[20, 10, 2, 1])
 BUDGETS = (500, 1_000, 2_000, 5_000, 10_000)
-"""`largest_budget` lies between the third and the fourth: from there on the oracle buys domains whole."""
+"""`largest_budget` lies between the third and the fourth; above it the oracle buys whole domains."""
 
 RULES = ("QuFUR", "QuFUR, oracle's α", "DomainOracle", "Uniform")
 SAME_ORDER = 2.0
@@ -54,21 +54,21 @@ def play(cell: Cell) -> Row:
 def _rule(name: str, budget: int, model: Ridge, stream: Stream) -> Rule:
     if name == "QuFUR, oracle's α":
         return QuFUR(oracle_alpha(STRUCTURE, budget))
-    kinds: dict[str, type[Rule]] = {"QuFUR": QuFUR, "DomainOracle": DomainOracle, "Uniform": Uniform}
-    return rule_for_budget(kinds[name], budget, model, stream)
+    rules: dict[str, type[Rule]] = {"QuFUR": QuFUR, "DomainOracle": DomainOracle, "Uniform": Uniform}
+    return rule_for_budget(rules[name], budget, model, stream)
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
-    """Compare regrets at equal budgets, and look at what the oracle's α spends."""
+    """Compare regrets at equal budgets, and report the spend of the oracle's α."""
     small = sum(budget <= largest_budget(STRUCTURE) for budget in BUDGETS)
     matched, uniform = (_ratios(table, rule) for rule in ("QuFUR", "Uniform"))
-    told = _ratios(table, "QuFUR, oracle's α")
+    with_oracle_alpha = _ratios(table, "QuFUR, oracle's α")
     spent = per_seed(table.filter(table["rule"] == "QuFUR, oracle's α"), ["budget"], "queries")
     overspend = float((spent.mean(axis=0) / BUDGETS).max())
     return [
         _at_most("Section 4.1", "small budgets: QuFUR's regret", matched[:small]),
         _at_most("large-budget appendix", "large budgets: QuFUR's regret", matched[small:]),
-        _at_most("large-budget appendix", "at α = 1/(τη̃)²: QuFUR's regret", told),
+        _at_most("large-budget appendix", "at α = 1/(τη̃)²: QuFUR's regret", with_oracle_alpha),
         Statement(
             "large-budget appendix",
             f"at α = 1/(τη̃)² QuFUR buys at most {SAME_ORDER:.0f}B labels",
@@ -79,7 +79,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
             "Section 3.2",
             "knowing the domains pays: uniform querying has more regret at every small budget",
             _listed(uniform[:small]),
-            every(found.within(1, np.inf) for found in uniform[:small]),
+            every(interval.within(1, np.inf) for interval in uniform[:small]),
         ),
     ]
 
@@ -95,11 +95,13 @@ def _ratios(table: pl.DataFrame, rule: str) -> list[Interval]:
 
 def _at_most(source: str, subject: str, ratios: list[Interval]) -> Statement:
     claim = f"{subject} is at most {SAME_ORDER:.0f} times the oracle's"
-    return Statement(source, claim, _listed(ratios), every(found.within(0, SAME_ORDER) for found in ratios))
+    return Statement(
+        source, claim, _listed(ratios), every(interval.within(0, SAME_ORDER) for interval in ratios)
+    )
 
 
 def _listed(ratios: list[Interval]) -> str:
-    return ", ".join(f"{found.value:.2f}" for found in ratios) + " times"
+    return ", ".join(f"{interval.value:.2f}" for interval in ratios) + " times"
 
 
 def draw(table: pl.DataFrame) -> Figure:
@@ -108,10 +110,17 @@ def draw(table: pl.DataFrame) -> Figure:
     for rule in RULES:
         rows = table.filter(table["rule"] == rule)
         Q, R = (per_seed(rows, ["budget"], column).mean(axis=0) for column in ("queries", "regret"))
-        told = rule not in LOOKS
-        look = LOOKS["QuFUR"] if told else LOOKS[rule]
+        oracle_alpha = rule not in LOOKS
+        look = LOOKS["QuFUR"] if oracle_alpha else LOOKS[rule]
         panel.plot(
-            Q, R, label=rule, ms=5, lw=1.2, ls=":" if told else "-", mfc="none" if told else None, **look
+            Q,
+            R,
+            label=rule,
+            ms=5,
+            lw=1.2,
+            ls=":" if oracle_alpha else "-",
+            mfc="none" if oracle_alpha else None,
+            **look,
         )
     panel.axvline(largest_budget(STRUCTURE), color="0.5", lw=0.8, ls="--")
     panel.set(xscale="log", yscale="log", xlabel="labels bought", ylabel="regret R")

@@ -1,4 +1,4 @@
-"""The two notions of regret have one mean: E[R] = E[Reg] (Theorem 10)."""
+"""Equality of the two definitions of regret in expectation: E[R] = E[Reg] (Theorem 10)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import Interval, jackknife
 from qufur.figures.style import LOOKS, subplots
 from qufur.hypotheses import FiniteLinear
 from qufur.models import ConfidenceSet, Model, Ridge
 from qufur.rules import QuFUR
 from qufur.streams import HiddenDomains, MostUncertain, Stream
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import Interval, jackknife
 from qufur.sweep.tasks import Row
 
 if TYPE_CHECKING:
@@ -33,20 +33,20 @@ LEARNERS = {
     "ConfidenceSet": "a confidence set, whose queries labels change, against an adversary who watches it",
 }
 REPEATS = 20
-"""Streams per seed asked for: R − Reg has a standard deviation of 2η√E[R]."""
+"""Streams per requested seed; many, because R − Reg has a standard deviation of 2η√E[R]."""
 
 CONFIDENCE = 0.999
 NARROW = 0.1
-"""An interval that contains 0 says something if it reaches no further than this share of E[R]."""
+"""Largest distance from 0, as a share of E[R], that the ends of a conclusive interval may have."""
 
 
 def cells(seeds: int) -> list[Cell]:
-    """Run each learner on streams of its own."""
+    """Run each learner on separate streams."""
     return [{"seed": seed, "learner": name} for seed, name in product(range(REPEATS * seeds), LEARNERS)]
 
 
 def play(cell: Cell) -> Row:
-    """Measure both notions of regret in one run."""
+    """Measure both definitions of regret in one run."""
     seed = cell["seed"]
     model, stream = _ridge(seed) if cell["learner"] == "Ridge" else _confidence_set(seed)
     totals = play_rule(model, QuFUR(ALPHA), stream, seed).totals
@@ -60,14 +60,14 @@ def _ridge(seed: int) -> tuple[Model, Stream]:
 
 def _confidence_set(seed: int) -> tuple[Model, Stream]:
     stream = MostUncertain(2, HORIZON, noise=NOISE, pool=16, seed=seed)
-    others = np.random.default_rng([seed, 2]).uniform(-0.7, 0.7, (MEMBERS, 2))
-    # f* comes last: the first function is what a learner without labels predicts.
-    hypotheses = FiniteLinear(np.vstack([others, stream.theta]))
+    false_thetas = np.random.default_rng([seed, 2]).uniform(-0.7, 0.7, (MEMBERS, 2))
+    # f* is last: a learner without labels predicts the first function.
+    hypotheses = FiniteLinear(np.vstack([false_thetas, stream.theta]))
     return ConfidenceSet(hypotheses, radius=1.0, noise=NOISE), stream
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
-    """Compare the means of the two."""
+    """Compare the means of both definitions."""
     return [_statement(name, samples(table, name)) for name in LEARNERS]
 
 
@@ -95,7 +95,7 @@ def relative_gap(pairs: Floats) -> Interval:
 
 
 def draw(table: pl.DataFrame) -> Figure:
-    """Draw Reg against R, a point per run, and how the difference of their means narrows."""
+    """Draw Reg against R, a point per run, and the interval of R − Reg against the number of runs."""
     figure, (first, second) = subplots(1, 2)
     for name, look in zip(LEARNERS, (LOOKS["QuFUR"], LOOKS["Uniform"]), strict=True):
         pairs = samples(table, name)

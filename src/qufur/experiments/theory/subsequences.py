@@ -1,4 +1,4 @@
-"""The guarantee holds within any subsequence, though nobody tells the learner which (after Theorem 1)."""
+"""Guarantee within any subsequence, which the learner does not know (after Theorem 1)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import per_seed
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import QuFUR
 from qufur.streams import HiddenDomains
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import per_seed
 from qufur.sweep.tasks import Row
 from qufur.theory import Bounds, Structure, qufur_order, subsequence_bounds
 
@@ -28,11 +28,11 @@ STRUCTURE = Structure(durations=[4_000, 1_000, 10_000, 500, 4_500], dims=[8, 3, 
 ALPHAS = (0.3, 3.0)
 PARTS = ("queries", "regret")
 CONSTANT = 2.0
-"""Of the order: one domain alone has Q = √2 · √(α d T)."""
+"""Constant of the order: a single domain has Q = √2 · √(α d T)."""
 
 
 def subsequences() -> dict[str, Ints]:
-    """Return sets of positions that are fixed before anything is seen."""
+    """Return sets of positions that are fixed before the run."""
     T, ends = STRUCTURE.horizon, np.cumsum(STRUCTURE.durations)
     everything = np.arange(T)
     domain = np.searchsorted(ends, everything, side="right")
@@ -52,7 +52,7 @@ def subsequences() -> dict[str, Ints]:
 
 
 def dimension(positions: Ints) -> int:
-    """Return d_I: each domain in it adds its own dimension, or as many as it has examples."""
+    """Return d_I: each domain adds its dimension, or its number of examples if that is smaller."""
     domain = np.searchsorted(np.cumsum(STRUCTURE.durations), positions, side="right")
     counts = np.bincount(domain, minlength=len(STRUCTURE.dims))
     return int(np.minimum(counts, STRUCTURE.dims).sum())
@@ -64,7 +64,7 @@ def cells(seeds: int) -> list[Cell]:
 
 
 def play(cell: Cell) -> Row:
-    """Run QuFUR(α) once and add up within every subsequence."""
+    """Run QuFUR(α) once and sum queries and regret within every subsequence."""
     seed = cell["seed"]
     stream = HiddenDomains(STRUCTURE.durations, STRUCTURE.dims, noise=NOISE, seed=seed)
     records = play_rule(Ridge(stream.dim, noise=NOISE), QuFUR(cell["alpha"]), stream, seed).records

@@ -1,4 +1,4 @@
-"""Q ∝ √α, R ∝ 1/√α, Q ≈ αR, and α = c for a cost of c per unit of regret (Theorems 1 and 9)."""
+"""Trade-off in α: Q ∝ √α, R ∝ 1/√α, Q ≈ αR, and α = c minimises cR + Q (Theorems 1 and 9)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.statistics import Interval, jackknife, per_seed, slope
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import QuFUR
 from qufur.streams import HiddenDomains
 from qufur.sweep.grid import play as play_rule
+from qufur.sweep.statistics import Interval, jackknife, per_seed, slope
 from qufur.sweep.tasks import Row
 from qufur.theory import Structure, cost_bound, qufur_bounds
 
@@ -30,7 +30,7 @@ COSTS = ALPHAS[MARGIN:-MARGIN]
 """Cost ratios c for which α = c has grid points on both sides."""
 
 REPEATS = 5
-"""Streams per seed asked for: the regret in few dimensions varies much."""
+"""Streams per requested seed: the regret in few dimensions has a large variance."""
 
 
 def cells(seeds: int) -> list[Cell]:
@@ -47,7 +47,7 @@ def play(cell: Cell) -> Row:
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
-    """Fit the slopes, and look for the cheapest α."""
+    """Fit the slopes and locate the cheapest α."""
     Q, R = (per_seed(table, ["alpha"], column) for column in ("queries", "regret"))
     q_slope, r_slope = (jackknife(lambda samples: slope(ALPHAS, samples), part) for part in (Q, R))
     bounds = [qufur_bounds(STRUCTURE, alpha, noise=NOISE, delta=None) for alpha in ALPHAS]
@@ -146,7 +146,7 @@ def draw(table: pl.DataFrame) -> Figure:
 
 
 def in_brief(cell: Cell) -> bool:
-    """Four streams do for a first look."""
+    """Select four streams for a quick run."""
     return bool(cell["seed"] < 4)
 
 

@@ -1,1 +1,1 @@
-"""What labels say about the model: noise, λ, and whether it fits."""
+"""Diagnostics of a model from its labels: noise, λ and misfit."""

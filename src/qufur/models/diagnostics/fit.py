@@ -1,4 +1,4 @@
-"""A verdict on a least-squares model from the errors of its labels."""
+"""Diagnosis of a least-squares model from its prediction errors."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.misfit import BEND, BIAS, DRIFT, SKEW, MisfitTests
 
 ALARM = log(1000.0)
+"""log E above which a test reports a misfit."""
 LARGE = 3.0
+"""Ratio to the suggested λ above which learning is slow enough to look like drift."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What the labels say about the model.
+    """Diagnosis of a model from its labels.
 
     Attributes
     ----------
     labels
-        How many there were; earlier ones count for less where the model forgets.
+        Number of labels; with forgetting, earlier ones are discounted.
     noise
-        σ, the standard deviation of labels about what can be learned, in the user's units; None where too
-        few labels, or too many directions, leave it open.
+        σ, the standard deviation of the noise, in the user's units; None with too few labels or too many
+        directions.
     regularization, suggested
-        λ as it is, and λ = σ²/τ² as the labels have it, for the next run; None where they do not say.
+        Current λ, and the estimate λ = σ²/τ² for the next run; None if the labels do not determine it.
     misfit
-        A sentence for each way in which the model was seen not to fit.
+        A message for each detected misfit.
     tested
-        On how many labels' errors that rests: all but the first 16. Outliers among the early ones hide much
-        of the rest, which then counts as the fewer labels that would say as much.
+        Number of labels tested: all but the first 16. Outliers among early labels mask later errors; the
+        number is then the smaller, equivalent number of labels.
 
     Notes
     -----
-    It takes O(d³), or O(n³) with a kernel. How often `misfit` spoke, in % of 200 runs with so many labels of
-    inputs on the unit sphere, d = 10 and σ = 0.1, at the right λ and at ten times that:
+    The cost is O(d³), or O(n³) with a kernel. Detection rate of `misfit`, in % of 200 runs, by
+    number of labels, for inputs on the unit sphere, d = 10 and σ = 0.1, at the right λ and at ten times that:
 
     ========================================  ===  ===  ====  ===========
     target                                    100  300  1000  1000, λ·10
@@ -53,9 +55,9 @@ class Fit:
     a θ for each of 5 domains, mixed            0    0     2            0
     ========================================  ===  ===  ====  ===========
 
-    Where the model fits, it spoke in 18 of 30,000 runs, and in 6 of 3000 at most for any of ten kinds of
-    noise, of which six have heavy tails or outliers: d from 2 to 20, 150 to 1500 labels, λ right and off by
-    10 both ways.
+    False alarms, where the model fits: 18 of 30,000 runs, and at most 6 of 3000 for each of ten types of
+    noise, six of them with heavy tails or outliers: d from 2 to 20, 150 to 1500 labels, λ right and off by a
+    factor of 10 in both directions.
     """
 
     labels: float
@@ -67,9 +69,9 @@ class Fit:
 
 
 def judge(evidence: Evidence, tests: MisfitTests, regularization: float, *, unit: float) -> Fit:
-    """Put together what evidence and tests say; `unit` is the size of a scaled label's 1 for the user."""
+    """Combine evidence and tests; `unit` is one unit of the scaled labels in the user's units."""
     noise, suggested = evidence.noise_and_penalty()
-    # Errors made while learning too slowly hang together as those of a moving target do.
+    # Errors of a model that learns too slowly are correlated like those under drift.
     slow = suggested is not None and regularization > LARGE * suggested
     misfit = _misfit(tests, slow)
     sigma = None if noise is None else unit * noise
@@ -77,25 +79,25 @@ def judge(evidence: Evidence, tests: MisfitTests, regularization: float, *, unit
 
 
 def _misfit(tests: MisfitTests, slow: bool) -> tuple[str, ...]:
-    peak, found = tests.peak, []
+    peak, messages = tests.peak, []
     if peak[DRIFT] > ALARM and not slow:
-        found.append(
+        messages.append(
             f"Recent errors predict the next ones ({_odds(peak[DRIFT])}): the target may be moving, or differ"
             " from one part of the stream to the next; let the model forget (half_life, --half-life), or tell"
             " the parts apart."
         )
     elif (bend := max(peak[BEND], peak[SKEW])) > ALARM:
-        found.append(
+        messages.append(
             f"Errors bend with the prediction ({_odds(bend)}): the target may not be linear in these"
             " features; try KernelRidge (--model kernel), or more features."
         )
     if peak[BIAS] > ALARM:
         side = "above" if tests.sums[BIAS] > 0 else "below"
-        found.append(
+        messages.append(
             f"Labels lie {side} the predictions more than chance allows ({_odds(peak[BIAS])}):"
             " try an intercept, or a label_range that is centred on the labels."
         )
-    return tuple(found)
+    return tuple(messages)
 
 
 def _odds(peak: float) -> str:

@@ -1,4 +1,4 @@
-"""The one-step-ahead errors of a linear model's labels, as they come."""
+"""One-step-ahead prediction errors (innovations) of a linear model."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from qufur._internal.tensors import beside, concatenated, on_host
 from qufur.arrays import Axes, Floats
 from qufur.models.diagnostics.misfit import MisfitTests
 from qufur.models.gram.update import Absorbed
-from qufur.tensors import beside, concatenated, on_host
 
 
 class Innovations:
-    """n and Σ y² of the labels, and tests of their errors e = (y − ŷ)/√(1 + q), told by the labels before.
+    """Label count n, Σ y², and tests of the scaled one-step-ahead errors e = (y − ŷ)/√(1 + q).
 
-    If y = ⟨θ, x⟩ + noise with θ ~ N(0, τ²I) and λ = σ²/τ², the errors are independent N(0, σ²). To rounding,
-    they depend neither on the blocks in which labels came nor on the form of M. The tests take up to 512
-    labels together, so that a label costs two products of length d, a copy of its row, and little else;
-    memory O(d). Rows that come as tensors are kept and multiplied on their device.
+    If y = ⟨θ, x⟩ + noise with θ ~ N(0, τ²I) and λ = σ²/τ², the errors are independent N(0, σ²). Up to
+    rounding, they depend neither on the blocks in which labels arrive nor on the form of M. The tests process
+    up to 512 labels in one batch, so a label costs two products of length d and a copy of its row; memory
+    O(d). Rows given as tensors are stored and multiplied on their device.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class Innovations:
     (1.0, 0.25, 1.0)
     """
 
-    collected_at_once = 512  # a multiple of the rows kept, as those are of a stretch
-    rows_at_once = 64
+    label_capacity = 512  # a multiple of row_capacity, which is a multiple of a segment
+    row_capacity = 64
     axes: ClassVar[Axes] = {
-        "innovations.labels": (4, collected_at_once),
-        "innovations.rows": (rows_at_once, "d"),
+        "innovations.labels": (4, label_capacity),
+        "innovations.rows": (row_capacity, "d"),
         "innovations.pull": "d",
         "innovations.tests": (20,),
         "innovations.early": (3,),
@@ -48,15 +48,15 @@ class Innovations:
     def __init__(self, dim: int, constant: float = 1.0) -> None:
         self.count = self.squares = 0.0
         self.tests = MisfitTests()
-        self._labels = np.zeros((4, self.collected_at_once))  # e, √(1 + q), y, drift
-        self._rows = np.zeros((self.rows_at_once, dim))
-        self._pull = np.zeros(dim)  # Σ e x over the stretch before these rows
-        self._late: list[Any] = []  # drift that is yet to be written beside its labels, the latest
+        self._labels = np.zeros((4, self.label_capacity))  # e, √(1 + q), y, drift
+        self._rows = np.zeros((self.row_capacity, dim))
+        self._pull = np.zeros(dim)  # Σ e x over the segment before these rows
+        self._unwritten_drift: list[Any] = []  # drift of the latest labels, not yet copied to _labels
         self._filled = 0
         self._constant = constant
 
     def note(self, labels: Absorbed) -> None:
-        """Take note of labels and their errors."""
+        """Record labels and their errors."""
         X, y, innovation, innovation_scale = labels
         self._rows, self._pull = beside(self._rows, X), beside(self._pull, X)
         X = beside(X, self._rows)
@@ -64,30 +64,30 @@ class Innovations:
         self.squares += float(y @ y)
         start = 0
         while start < len(innovation):
-            stop = start + self._room(len(innovation) - start)
+            stop = start + self._batch_size(len(innovation) - start)
             self._collect(X[start:stop], innovation[start:stop], innovation_scale[start:stop], y[start:stop])
             start = stop
 
     def note_one(self, x: Floats, y: float, innovation: float, innovation_scale: float) -> None:
-        """Take note of one label, as `note` does, and faster."""
+        """Record one label; a faster `note` for a single row."""
         self.count += 1.0
         self.squares += y * y
         self._labels[:3, self._filled] = innovation, innovation_scale, y
-        self._rows[self._filled % self.rows_at_once] = beside(x, self._rows)
+        self._rows[self._filled % self.row_capacity] = beside(x, self._rows)
         self._fill(1, self._rows)
 
-    def fade(self, factor: float) -> None:
-        """Let the labels so far weigh less in n and Σ y²; the tests are of predictions, and go on."""
+    def discount(self, factor: float) -> None:
+        """Discount n and Σ y²; the tests are unaffected, because they are of predictions."""
         self.count *= factor
         self.squares *= factor
 
     def tested(self) -> MisfitTests:
-        """Return the tests with all labels in them, without changing anything."""
+        """Return a copy of the tests that includes all labels recorded so far."""
         self._write_drift()
         tests, labels = self.tests.copy(), self._labels.copy()
-        first = self._filled - self._filled % self.rows_at_once
-        here = slice(first, first + self.rows_at_once)
-        labels[3, here] = on_host(self._drift(labels[0, here], self._rows)[0])
+        first = self._filled - self._filled % self.row_capacity
+        last_rows = slice(first, first + self.row_capacity)
+        labels[3, last_rows] = on_host(self._drift(labels[0, last_rows], self._rows)[0])
         _test(tests, labels[:, : self._filled])
         return tests
 
@@ -96,7 +96,7 @@ class Innovations:
         return self.restored({name: array.copy() for name, array in self.arrays().items()}, self._constant)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return everything remembered."""
+        """Return the state as named arrays."""
         self._write_drift()
         tests, early = np.split(self.tests.array(), [20])
         return {
@@ -110,63 +110,63 @@ class Innovations:
 
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> Innovations:
-        """Return what `arrays` described."""
+        """Load the state from arrays that `arrays` returned."""
         innovations = object.__new__(cls)
         innovations._constant = constant
         innovations._labels, innovations._rows = arrays["innovations.labels"], arrays["innovations.rows"]
         innovations._pull = arrays["innovations.pull"]
         innovations.count, innovations.squares, filled = arrays["innovations.counters"].tolist()
-        innovations._filled, innovations._late = int(filled), []
+        innovations._filled, innovations._unwritten_drift = int(filled), []
         tests = arrays["innovations.tests"], arrays["innovations.early"]
         innovations.tests = MisfitTests.restored(np.concatenate(tests))
         return innovations
 
-    def _room(self, count: int) -> int:
-        """Return how many labels to take now: those that fill the rows kept, or several times as many."""
-        at = self._filled % self.rows_at_once
-        if at or count < self.rows_at_once:
-            return min(count, self.rows_at_once - at)
-        return min(count - count % self.rows_at_once, self.collected_at_once - self._filled)
+    def _batch_size(self, count: int) -> int:
+        """Return the number of labels to record next: up to the end of `_rows`, or a multiple of its size."""
+        start = self._filled % self.row_capacity
+        if start or count < self.row_capacity:
+            return min(count, self.row_capacity - start)
+        return min(count - count % self.row_capacity, self.label_capacity - self._filled)
 
     def _collect(self, X: Floats, innovation: Floats, innovation_scale: Floats, y: Floats) -> None:
-        """Take labels that there is room for."""
-        here = self._labels[:, self._filled : self._filled + len(X)]
-        here[0], here[1], here[2] = innovation, innovation_scale, y
-        if len(X) >= self.rows_at_once:  # no need to keep them
+        """Record labels for which there is room."""
+        columns = self._labels[:, self._filled : self._filled + len(X)]
+        columns[0], columns[1], columns[2] = innovation, innovation_scale, y
+        if len(X) >= self.row_capacity:  # complete: no need to copy them to _rows
             self._fill(len(X), X)
         else:
-            at = self._filled % self.rows_at_once
-            self._rows[at : at + len(X)] = X
+            start = self._filled % self.row_capacity
+            self._rows[start : start + len(X)] = X
             self._fill(len(X), self._rows)
 
     def _fill(self, count: int, rows: Floats) -> None:
-        """Move on by labels that were written; where there is no more room, find their drift, and test."""
+        """Count labels that were written; compute the drift of full `_rows`, and test full `_labels`."""
         stop = self._filled + count
-        if stop % self.rows_at_once == 0:
+        if stop % self.row_capacity == 0:
             drift, self._pull = self._drift(self._labels[0, stop - len(rows) : stop], rows)
-            self._late.append(drift)
-        if stop == self.collected_at_once:
+            self._unwritten_drift.append(drift)
+        if stop == self.label_capacity:
             self._filled = stop
             self._write_drift()
             _test(self.tests, self._labels)
-        self._filled = stop % self.collected_at_once
+        self._filled = stop % self.label_capacity
 
     def _write_drift(self) -> None:
-        """Write drift beside its labels: as rarely as can be, for a device is waited for."""
-        if self._late:
-            drift, self._late = on_host(concatenated(self._late)), []
-            stop = self._filled - self._filled % self.rows_at_once
+        """Copy the drift to its labels. Called rarely, because it synchronises with the device."""
+        if self._unwritten_drift:
+            drift, self._unwritten_drift = on_host(concatenated(self._unwritten_drift)), []
+            stop = self._filled - self._filled % self.row_capacity
             self._labels[3, stop - len(drift) : stop] = drift
 
     def _drift(self, innovation: Floats, rows: Floats) -> tuple[Any, Any]:
-        """Return the drift of rows, and Σ e x over their last stretch.
+        """Return the drift of rows, and Σ e x over their last segment.
 
-        A row's drift depends on earlier stretches alone, so rows that are yet to come do no harm.
+        A row's drift depends only on earlier segments, so rows that are not filled yet do not matter.
         """
-        X = _bounded(rows).reshape(-1, MisfitTests.stretch, len(self._pull))
+        X = _bounded(rows).reshape(-1, MisfitTests.segment, len(self._pull))
         pulls = beside(_bounded(innovation).reshape(len(X), 1, -1), X) @ X
         before = concatenated([self._pull[None], pulls[:-1, 0]])
-        if self._constant > 1:  # it counts as 1, or errors would hang together through it alone
+        if self._constant > 1:  # counts as 1; otherwise the constant alone would correlate the errors
             before[:, -1] /= self._constant**2
         return (X @ before[:, :, None]).ravel(), pulls[-1, 0]
 

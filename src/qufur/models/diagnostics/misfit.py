@@ -1,4 +1,4 @@
-"""Tests of whether a label's error could have been foreseen, valid at all times."""
+"""Sequential tests of whether prediction errors are predictable, valid at any stopping time."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ _ROOT_OF_NORMAL = 0.8222  # E √|e| of a standard normal e
 
 
 class MisfitTests:
-    """Four bets, each placed before a label comes, on the sign of its error.
+    """Four sequential tests: bets on the sign of a label's error, each placed before the label arrives.
 
-    Let e be a label's error in its own spread √(1 + q), and w a weight known before the label. Where w·e is
-    as often above 0 as below whatever came before, then with S = Σ w e and V = Σ w² e² and whatever the
-    noise, even one that changes, exp(aS − a²V/2) is a supermartingale for every a (de la Peña 1999). Mixed
-    over a ~ N(0, 1/r),
+    Write e for the error of a label divided by its scale √(1 + q), and w for a weight that is fixed before
+    the label arrives. Assume that, given the past, w·e is positive as often as negative. Then, with S = Σ w e
+    and V = Σ w² e², exp(aS − a²V/2) is a supermartingale for every a and for any noise, even one that changes
+    over time (de la Peña 1999). The mixture over a ~ N(0, 1/r),
 
-        E = √(r / (V + r)) · exp(S² / (2 (V + r)))
+        E = √(r / (V + r)) · exp(S² / (2 (V + r))),
 
-    exceeds 1/δ at *any* time with probability at most δ. The weights:
+    exceeds 1/δ at *any* time with probability at most δ. The weights are:
 
-    * drift: Σ e_j ⟨x_j, x⟩ over the stretch of 16 labels before that of x: recent errors predict this one.
+    * drift: Σ e_j ⟨x_j, x⟩ over the segment of 16 labels before that of x: recent errors predict this one.
       Only S > 0 counts;
-    * bend: ŷ² less its mean so far, and skew: ŷ³ less its part along ŷ: errors are a function of ŷ;
-    * bias: 1: labels lie to one side.
+    * bend: ŷ² minus its mean so far, and skew: ŷ³ minus its projection on ŷ: errors are a function of ŷ;
+    * bias: 1: labels lie on one side of the predictions.
 
-    Each is damped by (1 + 10 q)⁻², since a model that is still learning in direction x errs there
-    systematically, divided by its root mean square before the stretch, as e is, kept within ±3, and damped
-    by (1 + 10 q)⁻¹ again: V is about the number of labels, and r = 30 suits some hundred to thousand of them.
-    E is looked at whenever a stretch is full, and at the end.
+    Each weight is damped by (1 + 10 q)⁻², because a model that is still learning in direction x has
+    systematic errors there. Like e, it is then divided by its root mean square before the segment. It is
+    clipped to ±3 and damped by (1 + 10 q)⁻¹ again. V is therefore about the number of labels, and r = 30
+    suits some hundred to thousand labels. E is evaluated at the end of every segment and at the last label.
 
-    *Outliers.* The error of a model that fits is that of the label less that of θ̂. Where noise is about
-    normal the latter is small wherever bets are not; but an outlier among the first labels, on which hardly
-    anything is bet, moves θ̂ for hundreds of labels. So V counts ten times what the squares of such labels,
-    with u = 1 − (1 + 10 q)⁻⁴, have too many,
+    *Outliers.* The error of a well-specified model is the noise of the label minus the error of θ̂. With about
+    normal noise the latter is small wherever bets are large. But an outlier among the first labels, on which
+    the bets are tiny, moves θ̂ for hundreds of labels. V therefore includes ten times the excess of the
+    squares of such labels, with u = 1 − (1 + 10 q)⁻⁴,
 
         (Σ u e² − 1.5 s² Σ u)⁺ / mean e²,
 
-    where s = (mean √|e|)² / 0.676 is σ if noise is normal, and hardly moved by outliers. E only falls by it.
+    where s = (mean √|e|)² / 0.676 equals σ for normal noise and is robust to outliers. This only lowers E.
 
     Attributes
     ----------
     peak
-        log E at its highest so far, one per test.
+        Maximum of log E so far, one per test.
     sums
-        S of each test: its sign says to which side errors went.
+        S of each test. Its sign is the direction of the errors.
     """
 
-    stretch = 16
+    segment = 16
     mixture = 30.0
 
     def __init__(self) -> None:
@@ -63,34 +63,34 @@ class MisfitTests:
 
     @property
     def tested(self) -> int:
-        """How many labels were bet on; or how many these are worth, where outliers count against the bets."""
+        """Number of tested labels; with outliers among the first labels, the effective number."""
         V = self.variances[BIAS] + self.mixture
-        worth = V / (V + _excess(self.early, np.array(self.count), self.moments[0]))
-        return int(worth * max(self.count - self.stretch, 0.0))
+        efficiency = V / (V + _excess(self.early, np.array(self.count), self.moments[0]))
+        return int(efficiency * max(self.count - self.segment, 0.0))
 
     def update(self, error: Floats, innovation_scale: Floats, predicted: Floats, drift: Floats) -> None:
-        """Bet on labels from the start of a stretch on: e, √(1 + q), ŷ and the drift weight of each."""
+        """Test labels that begin at a segment: e, √(1 + q), ŷ and the drift weight of each."""
         e, innovation_scale, y, drift = (
-            _stretches(values) for values in (error, innovation_scale, predicted, drift)
+            _segments(values) for values in (error, innovation_scale, predicted, drift)
         )
-        # Means are those before a stretch, over labels that came in full stretches.
-        before = self.count + self.stretch * np.arange(len(e))
+        # Means are over the labels of all segments before.
+        before = self.count + self.segment * np.arange(len(e))
         count = np.maximum(before, 1.0)
         square = y**2
         terms = _squares(np.array([e, y, square]))
         totals = _running(self.moments, terms)
         noise, second, fourth = (totals - terms) / count
-        known = 1.0 / (10 * innovation_scale**2 - 9)  # 1/(1 + 10 q)
-        w = _weights(y, square, drift, second[:, None], fourth[:, None]) * known**2
+        damping = 1.0 / (10 * innovation_scale**2 - 9)  # 1/(1 + 10 q)
+        w = _weights(y, square, drift, second[:, None], fourth[:, None]) * damping**2
         scale = _before(self.weights, _squares(w)) / count
-        # Early weights are tiny: without a bound the first ones of full size would outweigh all others.
-        bets = np.clip(w * _inverse_root(scale)[:, :, None], -3.0, 3.0) * known
+        # Early weights are tiny: without clipping, the first weights of full size would dominate the sums.
+        bets = np.clip(w * _inverse_root(scale)[:, :, None], -3.0, 3.0) * damping
         z = bets * (e * _inverse_root(noise)[:, None])
         S = _running(self.sums, z.sum(axis=2))
         V = _running(self.variances, _squares(z)) + self.mixture
         self.count += len(error)
-        early = _running(self.early, _early(e, np.where(innovation_scale > 0, 1 - known**4, 0.0)))
-        V += _excess(early, np.minimum(before + self.stretch, self.count), totals[0])
+        early = _running(self.early, _early(e, np.where(innovation_scale > 0, 1 - damping**4, 0.0)))
+        V += _excess(early, np.minimum(before + self.segment, self.count), totals[0])
         log = (np.log(self.mixture / V) + S**2 / V) / 2
         log[DRIFT, S[DRIFT] < 0] = 0.0
         self.peak = np.maximum(self.peak, log.max(axis=1, initial=0.0))
@@ -100,13 +100,13 @@ class MisfitTests:
         return self.restored(self.array().copy())
 
     def array(self) -> Floats:
-        """Return everything the tests remember."""
+        """Return the state of the tests as one array."""
         sums = self.moments, self.weights, self.sums, self.variances, self.peak, self.early
         return np.concatenate([np.array([self.count]), *sums])
 
     @classmethod
     def restored(cls, array: Floats) -> MisfitTests:
-        """Return what `array` described."""
+        """Load the tests from an array that `array` returned."""
         tests = cls()
         count, tests.moments, tests.weights, tests.sums, tests.variances, tests.peak, tests.early = np.split(
             array, [1, 4, 8, 12, 16, 20]
@@ -116,34 +116,34 @@ class MisfitTests:
 
 
 def usual_errors(count: float, squares: float) -> Floats:
-    """Return what the tests would remember of labels with Σ e² = `squares`, none early, of normal noise."""
+    """Return `early` for normal noise with Σ e² = `squares` and no early labels."""
     return np.array([count * _ROOT_OF_NORMAL * (squares / max(count, 1.0)) ** 0.25, 0.0, 0.0])
 
 
 def _weights(y: Floats, square: Floats, drift: Floats, second: Floats, fourth: Floats) -> Floats:
-    """Return the weights before damping, one row per test, from ŷ, ŷ² and the means of ŷ² and ŷ⁴ before."""
-    along = np.divide(fourth, second, out=np.zeros_like(second), where=second > 0)
-    return np.array([drift, square - second, y * (square - along), np.ones_like(y)])
+    """Return the undamped weights, one row per test, from ŷ, ŷ² and the means of ŷ² and ŷ⁴ so far."""
+    slope = np.divide(fourth, second, out=np.zeros_like(second), where=second > 0)
+    return np.array([drift, square - second, y * (square - slope), np.ones_like(y)])
 
 
 def _early(e: Floats, u: Floats) -> Floats:
-    """Return what each stretch adds to Σ √|e|, Σ u e² and Σ u."""
+    """Return the terms of Σ √|e|, Σ u e² and Σ u, one per segment."""
     return np.array([np.sqrt(np.abs(e)).sum(axis=1), (u * e**2).sum(axis=1), u.sum(axis=1)])
 
 
 def _excess(early: Floats, count: Floats, squares: Floats) -> Floats:
-    """Return what V counts for outliers among early labels, after so many labels of such a Σ e²."""
-    roots, found, weight = early
-    usual = 1.5 * (roots / np.maximum(count, 1.0)) ** 4 / _ROOT_OF_NORMAL**4 * weight
-    over = np.maximum(found - usual, 0.0)
-    return np.asarray(np.divide(10.0 * over * count, squares, out=np.zeros_like(over), where=squares > 0))
+    """Return the part of V due to outliers among early labels; `squares` is Σ e² over `count` labels."""
+    roots, early_squares, weight = early
+    expected = 1.5 * (roots / np.maximum(count, 1.0)) ** 4 / _ROOT_OF_NORMAL**4 * weight
+    excess = np.maximum(early_squares - expected, 0.0)
+    return np.asarray(np.divide(10.0 * excess * count, squares, out=np.zeros_like(excess), where=squares > 0))
 
 
-def _stretches(values: Floats) -> Floats:
-    """Return one row per stretch; where labels are missing from the last, e = 0 makes no bet."""
-    whole = -(-len(values) // MisfitTests.stretch) * MisfitTests.stretch
+def _segments(values: Floats) -> Floats:
+    """Return one row per segment. Zeros pad the last row; e = 0 has no effect on the tests."""
+    whole = -(-len(values) // MisfitTests.segment) * MisfitTests.segment
     padded = values if len(values) == whole else np.append(values, np.zeros(whole - len(values)))
-    return padded.reshape(-1, MisfitTests.stretch)
+    return padded.reshape(-1, MisfitTests.segment)
 
 
 def _inverse_root(scale: Floats) -> Floats:
@@ -155,12 +155,12 @@ def _squares(rows: Floats) -> Floats:
 
 
 def _running(total: Floats, terms: Floats) -> Floats:
-    """Return the running sums of each row from `total` on, and move `total` to their end."""
+    """Return the running sums of each row, starting at `total`, and add all terms to `total` in place."""
     sums = total[:, None] + np.cumsum(terms, axis=1)
     total[:] += terms.sum(axis=1)
     return np.asarray(sums)
 
 
 def _before(total: Floats, terms: Floats) -> Floats:
-    """Return the running sums before each term."""
+    """Return the running sums before each term, and add all terms to `total` in place."""
     return _running(total, terms) - terms

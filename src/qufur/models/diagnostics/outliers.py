@@ -1,4 +1,4 @@
-"""Labels so far from the others that they may be mistakes."""
+"""Detection of labels far outside the range of the others."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from qufur.arrays import Floats
 
-FARTHEST = 10.0
-"""How many widths of the range a label may lie outside it."""
-FEWEST = 20
-"""Labels that a learned range has to rest on."""
-FEW = 8
-"""Up to so many labels, NumPy takes longer over them than Python."""
+MAX_WIDTHS = 10.0
+"""Maximum distance of a label from the range, in widths of the range."""
+MIN_LABELS = 20
+"""Labels that a learned range needs."""
+SMALL_BATCH = 8
+"""Labels up to which Python is faster than NumPy."""
 
 
-class KnownRange(NamedTuple):
-    """The range of labels, as far as it is known.
+class ObservedRange(NamedTuple):
+    """Range of the labels so far.
 
     Attributes
     ----------
     low, high
         Its ends.
     labels
-        From how many labels it was learned; ∞ if it was given.
+        Number of labels it was learned from; ∞ for a given range.
     """
 
     low: float
@@ -35,14 +35,14 @@ class KnownRange(NamedTuple):
 
 
 class Outlier(NamedTuple):
-    """A label far out of the range that was known before it.
+    """A label far outside the range observed before it.
 
     Attributes
     ----------
     name, label, low, high
-        The first such label, what it belongs to, and the range.
+        Name and value of the first such label, and the range.
     others
-        How many more there are.
+        Number of further outliers.
     """
 
     name: object
@@ -53,12 +53,12 @@ class Outlier(NamedTuple):
 
     @property
     def allowed(self) -> str:
-        """Where labels are expected."""
+        """Expected labels, for messages."""
         return f"at most ten times the range [{self.low:g}, {self.high:g}] away from it"
 
     @property
     def received(self) -> str:
-        """What came."""
+        """Received label, for messages."""
         more = f" and {self.others} more" if self.others else ""
         return f"{self.label:g} for {self.name!r}{more}"
 
@@ -66,18 +66,18 @@ class Outlier(NamedTuple):
         return f"A label should be {self.allowed}, got {self.received}. Is it a mistake?"
 
 
-def first_outlier(known: KnownRange, names: Sequence[object], labels: Floats) -> Outlier | None:
-    """Return what is to be said of labels that come in this order, each of which may widen a learned range.
+def first_outlier(known: ObservedRange, names: Sequence[object], labels: Floats) -> Outlier | None:
+    """Return the first outlier of labels in this order, each of which may widen a learned range.
 
-    >>> first_outlier(KnownRange(0.0, 2.0), ["a", "b"], np.array([22.0, -21.0])).received
+    >>> first_outlier(ObservedRange(0.0, 2.0), ["a", "b"], np.array([22.0, -21.0])).received
     "-21 for 'b'"
-    >>> first_outlier(KnownRange(0.0, 2.0, labels=19), ["a", "b"], np.array([99.0, -1.0]))
+    >>> first_outlier(ObservedRange(0.0, 2.0, labels=19), ["a", "b"], np.array([99.0, -1.0]))
     """
     low, high, count = known
-    reach = FARTHEST * (high - low)
-    ends = labels.tolist() if len(labels) <= FEW else (labels.min(), labels.max())
-    if all(low - reach <= end <= high + reach for end in ends):
-        return None  # the usual case, at little cost: no label makes a range smaller
+    margin = MAX_WIDTHS * (high - low)
+    ends = labels.tolist() if len(labels) <= SMALL_BATCH else (labels.min(), labels.max())
+    if all(low - margin <= end <= high + margin for end in ends):
+        return None  # fast path: labels never shrink a range
     if count < math.inf:
         lows, highs = (
             f.accumulate(np.append(end, labels[:-1])) for f, end in ((np.minimum, low), (np.maximum, high))
@@ -85,12 +85,14 @@ def first_outlier(known: KnownRange, names: Sequence[object], labels: Floats) ->
     else:
         lows, highs = np.full(len(labels), low), np.full(len(labels), high)
     with np.errstate(over="ignore", invalid="ignore"):  # before the first label the width is −∞
-        reaches = FARTHEST * (highs - lows)
-        away = np.maximum(lows - labels, labels - highs)
-    # A width of 0 is that of a constant, from which one label says nothing.
-    odd = np.flatnonzero((count + np.arange(len(labels)) >= FEWEST) & (reaches > 0) & (away > reaches))
-    if not len(odd):
+        margins = MAX_WIDTHS * (highs - lows)
+        distance = np.maximum(lows - labels, labels - highs)
+    # With a width of 0, all labels so far are equal and give no scale.
+    outliers = np.flatnonzero(
+        (count + np.arange(len(labels)) >= MIN_LABELS) & (margins > 0) & (distance > margins)
+    )
+    if not len(outliers):
         return None
-    place = odd[0].item()
-    label, low, high = (column[place].item() for column in (labels, lows, highs))
-    return Outlier(names[place], label, low, high, len(odd) - 1)
+    index = outliers[0].item()
+    label, low, high = (column[index].item() for column in (labels, lows, highs))
+    return Outlier(names[index], label, low, high, len(outliers) - 1)

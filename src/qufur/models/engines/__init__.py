@@ -1,26 +1,26 @@
-"""Engines that decide blocks of inputs, each exactly as one by one; which one, is chosen here alone."""
+"""Engines that decide blocks of inputs exactly as one by one, and the choice among them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from qufur._internal.tensors import on_host
 from qufur.arrays import Floats
 from qufur.models.engines.base import BlockEngine
 from qufur.models.engines.compiled import CompiledEngine
 from qufur.models.engines.covariance import CovarianceEngine
 from qufur.models.gram.posterior import Posterior
-from qufur.models.lookahead import Lookahead, OneRow, Reach
-from qufur.tensors import on_host
+from qufur.models.lookahead import BlockLimits, Lookahead, OneRow
 
 if TYPE_CHECKING:
-    from qufur.models.least_squares_state import LeastSquaresState
+    from qufur.models._least_squares_state import LeastSquaresState
 
 ENGINES: tuple[type[BlockEngine], ...] = (CompiledEngine, CovarianceEngine)
-"""The fastest first. On a device of torch there is one only, `GpuEngine`."""
+"""Engines on the host, fastest first. On a torch device the only engine is `GpuEngine`."""
 
 
 def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
-    """Return what decides these inputs, or as many of the first as can be taken together."""
+    """Return the look-ahead over these inputs, or over the longest prefix that fits into one block."""
     if state.device is not None and len(X) > 1:
         from qufur.models.engines.gpu import GpuEngine
 
@@ -37,17 +37,17 @@ def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
     return engine(state, rows)
 
 
-def expect(state: LeastSquaresState, X: Any) -> None:
-    """Let the state's device begin with a tensor that is likely to come next."""
+def prefetch(state: LeastSquaresState, X: Any) -> None:
+    """Start work on a tensor that is likely to come next, on the state's device."""
     from qufur.models.engines.gpu import GpuEngine
 
-    GpuEngine.expect(state, X)
+    GpuEngine.prefetch(state, X)
 
 
-def reach(posterior: Posterior, at_once: bool, dim_on_device: int | None) -> Reach:
-    """Return how far it pays to look ahead, from a posterior or, on a device, for such a dimension."""
+def block_limits(posterior: Posterior, at_once: bool, dim_on_device: int | None) -> BlockLimits:
+    """Return the block limits for a posterior on the host or, on a device, for this dimension."""
     if dim_on_device is not None:
         from qufur.models.engines.gpu import GpuEngine
 
-        return GpuEngine.reach(dim_on_device, at_once)
-    return Reach(next(engine.first_block_size for engine in ENGINES if engine.fits(posterior)))
+        return GpuEngine.block_limits(dim_on_device, at_once)
+    return BlockLimits(next(engine.first_block_size for engine in ENGINES if engine.fits(posterior)))

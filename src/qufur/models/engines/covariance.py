@@ -1,4 +1,4 @@
-"""The exact block look-ahead of least squares: matrix products now, one update at the end."""
+"""Exact block look-ahead of least squares: matrix products per block, one update at its end."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from qufur.models.engines import compiled
 from qufur.models.engines.base import BlockEngine
 from qufur.models.gram import blas
 from qufur.models.gram.update import Update, forward
-from qufur.models.lookahead import Effort, Terms
+from qufur.models.lookahead import BlockCost, QueryTerms
 
 if TYPE_CHECKING:
-    from qufur.models.least_squares_state import LeastSquaresState
+    from qufur.models._least_squares_state import LeastSquaresState
 
 
 class CovarianceEngine(BlockEngine):
-    """A block of rows X seen from M at the block's start, in a linear or a kernel model.
+    """Engine that decides a block of rows X from M at the block's start, for linear and kernel models.
 
-    Let K be the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L the Cholesky factor of I + K
-    among the queries. The rows of V = L⁻¹K are what each query, one after the other, takes off: with the
-    first k of them absorbed, the variance of x is q − Σ_{j≤k} V_jx². A covariance falls by Σ_{j≤k} V_ja V_jx.
+    K has the covariances a M⁻¹ xᵀ of the queries a with the rows x, and L is the Cholesky factor of I + K
+    among the queries. Each row of V = L⁻¹K is the reduction by one query: after the first k queries, the
+    variance of x is q − Σ_{j≤k} V_jx², and a covariance is lower by Σ_{j≤k} V_ja V_jx.
     """
 
-    largest_dim_of_loop: ClassVar[int] = 512
-    """Beyond it, numba takes longer to import than a compiled loop over the candidates saves in a second."""
-    fewest_rows_of_loop: ClassVar[int] = 16
+    max_dim_of_loop: ClassVar[int] = 512
+    """Beyond it, importing numba takes longer than a compiled loop over the candidates saves in a second."""
+    min_candidates_of_loop: ClassVar[int] = 16
 
     def __init__(self, state: LeastSquaresState, X: Floats) -> None:
         view = state.queried.view(X)
         (huge,) = np.nonzero(view.variance > self.largest_variance)
-        if len(huge):  # a huge row is the last of its block, or the only one
+        if len(huge):  # a block ends before a huge row, or consists of it
             view = state.queried.view(X[: max(1, int(huge[0]))])
         super().__init__(state, view.X)
         self._view = view
@@ -43,7 +43,7 @@ class CovarianceEngine(BlockEngine):
         self._decided = 0
 
     def learn(self, y: Floats) -> Floats:
-        """Predict by M at the block's start, and add what each label changes for the rows after it."""
+        """Predict with M at the block's start, and add the effect of each label on later rows."""
         scores = self._view.scores()
         if len(y):
             scores += self._state.labelled.absorb(self.update(), y) @ self._V
@@ -53,65 +53,65 @@ class CovarianceEngine(BlockEngine):
         """Return the queries, to be absorbed without labels."""
         return Update.joined(self._queries) if self._queries else Update.bare(self.X[:0])
 
-    def decide(self, terms: Terms) -> Effort:
-        """Go through the rows that would be queried if no other were: Δ only falls, so no other row is."""
+    def decide(self, terms: QueryTerms) -> BlockCost:
+        """Decide the rows that would be queried if no other were: Δ only falls, so no other row is."""
         lowest, start = terms.lowest_threshold, self._decided
         self._decided += len(lowest)
-        places = (self.uncertainty[start : self._decided] > lowest).nonzero()[0]
-        queries = self._go_through(start, places, terms) if len(places) else 0
-        return Effort(len(lowest), len(places), queries)
+        indices = (self.uncertainty[start : self._decided] > lowest).nonzero()[0]
+        queries = self._decide_candidates(start, indices, terms) if len(indices) else 0
+        return BlockCost(len(lowest), len(indices), queries)
 
-    def _go_through(self, start: int, places: Ints, terms: Terms) -> int:
-        """Decide candidates at these places of the terms, which begin at such a row; return the queries."""
-        rows = start + places
+    def _decide_candidates(self, start: int, indices: Ints, terms: QueryTerms) -> int:
+        """Decide candidates at these indices of `terms`, which begins at row `start`; return the queries."""
+        rows = start + indices
         G, taken = self._view.among(rows), self._V[:, rows]
         if len(taken):
             G -= taken.T @ taken
-        chosen, L = self._choose(G, places, terms)
+        chosen, L = self._choose(G, indices, terms)
         if len(chosen):
             self._settle(rows[chosen], L)
         return len(chosen)
 
-    def _choose(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
-        """Let rows of covariances G, at these places of the terms, be queried or not, one after the other.
+    def _choose(self, G: Floats, indices: Ints, terms: QueryTerms) -> tuple[Ints, Floats]:
+        """Decide rows with covariances G, at these indices of `terms`, one after the other.
 
-        Returns which of them are queried, and L; only its lower triangle means anything.
+        Returns the queried rows among them, and L; only its lower triangle is meaningful.
         """
-        if self._in_loop(len(places)):
-            return self._choose_in_loop(G, places, terms)
+        if self._in_loop(len(indices)):
+            return self._choose_in_loop(G, indices, terms)
         cholesky, model = SequentialCholesky(G), self._state.model
-        lowest = terms.lowest_threshold[places].tolist()
-        for turn, place in enumerate(places.tolist()):
-            uncertainty = model.uncertainty_of(cholesky.variance(turn))
-            if uncertainty > lowest[turn]:
-                cholesky.query(turn)
-                if terms.buy(place, uncertainty):
-                    lowest = terms.lowest_threshold[places].tolist()
+        lowest = terms.lowest_threshold[indices].tolist()
+        for row, index in enumerate(indices.tolist()):
+            uncertainty = model.uncertainty_of(cholesky.variance(row))
+            if uncertainty > lowest[row]:
+                cholesky.query(row)
+                if terms.buy(index, uncertainty):
+                    lowest = terms.lowest_threshold[indices].tolist()
         return cholesky.factor()
 
     def _in_loop(self, candidates: int) -> bool:
-        pays = candidates >= self.fewest_rows_of_loop and self.X.shape[1] <= self.largest_dim_of_loop
-        return pays and compiled.available()
+        worthwhile = candidates >= self.min_candidates_of_loop and self.X.shape[1] <= self.max_dim_of_loop
+        return worthwhile and compiled.available()
 
-    def _choose_in_loop(self, G: Floats, places: Ints, terms: Terms) -> tuple[Ints, Floats]:
+    def _choose_in_loop(self, G: Floats, indices: Ints, terms: QueryTerms) -> tuple[Ints, Floats]:
         from qufur.models.engines import numba_loops
 
-        model, thresholds = self._state.model, np.ascontiguousarray(terms.thresholds[:, places].T)
+        model, thresholds = self._state.model, np.ascontiguousarray(terms.thresholds[:, indices].T)
         charges, chosen, columns = numba_loops.choose(
             np.ascontiguousarray(G), thresholds, terms.labels_left, model.noise_scale, model.variance_cap
         )
-        terms.record_purchases(places, charges.T)
+        terms.record_purchases(indices, charges.T)
         return chosen, columns[:, chosen].T
 
     def _settle(self, queried: Ints, L: Floats) -> None:
-        """Let the rest of the block know of queries: V grows by their rows."""
+        """Apply queries to the rest of the block: append their rows to V."""
         queries = self._view.update(queried, L)
         K = self._view.toward_later(queries, queried)
         taken = self._V[:, queried].T
         if len(self._V):
             K -= taken @ self._V
         V = forward(L, K)
-        V[queried[:, None] >= np.arange(len(self.X))] = 0.0  # a query comes after these
+        V[queried[:, None] >= np.arange(len(self.X))] = 0.0  # a query affects later rows only
         self._queries.append((queries, taken))
         self._V = np.concatenate([self._V, V]) if len(self._V) else V
         self.queried = np.concatenate([self.queried, queried])
@@ -120,10 +120,10 @@ class CovarianceEngine(BlockEngine):
 
 
 class SequentialCholesky:
-    """Covariances G of some rows, of which the first are queried or not before the next has its turn.
+    """Cholesky factorisation of I + G over rows that are queried or skipped one after the other.
 
-    A query of row i takes g gᵀ/(1 + g_i) off G, with g its column. This is a Cholesky factorisation of
-    I + G that leaves out the rows that are not queried: the columns g/√(1 + g_i) of the others are its L.
+    A query of row i subtracts g gᵀ/(1 + g_i) from the covariances G, with g its column. This is a Cholesky
+    factorisation of I + G without the rows that are not queried: columns g/√(1 + g_i) of the others are L.
 
     >>> cholesky = SequentialCholesky(np.array([[1.0, 1.0], [1.0, 1.0]]))
     >>> cholesky.query(0)
@@ -132,26 +132,26 @@ class SequentialCholesky:
     """
 
     def __init__(self, G: Floats) -> None:
-        # BLAS works in place on its own order only; of a symmetric G, the lower triangle is kept up to date.
+        # BLAS works in place on Fortran order only; the lower triangle of the symmetric G is kept up to date.
         self._G = np.asfortranarray(G)
         self._columns: list[Floats] = []
         self.chosen: list[int] = []
 
-    def variance(self, place: int) -> float:
+    def variance(self, row: int) -> float:
         """Return the variance of a row after the queries so far, all of them before it."""
-        variance = self._G.item(place, place)
-        return variance if variance > 0.0 else 0.0  # `max` takes longer
+        variance = self._G.item(row, row)
+        return variance if variance > 0.0 else 0.0  # `max` is slower
 
-    def query(self, place: int) -> None:
+    def query(self, row: int) -> None:
         """Query a row."""
-        # Above the diagonal the column is stale: what it changes there belongs to rows that had their turn.
-        column = self._G[:, place].copy()
-        blas.dsyr(-1.0 / (1.0 + self.variance(place)), column, lower=1, a=self._G, overwrite_a=1)
+        # Above the diagonal the column is stale: those entries belong to rows already decided.
+        column = self._G[:, row].copy()
+        blas.dsyr(-1.0 / (1.0 + self.variance(row)), column, lower=1, a=self._G, overwrite_a=1)
         self._columns.append(column)
-        self.chosen.append(place)
+        self.chosen.append(row)
 
     def factor(self) -> tuple[Ints, Floats]:
-        """Return the rows queried, and L; only its lower triangle means anything."""
+        """Return the queried rows, and L; only its lower triangle is meaningful."""
         chosen = np.array(self.chosen, dtype=np.int64)
         columns = np.array(self._columns).reshape(len(chosen), len(self._G))[:, chosen]
         spread = np.sqrt(1.0 + np.maximum(columns.diagonal(), 0.0))

@@ -1,4 +1,4 @@
-"""The exact block look-ahead on a GPU: products and factors there, decisions on the host."""
+"""Exact block look-ahead on a torch device: products and factorisations there, decisions on the host."""
 
 from __future__ import annotations
 
@@ -8,72 +8,72 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from qufur._internal.tensors import Tensor, beside, on_device, on_host
 from qufur.arrays import Bools, Floats, Ints
 from qufur.errors import DeviceWarning
 from qufur.models.engines.covariance import CovarianceEngine
-from qufur.models.gram.card import CardGram
-from qufur.models.gram.card_view import CardUpdate, CardView
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.posterior import Posterior
+from qufur.models.gram.torch_block import TorchBlock, TorchUpdate
+from qufur.models.gram.torch_inverse import TorchGram
 from qufur.models.gram.update import Update
-from qufur.models.lookahead import Effort, Reach, Terms
-from qufur.tensors import Tensor, beside, on_device, on_host
+from qufur.models.lookahead import BlockCost, BlockLimits, QueryTerms
 
 if TYPE_CHECKING:
-    from qufur.models.least_squares_state import LeastSquaresState
+    from qufur.models._least_squares_state import LeastSquaresState
 
 
 class GpuEngine(CovarianceEngine):
-    """As `CovarianceEngine`, where X and M⁻¹ are on a device of torch.
+    """`CovarianceEngine` with X and M⁻¹ on a torch device.
 
-    A rule that takes a block at once has its candidates settled by their own covariances, and these, L and V
-    stay on the device. One that changes within the block decides some rows at a time: then the covariances of
-    all rows come to the host, which waits for the device no more.
+    If a rule decides a block in one offer, candidates are settled together, and their covariances, L and V
+    stay on the device. If the rule changes within the block, rows are decided in several offers: then the
+    covariances of all rows are copied to the host once, which then no longer waits for the device.
     """
 
     first_block_size: ClassVar[int] = 512
-    most_candidates: ClassVar[int] = 2048
-    """So many are settled together: a block that begins with a new domain may have far more at first."""
+    max_candidates: ClassVar[int] = 2048
+    """Candidates settled together: a block that begins with a new domain may have far more at first."""
     tries: ClassVar[int] = 16
-    """So often candidates are settled together before they have their turns, which takes longer."""
+    """Attempts to settle candidates together before they are decided one by one, which takes longer."""
 
-    _view: CardView
+    _view: TorchBlock
 
     def __init__(self, state: LeastSquaresState, X: Any) -> None:
         super().__init__(state, X)
         self._at_once = False
-        self._update: CardUpdate | None = None
+        self._update: TorchUpdate | None = None
 
     def __len__(self) -> int:
-        return len(self._variance)  # a tensor takes longer to say
+        return len(self._variance)  # len() of a tensor is slower
 
     @classmethod
-    def reach(cls, dim: int, at_once: bool) -> Reach:
-        """Return how far to look ahead: 512 MB of rows are enough to keep a large GPU busy."""
+    def block_limits(cls, dim: int, at_once: bool) -> BlockLimits:
+        """Return the block limits: 512 MB of rows keep a large GPU busy."""
         largest = max(1024, min(16384, 2**26 // dim)) if at_once else 1024
-        return Reach(cls.first_block_size, 128, largest, cls.most_candidates // 2, cls.most_candidates)
+        return BlockLimits(cls.first_block_size, 128, largest, cls.max_candidates // 2, cls.max_candidates)
 
     @classmethod
     def fits(cls, posterior: Posterior) -> bool:
         """Return whether M is on a device."""
-        return isinstance(posterior, Gram) and isinstance(posterior.form, CardGram)
+        return isinstance(posterior, Gram) and isinstance(posterior.form, TorchGram)
 
     @classmethod
-    def expect(cls, state: LeastSquaresState, X: Any) -> None:
-        """Let the device begin with a tensor that is likely to come next, if M is there."""
+    def prefetch(cls, state: LeastSquaresState, X: Any) -> None:
+        """Start work on a tensor that is likely to come next, if M is on the device."""
         import torch
 
         if cls.fits(state.queried):
-            with suppress(torch.cuda.OutOfMemoryError):  # which is met again when its turn has come
+            with suppress(torch.cuda.OutOfMemoryError):  # raised again when the block is decided
                 rows = state.model.features(X)
-                cast(CardGram, cast(Gram, state.queried).form).expect(rows)
+                cast(TorchGram, cast(Gram, state.queried).form).prefetch(rows)
                 state.expected = X, rows
 
     @classmethod
     def on_device(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
-        """Look ahead on the state's device; None where that costs digits, or there is no room.
+        """Look ahead on the state's device; return None if that loses precision or memory is short.
 
-        Without room the learner stays on the host from then on.
+        Without memory the learner stays on the host.
         """
         import torch
 
@@ -83,13 +83,13 @@ class GpuEngine(CovarianceEngine):
             state.device = None
             for posterior in state.posteriors:
                 cast(Gram, posterior).move_to(None)
-            reason = "The GPU has no memory left: the learner goes on with the CPU."
+            reason = "The GPU is out of memory: the learner continues on the CPU."
             warnings.warn(reason, DeviceWarning, stacklevel=2)
             return None
 
     @classmethod
     def _moved(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
-        """Move M and the inputs to the device, and look ahead."""
+        """Move M and the inputs to the device and look ahead."""
         (expected, rows), state.expected, queried = state.expected or (None, None), None, state.queried
         if X is not expected:
             rows = state.model.features(on_device(X, state.device))
@@ -103,23 +103,23 @@ class GpuEngine(CovarianceEngine):
         queried.prepare_for(engine._view.squares)
         return engine if cls.fits(queried) else None
 
-    def decide(self, terms: Terms) -> Effort:
-        """Decide the next rows; unless these are all, the host has to know the covariances of all.
+    def decide(self, terms: QueryTerms) -> BlockCost:
+        """Decide the next rows; if the block takes several offers, copy all covariances to the host first.
 
-        Where there are too many candidates, the first of them have their turn, and the others are those whose
-        Δ is still large enough.
+        With more than `max_candidates`, the first of them are settled, then those of the remaining rows whose
+        Δ is still above its threshold.
         """
         self._at_once = len(terms.lowest_threshold) == len(self)
         if not self._at_once:
             if not self._decided:
                 self._view.fetch_all()
             return super().decide(terms)
-        effort, start = Effort(len(self), 0, 0), 0
+        cost, start = BlockCost(len(self), 0, 0), 0
         while len(ahead := (self.uncertainty[start:] > terms.lowest_threshold[start:]).nonzero()[0]):
-            places = start + ahead[: self.most_candidates]
-            effort += Effort(0, len(places), self._go_through(0, places, terms))
-            start = int(places[-1]) + 1
-        return effort
+            indices = start + ahead[: self.max_candidates]
+            cost += BlockCost(0, len(indices), self._decide_candidates(0, indices, terms))
+            start = int(indices[-1]) + 1
+        return cost
 
     def learn(self, y: Floats) -> Floats:
         """Predict by M at the block's start, and add what each label changes for the rows after it."""
@@ -127,8 +127,8 @@ class GpuEngine(CovarianceEngine):
         if len(y):
             update = self._whitened()
             # Before the labels are absorbed: the host would wait for that.
-            off = update.off(y)
-            scores += on_host(off @ self._V) if self._at_once else on_host(off) @ self._V
+            innovation = update.innovations(y)
+            scores += on_host(innovation @ self._V) if self._at_once else on_host(innovation) @ self._V
             self._state.labelled.absorb(update, y)
         return scores
 
@@ -136,39 +136,39 @@ class GpuEngine(CovarianceEngine):
         """Return the queries, to be absorbed without labels, as tensors."""
         return self._whitened() if len(self.queried) else Update.bare(self.X[:0])
 
-    def _whitened(self) -> CardUpdate:
+    def _whitened(self) -> TorchUpdate:
         if self._update is None:
             self._update = self._view.with_rows(self.queried, super().update().L)
         return self._update
 
-    def _choose(self, G: Any, places: Ints, terms: Terms) -> tuple[Ints, Any]:
-        """Assume that all are queried, then those that are wanted nevertheless, until nothing changes.
+    def _choose(self, G: Any, indices: Ints, terms: QueryTerms) -> tuple[Ints, Any]:
+        """Find the queries as a fixed point: start with all candidates, keep those above threshold.
 
-        The more rows are queried before a row, the lower its Δ. So a row that is wanted after too many is
-        queried, one that is not wanted after too few is not, and by turns the two meet, mostly at once.
+        More queries before a row lower its Δ. A row above its threshold after too many queries is
+        queried; one below it after a subset is not. The two usually meet in the first round.
         """
-        lowest, left = terms.lowest_threshold[places], terms.labels_left
-        enough = left.min(where=left > 0, initial=np.inf) >= len(places)
-        assumed = np.ones(len(places), dtype=bool)
+        lowest, left = terms.lowest_threshold[indices], terms.labels_left
+        enough = left.min(where=left > 0, initial=np.inf) >= len(indices)
+        assumed = np.ones(len(indices), dtype=bool)
         for _ in range(self.tries if self._at_once and enough else 0):
             L, uncertainty = self._as_if_queried(G, assumed)
-            wanted = uncertainty > lowest
-            if np.array_equal(wanted, assumed):
-                own = wanted.nonzero()[0]
-                terms.record_purchases(places[own], terms.thresholds[:, places[own]] < uncertainty[own])
-                kept = on_device(own, L.device)
-                return own, L[kept[:, None], kept]
-            assumed = wanted
-        return super()._choose(on_host(G), places, terms)
+            above = uncertainty > lowest
+            if np.array_equal(above, assumed):
+                kept = above.nonzero()[0]
+                terms.record_purchases(indices[kept], terms.thresholds[:, indices[kept]] < uncertainty[kept])
+                on_gpu = on_device(kept, L.device)
+                return kept, L[on_gpu[:, None], on_gpu]
+            assumed = above
+        return super()._choose(on_host(G), indices, terms)
 
     def _as_if_queried(self, G: Tensor, queried: Bools) -> tuple[Tensor, Floats]:
-        """Return L, with rows of the unit matrix for those not queried; and Δ of each row at its turn."""
+        """Return L, with unit rows for rows that are not queried, and Δ of each row when it is decided."""
         import torch
 
         weight = beside(queried, G)
         K = weight[:, None] * G
         L, _ = torch.linalg.cholesky_ex(K * weight + torch.eye(len(G), dtype=G.dtype, device=G.device))
-        V = torch.linalg.solve_triangular(L, K, upper=False).triu_(1)  # a query comes after the others
+        V = torch.linalg.solve_triangular(L, K, upper=False).triu_(1)  # a query affects later rows only
         variance = on_host(G.diagonal() - (V * V).sum(0))
         return L, self._state.model.uncertainty_of(np.maximum(variance, 0.0))
 
@@ -183,14 +183,15 @@ class GpuEngine(CovarianceEngine):
         self._update = self._view.with_rows(queried, L)
         V = self._update.Z @ self.X.T
         rows = torch.arange(len(self.X), device=V.device)
-        V *= beside(queried, self.X)[:, None] < rows  # the others come before a query
+        V *= beside(queried, self.X)[:, None] < rows  # a query affects later rows only
         self._V, self.queried = V, queried
         self._variance = np.maximum(self._view.variance - on_host((V * V).sum(0)), 0.0)
         self.uncertainty = self._state.model.uncertainty_of(self._variance)
 
     def _joined(self, queried: Ints, L: Any) -> Tensor:
-        """Return L of all queries, where that of the latest counts the earlier as absorbed."""
+        """Return L of all queries; the given L treats the earlier queries as absorbed."""
         import torch
 
-        earlier, taken, L = cast(CardUpdate, self._update).L, self._V[:, queried], on_device(L, self.X.device)
-        return torch.cat([torch.cat([earlier, torch.zeros_like(taken)], 1), torch.cat([taken.T, L], 1)])
+        earlier, taken = cast(TorchUpdate, self._update).L, self._V[:, queried]
+        above = torch.cat([earlier, torch.zeros_like(taken)], 1)
+        return torch.cat([above, torch.cat([taken.T, on_device(L, self.X.device)], 1)])

@@ -1,6 +1,6 @@
-"""Loops over the rows of a block, compiled: one example after the other, as the definitions have it.
+"""Compiled loops over the rows of a block, one example after the other as in the definitions.
 
-Importing it fails without numba, or with a broken one. Products of whole panels of rows go through BLAS.
+The import fails without a working numba. Products of panels of rows use BLAS.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ def decide(
     noise_scale: float,
     variance_cap: float,
 ) -> tuple[Floats, Bools, Floats]:
-    """Decide each row in its turn, and take what is queried off M⁻¹, in place.
+    """Decide row by row and subtract the queries from M⁻¹, in place.
 
-    A panel of rows meets M⁻¹ in one product, W = X M⁻¹. The queries z of the panel, scaled so that each takes
-    z zᵀ off M⁻¹, are taken off its later rows one by one: q = ⟨w, x⟩ − Σ ⟨z, x⟩², and w − Σ ⟨z, x⟩ z is M⁻¹x
-    as it is by then. M⁻¹ follows at the panel's end.
+    One product per panel of rows gives W = X M⁻¹. The queries z of the panel, scaled so that each subtracts
+    z zᵀ from M⁻¹, correct its later rows one by one: q = ⟨w, x⟩ − Σ ⟨z, x⟩², and w − Σ ⟨z, x⟩ z is M⁻¹x
+    at that row. M⁻¹ is updated at the panel's end.
 
     Parameters
     ----------
     inverse
         M⁻¹, both triangles.
     thresholds, labels_left
-        For each row and copy, the Δ above which it wants the label; and labels left, changed in place.
+        The Δ above which each copy (columns) queries each row, and the labels left, changed in place.
     noise_scale, variance_cap
         Δ is noise_scale · min(variance_cap, q).
 
     Returns
     -------
     tuple of arrays
-        q of each row, which copies pay for it, and the z of the queries.
+        q of each row, the copies charged for it, and the z of the queries.
     """
     n, d = X.shape
     variance = np.empty(n)
@@ -78,7 +78,7 @@ def decide(
 
 
 @_compiled
-def decide_young(
+def decide_low_rank(
     basis: Floats,
     penalty: float,
     X: Floats,
@@ -88,16 +88,16 @@ def decide_young(
     variance_cap: float,
     limit: int,
 ) -> tuple[Floats, Bools, Floats]:
-    """Decide rows in turn while M⁻¹ = (I − BᵀB)/λ has so few rows in B that this is the cheaper form.
+    """Decide row by row while M⁻¹ = (I − BᵀB)/λ has so few rows in B that this form is cheaper.
 
-    With s = Bx, λq = ‖x‖² − ‖s‖², and a query adds (x − Bᵀs)/√(λ + λq) to B. A panel of rows meets B in one
-    product; rows that the panel adds are met one by one. It stops at a panel that begins with more than
-    `limit` of them.
+    With s = Bx, λq = ‖x‖² − ‖s‖², and a query adds (x − Bᵀs)/√(λ + λq) to B. S = XBᵀ takes
+    one product per panel; rows that the panel adds to B are applied one by one. The loop stops at a panel
+    that begins with more than `limit` rows in B.
 
     Returns
     -------
     tuple of arrays
-        As `decide` does, for the rows it came to.
+        As `decide`, for the rows before the stop.
     """
     n, d = X.shape
     old = count = len(basis)
@@ -138,7 +138,7 @@ def decide_young(
 def choose(
     G: Floats, thresholds: Floats, labels_left: Floats, noise_scale: float, variance_cap: float
 ) -> tuple[Bools, Ints, Floats]:
-    """Decide rows of covariances G in turn, as `SequentialCholesky` does.
+    """Decide rows with covariances G one by one, as `SequentialCholesky` does.
 
     The column of L of a query j is (G_ij − Σ_k L_ik L_jk)/√(1 + q_j), over the queries k before it; the
     variance of each row i after it falls by L_ij².
@@ -146,7 +146,7 @@ def choose(
     Returns
     -------
     tuple of arrays
-        Which copies pay for each row, the rows queried, and for each of these its column of L, over all rows.
+        The copies charged for each row, the queried rows, and the column of L of each query.
     """
     m = len(G)
     charges, chosen = np.zeros(thresholds.shape, dtype=np.bool_), np.empty(m, dtype=np.int64)
@@ -171,9 +171,9 @@ def choose(
 def learn(
     coef: Floats, X: Floats, Z: Floats, variance: Floats, query: Bools, y: Floats
 ) -> tuple[Floats, Floats]:
-    """Predict each row in its turn, learning the label of each query before the next row.
+    """Predict row by row, learning the label of each query before the next row.
 
-    `coef` is changed in place. Returns the scores, and how far each label was off in its own spread.
+    `coef` is changed in place. Returns the scores and the normalised innovation of each label.
     """
     scores, innovation = np.empty(len(X)), np.empty(len(y))
     count = 0
@@ -188,13 +188,13 @@ def learn(
 
 @_compiled
 def _buys(uncertainty: float, thresholds: Floats, labels_left: Floats, charges: Bools) -> bool:
-    """Let every copy that wants the label and has one left pay for it; return whether one does."""
-    wanted = False
+    """Charge each copy whose threshold is exceeded and that has labels left; return whether any is."""
+    queried = False
     for copy in range(len(thresholds)):
         if uncertainty > thresholds[copy] and labels_left[copy] > 0:
-            charges[copy] = wanted = True
+            charges[copy] = queried = True
             labels_left[copy] -= 1
-    return wanted
+    return queried
 
 
 @_compiled
@@ -213,7 +213,7 @@ def _subtract(factor: float, a: Floats, b: Floats) -> None:
 
 @_compiled
 def whole(triangle: Floats) -> Floats:
-    """Return a symmetric matrix of which the lower triangle is known."""
+    """Return the symmetric matrix with this lower triangle."""
     whole = np.empty(triangle.shape)
     for i in range(len(whole)):
         for j in range(i + 1):

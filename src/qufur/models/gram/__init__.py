@@ -1,1 +1,1 @@
-"""The regularised Gram matrix M behind least squares, in forms that are fast or safe."""
+"""Regularised Gram matrix M of least squares, in several forms: fast or numerically safe."""

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Look a routine up once; from then on it is an attribute like any other."""
+    """Look up a routine once and store it as a module attribute."""
     if name.startswith("_"):
         raise AttributeError(name)
     from scipy.linalg import blas, lapack

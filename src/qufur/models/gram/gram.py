@@ -1,4 +1,4 @@
-"""A regularised Gram matrix that chooses its own form: fast while that is accurate, safe from then on."""
+"""Regularised Gram matrix that selects its form: fast while accurate, safe when ill-conditioned."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from typing import TYPE_CHECKING, Any, Union, cast
 
 import numpy as np
 
+from qufur._internal.tensors import beside, on_host
 from qufur.arrays import Floats, Ints, check_shapes
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.innovations import Innovations
 from qufur.models.diagnostics.misfit import MisfitTests, usual_errors
-from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.cholesky import FactorGram
 from qufur.models.gram.inverse import InverseGram, squares_of
 from qufur.models.gram.low_rank import LowRankGram
 from qufur.models.gram.posterior import View
 from qufur.models.gram.update import Absorbed, Update, cholesky_of_sum
-from qufur.tensors import beside, on_host
 
 if TYPE_CHECKING:
-    from qufur.models.gram.card import CardGram
+    from qufur.models.gram.torch_inverse import TorchGram
 
 HostForm = LowRankGram | InverseGram | FactorGram
-Form = Union[HostForm, "CardGram"]
+Form = Union[HostForm, "TorchGram"]
 
 
 class Gram:
     """M = λI + Σ x xᵀ of the rows absorbed, and θ̂ = M⁻¹ Σ x y.
 
-    It is young while it has fewer than d/2 rows (`LowRankGram`), then kept through its inverse
-    (`InverseGram`), and from the moment that costs too many digits through a factor (`FactorGram`). Where
-    blocks are decided on a GPU, the inverse is kept there (`CardGram`).
+    The form is `LowRankGram` for fewer than about d/2 rows, then the inverse
+    (`InverseGram`), and a triangular factor (`FactorGram`) once the inverse loses too much precision. If
+    a GPU decides blocks, the inverse is stored there (`TorchGram`).
     Cost per step O(d²), or O(kd) with k < d/2 rows; memory O(d²).
 
-    Rows that end in a large constant, for an intercept with a weak penalty, start through a factor if that
-    costs too many digits, and go back to the inverse once the intercept is known.
+    Rows that end in a large constant, for an intercept with a weak penalty, start with a factor if the
+    inverse would lose too much precision, and return to the inverse once the intercept is estimated.
 
     >>> gram = Gram(2, regularization=1.0)
     >>> gram.add(np.array([[1.0, 0.0]]), np.array([1.0]))
@@ -47,12 +47,12 @@ class Gram:
         self.form: Form = LowRankGram(dim, regularization, constant)
         self.innovations = Innovations(dim, constant)
 
-    def start_with(self, X: Floats) -> None:
-        """Let a new M have rows whose labels are all 0 and not to be judged, O(nd²) at once."""
-        young = cast(LowRankGram, self.form)
-        if len(X) > young.most_rows:
-            form = InverseGram.of_rows(X, young.regularization, young.constant)
-            if form.risk(0.0) <= form.worst_condition:
+    def initialize(self, X: Floats) -> None:
+        """Add unlabelled rows to an empty M in one step, O(nd²)."""
+        low_rank = cast(LowRankGram, self.form)
+        if len(X) > low_rank.max_rows:
+            form = InverseGram.of_rows(X, low_rank.regularization, low_rank.constant)
+            if form.risk(0.0) <= form.max_condition:
                 self.form = form
                 return
         self.add(X)
@@ -83,7 +83,7 @@ class Gram:
         return self.form.posterior_one(x)
 
     def scorer(self) -> Callable[[Floats], Floats]:
-        """Return a function that goes on scoring as the matrix does now; it keeps d numbers."""
+        """Return a function that scores with a copy of the current θ̂."""
         coef = self.form.coef.copy()
         return lambda X: np.asarray(X @ coef)
 
@@ -92,43 +92,40 @@ class Gram:
         return np.asarray(on_host(beside(rows.W, X) @ X.T))
 
     def view(self, X: Floats) -> View:
-        """Return a block of rows as M sees them now."""
+        """Return a view of a block of rows under the current M."""
         return LinearView(self, X) if isinstance(self.form, HostForm) else self.form.view(X)
 
     def move_to(self, device: Any) -> None:
-        """Keep M on a device of torch from now on, or, if that is None, on the host.
+        """Move M to a torch device, or to the host if `device` is None.
 
-        A factor stays where it is: its rows enter one by one.
+        A factor stays on the host, since its rows enter one by one.
         """
         if device is None and not isinstance(self.form, HostForm):
             self.form, self.innovations = self.form.on_host(), self.innovations.copy()
         elif device is not None and isinstance(self.form, LowRankGram | InverseGram):
-            from qufur.models.gram.card import CardGram
+            from qufur.models.gram.torch_inverse import TorchGram
 
-            self.form = CardGram.of(self.form, device)
+            self.form = TorchGram.of(self.form, device)
 
     def prepare(self, X: Floats) -> None:
-        """Change to the safe form if absorbing X would make the present one inaccurate."""
+        """Change to the safe form if absorbing X would make the current form inaccurate."""
         self.prepare_for(self.squares(X))
 
     def prepare_for(self, squares: float) -> None:
-        """Change to the safe form if absorbing rows of such `squares` would make this one inaccurate."""
-        if not isinstance(self.form, FactorGram) and self._is_risky(self.form, squares):
+        """Change to the safe form if absorbing rows with Σ‖x‖² = `squares` would make this one inaccurate."""
+        if not isinstance(self.form, FactorGram) and self.form.risk(squares) > self.form.max_condition:
             if isinstance(self.form, LowRankGram) and self.form.constant > 1:
                 self.form = self.form.inverted()
                 self.prepare_for(squares)
             else:
                 self.form = self.form.factored()
 
-    def _is_risky(self, form: LowRankGram | InverseGram | CardGram, squares: float) -> bool:
-        return form.risk(squares) > form.worst_condition
-
     def squares(self, X: Floats) -> float:
         """Return Σ‖x‖² of one row or several; their constant, if they have one, counts as 1."""
         return squares_of(X, self.form.constant)
 
     def largest_square(self, X: Floats) -> float:
-        """Return the largest ‖x‖² of some rows, counted so."""
+        """Return the largest ‖x‖² of some rows, with a constant counted as 1."""
         squares = np.einsum("ij,ij->i", X, X)
         if self.form.constant > 1:
             squares -= (1 - self.form.constant**-2) * X[:, -1] ** 2
@@ -147,7 +144,7 @@ class Gram:
         return isinstance(self.form, FactorGram)
 
     def add(self, X: Floats, y: Floats | None = None) -> None:
-        """Add the rows of X with labels y, or rows of which only M needs to know."""
+        """Add the rows of X with labels y, or unlabelled rows to M alone."""
         if len(X) == 1:
             self.prepare(X)
             variance, solved = self.posterior_one(X[0])
@@ -158,7 +155,7 @@ class Gram:
             self.absorb(self.update(X[part]), None if y is None else y[part])
 
     def update(self, X: Floats) -> Update:
-        """Prepare rows for `absorb`; they must be few, since their covariances are kept."""
+        """Prepare rows for `absorb`; memory grows with the square of their number."""
         self.prepare(X)
         if self.sequential_only or not len(X):
             return Update.bare(X)
@@ -169,27 +166,27 @@ class Gram:
         return Update(X, W, cholesky_of_sum(W @ X.T))
 
     def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
-        """Add rows that were looked ahead to; return how far each label was off."""
+        """Add prepared rows; return the normalised innovation of each label."""
         if not len(rows):
             return np.empty(0)
         form = self.form
-        known = form.R[-1, -1] ** 2 if isinstance(form, FactorGram) and form.constant > 1 else math.inf
+        information = form.R[-1, -1] ** 2 if isinstance(form, FactorGram) and form.constant > 1 else math.inf
         innovation, innovation_scale = form.absorb(rows, np.zeros(len(rows)) if y is None else y)
         if y is not None:
             self.innovations.note(Absorbed(rows.X, y, innovation, innovation_scale))
-        if isinstance(form, FactorGram) and form.R[-1, -1] ** 2 > 4 * known:
+        if isinstance(form, FactorGram) and form.R[-1, -1] ** 2 > 4 * information:
             self._invert_if_safe(form)
         self._invert_if_full()
         return innovation
 
     def _invert_if_safe(self, factor: FactorGram) -> None:
-        """Go back to the inverse, O(d³), when much was learned of the constant: that is not often."""
+        """Return to the inverse if it is accurate again; O(d³), so tried rarely."""
         form = InverseGram.of_factor(factor)
-        if not 10 * form.risk(0.0) > form.worst_condition:
+        if not 10 * form.risk(0.0) > form.max_condition:
             self.form = form
 
     def absorb_one(self, x: Floats, solved: Floats, variance: float, y: float | None) -> None:
-        """Add one row that was met, as `absorb` does, and faster."""
+        """Add one row whose M⁻¹x is given; faster than `absorb`."""
         if not isinstance(self.form, InverseGram):
             self.absorb(Update.single(x, solved, variance), None if y is None else np.array([y]))
             return
@@ -199,20 +196,20 @@ class Gram:
             self.innovations.note_one(x, y, innovation, innovation_scale)
 
     def invert(self) -> None:
-        """Grow up: from few rows to M⁻¹ itself."""
+        """Change from the low-rank form to the inverse."""
         if isinstance(self.form, LowRankGram):
             self.form = self.form.inverted()
 
-    def grow(self, labels: Absorbed, Z: Floats, coef: Floats) -> None:
-        """Go on from a young M⁻¹ less ZᵀZ, and θ̂ after these rows, where somebody else has computed them."""
+    def load_low_rank(self, labels: Absorbed, Z: Floats, coef: Floats) -> None:
+        """Load rows that a compiled loop absorbed into the low-rank form: M⁻¹ falls by ZᵀZ, θ̂ is `coef`."""
         form = cast(LowRankGram, self.form)
-        form.take_over(labels.X, labels.y, Z, coef)
+        form.load_from(labels.X, labels.y, Z, coef)
         self.innovations.note(labels)
         self._invert_if_full()
 
-    def take_over(self, labels: Absorbed, inverse: Floats, coef: Floats) -> None:
-        """Go on from M⁻¹ and θ̂ as they are after these rows, where somebody else has computed them."""
-        cast(InverseGram, self.form).take_over(labels.X, labels.y, inverse, coef)
+    def load_from(self, labels: Absorbed, inverse: Floats, coef: Floats) -> None:
+        """Load M⁻¹ and θ̂ after these rows, computed by a compiled loop."""
+        cast(InverseGram, self.form).load_from(labels.X, labels.y, inverse, coef)
         self.innovations.note(labels)
 
     def _invert_if_full(self) -> None:
@@ -220,7 +217,7 @@ class Gram:
             self.invert()
 
     def evidence(self, regularization: float) -> Evidence:
-        """Return what the labels say about noise and λ; `regularization` is the λ in M."""
+        """Return the evidence of the labels about noise and λ; `regularization` is the λ in M."""
         form, labels, taken = self.form, self.innovations, 0.0
         if form.constant > 1:  # a prior that says nothing about the intercept says nothing about λ
             factor = form if isinstance(form, FactorGram) else form.factored()
@@ -232,29 +229,29 @@ class Gram:
         """Return the tests of the labels' errors."""
         return self.innovations.tested()
 
-    def fade(self, factor: float, regularization: float) -> None:
-        """Let every row count γ times as much: M − λI and Σ x y shrink by γ. O(d³), or O(k²d) while young."""
-        self.form.fade(factor, regularization)
-        self.innovations.fade(factor)
+    def discount(self, factor: float, regularization: float) -> None:
+        """Multiply M − λI and Σ x y by γ. O(d³), or O(k²d) in low-rank form."""
+        self.form.discount(factor, regularization)
+        self.innovations.discount(factor)
 
     def copy(self) -> Gram:
         """Return an independent copy."""
         return self._with(self.form.copy(), self.innovations.copy())
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return everything the state consists of."""
+        """Return all arrays of the state."""
         return self.form.arrays() | self.innovations.arrays()
 
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], dim: int, constant: float = 1.0) -> Gram:
-        """Return what `arrays` described, for rows of length `dim`."""
-        # Files of older versions do without these.
+        """Return the matrix stored in `arrays`, for rows of length `dim`."""
+        # Missing in files written by older versions.
         early = usual_errors(*arrays["innovations.tests"][:2])
         arrays = {"late": np.empty((0, dim)), "innovations.early": early} | arrays
-        marks: dict[str, type[HostForm]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
-        (kind,) = (kind for mark, kind in marks.items() if mark in arrays)
-        check_shapes(arrays, kind.axes | Innovations.axes, d=dim)
-        return cls._with(kind.restored(arrays, constant), Innovations.restored(arrays, constant))
+        forms: dict[str, type[HostForm]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
+        (form,) = (form for name, form in forms.items() if name in arrays)
+        check_shapes(arrays, form.axes | Innovations.axes, d=dim)
+        return cls._with(form.restored(arrays, constant), Innovations.restored(arrays, constant))
 
     @classmethod
     def _with(cls, form: Form, innovations: Innovations) -> Gram:
@@ -264,7 +261,7 @@ class Gram:
 
 
 class LinearView(View):
-    """A block of rows as a Gram matrix sees them."""
+    """View of a block of rows under a Gram matrix."""
 
     def __init__(self, gram: Gram, X: Floats) -> None:
         self._gram = gram
@@ -284,11 +281,11 @@ class LinearView(View):
     def toward_later(self, queries: Update, rows: Ints) -> Floats:
         K = np.zeros((len(rows), len(self.X)))
         for part in pieces(len(self.X), size=max(64, len(self.X) // 8)):
-            before = rows.searchsorted(part.stop)  # the others come after this part
+            before = rows.searchsorted(part.stop)  # the other queries come after this part
             K[:before, part] = queries.W[:before] @ self.X[part].T
         return K
 
 
 def pieces(count: int, *, size: int = 128) -> Iterator[slice]:
-    """Cut so many rows into pieces of bounded size: an update takes the square of its rows."""
+    """Split `count` rows into slices of bounded size: an update needs memory quadratic in its rows."""
     return (slice(start, min(start + size, count)) for start in range(0, count, size))

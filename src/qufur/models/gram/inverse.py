@@ -1,4 +1,4 @@
-"""The fast form of a regularised Gram matrix: its inverse, kept as one triangle."""
+"""Inverse form of the Gram matrix, the fast one, with rows that enter it in batches."""
 
 from __future__ import annotations
 
@@ -9,31 +9,93 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models.gram import blas
-from qufur.models.gram.covariances import ByHalves
-from qufur.models.gram.deferred_rows import DeferredRows
-from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.cholesky import FactorGram
+from qufur.models.gram.posterior import ByHalves
 from qufur.models.gram.update import Update, shrink
+
+
+class DeferredRows:
+    """Buffer of rows x whose `sign` · Σ x xᵀ has yet to enter one triangle of a symmetric matrix.
+
+    A single row reads and writes the whole matrix for a flop or two per number; many rows are bound by
+    the speed of the matrix product, and round once.
+
+    Attributes
+    ----------
+    count
+        Rows in the buffer.
+
+    >>> matrix, deferred = np.zeros((2, 2), order="F"), DeferredRows(room=2, dim=2, sign=1.0)
+    >>> deferred.add_one(np.array([1.0, 2.0]), matrix)
+    >>> deferred.count, matrix.sum().item()
+    (1, 0.0)
+    >>> deferred.add_one(np.array([1.0, 0.0]), matrix)
+    >>> deferred.count, matrix.tolist()
+    (0, [[2.0, 2.0], [0.0, 4.0]])
+    """
+
+    def __init__(self, room: int, dim: int, sign: float) -> None:
+        self._buffer = np.empty((room, dim))
+        self.count = 0
+        self._sign = sign
+
+    @property
+    def rows(self) -> Floats:
+        """Rows in the buffer."""
+        return self._buffer[: self.count]
+
+    def add(self, X: Floats, matrix: Floats) -> None:
+        """Add rows to the buffer; if it is full, earlier rows enter the matrix first."""
+        if self.count + len(X) > len(self._buffer):
+            self.enter(matrix)
+        if len(X) > len(self._buffer):
+            blas.dsyrk(self._sign, X.T, beta=1.0, c=matrix, overwrite_c=1)
+        else:
+            self._buffer[self.count : self.count + len(X)] = X
+            self._put(len(X), matrix)
+
+    def add_one(self, x: Floats, matrix: Floats) -> None:
+        """Add one row to the buffer."""
+        self._buffer[self.count] = x
+        self._put(1, matrix)
+
+    def enter(self, matrix: Floats) -> None:
+        """Add all buffered rows to the matrix, in place."""
+        if self.count == 1:
+            blas.dsyr(self._sign, self._buffer[0], a=matrix, overwrite_a=1)
+        elif self.count:
+            blas.dsyrk(self._sign, self.rows.T, beta=1.0, c=matrix, overwrite_c=1)
+        self.clear()
+
+    def clear(self) -> None:
+        """Discard the buffered rows."""
+        self.count = 0
+
+    def _put(self, count: int, matrix: Floats) -> None:
+        self.count += count
+        if self.count == len(self._buffer):
+            self.enter(matrix)
 
 
 class InverseGram:
     """M = λI + Σ x xᵀ through M⁻¹, with the least-squares solution θ̂ = M⁻¹ Σ x y.
 
     Upper triangles in Fortran order, so that BLAS reads and writes them in place and a row's variance costs
-    d² flops instead of 2d². M is kept beside its inverse: every 16 d rows the inverse is computed anew from
-    it, so rounding errors of the updates never pile up. New rows are collected, up to 2d of them, and enter M
-    together. Where M⁻¹ is large, so do the rows z whose z zᵀ single rows take off it: while some of them are
-    late, Zᵀ(Zx) is taken off M⁻¹x instead. Both matrices lose their meaning when M is ill-conditioned, which
-    `risk` estimates from above; `factored` is then the way out.
+    d² flops instead of 2d². M is stored beside its inverse: every 16 d rows the inverse is recomputed from
+    it, so rounding errors of the updates do not accumulate. New rows are buffered, up to 2d of them, and
+    enter M together. For a large M⁻¹ the rows z whose z zᵀ are subtracted from it are buffered too: until
+    they enter M⁻¹, Zᵀ(Zx) is subtracted from M⁻¹x. Both matrices are inaccurate if M is ill-conditioned,
+    which `risk` bounds from above; `factored` is then the alternative.
 
-    The size of a column has no part in that: what is computed here is the same in other units. So where rows
-    end in a large `constant`, squares and norms are those by a constant 1.
+    The scale of a column does not matter: results are the same in other units. So if rows end in a large
+    `constant`, squares and norms are computed as for a constant 1.
     """
 
-    worst_condition = 1e6
-    largest_prompt_dim = 256  # up to here `dsyr` costs no more than what it would save
-    late_at_once = 16
+    max_condition = 1e6
+    max_immediate_dim = 256  # up to this size `dsyr` costs no more than it would save
+    deferred_updates = 16
     largest_late_scale = math.sqrt(2.0)  # beyond it, a row leaves a difference of large numbers
-    most_waiting = 2**21  # numbers, which is 16 MB
+    max_deferred_numbers = 2**21  # numbers, which is 16 MB
     axes: ClassVar[Axes] = {
         "gram": "dd",
         "inverse": "dd",
@@ -51,20 +113,22 @@ class InverseGram:
         self.moment, self.coef = moment, coef
         self.since_refresh = 0
         dim = len(coef)
-        self._recent = DeferredRows(max(64, min(2 * dim, self.most_waiting // dim)), dim, sign=1.0)
-        self._late = DeferredRows(self.late_at_once if dim > self.largest_prompt_dim else 1, dim, sign=-1.0)
+        self._recent = DeferredRows(max(64, min(2 * dim, self.max_deferred_numbers // dim)), dim, sign=1.0)
+        self._late = DeferredRows(
+            self.deferred_updates if dim > self.max_immediate_dim else 1, dim, sign=-1.0
+        )
         self.constant = constant
         self._squares = self._trace_of_gram()
         self._spread = math.inf
 
-    def take_in(self, X: Floats) -> None:
-        """Let rows that are in M⁻¹ enter M as well."""
+    def add_to_gram(self, X: Floats) -> None:
+        """Add rows to M that are already in M⁻¹."""
         self._squares += squares_of(X, self.constant)
         self._recent.add(X, self.gram)
 
     @classmethod
     def of_rows(cls, X: Floats, regularization: float, constant: float) -> InverseGram:
-        """Return M of rows, computed at once."""
+        """Return M of rows, computed in one step."""
         gram = np.asfortranarray(regularization * np.eye(X.shape[1]))
         blas.dsyrk(1.0, X.T, beta=1.0, c=gram, overwrite_c=1)
         form = cls(gram, gram, np.zeros(len(gram)), np.zeros(len(gram)), constant)
@@ -80,22 +144,22 @@ class InverseGram:
 
     @property
     def recent(self) -> Floats:
-        """Rows that M has yet to take in."""
+        """Rows that have yet to enter M."""
         return self._recent.rows
 
     def up_to_date_inverse(self) -> Floats:
-        """Take the late rows off M⁻¹ and return it: no other digits, but rounded otherwise from here on."""
+        """Subtract the late rows from M⁻¹ and return it; this changes later rounding only."""
         self._late.enter(self._inverse)
         return self._inverse
 
     def risk(self, squares: float) -> float:
-        """Return a bound, up to a factor d, on the condition number of M with rows of such a Σ‖x‖² in it."""
-        # M⁻¹ only falls until `fade`, so its old trace bounds it; only where that does not do is a new one
-        # taken.
+        """Return a bound, up to a factor d, on the condition number of M after rows with this Σ‖x‖²."""
+        # M⁻¹ only falls until `discount`, so its old trace bounds it; a new one is computed only if
+        # that bound is too large.
         squares += self._squares
-        if squares * self._spread > self.worst_condition:
+        if squares * self._spread > self.max_condition:
             self._spread = self._spread_of_inverse()
-        if squares * self._spread > self.worst_condition:
+        if squares * self._spread > self.max_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
             self._recent.enter(self.gram)
             gram = self._gram_by_one()
@@ -121,7 +185,7 @@ class InverseGram:
         return variance
 
     def covariances(self, X: Floats) -> ByHalves:
-        """Return rows as M⁻¹ sees them."""
+        """Return the covariances of rows under M⁻¹."""
         return ByHalves(self.up_to_date_inverse(), X)
 
     def score_one(self, x: Floats) -> float:
@@ -140,12 +204,12 @@ class InverseGram:
 
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""
-        if len(X) <= 4:  # dsymm repacks all of M⁻¹ first: dear for a few rows
+        if len(X) <= 4:  # dsymm repacks all of M⁻¹ first: slow for few rows
             return np.stack([self.solve_one(x) for x in X])
         return self._less_late(blas.dsymm(1.0, self._inverse, X.T).T, X)
 
     def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
-        """Add rows with labels y; return how far each was off, in its own scale, and that."""
+        """Add rows with labels y; return the normalised innovations and their scales."""
         Z = rows.whitened()
         innovation = rows.innovation(y - rows.X @ self.coef)
         self.coef += innovation @ Z
@@ -153,11 +217,11 @@ class InverseGram:
             blas.dsyr(-1.0, Z[0], a=self.up_to_date_inverse(), overwrite_a=1)
         else:
             blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.up_to_date_inverse(), overwrite_c=1)
-        self._note(rows.X, y)
+        self._record(rows.X, y)
         return innovation, rows.L.diagonal()
 
     def absorb_one(self, x: Floats, solved: Floats, innovation_scale: float, y: float) -> float:
-        """Add a row whose M⁻¹x and spread √(1 + q) are at hand; return how far its label was off, in that."""
+        """Add a row whose M⁻¹x and scale √(1 + q) are given; return its normalised innovation."""
         z = solved / innovation_scale
         innovation = (y - self.score_one(x)) / innovation_scale
         self.coef += innovation * z
@@ -169,10 +233,10 @@ class InverseGram:
         self._count(1, blas.ddot(x, x) if self.constant == 1 else squares_of(x, self.constant))
         return innovation
 
-    def take_over(self, X: Floats, y: Floats, inverse: Floats, coef: Floats) -> None:
-        """Go on from M⁻¹ and θ̂ as they are after these rows."""
+    def load_from(self, X: Floats, y: Floats, inverse: Floats, coef: Floats) -> None:
+        """Load M⁻¹ and θ̂ after these rows."""
         self._inverse, self.coef = inverse, coef
-        self._note(X, y)
+        self._record(X, y)
 
     def spectrum(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
@@ -180,8 +244,8 @@ class InverseGram:
         values, vectors = np.linalg.eigh(gram, UPLO="U")
         return values, (self.moment @ vectors) ** 2
 
-    def fade(self, factor: float, regularization: float) -> None:
-        """Turn M into γM + (1 − γ)λI, and compute M⁻¹ anew from it."""
+    def discount(self, factor: float, regularization: float) -> None:
+        """Set M to γM + (1 − γ)λI and recompute M⁻¹."""
         self._recent.enter(self.gram)
         for array in (self.gram, self.moment):
             shrink(array, factor)
@@ -203,7 +267,7 @@ class InverseGram:
         return self.restored(arrays, self.constant)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return everything the state consists of."""
+        """Return all arrays of the state."""
         return {
             "gram": self.gram,
             "inverse": self._inverse,
@@ -216,7 +280,7 @@ class InverseGram:
 
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> InverseGram:
-        """Return what `arrays` described."""
+        """Return the form stored in `arrays`."""
         gram, inverse, moment, coef = (arrays[name] for name in ("gram", "inverse", "moment", "coef"))
         form = cls(gram, inverse, moment, coef, constant)
         form._recent.add(arrays["recent"], form.gram)
@@ -230,7 +294,7 @@ class InverseGram:
             solved -= X.dot(self._late.rows.T).dot(self._late.rows)
         return solved
 
-    def _note(self, X: Floats, y: Floats) -> None:
+    def _record(self, X: Floats, y: Floats) -> None:
         self.moment += y @ X
         self._recent.add(X, self.gram)
         self._count(len(X), squares_of(X, self.constant))
@@ -242,7 +306,7 @@ class InverseGram:
             self.refresh()
 
     def refresh(self) -> None:
-        """Compute M⁻¹ and θ̂ anew from M."""
+        """Recompute M⁻¹ and θ̂ from M."""
         self._recent.enter(self.gram)
         R, _ = blas.dpotrf(self.gram)
         self._inverse, _ = blas.dpotri(R, overwrite_c=1)

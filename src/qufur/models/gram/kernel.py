@@ -1,4 +1,4 @@
-"""Kernel least squares through a growing Cholesky factor: the appendix's kernelisation of QuFUR."""
+"""Kernel least squares with a growing Cholesky factor (appendix on kernels)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qufur.models.gram.update import Update, cholesky_of_sum, forward
 
 
 class Kernel(Protocol):
-    """What is needed of scikit-learn's kernels."""
+    """Interface that this module uses of scikit-learn's kernels."""
 
     def __call__(self, X: Floats, Y: Floats | None = None) -> Floats:
         """Return k(x, y) for every row of X with every row of Y, or of X."""
@@ -29,7 +29,7 @@ class Kernel(Protocol):
 class KernelGram:
     """M = K + λI of the rows so far through its factor L, with w = L⁻¹y.
 
-    With V = L⁻¹k(rows, x), the coordinates of x in what has been learned, the variance of x is
+    With V = L⁻¹k(rows, x), the coordinates of x in the span of the rows, the variance of x is
     (k(x, x) − ‖V‖²)/λ and its prediction ⟨w, V⟩. New rows add the rows [Vᵀ, √λ L'] to L, with L' the factor
     of I + their covariances, and L'⁻¹(y − ŷ)/√λ to w. Cost per step O(Q²) for Q rows; memory O(Q²): the label
     budget bounds both.
@@ -48,7 +48,7 @@ class KernelGram:
         """Return V, a column for each row of X."""
         if not len(self.rows):
             if adds_noise(self.kernel, X[:1]):
-                raise noise_in(self.kernel)
+                raise kernel_noise_error(self.kernel)
             return np.empty((0, len(X)))
         return forward(self.L, self.kernel(self.rows, X))
 
@@ -57,7 +57,7 @@ class KernelGram:
         return self.variance_of(X, self.coordinates(X))
 
     def variance_of(self, X: Floats, V: Floats) -> Floats:
-        """Return q of rows whose coordinates are at hand."""
+        """Return q of rows with given coordinates."""
         whole = np.asarray(self.kernel.diag(X), dtype=np.float64)
         rest = whole - np.einsum("ij,ij->j", V, V)
         if (rest < -1e-6 * np.maximum(1.0, whole)).any() or not np.isfinite(rest).all():
@@ -69,7 +69,7 @@ class KernelGram:
         return np.asarray(self.w @ self.coordinates(X))
 
     def scorer(self) -> Callable[[Floats], Floats]:
-        """Return a function that goes on scoring as the factor does now."""
+        """Return a function that scores with a copy of the current factor."""
         return self.copy().scores
 
     def score_one(self, x: Floats) -> float:
@@ -81,18 +81,18 @@ class KernelGram:
         return self.variance(x[None]).item(), None
 
     def view(self, X: Floats) -> KernelView:
-        """Return a block of rows as the factor sees them now."""
+        """Return a view of a block of rows under the current factor."""
         return KernelView(self, X)
 
     def squares(self, X: Floats) -> float:
-        """Return 0: rows of any size are the same here."""
+        """Return 0: norms do not affect this form."""
         return 0.0
 
     def prepare_for(self, squares: float) -> None:
-        """Nothing to get ready."""
+        """Do nothing: there is only one form."""
 
     def update(self, X: Floats) -> Update:
-        """Prepare a few rows for `absorb`."""
+        """Prepare rows for `absorb`."""
         V = self.coordinates(X)
         return Update(X, V.T, cholesky_of_sum(self.covariance_of(X, V, X, V)))
 
@@ -105,11 +105,11 @@ class KernelGram:
         return np.asarray((self.kernel(A, X) - V_A.T @ V) / self.regularization)
 
     def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
-        """Add rows with labels y, or rows that only M needs to know; return how far each label was off."""
+        """Add rows, with labels y or unlabelled; return the normalised innovation of each label."""
         if not len(rows):
             return np.empty(0)
         if not np.isfinite(rows.L).all() or (rows.L.diagonal() <= 0).any():
-            raise ValueError(_not_positive_definite(self.kernel))  # found out halfway
+            raise ValueError(_not_positive_definite(self.kernel))  # detected during a block
         old, new = len(self.w), len(self.w) + len(rows)
         L = np.zeros((new, new), order="F")
         L[:old, :old] = self.L
@@ -122,13 +122,13 @@ class KernelGram:
         return innovation
 
     def evidence(self, regularization: float) -> Evidence:
-        """Return what the labels y = Lw say about noise and λ; `regularization` is the λ in M."""
+        """Return the evidence of the labels y = Lw about noise and λ; `regularization` is the λ in M."""
         values, vectors = np.linalg.eigh(self.L @ self.L.T)
         y, eigenvalues = self.L @ self.w, values - regularization
         return Evidence.of(len(y), float(y @ y), eigenvalues, eigenvalues * (y @ vectors) ** 2)
 
     def tested(self) -> MisfitTests:
-        """Return the tests of the labels' errors, which are √λ w: all of them are still here."""
+        """Return the misfit tests of the innovations √λ w, all of which are stored."""
         root = np.sqrt(self.regularization)
         error, innovation_scale = root * self.w, self.L.diagonal() / root
         tests = MisfitTests()
@@ -136,15 +136,15 @@ class KernelGram:
         return tests
 
     def _drift(self, error: Floats) -> Floats:
-        """Return Σ e_j k(x_j, x) over the stretch before each row's; LLᵀ is K but for its diagonal."""
-        stretch, drift = MisfitTests.stretch, np.zeros(len(error))
+        """Return Σ e_j k(x_j, x) over the segment before each row's; LLᵀ is K except on its diagonal."""
+        stretch, drift = MisfitTests.segment, np.zeros(len(error))
         for start in range(stretch, len(error), stretch):
-            before, here = slice(start - stretch, start), slice(start, start + stretch)
-            drift[here] = self.L[here, :start] @ (error[before] @ self.L[before, :start])
+            before, segment = slice(start - stretch, start), slice(start, start + stretch)
+            drift[segment] = self.L[segment, :start] @ (error[before] @ self.L[before, :start])
         return drift
 
     def add(self, X: Floats, y: Floats | None = None) -> None:
-        """Add rows that nobody looked ahead to."""
+        """Add rows without a look-ahead."""
         for part in pieces(len(X)):
             self.absorb(self.update(X[part]), None if y is None else y[part])
 
@@ -153,14 +153,14 @@ class KernelGram:
         return self.restored(self.kernel, self.regularization, self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return everything the posterior consists of."""
+        """Return all arrays of the posterior."""
         return {"rows": self.rows, "L": self.L, "w": self.w}
 
     @classmethod
     def restored(
         cls, kernel: Kernel, regularization: float, arrays: dict[str, np.ndarray[Any, Any]]
     ) -> KernelGram:
-        """Return what `arrays` described."""
+        """Return the posterior stored in `arrays`."""
         check_shapes(arrays, {"w": "n", "L": "nn", "rows": "nd"})
         gram = cls(kernel, regularization)
         gram.rows, gram.w = arrays["rows"], arrays["w"]
@@ -169,7 +169,7 @@ class KernelGram:
 
 
 class KernelView(View):
-    """A block of rows and their coordinates, computed once."""
+    """View of a block of rows, with their coordinates computed once."""
 
     def __init__(self, gram: KernelGram, X: Floats) -> None:
         self._gram = gram
@@ -181,8 +181,8 @@ class KernelView(View):
         return np.asarray(self._gram.w @ self._V)
 
     def among(self, rows: Ints) -> Floats:
-        some = self.X[rows], self._V[:, rows]
-        return self._gram.covariance_of(*some, *some)
+        X, V = self.X[rows], self._V[:, rows]
+        return self._gram.covariance_of(X, V, X, V)
 
     def update(self, rows: Ints, L: Floats) -> Update:
         return Update(self.X[rows], self._V[:, rows].T, L)
@@ -197,10 +197,10 @@ def _not_positive_definite(kernel: Kernel) -> ValueError:
 
 
 def adds_noise(kernel: Any, X: Floats) -> bool:
-    """Return whether k(x, x) is larger where both are one row, and not just equal.
+    """Return whether k(x, x) is larger for the same row than for two equal rows.
 
-    `WhiteKernel` adds the noise of labels there, also within sums and products. That is nothing that equal
-    inputs have in common, and least squares has it in λ already.
+    `WhiteKernel` adds label noise there, also within sums and products. Equal inputs do not share this noise,
+    and least squares already has it in λ.
 
     >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
     >>> adds_noise(RBF() * WhiteKernel(), np.ones((1, 2))), adds_noise(RBF(), np.ones((1, 2)))
@@ -210,8 +210,8 @@ def adds_noise(kernel: Any, X: Floats) -> bool:
     return not np.allclose(alone, together, rtol=1e-10, atol=0)
 
 
-def noise_in(kernel: Any) -> ValueError:
-    """Build the complaint about a kernel that adds noise."""
+def kernel_noise_error(kernel: Any) -> ValueError:
+    """Build the error about a kernel that adds noise."""
     allowed = "without noise, so that diag(X) is the diagonal of k(X, X)"
     remedy = "Leave WhiteKernel out, and add its variance to regularization."
     return invalid("kernel", "KernelRidge", allowed, repr(kernel), remedy)

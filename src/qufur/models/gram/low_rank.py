@@ -1,4 +1,4 @@
-"""The young form of a regularised Gram matrix: few rows in many dimensions."""
+"""Low-rank form of the Gram matrix, for few rows in many columns."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models.gram import blas
-from qufur.models.gram.covariances import ByBasis
-from qufur.models.gram.factor import FactorGram
+from qufur.models.gram.cholesky import FactorGram
 from qufur.models.gram.inverse import InverseGram
+from qufur.models.gram.posterior import ByBasis
 from qufur.models.gram.update import Update, cholesky_of_sum, forward, shrink
 
 
@@ -19,11 +19,11 @@ class LowRankGram:
     """M = λI + XᵀX of k rows through M⁻¹ = (I − BᵀB)/λ, with B of k rows too.
 
     This is the dual form of ridge regression: with L the Cholesky factor of XXᵀ + λI, B = L⁻¹X. A row's
-    variance costs 2kd flops, so while k < d/2 it beats every form that touches all of M⁻¹, and a little
-    longer, as changing the form has its price. `constant` is the last number of every row, or 1.
+    variance costs 2kd flops, so while k < d/2 it is faster than any form that reads all of M⁻¹, and a little
+    longer, since changing the form costs time. `constant` is the last number of every row, or 1.
     """
 
-    worst_condition = 1e8
+    max_condition = 1e8
     negligible = 1e-20
     axes: ClassVar[Axes] = {"rows": "kd", "basis": "kd", "moment": "d", "coef": "d", "regularization": (1,)}
 
@@ -49,16 +49,16 @@ class LowRankGram:
 
     @property
     def is_full(self) -> bool:
-        """Whether the inverse itself has become the cheaper form."""
-        return self._count >= self.most_rows
+        """Whether the inverse is now the cheaper form."""
+        return self._count >= self.max_rows
 
     @property
-    def most_rows(self) -> int:
-        """With how many rows it is."""
+    def max_rows(self) -> int:
+        """Number of rows from which the inverse is cheaper."""
         return math.ceil(0.6 * len(self.coef))
 
     def risk(self, squares: float) -> float:
-        """Return a bound on the condition number of M with rows of such a Σ‖x‖², by a constant 1, in it."""
+        """Return a bound on the condition number of M after rows with this Σ‖x‖² (constant counted as 1)."""
         return 1.0 + (self._squares + squares * self.constant**2) / self.regularization
 
     def variance(self, X: Floats) -> Floats:
@@ -66,7 +66,7 @@ class LowRankGram:
         return self.covariances(X).variance
 
     def covariances(self, X: Floats) -> ByBasis:
-        """Return rows as M⁻¹ sees them."""
+        """Return the covariances of rows under M⁻¹."""
         return ByBasis(self.basis, self.regularization, X)
 
     def score_one(self, x: Floats) -> float:
@@ -88,14 +88,14 @@ class LowRankGram:
         return np.asarray((X - (X @ self.basis.T) @ self.basis) / self.regularization)
 
     def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
-        """Add rows with labels y; return how far each was off, in its own scale, and that."""
+        """Add rows with labels y; return the normalised innovations and their scales."""
         Z = rows.whitened()
         innovation = rows.innovation(y - rows.X @ self.coef)
-        self.take_over(rows.X, y, Z, self.coef + innovation @ Z)
+        self.load_from(rows.X, y, Z, self.coef + innovation @ Z)
         return innovation, rows.L.diagonal()
 
-    def take_over(self, X: Floats, y: Floats, Z: Floats, coef: Floats) -> None:
-        """Add rows with labels y; ZᵀZ is what they take off M⁻¹, and θ̂ what comes of it."""
+    def load_from(self, X: Floats, y: Floats, Z: Floats, coef: Floats) -> None:
+        """Add rows with labels y that subtract ZᵀZ from M⁻¹ and change θ̂ to `coef`."""
         self.moment += y @ X
         self.coef = coef
         self._append(X, math.sqrt(self.regularization) * Z)
@@ -105,8 +105,8 @@ class LowRankGram:
         _, s, vectors = np.linalg.svd(self.rows, full_matrices=False)
         return s**2 + self.regularization, (vectors @ self.moment) ** 2
 
-    def fade(self, factor: float, regularization: float) -> None:
-        """Turn M into γM + (1 − γ)λI: rows shrink by √γ, and those that no longer change a digit are dropped.
+    def discount(self, factor: float, regularization: float) -> None:
+        """Set M to γM + (1 − γ)λI: scale rows by √γ and drop those that are negligible.
 
         With the new M and B, θ̂ becomes θ̂ − (1 − γ)λ M⁻¹θ̂ = γθ̂ + (1 − γ)BᵀBθ̂: no large differences.
         """
@@ -121,7 +121,7 @@ class LowRankGram:
         self.coef += (1 - factor) * taken
 
     def inverse_with(self, Z: Floats) -> Floats:
-        """Return M⁻¹ less ZᵀZ, whole."""
+        """Return M⁻¹ − ZᵀZ, both triangles."""
         basis = np.concatenate([self.basis / math.sqrt(self.regularization), Z])
         return np.asfortranarray(np.eye(len(self.coef)) / self.regularization - basis.T @ basis)
 
@@ -132,8 +132,8 @@ class LowRankGram:
         scale = 1 / self.regularization
         blas.dsyrk(-scale, self.basis.T, beta=scale, c=inverse, overwrite_c=1)
         form = InverseGram(gram, inverse, self.moment, self.coef, self.constant)
-        form.take_in(self.rows)
-        if self.constant > 1:  # where M⁻¹ was that large, what is left of it is a difference
+        form.add_to_gram(self.rows)
+        if self.constant > 1:  # a small remainder of a large M⁻¹ is a difference with few digits
             form.refresh()
         return form
 
@@ -150,7 +150,7 @@ class LowRankGram:
         return self.restored({name: array.copy() for name, array in self.arrays().items()}, self.constant)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return everything the state consists of."""
+        """Return all arrays of the state."""
         return {
             "rows": self.rows,
             "basis": self.basis,
@@ -161,7 +161,7 @@ class LowRankGram:
 
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> LowRankGram:
-        """Return what `arrays` described."""
+        """Return the form stored in `arrays`."""
         form = cls(len(arrays["coef"]), float(arrays["regularization"][0]), constant)
         form._rows, form._basis = arrays["rows"], arrays["basis"]
         form.moment, form.coef = arrays["moment"], arrays["coef"]
@@ -170,8 +170,8 @@ class LowRankGram:
 
     def _append(self, X: Floats, B: Floats) -> None:
         end = self._count + len(X)
-        if end > len(self._rows):  # doubling: rows are copied once on average, however many come
-            # Memory that no row is in yet costs nothing, below the 4 MB from which on pages are huge.
+        if end > len(self._rows):  # doubling: rows are copied once on average
+            # Unused memory costs nothing below 4 MB, where huge pages begin.
             room = max(2 * end, min(X.shape[1], (2**19 - 1) // X.shape[1]))
             self._rows, self._basis = (self._grown(old, room) for old in (self.rows, self.basis))
         self._rows[self._count : end] = X

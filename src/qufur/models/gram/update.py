@@ -1,4 +1,4 @@
-"""Rows about to enter a Gram matrix, with what any use of them needs."""
+"""Rows about to enter a Gram matrix, with their covariances and Cholesky factor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qufur.models.gram import blas
 class Update:
     """Rows X and the lower Cholesky factor L of I + their covariances, before they are absorbed.
 
-    W is what covariances come from: X M⁻¹ in a linear model, the rows' coordinates in a kernel one.
+    W gives covariances: X M⁻¹ in a linear model, the coordinates of the rows in a kernel model.
     """
 
     X: Floats
@@ -26,12 +26,12 @@ class Update:
 
     @classmethod
     def bare(cls, X: Floats) -> Update:
-        """Leave W and L out, for a form that needs nothing but the rows."""
+        """Return an update without W and L, for a form that needs the rows only."""
         return cls(X, X[:0], np.empty((0, 0)))
 
     @classmethod
     def single(cls, x: Floats, solved: Floats, variance: float) -> Update:
-        """Return the update of one row that was met."""
+        """Return the update of one row whose M⁻¹x and variance are given."""
         return cls(x[None], solved[None], np.array([[math.sqrt(1.0 + variance)]]))
 
     def __len__(self) -> int:
@@ -39,9 +39,9 @@ class Update:
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[Update, Floats]]) -> Update:
-        """Return rows that come one part after the other, the L of each counting the earlier as absorbed.
+        """Concatenate updates whose L treats the earlier ones as absorbed.
 
-        With each part comes what the earlier rows take off it: the rest of its rows of L.
+        Each part comes with its rows of L left of the diagonal block.
         """
         if len(parts) == 1:
             return parts[0][0]
@@ -53,16 +53,16 @@ class Update:
         return cls(X, W, L)
 
     def whitened(self) -> Floats:
-        """Return L⁻¹W: absorbing the rows takes (L⁻¹W)ᵀ(L⁻¹W) off M⁻¹."""
+        """Return L⁻¹W: absorbing the rows subtracts (L⁻¹W)ᵀ(L⁻¹W) from M⁻¹."""
         return forward(self.L, self.W) if len(self) > 1 else self.W / self.L
 
     def innovation(self, residual: Floats) -> Floats:
-        """Return L⁻¹ times y − ŷ: how far each label is off, given the ones before it, in its own scale."""
+        """Return L⁻¹(y − ŷ): the innovation of each label given those before it, in its own scale."""
         return forward(self.L, residual[:, None])[:, 0] if len(self) > 1 else residual / self.L[0]
 
 
 class Absorbed(NamedTuple):
-    """Rows and labels that entered a Gram matrix, how far each label was off, and in which scale."""
+    """Rows and labels that entered a Gram matrix, with their normalised innovations and scales."""
 
     X: Floats
     y: Floats
@@ -79,7 +79,7 @@ def cholesky_of_sum(G: Floats) -> Floats:
 
 
 def shrink(array: Floats, factor: float) -> None:
-    """Multiply in place, down to 0: subnormal numbers would never get there, and are slow."""
+    """Multiply in place and flush subnormal numbers to 0: they are slow and would never vanish."""
     array *= factor
     array[np.abs(array) < np.finfo(np.float64).tiny] = 0.0
 

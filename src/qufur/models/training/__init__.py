@@ -1,1 +1,1 @@
-"""How the weights of classifiers are trained."""
+"""Training methods of linear classifiers."""

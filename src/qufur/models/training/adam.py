@@ -1,4 +1,4 @@
-"""Training as in the paper's classification experiments: a few epochs of Adam after each label."""
+"""Training of the paper's classification experiments: a few epochs of Adam after each label."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qufur.arrays import Floats, Ints, as_count, as_number, is_whole, set_fields
+from qufur.arrays import Floats, Ints, as_count, as_number, is_integer, set_fields
 from qufur.errors import invalid
 from qufur.models.training.base import Trainer, Training
 
@@ -18,22 +18,23 @@ Singles = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class PaperAdam(Training):
-    """After each label, some epochs of Adam over all labelled examples, in the order their labels came.
+    """Training by `epochs` epochs of Adam over all labelled examples after each label, in order of arrival.
 
-    Mean negative log-likelihood of each batch, weight decay added to the gradient, weights that start uniform
-    in ±1/√d, moments that last over the whole run, single precision (section "Additional experimental
-    details"; where the paper is silent, as its authors ran it). The result depends on the order of labels.
+    The objective is the mean negative log-likelihood of each batch; weight decay is added to the gradient.
+    Weights start uniform in ±1/√d, moments persist over the whole run, and arithmetic is in single precision
+    (section "Additional experimental details"; details that the paper omits follow the authors' scripts).
+    The result depends on the order of labels.
 
     Parameters
     ----------
     learning_rate
         A number above 0.
     weight_decay
-        A number of at least 0; its multiple of the weights is added to the gradient.
+        A number of at least 0; the gradient gets `weight_decay` times the weights added.
     epochs, batch
         Integers of at least 1; the last batch of an epoch may be smaller.
     seed
-        An integer of at least 0, for the weights at the start.
+        An integer of at least 0, for the initial weights.
     """
 
     order_free = False
@@ -45,7 +46,7 @@ class PaperAdam(Training):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not is_whole(self.seed) or self.seed < 0:
+        if not is_integer(self.seed) or self.seed < 0:
             raise invalid("seed", "PaperAdam", "an integer of at least 0", repr(self.seed))
         set_fields(
             self,
@@ -57,25 +58,25 @@ class PaperAdam(Training):
         )
 
     def start(self, dim: int, classes: int) -> AdamTrainer:
-        """Return random weights."""
+        """Return a trainer with random weights."""
         return AdamTrainer(self, dim, classes)
 
 
 class Batch(NamedTuple):
-    """Consecutive examples, and room for one number per class and example."""
+    """Consecutive examples, a buffer (classes × examples) for their probabilities, and 1 / examples."""
 
     X: Singles
     targets: Singles
-    room: Singles
-    share: float
+    buffer: Singles
+    scale: float
 
 
 class AdamTrainer(Trainer):
-    """The weights, and Adam's two moments.
+    """Weights and the two moments of Adam.
 
-    Cost per label: epochs · n / batch steps of 4 · batch · classes · d flops, with some twenty calls each.
-    The moments are kept without their factors 1 − β₁ and 1 − β₂, which go into the step size: two passes
-    over the weights less per step.
+    Cost per label: epochs · n / batch steps of 4 · batch · classes · d flops, with about twenty NumPy calls
+    each. The moments are stored without their factors 1 − β₁ and 1 − β₂, which enter the step size instead:
+    this saves two passes over the weights per step.
     """
 
     decays = (0.9, 0.999)
@@ -92,10 +93,10 @@ class AdamTrainer(Trainer):
         self._decay = np.array(self.decays, np.float32)[:, None, None]
         self._powers = np.empty_like(self.moments)
         self._change = np.empty_like(self.weights)
-        self._room = np.empty((classes, training.batch), np.float32)
+        self._buffer = np.empty((classes, training.batch), np.float32)
 
     def learn(self, X: Floats, classes: Ints) -> None:
-        """Add the examples one by one, and train after each."""
+        """Store the examples one by one and train after each."""
         for i in range(len(X)):
             self.add(X[i : i + 1], classes[i : i + 1])
             batches = list(self._batches())
@@ -104,21 +105,21 @@ class AdamTrainer(Trainer):
                     self._step(batch)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything the state consists of."""
+        """Return the complete state as named arrays."""
         return super().arrays() | {"moments": self.moments, "steps": np.array([self.steps])}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over a state that `arrays` returned."""
+        """Load a state that `arrays` returned."""
         super().restore(arrays)
         self.moments, self.steps = arrays["moments"], int(arrays["steps"][0])
 
     def _batches(self) -> Iterator[Batch]:
-        X, Y, most = self.inputs, self.targets, self._training.batch
-        for start in range(0, len(X), most):
-            part = slice(start, min(start + most, len(X)))
-            size = part.stop - part.start
-            room = self._room if size == most else np.empty((len(self._room), size), np.float32)
-            yield Batch(X[part], Y[part].T, room, 1.0 / size)
+        X, Y, batch_size = self.inputs, self.targets, self._training.batch
+        for start in range(0, len(X), batch_size):
+            rows = slice(start, min(start + batch_size, len(X)))
+            size = rows.stop - rows.start
+            buffer = self._buffer if size == batch_size else np.empty((len(self._buffer), size), np.float32)
+            yield Batch(X[rows], Y[rows].T, buffer, 1.0 / size)
 
     def _step(self, batch: Batch) -> None:
         gradient, squares = self._powers
@@ -135,17 +136,17 @@ class AdamTrainer(Trainer):
         self.weights -= change
 
     def _gradient(self, batch: Batch, out: Singles) -> None:
-        P = np.dot(self.weights, batch.X.T, out=batch.room)
+        P = np.dot(self.weights, batch.X.T, out=batch.buffer)
         P -= np.maximum.reduce(P, axis=0)
         np.exp(P, out=P)
         P /= np.add.reduce(P, axis=0)
         P -= batch.targets
-        P *= batch.share
+        P *= batch.scale
         np.dot(P, batch.X, out=out)
         out += np.multiply(self.weights, self._training.weight_decay, out=self._change)
 
     def _rates(self) -> tuple[float, float]:
-        """Return the next step's size and ε, both for moments without their factors."""
+        """Return the next step size and ε, both for moments without their factors."""
         self.steps += 1
         mean, square = ((1.0 - decay) / (1.0 - decay**self.steps) for decay in self.decays)
         root = float(square**0.5)
@@ -153,5 +154,5 @@ class AdamTrainer(Trainer):
 
 
 def _as_decay(value: Any) -> float:
-    none = value == 0 and not isinstance(value, bool)
-    return 0.0 if none else as_number(value, "weight_decay", "PaperAdam", low=0)
+    is_zero = value == 0 and not isinstance(value, bool)
+    return 0.0 if is_zero else as_number(value, "weight_decay", "PaperAdam", low=0)

@@ -1,4 +1,4 @@
-"""How a linear softmax classifier is trained: what every way of training has in common."""
+"""Base classes of the training methods of linear softmax classifiers."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from qufur.arrays import Floats, Ints, check_shapes
 
 
 class Training(ABC):
-    """A description of how to train; what is trained lives in what `start` returns."""
+    """Description of a training method, immutable; `start` creates the trainer that holds the weights."""
 
     order_free: ClassVar[bool]
-    """Whether the result does not depend on the order in which labels arrive."""
+    """Whether the result is independent of the order in which labels arrive."""
 
     @abstractmethod
     def start(self, dim: int, classes: int) -> Trainer:
-        """Return weights that have seen nothing."""
+        """Return a trainer without examples."""
 
 
 class Trainer(ABC):
-    """The weights W (classes × dim) of p(k | x) ∝ exp⟨W_k, x⟩, and the examples they were trained on.
+    """Weights W (classes × dim) of p(k | x) ∝ exp⟨W_k, x⟩, and the examples they were trained on.
 
-    Examples are kept in order of arrival: inputs X (n × dim) and one-hot classes Y (n × classes).
+    Examples are stored in order of arrival: inputs X (n × dim) and one-hot classes Y (n × classes).
     """
 
     weights: NDArray[Any]
@@ -37,17 +37,17 @@ class Trainer(ABC):
 
     @property
     def inputs(self) -> NDArray[Any]:
-        """X."""
+        """Inputs X of the stored examples."""
         return self._X[: self._count]
 
     @property
     def targets(self) -> NDArray[Any]:
-        """Y."""
+        """One-hot classes Y of the stored examples."""
         return self._Y[: self._count]
 
     @abstractmethod
     def learn(self, X: Floats, classes: Ints) -> None:
-        """Add labelled examples and train."""
+        """Store labelled examples and train."""
 
     def scores(self, X: Floats) -> NDArray[Any]:
         """Return ⟨W_k, x⟩ for each row x and class k."""
@@ -66,9 +66,9 @@ class Trainer(ABC):
         return P
 
     def add(self, X: Floats, classes: Ints) -> None:
-        """Add labelled examples to those kept."""
+        """Store labelled examples without training."""
         end = self._count + len(X)
-        if end > len(self._X):  # doubling: rows are copied twice on average, however many come
+        if end > len(self._X):  # capacity doubles: each row is copied twice on average
             self._X = np.concatenate([self.inputs, np.empty((end, self._X.shape[1]), self._X.dtype)])
             self._Y = np.concatenate([self.targets, np.empty((end, self._Y.shape[1]), self._Y.dtype)])
         self._X[self._count : end] = X
@@ -76,11 +76,11 @@ class Trainer(ABC):
         self._count = end
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything the state consists of."""
+        """Return the complete state as named arrays."""
         return {"weights": self.weights, "X": self.inputs, "Y": self.targets}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over a state that `arrays` returned."""
+        """Load a state that `arrays` returned."""
         check_shapes(arrays, {"weights": "kd", "X": "nd", "Y": "nk"})
         self.weights, self._X, self._Y = (arrays[name] for name in ("weights", "X", "Y"))
         self._count = len(self._X)

@@ -1,7 +1,7 @@
-"""Three pages for people: streams, the progress of one, and its rows to label.
+"""Pages for people: streams, progress of a stream, labelling.
 
-Pages are shells: what they show and do goes through /v1 like that of any program, so that there is one set of
-rules. Only keys have forms of their own.
+Pages are shells. They read and change data through /v1 as any other client, so one set of rules applies. Only
+keys have their own forms.
 """
 
 from qufur.service.pages.routes import add_pages

@@ -1,4 +1,4 @@
-"""The part of a page where keys are made and revoked, by people who may."""
+"""The section of the streams page where administrators create and revoke keys."""
 
 from __future__ import annotations
 
@@ -9,69 +9,67 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from qufur.errors import InvalidError
-from qufur.service.access import Scope
-from qufur.service.pages import security
-from qufur.service.pages.access import keys_of, person_of
-from qufur.service.pages.forms import fields_of
-from qufur.service.pages.routes import STRANGE, render
+from qufur.service import security
+from qufur.service.auth import Scope
+from qufur.service.pages.routes import INVALID_FORM, Fields, keys_of, person_of, render
 
 MEANING: Mapping[str, str] = {
-    Scope.read.value: "look",
+    Scope.read.value: "view",
     Scope.label.value: "label",
     Scope.ingest.value: "send examples",
     Scope.admin.value: "everything",
 }
-ADMINS = "Keys are shown to those with the scope admin."
-FIRST = "The first key is for everything, on all streams: it is needed to make others."
+ADMIN_ONLY = "Only keys with the scope admin can see this."
+FIRST_KEY = "The first key needs the scope admin on all streams: creating other keys requires it."
 router = APIRouter(prefix="/keys", include_in_schema=False)
 
 
 @router.get("")
 def listed(request: Request) -> Response:
-    """All keys, without what opens them."""
+    """Show all valid keys, without their secrets."""
     person = person_of(request)
-    return _part(request) if person is not None and person.admin else Response(ADMINS, 403)
+    return _section(request) if person is not None and person.admin else Response(ADMIN_ONLY, 403)
 
 
 @router.post("")
 async def add(request: Request) -> Response:
-    """Make a key, and show it this once."""
-    if not _may(request):
-        return Response(STRANGE, 403)
-    form, keys = await fields_of(request), keys_of(request)
+    """Create a key and show it once."""
+    if not _may_change(request):
+        return Response(INVALID_FORM, 403)
+    form, keys = Fields(await request.body()), keys_of(request)
     name, scopes, stream = form.one("name"), form.many("scopes"), form.one("stream") or None
     first = not keys.needed
     if first and (Scope.admin.value not in scopes or stream is not None):
-        return _part(request, refused=FIRST)
+        return _section(request, refused=FIRST_KEY)
     try:
         secret = keys.add(name, scopes, stream)
     except InvalidError as error:
-        return _part(request, refused=str(error))
-    response = _part(request, made=name, secret=secret)
-    if first:  # whoever made it would be asked for it at once
+        return _section(request, refused=str(error))
+    response = _section(request, made=name, secret=secret)
+    if first:  # the next request of its creator requires a key
         security.set_cookie(response, request, security.KEY_COOKIE, secret)
     return response
 
 
 @router.delete("/{id}")
 def revoke(request: Request, id: str) -> Response:
-    """Revoke a key: it opens nothing from now on."""
-    if not _may(request):
-        return Response(STRANGE, 403)
+    """Revoke a key."""
+    if not _may_change(request):
+        return Response(INVALID_FORM, 403)
     try:
         keys_of(request).revoke(id)
     except InvalidError as error:
-        return _part(request, refused=str(error))
-    return _part(request)
+        return _section(request, refused=str(error))
+    return _section(request)
 
 
-def _may(request: Request) -> bool:
+def _may_change(request: Request) -> bool:
     person = person_of(request)
     return person is not None and person.admin and security.has_token(request)
 
 
-def _part(request: Request, **values: str) -> Response:
-    shown = [
+def _section(request: Request, **values: str) -> Response:
+    rows = [
         {
             "id": key.id,
             "name": key.name,
@@ -82,4 +80,4 @@ def _part(request: Request, **values: str) -> Response:
         for key in keys_of(request).listed()
         if key.revoked is None
     ]
-    return render(request, "keys.html", {"keys": shown, "scopes": MEANING, **values})
+    return render(request, "keys.html", {"keys": rows, "scopes": MEANING, **values})

@@ -1,55 +1,128 @@
-"""The pages: shells for people who may see them, and a way to sign in."""
+"""HTML pages of the service: streams, progress, labelling, sign-in, HTTP API."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import quote
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
-from qufur.service.access import Scope
-from qufur.service.pages import security
-from qufur.service.pages.access import Person, person_of, person_with
-from qufur.service.pages.forms import fields_of
+from qufur.service import security
+from qufur.service.auth import LOCAL_KEY, Key, Keys, Scope, UnauthorizedError
+from qufur.service.security import KEY_COOKIE
 
+MAX_FIELDS = 50
 HERE = Path(__file__).parent
-STRANGE = "This form is not from here, or too old. Try again."
-WRONG = "There is no such key."
+JSON = "application/json"
+INVALID_FORM = "The form is outdated. Reload the page and try again."
+INVALID_KEY = "This key is invalid or revoked."
 PURPOSES: Mapping[Scope, str] = {
-    Scope.ingest: "a program that sends examples",
+    Scope.ingest: "sending examples from a program",
     Scope.label: "labelling rows",
-    Scope.read: "looking at the progress",
+    Scope.read: "viewing progress",
     Scope.admin: "everything",
 }
 """Purpose of each scope, as pages show it."""
-
 templates = Jinja2Templates(HERE / "templates")
 router = APIRouter(include_in_schema=False)
 
 
+class Person(NamedTuple):
+    """User of the pages, identified by the key in the session cookie."""
+
+    key: Key
+
+    @property
+    def name(self) -> str:
+        """Name of the key; empty on a service without keys."""
+        return "" if self.key is LOCAL_KEY else self.key.name
+
+    @property
+    def admin(self) -> bool:
+        """Whether the user may create streams and keys."""
+        return Scope.admin in self.key.scopes and self.key.stream is None
+
+    def may(self, scope: Scope, stream: str | None) -> bool:
+        """Return whether the key has a scope on a stream; without a stream, on any stream."""
+        has_scope = not self.key.scopes.isdisjoint({scope, Scope.admin})
+        return has_scope and (stream is None or self.key.stream in (None, stream))
+
+
+def keys_of(request: Request) -> Keys:
+    """Return the keys of the service."""
+    keys: Keys = request.app.state.keys
+    return keys
+
+
+def person_of(request: Request) -> Person | None:
+    """Return the user of a request; None if sign-in is required."""
+    if not keys_of(request).needed:
+        return Person(LOCAL_KEY)
+    return person_with(request, request.cookies.get(KEY_COOKIE, ""))
+
+
+def person_with(request: Request, key: str) -> Person | None:
+    """Return the user with this key; None if the key is invalid."""
+    try:
+        return Person(keys_of(request).find(key))
+    except UnauthorizedError:
+        return None
+
+
+class Fields:
+    """Fields of a submitted form."""
+
+    def __init__(self, body: bytes):
+        text = body.decode("utf-8", "replace")
+        try:
+            self._values = parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+        except ValueError:
+            self._values = {}
+
+    def one(self, name: str) -> str:
+        """Return the stripped value of a field; empty if it is missing.
+
+        >>> Fields(b"name=ada+&scopes=read&scopes=label").one("name")
+        'ada'
+        """
+        return self.many(name)[0].strip() if name in self._values else ""
+
+    def many(self, name: str) -> list[str]:
+        """Return all values of a field.
+
+        >>> Fields(b"scopes=read&scopes=label").many("scopes")
+        ['read', 'label']
+        """
+        return self._values.get(name, [])
+
+
 def add_pages(app: FastAPI) -> None:
-    """Add the pages and what they load to an application."""
-    from qufur.service.pages.interface import router as interface
+    """Add the pages and their static files to an application."""
     from qufur.service.pages.keys import router as keys
 
-    for routes in (router, keys, interface):
+    for routes in (router, keys):
         app.include_router(routes)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
 
 
 @router.get("/favicon.ico")
 def icon() -> Response:
-    """Return the icon under the address that browsers ask for by default."""
+    """Return the icon at the path that browsers request by default."""
     return FileResponse(HERE / "static" / "icon.svg")
 
 
 @router.get("/")
 def streams(request: Request) -> Response:
-    """All streams, a form for a new one, and keys; a key to label one stream leads to its rows."""
+    """Show the streams, the form of a new stream, and the keys.
+
+    A key that may only label one stream is redirected to its label page.
+    """
     person = person_of(request)
     if person is not None and person.key.stream is not None and _only_labels(person, None):
         return RedirectResponse(f"/streams/{quote(person.key.stream)}/label", 303)
@@ -58,7 +131,7 @@ def streams(request: Request) -> Response:
 
 @router.get("/streams/{stream}")
 def stream(request: Request, stream: str) -> Response:
-    """How one stream goes; a key that may only label leads to its rows."""
+    """Show the progress of a stream. A key that may only label is redirected to the label page."""
     person = person_of(request)
     if person is not None and _only_labels(person, stream):
         return RedirectResponse(f"/streams/{quote(stream)}/label", 303)
@@ -67,7 +140,7 @@ def stream(request: Request, stream: str) -> Response:
 
 @router.get("/streams/{stream}/label")
 def label(request: Request, stream: str) -> Response:
-    """Its rows, one at a time, for people to label."""
+    """Show the pending rows of a stream one at a time."""
     return page(request, "label.html", scopes=(Scope.label,), images_anywhere=True, stream=stream)
 
 
@@ -77,18 +150,18 @@ def _only_labels(person: Person, stream: str | None) -> bool:
 
 @router.get("/login")
 def login(request: Request, next: str = "/") -> Response:
-    """Ask for a key."""
+    """Show the sign-in form."""
     return render(request, "login.html", {"next": own_path(next), "refused": ""})
 
 
 @router.post("/login")
 async def sign_in(request: Request) -> Response:
-    """Remember a key that is one."""
-    form = await fields_of(request)
+    """Store a valid key in the session cookie."""
+    form = Fields(await request.body())
     key, next = form.one("key"), own_path(form.one("next"))
-    strange = not security.has_token(request, form.one("csrf_token"))
-    if strange or person_with(request, key) is None:
-        refused = STRANGE if strange else WRONG
+    is_outdated = not security.has_token(request, form.one("csrf_token"))
+    if is_outdated or person_with(request, key) is None:
+        refused = INVALID_FORM if is_outdated else INVALID_KEY
         return render(request, "login.html", {"next": next, "refused": refused}, status=403)
     response = RedirectResponse(next, 303)
     security.set_cookie(response, request, security.KEY_COOKIE, key)
@@ -97,15 +170,15 @@ async def sign_in(request: Request) -> Response:
 
 @router.post("/logout")
 async def sign_out(request: Request) -> Response:
-    """Forget the key."""
+    """Delete the session cookie."""
     response = RedirectResponse("/login", 303)
-    if security.has_token(request, (await fields_of(request)).one("csrf_token")):
+    if security.has_token(request, Fields(await request.body()).one("csrf_token")):
         response.delete_cookie(security.KEY_COOKIE)
     return response
 
 
 def own_path(path: str) -> str:
-    r"""Return a path of this service, whatever was asked for.
+    r"""Return a path if it is local to this service, else "/" (no open redirects).
 
     >>> [own_path(path) for path in ("/streams/a", "//elsewhere", "/\\elsewhere", "https://elsewhere")]
     ['/streams/a', '/', '/', '/']
@@ -123,14 +196,18 @@ def page(
     images_anywhere: bool = False,
     **values: object,
 ) -> Response:
-    """Return a page to a person whose key is for one of these scopes, and to others what their key is for.
+    """Render a page for users whose key has one of these scopes.
 
-    Without a key the person is asked for one.
+    Others see the permissions of their key. Users without a key are redirected to the sign-in form.
     """
     person = person_of(request)
     if person is None:
         return RedirectResponse(f"/login?next={quote(request.url.path)}", 303)
-    context = {"person": person, "may": [one.value for one in Scope if person.may(one, stream)], **values}
+    context = {
+        "person": person,
+        "may": [scope.value for scope in Scope if person.may(scope, stream)],
+        **values,
+    }
     if stream is not None:
         context["stream"] = stream
     if not any(person.may(scope, stream) for scope in scopes):
@@ -147,10 +224,58 @@ def render(
     status: int = 200,
     images_anywhere: bool = False,
 ) -> Response:
-    """Return a page, and the cookie that its token is made from."""
+    """Render a template and set the visitor cookie that the CSRF token is derived from."""
     visitor = security.visitor_of(request)
     context = {"csrf": security.csrf_token(visitor), **values}
     headers = security.headers(images_anywhere)
     response = templates.TemplateResponse(request, template, context, status_code=status, headers=headers)
     security.set_cookie(response, request, security.VISITOR_COOKIE, visitor)
     return response
+
+
+class Operation(NamedTuple):
+    """Method of a path.
+
+    Attributes
+    ----------
+    schemas
+        Title and JSON text of the schemas of body and response.
+    """
+
+    verb: str
+    path: str
+    about: str
+    schemas: list[tuple[str, str]]
+
+
+@router.get("/docs")
+def interface(request: Request) -> Response:
+    """Show every operation with the schemas of its body and response."""
+    return page(request, "docs.html", operations=list(operations(request.app.openapi())))
+
+
+def operations(document: dict[str, Any]) -> Iterator[Operation]:
+    """Yield the operations of an OpenAPI document."""
+    schemas_by_name = document.get("components", {}).get("schemas", {})
+    for path, verbs in document["paths"].items():
+        for verb, operation in verbs.items():
+            success: dict[str, Any] = next(iter(operation["responses"].values()), {})
+            contents = {"Body": operation.get("requestBody", {}), "Returns": success}
+            schemas = [
+                (title, json.dumps(_expanded(content["content"][JSON]["schema"], schemas_by_name), indent=2))
+                for title, content in contents.items()
+                if JSON in content.get("content", {})
+            ]
+            yield Operation(verb.upper(), path, operation.get("description", ""), schemas)
+
+
+def _expanded(schema: Any, schemas: dict[str, Any], depth: int = 3) -> Any:
+    """Return a schema with its references replaced by the schemas, to a depth."""
+    if isinstance(schema, list):
+        return [_expanded(part, schemas, depth) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    name = schema.get("$ref", "").rpartition("/")[2]
+    if name in schemas and depth:
+        return _expanded(schemas[name], schemas, depth - 1)
+    return {key: _expanded(value, schemas, depth) for key, value in schema.items()}

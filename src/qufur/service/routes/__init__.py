@@ -1,1 +1,1 @@
-"""What can be asked for over HTTP."""
+"""Routes of the HTTP API. The docstrings of handlers are the descriptions in the OpenAPI document."""

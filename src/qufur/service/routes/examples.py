@@ -1,4 +1,4 @@
-"""Examples: answered, predicted, or learned with labels that are there."""
+"""Routes of examples: decide on queries, predict only, learn from existing labels."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from starlette.responses import Response
 
 from qufur.arrays import Floats
 from qufur.errors import invalid
-from qufur.service.access import Scope
-from qufur.service.answers import Learned, Prediction
-from qufur.service.decided import Said
-from qufur.service.description import Description
-from qufur.service.documented import NPY, header, route
+from qufur.service.auth import Scope
+from qufur.service.config import StreamConfig
 from qufur.service.examples import (
     Example,
-    Lesson,
-    Question,
+    LabelledExample,
+    PredictionRequest,
     Rows,
     as_id,
     batch_of,
@@ -30,119 +27,142 @@ from qufur.service.examples import (
     read_numbers,
     read_records,
 )
-from qufur.service.replies import reply
-from qufur.service.requests import MalformedError, answer, body_of, decoder, description_of, key_of, perform
+from qufur.service.http import (
+    MalformedError,
+    answer,
+    authorize,
+    config_of,
+    decoder,
+    in_writer,
+    json_response,
+)
+from qufur.service.openapi import NPY, Learned, Prediction, header, route
+from qufur.service.recorded_answers import AnswerBody
 from qufur.service.service import Service
 
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["examples"])
 EXAMPLE = {"x": [0.5, 2.0]}
-IDS = (
+ID_HEADERS = (
     header(
-        "X-First-Id", {"type": "integer", "minimum": 0}, "With NumPy's format: the number of the first row."
+        "X-First-Id",
+        {"type": "integer", "minimum": 0},
+        "For a NumPy matrix: numeric id of the first row.",
     ),
-    header("X-Id-Prefix", {"type": "string"}, "What stands before these numbers in the ids."),
+    header("X-Id-Prefix", {"type": "string"}, "For a NumPy matrix: text in front of the numeric ids."),
 )
 
 _examples: Any = decoder(Example | list[Example])
-_questions: Any = decoder(Question | list[Question])
-_lessons: Any = decoder(list[Lesson])
+_prediction_requests: Any = decoder(PredictionRequest | list[PredictionRequest])
+_labelled_examples: Any = decoder(list[LabelledExample])
 
 
 @router.post(
     "/examples",
     **route(
-        Said | list[Said],
+        AnswerBody | list[AnswerBody],
         Example | list[Example],
         example={"id": "a7", **EXAMPLE},
         binary=True,
-        parameters=IDS,
+        parameters=ID_HEADERS,
     ),
 )
 async def ask(request: Request, stream: str) -> Response:
-    """Predict on examples and say which labels are wanted; one object in, one out, or a list.
+    """Predict on one example or a list, and decide which labels to buy.
 
-    As `application/x-npy`, a matrix of numbers, with the id of the first row in `X-First-Id`, a number; what
-    `X-Id-Prefix` says stands before it.
+    Returns one answer for an object and a list of answers for a list. An existing id with the same content
+    returns its original answer; with other content, 409. The body can also be a matrix of numbers as
+    `application/x-npy`: the header `X-First-Id` holds the numeric id of its first row, and `X-Id-Prefix` a
+    text in front of the ids.
     """
-    key = key_of(request, Scope.ingest, stream)
-    # What the body is made of is gone before the answer is awaited, and its memory is there for the next one.
-    rows, single = _read(request, await body_of(request), await description_of(request, stream))
+    key = authorize(request, Scope.ingest, stream)
+    # No variable holds the body while the answer is awaited, so its memory is free for the next request.
+    rows, is_single = _read(request, await request.body(), await config_of(request, stream))
     if not len(rows):
-        return reply([])
-    said = await answer(request, stream, rows, key.name)
-    return reply(said[0] if single else said)
+        return json_response([])
+    answers = await answer(request, stream, rows, key.name)
+    return json_response(answers[0] if is_single else answers)
 
 
-def _read(request: Request, body: bytes, description: Description) -> tuple[Rows, bool]:
-    """Return the examples of a body, and whether it is one that stands alone."""
+def _read(request: Request, body: bytes, config: StreamConfig) -> tuple[Rows, bool]:
+    """Return the examples of a body, and whether it is a single example."""
     if request.headers.get("content-type") == NPY:
-        X = _matrix(request, description, body)
+        X = _matrix(request, config, body)
         ids = _consecutive(request, len(X))
         return numbered(ids, check_numbers(X, ids)), False
-    found = _examples(body)
-    single = not isinstance(found, list)
-    examples = [found] if single else found
+    decoded = _examples(body)
+    is_single = not isinstance(decoded, list)
+    examples = [decoded] if is_single else decoded
     request.app.state.limits.check_batch(len(examples))
-    return read_examples(description, examples), single
+    return read_examples(config, examples), is_single
 
 
 @router.post(
     "/predict",
-    **route(Prediction | list[Prediction], Question | list[Question], example=EXAMPLE, binary=True),
+    **route(
+        Prediction | list[Prediction],
+        PredictionRequest | list[PredictionRequest],
+        example=EXAMPLE,
+        binary=True,
+    ),
 )
 async def predict(request: Request, stream: str) -> Response:
-    """Predict without asking: nothing is kept."""
-    key_of(request, Scope.read, stream)
-    body = await body_of(request)
-    description = await description_of(request, stream)
-    X, records, single = None, [], False
+    """Predict on one example or a list. Buys no label and stores nothing."""
+    authorize(request, Scope.read, stream)
+    body = await request.body()
+    config = await config_of(request, stream)
+    X, records, is_single = None, [], False
     if request.headers.get("content-type") == NPY:
-        X = check_numbers(_matrix(request, description, body))
+        X = check_numbers(_matrix(request, config, body))
     else:
-        found = _questions(body)
-        single = not isinstance(found, list)
-        questions = [found] if single else found
-        request.app.state.limits.check_batch(len(questions))
-        if description.dim is None:
-            records = read_records(description, questions)
+        decoded = _prediction_requests(body)
+        is_single = not isinstance(decoded, list)
+        inputs = [decoded] if is_single else decoded
+        request.app.state.limits.check_batch(len(inputs))
+        if config.dim is None:
+            records = read_records(config, inputs)
         else:
-            X = read_numbers(description, questions)
+            X = read_numbers(config, inputs)
 
     def do(service: Service) -> list[dict[str, Any]]:
-        return _predicted(service, stream, X, records)
+        return _predict(service, stream, X, records)
 
-    said = await perform(request, do) if records or (X is not None and len(X)) else []
-    return reply(said[0] if single else said)
+    predictions = await in_writer(request, do) if records or (X is not None and len(X)) else []
+    return json_response(predictions[0] if is_single else predictions)
 
 
-@router.post("/learn", **route(Learned, list[Lesson], example=[{"id": "a8", **EXAMPLE, "label": 3.5}]))
+@router.post(
+    "/learn", **route(Learned, list[LabelledExample], example=[{"id": "a8", **EXAMPLE, "label": 3.5}])
+)
 async def learn(request: Request, stream: str) -> Response:
-    """Learn examples with labels that were free."""
-    key = key_of(request, Scope.ingest, stream)
-    lessons: list[Lesson] = _lessons(await body_of(request))
-    request.app.state.limits.check_batch(len(lessons))
-    description = await description_of(request, stream)
-    rows = read_examples(description, lessons)
-    labels = [read_label(description, one.label, id) for one, id in zip(lessons, rows.ids, strict=True)]
-    new = (
-        await perform(request, lambda service: service.learn(stream, rows, labels, key.name)) if labels else 0
-    )
-    return reply({"new": new, "known": len(rows) - new})
+    """Learn from examples that already have labels, at no cost to the budget.
+
+    Returns the number of new examples, and of examples that were already stored.
+    """
+    key = authorize(request, Scope.ingest, stream)
+    labelled: list[LabelledExample] = _labelled_examples(await request.body())
+    request.app.state.limits.check_batch(len(labelled))
+    config = await config_of(request, stream)
+    rows = read_examples(config, labelled)
+    labels = [read_label(config, example.label, id) for example, id in zip(labelled, rows.ids, strict=True)]
+    new = 0
+    if labels:
+        new = await in_writer(request, lambda service: service.learn(stream, rows, labels, key.name))
+    return json_response({"new": new, "known": len(rows) - new})
 
 
-def _matrix(request: Request, description: Description, body: bytes) -> Floats:
-    """Return a matrix in NumPy's format, without anything that can run code."""
-    if description.dim is None:
+def _matrix(request: Request, config: StreamConfig, body: bytes) -> Floats:
+    """Load a matrix in NumPy's format, without pickled objects, which could run code."""
+    if config.dim is None:
         raise invalid("the body", "the request", "JSON, as the stream has columns", NPY)
     try:
         X = np.load(io.BytesIO(body), allow_pickle=False)
-        sound = isinstance(X, np.ndarray) and X.dtype.kind == "f"
-    except Exception:  # bytes from elsewhere can be wrong in any way
-        sound = False
-    if not sound:
-        raise MalformedError("The body is no array of floating-point numbers in NumPy's format.")
-    if X.ndim != 2 or X.shape[1] != description.dim:
-        raise invalid("the array", "the request", f"of shape (n, {description.dim})", X.shape)
+        is_valid = isinstance(X, np.ndarray) and X.dtype.kind == "f"
+    except Exception:  # NumPy raises many types of exceptions for malformed bytes
+        is_valid = False
+    if not is_valid:
+        raise MalformedError("The body is not an array of floating-point numbers in NumPy's format.")
+    if X.ndim != 2 or X.shape[1] != config.dim:
+        raise invalid("the array", "the request", f"of shape (n, {config.dim})", X.shape)
     request.app.state.limits.check_batch(len(X))
     return np.ascontiguousarray(X, dtype="<f8")
 
@@ -154,18 +174,18 @@ def _consecutive(request: Request, count: int) -> list[str]:
         raise invalid(
             "X-First-Id", "the request", "a whole number, the id of the first row", ascii(first)[:80]
         )
-    if not prefix.isascii():  # HTTP does not say what other letters are
+    if not prefix.isascii():  # HTTP does not define the encoding of other characters
         raise invalid("X-Id-Prefix", "the request", "ASCII", ascii(prefix)[:80])
     return [as_id(f"{prefix}{number}") for number in range(int(first), int(first) + count)]
 
 
-def _predicted(service: Service, name: str, X: Floats | None, records: Any) -> list[dict[str, Any]]:
+def _predict(service: Service, name: str, X: Floats | None, records: Any) -> list[dict[str, Any]]:
     stream = service.stream(name)
-    book = stream.book
+    workbook = stream.workbook
     if X is None:
-        X = book.encoding.encode(batch_of(stream.description, records))
-    learner = book.learner
-    if learner.dim is None:  # no row came yet, so that it is not known how many columns there will be
+        X = workbook.encoding.encode(batch_of(stream.config, records))
+    learner = workbook.learner
+    if learner.dim is None:  # before the first example the number of inputs is unknown
         return [{"prediction": None, "uncertainty": None} for _ in range(len(X))]
     columns = learner.predict(X).tolist(), learner.uncertainty(X).tolist()
     return [

@@ -1,4 +1,4 @@
-"""Streams: create them, and see how they stand."""
+"""Routes of streams: create, inspect and delete streams, add budget, erase examples."""
 
 from __future__ import annotations
 
@@ -10,151 +10,177 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
-from qufur.service import answers, documented, state
-from qufur.service.access import Scope
-from qufur.service.copies import copy_for_reports
-from qufur.service.deletion import delete_stream
-from qufur.service.description import Description
-from qufur.service.documented import route
-from qufur.service.events import Payload
-from qufur.service.replies import reply
-from qufur.service.requests import body_of, decoder, flag, key_of, known_key, number, perform, read
+from qufur.service import openapi, views
+from qufur.service.auth import Scope
+from qufur.service.config import StreamConfig
+from qufur.service.erasure import delete_stream
+from qufur.service.erasure import erase as erase_examples
+from qufur.service.examples import as_id
+from qufur.service.http import (
+    authenticate,
+    authorize,
+    decoder,
+    flag,
+    in_writer,
+    json_response,
+    leases_of,
+    number,
+    read,
+)
+from qufur.service.openapi import Erased, route
 from qufur.service.service import Service
 from qufur.service.store import Store
+from qufur.service.store.events import Payload
 from qufur.service.stream import Stream
+from qufur.service.views import copy_for_reports
 
 router = APIRouter(prefix="/v1/streams", tags=["streams"])
-MOST_EVENTS, MOST_SEQ = 1000, 10**15
+MAX_EVENTS, MAX_SEQ = 1000, 10**15
 
 
 class Budget(msgspec.Struct, forbid_unknown_fields=True):
-    """Labels to be added, over so many rows from now on for rules that have a horizon."""
+    """Labels to add. Rules with a horizon spend them over the next `rows` rows."""
 
     labels: int
     rows: int | None = None
 
 
-_description: Any = decoder(Description)
+class Erasure(msgspec.Struct, forbid_unknown_fields=True):
+    """Ids of the examples to erase."""
+
+    ids: list[str | int]
+
+
+_config: Any = decoder(StreamConfig)
 _budget: Any = decoder(Budget)
+_erasure: Any = decoder(Erasure)
 
 
 @router.post(
     "",
     **route(
-        answers.State,
-        Description,
+        openapi.State,
+        StreamConfig,
         example={"name": "bikes", "columns": {"temp": "number", "sky": "category"}, "budget": "5%"},
         status=201,
-        known=True,
+        repeatable=True,
     ),
 )
 async def create(request: Request) -> Response:
-    """Create a stream; the same body again changes nothing, another one of the same name is refused."""
-    key = key_of(request, Scope.admin)
-    description: Description = _description(await body_of(request))
+    """Create a stream and return its status.
+
+    Repeating the request with the same body returns 200 and changes nothing. Another body with the name of
+    an existing stream returns 409.
+    """
+    key = authorize(request, Scope.admin)
+    config: StreamConfig = _config(await request.body())
 
     def do(service: Service) -> tuple[dict[str, Any], bool]:
-        stream, new = service.create(description, key.name)
-        return state.state_of(stream), new
+        stream, new = service.create(config, key.name)
+        return views.status(stream), new
 
-    found, new = await perform(request, do)
-    return reply(found, 201 if new else 200)
+    status, new = await in_writer(request, do)
+    return json_response(status, 201 if new else 200)
 
 
-@router.get("", **route(answers.States))
+@router.get("", **route(openapi.States))
 async def listed(request: Request) -> Response:
-    """List the streams that the key is for."""
-    key = known_key(request)
+    """List the streams that the key can access, with their status."""
+    key = authenticate(request)
     key.check(Scope.label if Scope.label in key.scopes else Scope.read, key.stream)
 
     def do(service: Service) -> list[dict[str, Any]]:
         names = [name for name in sorted(service.numbers) if key.stream in (None, name)]
-        return [state.state_of(service.stream(name)) for name in names]
+        return [views.status(service.stream(name)) for name in names]
 
-    return reply({"streams": await perform(request, do)})
+    return json_response({"streams": await in_writer(request, do)})
 
 
 @router.get(
     "/{stream}",
-    **route(answers.State, parameters=[documented.flag("digest", "Add the digest of its state.")]),
+    **route(openapi.State, parameters=[openapi.flag("digest", "Add the digest of the state.")]),
 )
 async def one(request: Request, stream: str) -> Response:
-    """Say how a stream stands; `?digest=true` adds the digest of its state."""
-    key_of(request, Scope.read, stream, Scope.label)
+    """Return the status of a stream in numbers. `?digest=true` adds the digest of its state."""
+    authorize(request, Scope.read, stream, Scope.label)
     digest = flag(request, "digest")
-    return reply(
-        await perform(request, lambda service: state.state_of(service.stream(stream), digest=digest))
+    return json_response(
+        await in_writer(request, lambda service: views.status(service.stream(stream), digest=digest))
     )
 
 
-@router.delete("/{stream}", **route(answers.Deleted))
+@router.delete("/{stream}", **route(openapi.Deleted))
 async def delete(request: Request, stream: str) -> Response:
-    """Delete a stream with its rows, labels and model; keys for this stream alone are revoked.
+    """Delete a stream with its rows, labels and model. Revokes the keys that are limited to this stream.
 
-    The log keeps one event, which says what was deleted, when and by whom.
+    The event log keeps one event that records what was deleted, when and by which key.
     """
-    key, state = key_of(request, Scope.admin, stream), request.app.state
+    key, app_state = authorize(request, Scope.admin, stream), request.app.state
 
     def do(service: Service) -> tuple[int, int]:
         try:
             return delete_stream(service, stream, key.name)
         finally:
-            if stream not in service.numbers:  # before the writer may create another of this name
-                state.descriptions.pop(stream, None)
-                state.leases.pop(stream, None)
-                state.keys.reread()
+            if stream not in service.numbers:  # before the writer can create another stream with this name
+                app_state.configs.pop(stream, None)
+                app_state.leases.pop(stream, None)
+                app_state.keys.reread()
 
-    events, keys = await perform(request, do)
-    return reply({"name": stream, "events": events, "keys": keys})
+    events, keys = await in_writer(request, do)
+    return json_response({"name": stream, "events": events, "keys": keys})
 
 
-@router.get("/{stream}/series", **route(answers.Series))
+@router.get("/{stream}/series", **route(openapi.Series))
 async def series(request: Request, stream: str) -> Response:
-    """Return how the work went: labels bought, errors, weights, shifts."""
-    key_of(request, Scope.read, stream)
-    return reply(await _from_copy(request, stream, state.series_of))
+    """Return the progress of a stream by row: labels bought, error with interval, weights, shifts."""
+    authorize(request, Scope.read, stream)
+    return json_response(await _from_copy(request, stream, views.series_of))
 
 
-@router.get("/{stream}/report", **route(answers.Report))
+@router.get("/{stream}/report", **route(openapi.Report))
 async def report(request: Request, stream: str) -> Response:
-    """Say how it is going, in sentences."""
-    key_of(request, Scope.read, stream)
-    return reply(await _from_copy(request, stream, state.report_of))
+    """Return the progress of a stream as text, and the headline error in numbers."""
+    authorize(request, Scope.read, stream)
+    return json_response(await _from_copy(request, stream, views.report_of))
 
 
-@router.get("/{stream}/model", **route(answers.Model))
+@router.get("/{stream}/model", **route(openapi.Model))
 async def model(request: Request, stream: str) -> Response:
-    """Say what predicts."""
-    key_of(request, Scope.read, stream)
+    """Return the model of a stream: its type, number of inputs and labels, and its experts."""
+    authorize(request, Scope.read, stream)
 
-    def do(found: Stream) -> dict[str, Any]:
-        learner = found.book.learner
-        named = {"model": type(learner.model).__name__, "inputs": found.book.encoding.dim}
-        return named | {"labels": len(found.book.told), "experts": state.experts_of(found)}
+    def do(copy: Stream) -> dict[str, Any]:
+        workbook = copy.workbook
+        return {
+            "model": type(workbook.learner.model).__name__,
+            "inputs": workbook.encoding.dim,
+            "labels": len(workbook.labels),
+            "experts": views.experts_of(copy),
+        }
 
-    return reply(await _from_copy(request, stream, do))
+    return json_response(await _from_copy(request, stream, do))
 
 
 async def _from_copy(request: Request, stream: str, do: Callable[[Stream], dict[str, Any]]) -> dict[str, Any]:
-    """Compute something from a copy of a stream: the writer only makes the copy."""
-    copy = await perform(request, lambda service: copy_for_reports(service.stream(stream)))
+    """Compute a result from a copy of a stream. The writer thread only makes the copy."""
+    copy = await in_writer(request, lambda service: copy_for_reports(service.stream(stream)))
     return await read(request, lambda store: do(copy))
 
 
 @router.get(
     "/{stream}/events",
     **route(
-        answers.Events,
+        openapi.Events,
         parameters=[
-            documented.count("after", 0, MOST_SEQ, "The number of the event after which to begin."),
-            documented.count("limit", 100, MOST_EVENTS, "How many to list."),
+            openapi.count("after", 0, MAX_SEQ, "Number of the event before the first returned event."),
+            openapi.count("limit", 100, MAX_EVENTS, "Maximum number of events."),
         ],
     ),
 )
 async def events(request: Request, stream: str) -> Response:
-    """List what happened, without inputs and labels: `?after=0&limit=100`."""
-    key_of(request, Scope.read, stream)
-    after, limit = number(request, "after", 0, MOST_SEQ), number(request, "limit", 100, MOST_EVENTS)
+    """Return a page of the event log, without inputs and labels: `?after=0&limit=100`."""
+    authorize(request, Scope.read, stream)
+    after, limit = number(request, "after", 0, MAX_SEQ), number(request, "limit", 100, MAX_EVENTS)
 
     def do(store: Store) -> list[dict[str, Any]]:
         return [
@@ -163,27 +189,46 @@ async def events(request: Request, stream: str) -> Response:
                 "kind": event.kind,
                 "at": event.at / 1e6,
                 "actor": event.actor,
-                "count": len(Payload.unpacked(event.payload).parts),
+                "count": len(Payload.from_bytes(event.payload).parts),
                 "hash": event.hash.hex(),
             }
-            for event in store.events(place, after, limit)
+            for event in store.events(stream_number, after, limit)
         ]
 
-    place = await perform(request, lambda service: service.stream(stream).number)
-    found = await read(request, do)
-    return reply({"events": found, "next": found[-1]["seq"] if found else after})
+    stream_number = await in_writer(request, lambda service: service.stream(stream).number)
+    page = await read(request, do)
+    return json_response({"events": page, "next": page[-1]["seq"] if page else after})
 
 
-@router.post("/{stream}/budget", **route(answers.State, Budget, example={"labels": 100}))
+@router.post("/{stream}/budget", **route(openapi.State, Budget, example={"labels": 100}))
 async def add_budget(request: Request, stream: str) -> Response:
-    """Let more labels be bought."""
-    key = key_of(request, Scope.admin, stream)
-    more: Budget = _budget(await body_of(request))
-    for name, value in (("labels", more.labels), ("rows", more.rows)):
+    """Add labels to the budget of a stream and return its status."""
+    key = authorize(request, Scope.admin, stream)
+    added: Budget = _budget(await request.body())
+    for name, value in (("labels", added.labels), ("rows", added.rows)):
         if value is not None and not 1 <= value <= 10**12:
             raise invalid(name, "the request", "from 1 to 10¹²", value)
 
     def do(service: Service) -> dict[str, Any]:
-        return state.state_of(service.add_budget(stream, more.labels, more.rows, key.name))
+        return views.status(service.add_budget(stream, added.labels, added.rows, key.name))
 
-    return reply(await perform(request, do))
+    return json_response(await in_writer(request, do))
+
+
+@router.post("/{stream}/erase", **route(Erased, Erasure, example={"ids": ["a7"]}))
+async def erase(request: Request, stream: str) -> Response:
+    """Erase the rows and labels of examples from the log, and rebuild the model without them.
+
+    Requests to the stream wait until the rebuild is finished.
+    """
+    key = authorize(request, Scope.admin, stream)
+    body: Erasure = _erasure(await request.body())
+    request.app.state.limits.check_batch(len(body.ids))
+    ids = [as_id(id) for id in body.ids]
+
+    def do(service: Service) -> int:
+        return erase_examples(service, stream, ids, key.name)
+
+    parts = await in_writer(request, do)
+    leases_of(request, stream).close(ids)
+    return json_response({"erased": len(ids), "parts": parts})

@@ -1,1 +1,1 @@
-"""Real data, in the paper's settings."""
+"""Real datasets in the paper's settings."""

@@ -1,4 +1,4 @@
-"""Amazon reviews: ratings whose domains are kinds of goods."""
+"""Amazon reviews: ratings whose domains are product categories."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class AmazonReviews(Recorded):
     """Ratings from 1 to 5 of reviews in three domains (section "Experiments", Amazon reviews).
 
     300 reviews of automotive goods, 600 of groceries, 1200 of video games, each as the mean of its BERT-base
-    token embeddings (`qufur.tables.embeddings`). The order inside a domain, of which the paper says nothing,
-    is shuffled by the seed. The authors' scripts meant to play the domains in order but, by a slip, shuffled
-    every run; what the paper says is followed.
+    token embeddings (`qufur.tables.text`). The paper does not specify the order inside a domain; the seed
+    shuffles it. The authors' scripts were meant to play the domains in order but shuffle every run by
+    mistake; this stream follows the paper.
 
-    The embeddings are made from the public reviews by `qufur data --download amazon`. Where only the stand-in
-    is at hand, with other goods and another model, it is used, and `stand_in` and `provenance` say so.
+    `qufur data --download amazon` computes the embeddings from the public reviews. If only the stand-in
+    exists, with other products and another model, it is used, and `stand_in` and `provenance` report it.
 
     Parameters
     ----------
     domains
-        In which order they come: 0, 1 and 2, the smallest first, each once.
+        Order of the domains: a permutation of 0, 1 and 2, where 0 is the smallest domain.
     shuffled
-        Whether all reviews are shuffled together instead.
+        Whether to shuffle the reviews of all domains together instead.
     seed
-        Decides the shuffling, an integer of at least 0.
+        Seed of the shuffling, an integer of at least 0.
 
     Attributes
     ----------

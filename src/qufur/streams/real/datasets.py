@@ -1,4 +1,4 @@
-"""The datasets that streams are made of."""
+"""Registry of the datasets behind the streams."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ from qufur.streams.real.portraits import Portraits
 from qufur.streams.real.recorded import Recorded
 
 RECORDED: tuple[type[Recorded], ...] = (RotatedMNIST, Portraits, AmazonReviews, Abalone, CpuSmall)
-DATASETS: dict[str, Dataset] = {kind.dataset.name: kind.dataset for kind in RECORDED}
+DATASETS: dict[str, Dataset] = {stream.dataset.name: stream.dataset for stream in RECORDED}

@@ -1,4 +1,4 @@
-"""Two regression sets of the LIBSVM collection."""
+"""Two regression datasets of the LIBSVM collection."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _libsvm(name: str, title: str, rebuilt: str) -> Dataset:
 
 
 class Libsvm(Recorded):
-    """Rows of a set, in one domain, shuffled by the seed.
+    """Stream of one dataset in a single domain, shuffled by the seed.
 
     Attributes
     ----------
     label_range
-        The smallest and the largest label.
+        Smallest and largest label.
     """
 
     shape: ClassVar[tuple[int, int]]
@@ -49,7 +49,7 @@ class Abalone(Libsvm):
     Parameters
     ----------
     seed
-        Decides the order of the rows, an integer of at least 0.
+        Seed of the order of the rows, an integer of at least 0.
     """
 
     dataset = _libsvm(
@@ -59,12 +59,12 @@ class Abalone(Libsvm):
 
 
 class CpuSmall(Libsvm):
-    """The share of time that 8192 processors work for users, in percent, from 12 measures of their activity.
+    """User-mode CPU time in percent, from 12 measures of system activity (8192 rows).
 
     Parameters
     ----------
     seed
-        Decides the order of the rows, an integer of at least 0.
+        Seed of the order of the rows, an integer of at least 0.
     """
 
     dataset = _libsvm(

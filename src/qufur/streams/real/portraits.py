@@ -19,7 +19,7 @@ from qufur.streams.real.recorded import Recorded, as_durations, frozen
 
 _SOURCE = (
     "Prepare the photographs of Ginosar et al. with github.com/p-lambda/gradual_domain_adaptation, "
-    "which makes dataset_32x32.mat of them."
+    "which creates dataset_32x32.mat."
 )
 PUBLISHED = Edition((File("portraits/dataset_32x32.mat", remedy=_SOURCE),))
 SAMPLE = Edition(
@@ -38,20 +38,20 @@ _PERIODS, _PERIOD = 5, 8000
 class Portraits(Recorded):
     """Faces of high-school seniors in two classes, one period after the other (section "Experiments").
 
-    As in the authors' scripts: photographs in order of time, periods that begin at every 8000th, the first
-    T_u of each, shuffled inside their domain by the seed, pixels in [0, 1]. Class 1 is male. Only 37,921
-    photographs exist, so that the last period is shorter than the paper's text says; and there are two
-    classes, where the scripts had ten outputs.
+    As in the authors' scripts: photographs in chronological order, a period per 8000 photographs, the first
+    T_u of each period, shuffled inside their domain by the seed, pixels in [0, 1]. Class 1 is male. Only
+    37,921 photographs exist, so the last period is shorter than in the paper's text; and sizes are two
+    classes, where the scripts have ten outputs.
 
-    The data have to be put into place: `dataset_32x32.mat` as the project gradual_domain_adaptation prepares
-    it, or a sample of it.
+    The user provides the data: `dataset_32x32.mat` as prepared by the project gradual_domain_adaptation, or
+    a sample of it.
 
     Parameters
     ----------
     durations
         T_u, one for each of the five periods.
     seed
-        Decides the order inside the domains, an integer of at least 0.
+        Seed of the order inside the domains, an integer of at least 0.
     """
 
     dataset = Dataset(
@@ -96,7 +96,7 @@ class Portraits(Recorded):
 
     @property
     def images(self) -> Floats:
-        """The inputs as pictures (T, 32, 32), to be drawn."""
+        """Inputs as images (T, 32, 32), for drawing."""
         return self.X.reshape(-1, 32, 32)
 
 
@@ -105,15 +105,15 @@ class _Album:
     images: NDArray[Any]
     male: NDArray[Any]
     starts: Ints
-    """The first row of every period, and the end of the last."""
+    """First row of every period, and the end of the last."""
     white: float
     years: NDArray[Any] | None = None
 
     def first(self, durations: Sequence[int]) -> list[Ints]:
-        """Return the first rows of every period, as many as asked for."""
-        there = np.diff(self.starts).tolist()
-        if len(durations) != _PERIODS or any(T_u > n for T_u, n in zip(durations, there, strict=True)):
-            allowed = f"{_PERIODS} numbers, at most {', '.join(map(str, there))}"
+        """Return the first T_u rows of every period."""
+        sizes = np.diff(self.starts).tolist()
+        if len(durations) != _PERIODS or any(T_u > n for T_u, n in zip(durations, sizes, strict=True)):
+            allowed = f"{_PERIODS} numbers, at most {', '.join(map(str, sizes))}"
             raise invalid("durations", "Portraits", allowed, durations)
         return [start + np.arange(T_u) for start, T_u in zip(self.starts, durations, strict=False)]
 
@@ -133,11 +133,11 @@ def _read_published(path: Path) -> _Album:
     try:
         content = loadmat(path, variable_names=["Xs", "Ys"])
         images, male = np.squeeze(content["Xs"]), np.ravel(content["Ys"])
-    except Exception as error:  # scipy's reader raises whatever it stumbles over
+    except Exception as error:  # scipy's reader raises many exception types
         reason = str(error).partition("\n")[0]
         raise invalid("content", str(path), "arrays Xs and Ys", f"an unreadable file ({reason})") from None
     starts = _PERIOD * np.arange(_PERIODS + 1)
     if images.shape != (len(male), 32, 32) or not starts[-2] < len(male) <= starts[-1]:
-        allowed = f"{starts[-2] + 1} to {starts[-1]} images of 32 × 32 pixels with as many labels"
+        allowed = f"{starts[-2] + 1} to {starts[-1]} images of 32 × 32 pixels with one label each"
         raise invalid("content", str(path), allowed, f"Xs {images.shape} and Ys {male.shape}")
     return _Album(frozen(images), male, np.minimum(starts, len(male)), 1.0)

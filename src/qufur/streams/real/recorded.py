@@ -1,4 +1,4 @@
-"""What all streams on real data share."""
+"""Base class of streams on real data."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from qufur.streams.base import Chunk, Stream
 
 
 class Recorded(Stream):
-    """Examples from a dataset, in an order of their own.
+    """Stream of examples from a dataset.
 
     Attributes
     ----------
     X, y, domain
         All examples, in order; inputs in float64, labels as floats, domains from 0.
     durations
-        How long each stretch of one domain lasts.
+        Length of each segment of one domain.
     provenance
         Title, origin, files and their digests in one line.
     stand_in
-        Whether the data merely stand in for those of the paper.
+        Whether the data only stand in for those of the paper.
     largest_norm
         max‖x‖: the authors' scripts set M₀⁻¹ = I/max‖x‖, which is `regularization=stream.largest_norm`.
     """
@@ -47,7 +47,7 @@ class Recorded(Stream):
 
     @property
     def shifts(self) -> list[int]:
-        """Where one stretch ends and the next begins."""
+        """Positions at which a new segment begins."""
         return list(accumulate(self.durations))[:-1]
 
     def chunks(self, size: int) -> Iterator[Chunk]:
@@ -56,14 +56,14 @@ class Recorded(Stream):
 
 
 def as_durations(durations: Any, owner: str) -> tuple[int, ...]:
-    """Return how long the stretches last, at least one of them, each at least 1."""
+    """Validate the lengths of segments: at least one, each at least 1."""
     if np.ndim(durations) != 1 or not len(durations):
         raise invalid("durations", owner, "a sequence of positive integers", repr(durations))
     return tuple(as_count(T_u, "each of durations", owner) for T_u in durations)
 
 
 def frozen(values: ArrayLike) -> NDArray[Any]:
-    """Return an array that is kept for all streams of a process and that none of them can write to."""
+    """Return a read-only array: all streams of a process share it."""
     array = np.asarray(values)
     array.flags.writeable = False
     return array

@@ -1,1 +1,1 @@
-"""File formats of tables: each a reader of batches."""
+"""Readers of table files, one module per format."""

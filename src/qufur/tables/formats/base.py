@@ -1,4 +1,4 @@
-"""What a file of a table offers whatever its format, and the one wording for what can be wrong with it."""
+"""Base class of table files, and errors that all formats share."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from qufur.tables.batch import Batch, nearest
 from qufur.tables.formats.dialect import Dialect
 
 MOST_COLUMNS = 10_000
-"""Columns of a CSV, JSON or Excel file: more take minutes, one by one."""
+"""Maximum number of columns of a CSV, JSON or Excel file: parsing more takes minutes."""
 
 
 class TableFile(ABC):
-    """A file of named columns, read from the start as often as asked; opening it checks that it has rows.
+    """File of named columns that can be read repeatedly; the constructor checks that it has rows.
 
     Attributes
     ----------
     columns
-        Their names, in the order of the file.
+        Names of the columns, in the order of the file.
     numbers
-        The names of single numbers in a column that is a matrix, as in a `Batch`; they can be read too.
+        Names of the columns of a matrix, as in a `Batch`; they can be read too.
     target, domain, truth
-        The columns that the format itself sets aside for labels, hidden domains and f*.
+        Columns that the format reserves for labels, hidden domains and f*.
     notes
-        What was found out about the file, and may be wrong.
+        Messages about detected properties of the file, which may be wrong.
     dialect
-        How a CSV file is written; None for others.
+        Dialect of a CSV file; None for other formats.
     """
 
     columns: list[str]
@@ -46,7 +46,7 @@ class TableFile(ABC):
         self.path, self.numbers, self.notes = path, {}, []
 
     def aside(self, target: str | None = None, domain: str | None = None) -> list[str]:
-        """Return the columns that are no inputs, with those that somebody names for labels and domains."""
+        """Return the columns that are not inputs; arguments replace the reserved columns."""
         return [name for name in (target or self.target, domain or self.domain, self.truth) if name]
 
     @abstractmethod
@@ -58,24 +58,24 @@ class TableFile(ABC):
         """Yield the named columns, by default all, `size` rows at a time."""
 
     def check(self, name: str) -> None:
-        """Complain if there is no column of this name."""
+        """Raise InvalidError if there is no column of this name."""
         if name not in self.columns and name not in self.numbers:
             raise invalid(f"column {name!r}", self.path.name, *nearest(name, self.columns))
 
     @contextmanager
     def sound(self) -> Iterator[None]:
-        """Turn whatever can be wrong with bytes from elsewhere into one complaint."""
+        """Turn any exception of a parser into one error about an unreadable file."""
         try:
             yield
         except BaseException as error:
-            # That of polars is no Exception.
+            # PanicException of polars derives from BaseException.
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
             raise unreadable(self.path, self.format, error) from None
 
 
 def check_width(columns: int, path: Path) -> None:
-    """Complain if there are too many columns."""
+    """Raise InvalidError if there are too many columns."""
     if columns > MOST_COLUMNS:
         remedy = (
             "Save numbers that belong together as one column of lists in a Parquet file, for --embedding."
@@ -84,14 +84,14 @@ def check_width(columns: int, path: Path) -> None:
 
 
 def check_names(columns: list[str], path: Path) -> None:
-    """Complain if two columns have one name."""
+    """Raise InvalidError if two columns have the same name."""
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
         raise invalid("columns", path.name, "of different names", f"{twice!r} more than once")
 
 
 def unreadable(path: Path, format: str, error: BaseException) -> ValueError:
-    """Build the error for a file that is not what its ending says, in one line whatever the reader said."""
+    """Build a one-line error for a file whose content does not match its suffix."""
     reason = str(error).partition("\n")[0] or type(error).__name__
     return invalid("content", path.name, f"a readable {format} file", f"an error ({reason})")
 

@@ -1,38 +1,63 @@
-"""Comma-separated values; cells stay text, since 007 is a number in one column and a name in another.
+"""CSV files. Fields stay text, since 007 is a number in one column and a name in another.
 
-The standard library reads them here, row by row: polars fills rows that are too short with nulls, without a
-word and whatever its options, and has no batched CSV reader that all of its versions share.
+The standard library parses them: polars silently fills short rows with nulls, with all options, and has no
+batched CSV reader that all of its versions share.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
-from qufur.counts import counted
+from qufur._internal.counts import counted
 from qufur.errors import invalid
 from qufur.tables.batch import Batch
+from qufur.tables.cells import TextColumns, cells_at, numbers
 from qufur.tables.formats.base import TableFile, check_names, check_width, no_rows, unreadable
+from qufur.tables.formats.compression import lines
 from qufur.tables.formats.dialect import HEAD, Dialect, dialect_of, reader, with_point
-from qufur.tables.formats.header import header_notes
-from qufur.tables.formats.text_lines import lines
-from qufur.tables.text_cells import TextColumns, cells_at
+
+_REMEDY = "Put a line of names on top"
+
+
+def header_notes(columns: list[str], path: Path) -> list[str]:
+    """Return messages about column names that are numbers; raise InvalidError if all are clearly cells.
+
+    Names 0, 1, 2, … are accepted, since tables without names are saved with them.
+
+    >>> header_notes(["wind", "2.5"], Path("t.csv"))
+    ['t.csv: a column is called 2.5; if that is a cell, the header is missing. Put a line of names on top.']
+    """
+    numeric = [name for name in columns if name and numbers([name]) is not None]
+    decimals = [name for name in numeric if not name.isdecimal()]
+    if not numeric or columns == [str(index) for index in range(len(columns))]:
+        return []
+    all_numbers = len(numeric) == len(columns)
+    if all_numbers and (decimals or len(set(columns)) < len(columns)):
+        received = f"numbers such as {(decimals or numeric)[0]!r}"
+        raise invalid("header", path.name, "names of columns", received, f"{_REMEDY}.")
+    if not (all_numbers or decimals):
+        return []
+    name = (decimals or numeric)[0]
+    return [f"{path.name}: a column is called {name}; if that is a cell, the header is missing. {_REMEDY}."]
 
 
 class CsvFile(TableFile):
-    """A UTF-8 file with a header line; blank lines are skipped, rows are numbered from 1.
+    """UTF-8 file with a header line; blank lines are skipped, rows are numbered from 1.
 
     Parameters
     ----------
     path
-        If it is called .tsv, tabs stand between its cells.
+        Path of the file; a name with .tsv implies tabs as the delimiter.
     separator, decimal
-        What stands between cells and before decimals; by default found out.
-    usual
-        What stands there in the tables before, if there were any.
+        Delimiter and decimal mark; detected by default.
+    default
+        Dialect of earlier tables, if any.
+    expected
+        Names of columns. A separator with which the header has more of them is preferred.
     """
 
     format = "CSV"
@@ -43,7 +68,8 @@ class CsvFile(TableFile):
         path: Path,
         separator: str | None = None,
         decimal: str | None = None,
-        usual: Dialect | None = None,
+        default: Dialect | None = None,
+        expected: Collection[str] = (),
     ) -> None:
         super().__init__(path)
         tabs = ".tsv" in path.name.lower()[-8:]
@@ -52,10 +78,11 @@ class CsvFile(TableFile):
             head = list(islice(text, 1))
             check_width(_width(head, separator), path)
             head += islice(text, HEAD - 1)
-        self.dialect = dialect_of(head, separator, decimal, usual)
-        usual = usual or Dialect()
-        expected = Dialect(separator or usual.separator, decimal or usual.decimal)
-        self.notes = self.dialect.note(path.name, expected, dialect_of(head, separator, decimal))
+        self.dialect = dialect_of(head, separator, decimal, default, expected)
+        default = default or Dialect()
+        given = Dialect(separator or default.separator, decimal or default.decimal)
+        detected = dialect_of(head, separator, decimal, columns=expected)
+        self.notes = self.dialect.describe(path.name, given, detected)
         records = self._records()
         self.columns = [name.strip() for name in next(records, [])]
         check_width(len(self.columns), path)
@@ -65,7 +92,7 @@ class CsvFile(TableFile):
             raise no_rows(path)
 
     def count(self) -> int:
-        """Walk through the file once."""
+        """Count the rows in one pass over the file."""
         return sum(1 for _ in self._records()) - 1
 
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
@@ -82,7 +109,7 @@ class CsvFile(TableFile):
             first += len(rows)
 
     def _records(self) -> Iterator[list[str]]:
-        with closing(lines(self.path)) as text:  # now, and not when an error that holds on to it is forgotten
+        with closing(lines(self.path)) as text:  # close it before an error propagates
             try:
                 yield from _even(reader(text, self.dialect.separator), self.path, self.dialect.separator)
             except csv.Error as error:
@@ -90,14 +117,14 @@ class CsvFile(TableFile):
 
 
 def _width(head: list[str], separator: str | None) -> int:
-    """Return how many columns the first line has, which is much faster found out than how all are written."""
-    with suppress(csv.Error):  # which is said where rows are read
+    """Return the number of columns of the first line, which is much faster than detecting the dialect."""
+    with suppress(csv.Error):  # raised again when rows are read
         return len(next(reader(head, separator or dialect_of(head).separator), []))
     return 0
 
 
 def _even(records: Iterable[list[str]], path: Path, separator: str) -> Iterator[list[str]]:
-    """Yield the records that are not blank, and complain at one that is not as wide as the header."""
+    """Yield the non-blank records; raise InvalidError if one is not as wide as the header."""
     width = 0
     for row, cells in enumerate(filter(None, records)):
         width = width or len(cells)

@@ -1,10 +1,10 @@
-"""How a CSV file is written: what stands between its cells, and in its numbers."""
+"""Dialect of CSV files: delimiter and decimal mark, and their detection."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -12,9 +12,9 @@ from qufur.errors import invalid
 
 SEPARATORS = ",;\t|"
 HEAD = 200
-"""Lines that are looked at."""
+"""Lines used for detection."""
 LONGEST_TEXT = 2**27
-"""Characters: a cell may hold a book, but after a quote that never closes no more than this is read."""
+"""Most characters of a field: enough for a book, and a limit after an unclosed quote."""
 _MANY = r"[1-9][0-9]{0,2}"
 _BEFORE, _AFTER = r"[-+\s€$£¥]{0,4}", r"[\s%€$£¥]{0,4}"
 _WITH_COMMA = re.compile(rf"{_BEFORE}([0-9]+|{_MANY}(\.[0-9]{{3}})+),([0-9]+){_AFTER}")
@@ -24,14 +24,15 @@ _THOUSANDS = re.compile(rf"{_BEFORE}{_MANY}(\.[0-9]{{3}})+{_AFTER}")
 
 @dataclass(frozen=True)
 class Dialect:
-    """The characters between cells and before decimals.
+    """Delimiter and decimal mark of a CSV file.
 
     Parameters
     ----------
     separator, decimal
-        What they are.
+        The delimiter, and "." or ",".
     said
-        Whether somebody said the one before decimals: then no number of a later file says otherwise.
+        Whether the user gave the decimal mark; it is then not detected in later files. State files store
+        this field by its name.
     """
 
     separator: str = ","
@@ -43,19 +44,20 @@ class Dialect:
             received = repr((self.separator, self.decimal))
             raise invalid("characters", "Dialect", "a separator, and a point or a comma", received)
 
-    def note(self, file: str, usual: Dialect, found: Dialect) -> list[str]:
-        """Say what is taken if it is not the usual, or if it is but something else would have been found."""
-        if self == usual == found:
+    def describe(self, file: str, default: Dialect, detected: Dialect) -> list[str]:
+        """Describe the dialect if it is not the default, or if detection disagrees with it."""
+        if self == default == detected:
             return []
         between = {"\t": "tabs", " ": "blanks"}.get(self.separator, repr(self.separator))
         numbers = "1,5 is a number" if self.decimal == "," else "1.5 is a number"
-        numbers += ", as in tables before" * (self == usual)
-        return [f"{file}: {between} between cells, and {numbers}; --sep and --decimal say otherwise."]
+        if self == default:
+            numbers += ", as in earlier tables"
+        return [f"{file}: {between} between fields, and {numbers}; --sep and --decimal override this."]
 
 
 def reader(lines: Iterable[str], separator: str = ",") -> Iterator[list[str]]:
-    """Read records with cells of up to so many characters."""
-    csv.field_size_limit(LONGEST_TEXT)  # of all readers, so every one says it
+    """Read records with fields of at most `LONGEST_TEXT` characters."""
+    csv.field_size_limit(LONGEST_TEXT)  # a global setting of the csv module
     return csv.reader(lines, delimiter=separator)
 
 
@@ -63,37 +65,41 @@ def dialect_of(
     lines: Iterable[str],
     separator: str | None = None,
     decimal: str | None = None,
-    usual: Dialect | None = None,
+    default: Dialect | None = None,
+    columns: Collection[str] = (),
 ) -> Dialect:
-    r"""Find out from the first lines what is not said.
+    r"""Detect the properties that are not given from the first lines.
 
-    The separator is the one that makes most columns, all rows being of one width; the usual one comes before
-    others that do. A comma in numbers is looked for only where it is not between cells: one number such as
-    1,5, and none such as 1.5. Where it is usual, it is taken unless it is the other way round.
+    The separator whose header has most of the expected `columns` wins, then the one with most columns in rows
+    of equal width; the default separator is preferred among those. A decimal comma is detected only if the
+    comma does not separate fields: one number such as 1,5 and none such as 1.5. If the decimal
+    comma is the default, it is used unless there are numbers such as 1.5 and none such as 1,5.
 
     >>> dialect_of(["wind;rain\n", "1,5;2\n", "1.000;3\n"])
     Dialect(separator=';', decimal=',')
     >>> dialect_of(["a;b\n", "1,000;2.5\n"]), dialect_of(["note\n", "so; so\n"])
     (Dialect(separator=';', decimal='.'), Dialect(separator=',', decimal='.'))
-    >>> dialect_of(["wind;rain\n", "1.000;2\n"], usual=Dialect(";", ","))
+    >>> dialect_of(["wind;rain\n", "1.000;2\n"], default=Dialect(";", ","))
     Dialect(separator=';', decimal=',')
+    >>> dialect_of(['id,";,;"\n', '1,";,;"\n'], columns=["id"]).separator
+    ','
     """
     head = list(islice(lines, HEAD))
-    separator = separator or _separator(head, None if usual is None else usual.separator)
+    separator = separator or _separator(head, None if default is None else default.separator, columns)
     if decimal is not None:
         return Dialect(separator, decimal, said=True)
-    alike = usual if usual is not None and usual.separator == separator else None
-    if alike is not None and alike.said:
-        return alike
+    default = default if default is not None and default.separator == separator else None
+    if default is not None and default.said:
+        return default
     cells = [cell for row in _rows(head, separator)[1:] for cell in row]
-    comma, point = (any(_is_sure(one, cell) for cell in cells) for one in (_WITH_COMMA, _WITH_POINT))
-    if alike is not None and alike.decimal == ",":
+    comma, point = (any(_is_sure(mark, cell) for cell in cells) for mark in (_WITH_COMMA, _WITH_POINT))
+    if default is not None and default.decimal == ",":
         return Dialect(separator, "." if point and not comma else ",")
     return Dialect(separator, "," if separator != "," and comma and not point else ".")
 
 
 def with_point(cell: str) -> str:
-    """Return a number that is written with a comma as one with a point, and any other text as it is.
+    """Replace the decimal comma of a number by a point; return any other text unchanged.
 
     >>> [with_point(cell) for cell in ("1,5", "-1.234,5", "1.000", "€ 3,20", "a, b", "1.5", "01.02.2020")]
     ['1.5', '-1234.5', '1000', '€ 3.20', 'a, b', '1.5', '01.02.2020']
@@ -103,24 +109,25 @@ def with_point(cell: str) -> str:
     return cell
 
 
-def _separator(head: list[str], usual: str | None) -> str:
-    """Return the separator of most columns, of several the first; even rows count for more, and the usual."""
-    several = SEPARATORS if usual is None or usual in SEPARATORS else usual + SEPARATORS
-    found = {separator: [len(row) for row in _rows(head, separator)] for separator in several}
+def _separator(head: list[str], default: str | None, columns: Collection[str]) -> str:
+    """Return the separator that ranks highest by expected columns, equal row widths, default and width."""
+    candidates = SEPARATORS if default is None or default in SEPARATORS else default + SEPARATORS
+    records = {separator: _rows(head, separator) for separator in candidates}
+    widths = {separator: [len(row) for row in rows] for separator, rows in records.items()}
 
-    def rank(one: str) -> tuple[bool, bool, int, bool]:
-        width = found[one][0] if found[one] else 0
-        return _is_even(found[one]), one == usual and width > 1, width, one == usual
+    def rank(separator: str) -> tuple[int, bool, bool, int, bool]:
+        width = widths[separator][0] if widths[separator] else 0
+        header = {cell.strip() for row in records[separator][:1] for cell in row}
+        matches = len(header.intersection(columns))
+        is_even = len(set(widths[separator])) == 1 and width > 1
+        is_default = separator == default
+        return matches, is_even, is_default and width > 1, width, is_default
 
-    return max(several, key=rank)
-
-
-def _is_even(widths: list[int]) -> bool:
-    return len(set(widths)) == 1 and widths[0] > 1
+    return max(candidates, key=rank)
 
 
 def _rows(head: list[str], separator: str) -> list[list[str]]:
-    """Return the records that are not blank, without one that the end of the head may have cut."""
+    """Return the non-blank records, without the last one if the head may truncate it."""
     try:
         rows = [row for row in reader(head, separator) if row]
     except csv.Error:
@@ -129,9 +136,9 @@ def _rows(head: list[str], separator: str) -> list[list[str]]:
 
 
 def _is_sure(pattern: re.Pattern[str], cell: str) -> bool:
-    """Return whether what follows is decimals: three digits after one to three may be thousands."""
-    found = pattern.fullmatch(cell)
-    if found is None:
+    """Return whether a number has decimals; three digits after one to three may be thousands."""
+    match = pattern.fullmatch(cell)
+    if match is None:
         return False
-    whole, groups, decimals = found.groups()
+    whole, groups, decimals = match.groups()
     return bool(groups) or len(decimals) != 3 or not re.fullmatch(_MANY, whole)

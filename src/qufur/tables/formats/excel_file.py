@@ -1,4 +1,4 @@
-"""Excel workbooks, read by fastexcel."""
+"""Excel files, read by fastexcel."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pathlib import Path
 from qufur.errors import missing_extra
 from qufur.tables.batch import Batch
 from qufur.tables.formats.base import TableFile, check_width, no_rows
-from qufur.tables.formats.excel_extent import refused_extent
+from qufur.tables.formats.excel_extent import extent_error
 from qufur.tables.formats.parquet_file import batches_of
 
 
 class ExcelFile(TableFile):
-    """The first sheet, with a header in its first row; it is in memory as a whole, at most a million rows."""
+    """First sheet of an Excel file, with a header in its first row.
+
+    The whole sheet is held in memory; Excel limits it to about a million rows.
+    """
 
     format = "Excel"
 
@@ -24,9 +27,9 @@ class ExcelFile(TableFile):
         except ImportError:
             raise missing_extra("fastexcel", "excel", "reading Excel files") from None
         with self.sound():
-            refused = refused_extent(path)
-        if refused is not None:
-            raise refused
+            too_large = extent_error(path)
+        if too_large is not None:
+            raise too_large
         with self.sound():
             sheet = fastexcel.read_excel(path).load_sheet(
                 0, schema_sample_rows=None, skip_whitespace_tail_rows=True, whitespace_as_null=True
@@ -39,9 +42,9 @@ class ExcelFile(TableFile):
         check_width(len(self.columns), path)
 
     def count(self) -> int:
-        """Return how many rows the sheet has."""
+        """Return the number of rows below the header."""
         return len(self._frame)
 
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Cut the sheet."""
-        return batches_of(self._frame.select(columns or self.columns), size, 1, self.path.name)
+        """Yield batches of `size` rows."""
+        return batches_of(self._frame[list(columns or self.columns)], size, 1, self.path.name)

@@ -1,4 +1,4 @@
-"""JSON lines: one object per line."""
+"""JSON Lines files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from qufur.errors import invalid
 from qufur.tables.batch import Batch
 from qufur.tables.cells import clean
 from qufur.tables.formats.base import TableFile, check_width, no_rows
-from qufur.tables.formats.text_lines import lines
+from qufur.tables.formats.compression import lines
 
 
 class JsonLines(TableFile):
-    """One object per line, a key that one lacks is a missing cell; blank lines are skipped.
+    """JSON Lines file: one object per line.
 
-    The file is read through when it is opened: all batches have the same columns, wherever a key occurs.
+    A missing key is a missing cell, and blank lines are ignored. The constructor reads the whole file, so
+    that all batches have the same columns even if a key first occurs in the last line.
     """
 
     format = "JSON"
@@ -37,27 +38,27 @@ class JsonLines(TableFile):
         self.columns = list(names)
 
     def count(self) -> int:
-        """Return how many rows there were."""
+        """Return the number of rows counted by the constructor."""
         return self._count
 
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Read `size` rows at a time."""
+        """Yield batches of `size` rows."""
         names = columns or self.columns
         rows, first = _rows(self.path), 1
-        while part := list(islice(rows, size)):
-            cells = {name: [clean(row.get(name)) for row in part] for name in names}
+        while chunk := list(islice(rows, size)):
+            cells = {name: [clean(row.get(name)) for row in chunk] for name in names}
             yield Batch(cells, first, self.path.name)
-            first += len(part)
+            first += len(chunk)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     with closing(lines(path)) as text:
         for number, line in enumerate(text, 1):
             if not line.isspace():
-                yield _row(line, number, path)
+                yield _parse(line, number, path)
 
 
-def _row(line: str, number: int, path: Path) -> dict[str, Any]:
+def _parse(line: str, number: int, path: Path) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:

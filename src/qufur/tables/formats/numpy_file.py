@@ -1,4 +1,4 @@
-"""NumPy arrays and archives of them, in flat memory: pages of a mapped file would count as the program's."""
+"""NumPy arrays and archives, read in chunks: pages of a memory map would count as memory of the process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from qufur.tables.formats.base import TableFile, no_rows, unreadable
 
 Header = tuple[tuple[int, ...], bool, np.dtype[Any]]
 INPUTS = "X"
-"""The matrix of an archive whose numbers are columns of their own, called x0, x1, … as in an .npy file."""
+"""Matrix of an archive whose columns can also be used singly, as x0, x1, … like those of an .npy file."""
 _ROLES = ("y", "domain", "truth")
 
 
@@ -46,36 +46,38 @@ class NpyFile(TableFile):
         self.columns = _numbered(self._dim)
 
     def count(self) -> int:
-        """Return what the header says."""
+        """Return the number of rows in the header."""
         return self._rows
 
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Read `size` rows at a time."""
         names = columns or self.columns
-        wanted = [int(name[1:]) for name in names]
+        indices = [int(name[1:]) for name in names]
         with self.path.open("rb") as file:
             for first in range(0, self._rows, size):
                 count = min(size, self._rows - first)
                 read = self._from_columns if self._by_column else self._from_rows
-                arrays = read(file, first, count, wanted)
+                arrays = read(file, first, count, indices)
                 yield Batch(dict(zip(names, arrays, strict=True)), first + 1, self.path.name)
 
-    def _from_rows(self, file: IO[bytes], first: int, count: int, wanted: list[int]) -> list[NDArray[Any]]:
+    def _from_rows(self, file: IO[bytes], first: int, count: int, indices: list[int]) -> list[NDArray[Any]]:
         block = self._read(file, first * self._dim, count * self._dim).reshape(count, -1)
-        return [block[:, j] for j in wanted]
+        return [block[:, j] for j in indices]
 
-    def _from_columns(self, file: IO[bytes], first: int, count: int, wanted: list[int]) -> list[NDArray[Any]]:
-        return [self._read(file, j * self._rows + first, count) for j in wanted]
+    def _from_columns(
+        self, file: IO[bytes], first: int, count: int, indices: list[int]
+    ) -> list[NDArray[Any]]:
+        return [self._read(file, j * self._rows + first, count) for j in indices]
 
-    def _read(self, file: IO[bytes], place: int, count: int) -> NDArray[Any]:
-        file.seek(self._start + place * self._dtype.itemsize)
+    def _read(self, file: IO[bytes], offset: int, count: int) -> NDArray[Any]:
+        file.seek(self._start + offset * self._dtype.itemsize)
         values = np.fromfile(file, self._dtype, count)
-        # In a matrix of numbers true is 1.
+        # True is 1 in a matrix.
         return values.view(np.uint8) if self._dtype.kind == "b" else values
 
 
 class NpzFile(TableFile):
-    """An archive of vectors and matrices with one row per example; other arrays are no columns.
+    """An archive of vectors and matrices with one row per example; other arrays are ignored.
 
     Arrays y, domain and truth hold labels, hidden domains and f*. A matrix such as X is an embedding, and the
     numbers in X are called x0, x1, … A matrix saved in Fortran order is loaded whole: its rows do not lie
@@ -92,17 +94,17 @@ class NpzFile(TableFile):
             raise no_rows(path)
         for name, shape in list(self._shapes.items()):
             if shape[0] != self._rows:
-                self._set_aside(name, shape)
+                self._ignore(name, shape)
         self.columns = list(self._shapes)
         self.target, self.domain, self.truth = (
             name if len(self._shapes.get(name, ())) == 1 else None for name in _ROLES
         )
         if len(self._shapes.get(INPUTS, ())) == 2:
             numbers = _numbered(self._shapes[INPUTS][1])
-            self.numbers = {name: (INPUTS, place) for place, name in enumerate(numbers)}
+            self.numbers = {name: (INPUTS, index) for index, name in enumerate(numbers)}
 
     def count(self) -> int:
-        """Return what the headers say."""
+        """Return the number of rows in the headers."""
         return self._rows
 
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
@@ -116,10 +118,10 @@ class NpzFile(TableFile):
             cells = dict(zip(names, arrays, strict=True))
             yield Batch(cells, first, self.path.name, self.numbers)
         with self.sound():
-            next(parts, None)  # at the end of an array its checksum is looked at
+            next(parts, None)  # reading to the end verifies the checksum of the array
 
-    def _set_aside(self, name: str, shape: tuple[int, ...]) -> None:
-        """Leave out an array that does not go with the rows of X, such as names of features."""
+    def _ignore(self, name: str, shape: tuple[int, ...]) -> None:
+        """Ignore an array that does not have one row per row of X, such as names of features."""
         if INPUTS not in self._shapes or name in _ROLES:
             allowed = f"of {self._rows} rows like the others"
             raise invalid(f"array {name!r}", self.path.name, allowed, f"shape {shape}")
@@ -127,8 +129,8 @@ class NpzFile(TableFile):
 
     def _find_shapes(self) -> dict[str, tuple[int, ...]]:
         with self.sound(), ZipFile(self.path) as archive:
-            found = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-            headers = {name: _member_header(archive, name) for name in found}
+            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+            headers = {name: _member_header(archive, name) for name in names}
         return {name: shape for name, (shape, _, dtype) in headers.items() if _is_column(shape, dtype.kind)}
 
 
@@ -160,7 +162,7 @@ def _parts(path: Path, name: str, size: int) -> Iterator[NDArray[Any]]:
 
 
 def _member_header(archive: ZipFile, name: str) -> Header:
-    """Return the header of an array in an archive, which must be as long as it says."""
+    """Return the header of an array in an archive, after a check of its length."""
     member = archive.getinfo(f"{name}.npy")
     with archive.open(member) as file:
         shape, by_column, dtype = _header(file)
@@ -171,9 +173,9 @@ def _member_header(archive: ZipFile, name: str) -> Header:
 
 
 def _header(file: IO[bytes]) -> Header:
-    """Return the shape, whether the array lies column by column, and the type of what follows."""
+    """Return the shape, whether the array is in Fortran order, and its dtype."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of headers that are odd, and those of Python 2
+        warnings.simplefilter("ignore")  # about unusual headers, and those of Python 2
         version = npy.read_magic(file)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, by_column, dtype = read(file)

@@ -16,12 +16,16 @@ from qufur.tables.formats.base import TableFile, no_rows
 if TYPE_CHECKING:
     import polars as pl
 
-# Every slice opens the file anew and decodes part of a row group: 12 MB of numbers at a time make this cheap.
+# Cells per slice: 12 MB of numbers. Each slice reopens the file and decodes part of a row group, so small
+# slices are expensive.
 _CELLS = 3 * 2**19
 
 
 class ParquetFile(TableFile):
-    """One slice in memory at a time; dates become text, lists and arrays of numbers embeddings."""
+    """Parquet file, with one slice in memory at a time.
+
+    Dates become text; lists and arrays of numbers become embeddings.
+    """
 
     format = "Parquet"
 
@@ -39,47 +43,51 @@ class ParquetFile(TableFile):
             raise no_rows(path)
 
     def count(self) -> int:
-        """Look into the file's footer."""
+        """Return the number of rows from the file's footer."""
         import polars as pl
 
         with self.sound():
             return int(self._table.select(pl.len()).collect().item())
 
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Read large slices and cut them."""
+        """Read slices of about `_CELLS` cells and yield batches of `size` rows."""
         names = list(columns or self.columns)
-        rows = size * max(1, _CELLS // (size * _width(self._head.select(names))))
+        rows = size * max(1, _CELLS // (size * _width(self._head[names])))
         for start in range(0, self.count(), rows):
-            # No name for a slice here: it must be gone before the next is read.
+            # The slice is not bound to a name, so that its memory is freed before the next one is read.
             yield from batches_of(self._rows(names, start, rows), size, start + 1, self.path.name)
 
     def _rows(self, names: list[str], start: int, count: int) -> pl.DataFrame:
+        from polars.selectors import by_name  # `select` reads a name such as * or ^a$ as a pattern
+
         with self.sound():
-            return self._table.select(names).slice(start, count).collect()
+            return self._table.select(by_name(names)).slice(start, count).collect()
 
 
 def batches_of(frame: pl.DataFrame, size: int, first: int, file: str) -> Iterator[Batch]:
-    """Cut a frame, whose first row has a number in its file."""
+    """Yield batches of `size` rows of a frame whose first row is number `first` in its file."""
     numbers = {name: _numbers(frame[name]) for name in frame.columns}
-    for place in range(0, len(frame), size):
-        part = slice(place, place + size)
+    for start in range(0, len(frame), size):
+        rows = slice(start, start + size)
         cells = {
-            name: _cells(frame[name][part]) if column is None else column[part]
+            name: _cells(frame[name][rows]) if column is None else column[rows]
             for name, column in numbers.items()
         }
-        yield Batch(cells, first + place, file)
+        yield Batch(cells, first + start, file)
 
 
 def _width(head: pl.DataFrame) -> int:
+    """Return the number of numbers per row; a list counts with its length."""
     return sum(len(cell) if isinstance(cell, list) else 1 for cell in map(clean, head.row(0)))
 
 
 def _numbers(series: pl.Series) -> NDArray[Any] | None:
+    """Return a numeric column as an array; None for other types and for integers with nulls."""
     import polars as pl
 
     dtype = series.dtype
     if dtype.is_float() or dtype.is_decimal():
-        return series.cast(pl.Float64).to_numpy()  # what is null is NaN there
+        return series.cast(pl.Float64).to_numpy()  # null becomes NaN
     return series.to_numpy() if dtype.is_integer() and not series.null_count() else None
 
 
@@ -95,6 +103,7 @@ def _cells(series: pl.Series) -> Column:
 
 
 def _lists(series: pl.Series) -> Column:
+    """Return lists of numbers of one length as a matrix, other lists unchanged."""
     lengths = series.list.len().unique()
     if series.null_count() or len(lengths) > 1 or not lengths[0] or not series.explode().dtype.is_numeric():
         return series.to_list()

@@ -1,14 +1,14 @@
-// How a person answers: a key for each class, or a field and Enter.
+// Answer controls: a key for each class, or an input field and Enter.
 
 import { find, make, number } from "./dom.js";
 
-const MOST = 9;
+const MAX_KEYS = 9;
 
-// Digits as classes have their own keys; others are counted from 1.
+// Classes that are digits use their own keys; other classes are numbered from 1.
 export function keysOf(classes) {
   const names = classes.map(String);
-  if (names.every((name) => /^\d$/.test(name))) return new Map(names.map((name, place) => [name, classes[place]]));
-  return new Map(classes.slice(0, MOST).map((name, place) => [String(place + 1), name]));
+  if (names.every((name) => /^\d$/.test(name))) return new Map(names.map((name, index) => [name, classes[index]]));
+  return new Map(classes.slice(0, MAX_KEYS).map((name, index) => [String(index + 1), name]));
 }
 
 export function drawClasses(classes, answer) {
@@ -20,13 +20,13 @@ export function drawClasses(classes, answer) {
     return button;
   });
   const box = make("div", { class: "classes" }, ...buttons);
-  return classes.length > MOST && keys.size < classes.length ? [box, drawSearch(classes)] : [box];
+  return classes.length > MAX_KEYS && keys.size < classes.length ? [box, drawSearch(classes)] : [box];
 }
 
 function drawSearch(classes) {
   const names = make("datalist", { id: "class-names" }, ...classes.map((name) => make("option", { value: name })));
   return make("div", { class: "field" }, make("label", { for: "field" }, "Class"),
-    make("input", { id: "field", list: "class-names", placeholder: "its name, then Enter", autocomplete: "off" }),
+    make("input", { id: "field", list: "class-names", placeholder: "class name, then Enter", autocomplete: "off" }),
     make("button", { class: "primary" }, "Send"), names);
 }
 
@@ -37,10 +37,10 @@ export function drawNumberField(range) {
     make("button", { class: "primary" }, "Send ", make("kbd", {}, "Enter")))];
 }
 
-// The class whose name is in the field; throws if there is none.
+// The class whose name is in the field; throws if there is no such class.
 export function readClass(classes) {
   const text = find("field").value.trim();
-  const found = classes.find((name) => String(name).toLowerCase() === text.toLowerCase());
-  if (found === undefined) throw new Error(`There is no class ${text || "without a name"}.`);
-  return found;
+  const match = classes.find((name) => String(name).toLowerCase() === text.toLowerCase());
+  if (match === undefined) throw new Error(text ? `There is no class ${text}.` : "Enter the name of a class.");
+  return match;
 }

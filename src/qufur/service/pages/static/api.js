@@ -1,10 +1,10 @@
-// Calls of /v1, as any program makes them; an error is the server's sentence.
+// Calls of the HTTP API. Errors carry the message of the server.
 
 const token = document.querySelector('meta[name="csrf-token"]').content;
 
-export class Refusal extends Error {
-  constructor(status, sentence) {
-    super(sentence);
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
     this.status = status;
   }
 }
@@ -17,20 +17,20 @@ export async function call(method, path, body, options = {}) {
   try {
     response = await fetch(path, { method, headers, body: text, credentials: "same-origin", ...options });
   } catch {
-    throw new Refusal(0, "The service does not answer.");
+    throw new ApiError(0, "The service does not respond.");
   }
   if (response.status === 401) {
     location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
   }
   const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Refusal(response.status, answer.error ?? `The service answered ${response.status}.`);
+  if (!response.ok) throw new ApiError(response.status, answer.error ?? `The service responded with status ${response.status}.`);
   return answer;
 }
 
-// The path of a stream in the API; every part is encoded, whatever its name.
+// The path of a stream in the API; every part is encoded.
 export const path = (...parts) => ["/v1/streams", ...parts.map(encodeURIComponent)].join("/");
 
-// What the key may do here, by scope.
+// Scopes of the key on this page.
 export const may = new Set(document.body.dataset.may.split(" "));
 
 export const stream = document.body.dataset.stream;

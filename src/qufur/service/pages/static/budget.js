@@ -1,8 +1,8 @@
-// What was spent of a budget, in words and as a bar.
+// Spent part of a budget, as text and as a bar.
 
 import { count, percent, whole } from "./dom.js";
 
-// A budget is a count of labels, or a share of rows: then `share` says how it is kept.
+// A budget is a count of labels, or a share of rows; then `share` compares the spent share with the allowed one.
 export function budgetOf({ budget, spent, left, rows }) {
   const words = count(spent, "label");
   if (budget == null) return { words, share: "", bar: null };

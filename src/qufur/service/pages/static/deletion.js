@@ -1,4 +1,4 @@
-// The dialog that deletes a stream, once its name is typed.
+// The dialog that deletes a stream, after its name is typed.
 
 import { call, may, path, stream } from "./api.js";
 import { count, find } from "./dom.js";
@@ -17,7 +17,7 @@ async function remove(event) {
   }
 }
 
-// `stateOf` returns the state that is shown.
+// `stateOf` returns the displayed state.
 export function offerDeletion(stateOf) {
   if (!may.has("admin")) return;
   const [dialog, confirmed] = [find("deletion"), find("confirmed")];

@@ -1,4 +1,4 @@
-// The switch of `qufur serve --demo`: questions are answered by themselves, or left to people.
+// The switch of `qufur serve --demo`: a simulated annotator answers, or people do.
 
 import { call, stream } from "./api.js";
 import { find, make, say } from "./dom.js";
@@ -7,19 +7,19 @@ async function turn(event) {
   const { checked } = event.target;
   try {
     await call("POST", "/demo/annotator", { on: checked });
-    say(checked ? "The simulated annotator answers." : "Questions are left to you.");
+    say(checked ? "The simulated annotator answers." : "The simulated annotator is off: label the rows yourself.");
   } catch (error) {
     event.target.checked = !checked;
     say(error.message, true);
   }
 }
 
-// Where there is no demonstration, nothing is shown.
+// Shows nothing on a stream without a demo.
 export async function showDemo() {
   const demo = await call("GET", "/demo").catch(() => null);
   if (demo?.stream !== stream) return;
   const box = make("input", { type: "checkbox", id: "annotator" });
   box.checked = demo.annotator;
   box.addEventListener("change", turn);
-  find("demo").replaceChildren(make("label", {}, box, ` Demonstration, ${demo.data}: a simulated annotator answers`));
+  find("demo").replaceChildren(make("label", {}, box, ` Demo (${demo.data}): simulated annotator labels the rows`));
 }

@@ -1,4 +1,4 @@
-// Elements and words. Text enters as text, never as HTML.
+// DOM elements and formatted text. Text is inserted as text, never as HTML.
 
 export const find = (id) => document.getElementById(id);
 
@@ -11,7 +11,7 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// Writes only what changed, so that nothing flickers and a selection stays.
+// Writes only changed text, so that nothing flickers and a selection stays.
 export function write(id, text) {
   const element = find(id);
   if (element.textContent !== text) element.textContent = text;
@@ -26,7 +26,7 @@ export function say(text, refused = false) {
   if (text) quiet = setTimeout(() => say(""), refused ? 10000 : 4000);
 }
 
-// Groups of digits are set apart by a narrow blank: a comma would be a decimal mark to half of the readers.
+// Groups of digits are separated by a narrow space: many readers take a comma for a decimal mark.
 const grouped = (value, options) => value.toLocaleString("en", options).replaceAll(",", "\u202f").replace("-", "−");
 
 export const whole = (value) => grouped(Math.round(value));

@@ -1,10 +1,10 @@
-// Keys of a page. Every key is also a button: data-press="s".
+// Keyboard shortcuts. Every shortcut is also a button: data-press="s".
 
 import { find } from "./dom.js";
 
 const isField = (element) => element.matches("input:not([type=radio], [type=checkbox]), textarea, select");
 
-// `actions` maps keys to functions. `inFields` says which of them work while a field has the focus.
+// `actions` maps keys to functions. `inFields` returns whether a key also works while a field has the focus.
 export function onKeys(actions, inFields = () => false) {
   const all = { "?": () => find("help").showModal(), ...actions };
   document.addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-// One row after the other, answered with keys alone.
+// The label page: one row after the other, answered from the keyboard.
 
 import { drawClasses, drawNumberField, keysOf, readClass } from "./answers.js";
 import { call, may, path, stream } from "./api.js";
@@ -13,20 +13,20 @@ import { drawRow } from "./row.js";
 import { choosesReading, clearReading, readNumber, watchField } from "./typed.js";
 
 const SECONDS = 2;
-const SETTLED = [404, 409, 410]; // the row is gone, or has its label from another person
+const SETTLED = [404, 409, 410]; // the row no longer exists, or another annotator labelled it
 
 let queue;
 let state;
-let row = null; // the row that is shown
-let awaited = ""; // what keys have to wait for
-let unused = ""; // what was said of a key that was pressed meanwhile
+let row = null; // the displayed row
+let awaited = ""; // the operation that blocks keys
+let unused = ""; // message about a key pressed meanwhile
 
-function show(found) {
-  const { trouble, draft = "" } = found ?? {};
-  row = found;
+function show(next) {
+  const { trouble, draft = "" } = next ?? {};
+  row = next;
   find("row").classList.toggle("empty", !row);
   find("choices").hidden = !row;
-  write("row-id", row ? title(row.id) : `Nothing waits${queue.waiting ? " for you" : ""}`);
+  write("row-id", row ? title(row.id) : queue.waiting ? "No rows for you to label" : "No rows to label");
   write("why", row ? row.why ?? "" : whyNothing());
   find("content").replaceChildren(...(row ? [drawRow(row, state.columns)] : []));
   hidePrediction();
@@ -43,11 +43,11 @@ function show(found) {
 const title = (id) => (/^row\b/i.test(id) ? id : `Row ${id}`);
 
 function whyNothing() {
-  if (queue.waiting) return `Rows that other people have now: ${queue.waiting}`;
-  return state.left === 0 ? "The budget is spent." : "New questions show up here by themselves.";
+  if (queue.waiting) return `Other annotators are labelling the remaining rows: ${queue.waiting}`;
+  return state.left === 0 ? "The budget is spent." : "New rows appear here automatically.";
 }
 
-// Whoever sees a prediction tends to agree with it.
+// Annotators tend to agree with a prediction that they see.
 function hidePrediction() {
   find("prediction").replaceChildren("prediction ", make("kbd", {}, "p"));
 }
@@ -55,28 +55,28 @@ function hidePrediction() {
 function showPrediction() {
   if (!row) return;
   const { prediction } = row;
-  const said = typeof prediction === "number" ? number(prediction) : String(prediction ?? "nothing yet");
-  find("prediction").replaceChildren("predicts ", make("strong", {}, said));
+  const text = typeof prediction === "number" ? number(prediction) : String(prediction ?? "not available yet");
+  find("prediction").replaceChildren("predicts ", make("strong", {}, text));
 }
 
 async function refresh() {
   state = await call("GET", path(stream));
   const { words, share, bar } = budgetOf(state);
-  const waiting = `${count(queue?.waiting ?? state.outstanding, "row")} waiting`;
+  const waiting = `${count(queue?.waiting ?? state.outstanding, "row")} pending`;
   write("budget-words", [words, share, waiting].filter(Boolean).join(" · "));
   fill(find("budget-bar"), bar);
 }
 
-// A key that is pressed while no row can be answered is not used for a later one, and the page says so.
+// A key that is pressed while no row can be answered is ignored, and the page says so.
 function isHeldUp() {
   if (!awaited) return false;
-  unused = "A key that was pressed before the next row was shown was not used.";
-  say(`${awaited}. This key was not used.`, true);
+  unused = "A key pressed before the row appeared was ignored.";
+  say(`${awaited}. The key was ignored.`, true);
   return true;
 }
 
-async function hold(what, work) {
-  awaited = what;
+async function hold(operation, work) {
+  awaited = operation;
   find("row").setAttribute("aria-busy", "true");
   find("field")?.toggleAttribute("readonly", true);
   try {
@@ -88,16 +88,16 @@ async function hold(what, work) {
   }
 }
 
-// Shows the next row: at once if it was leased ahead.
+// Shows the next row: immediately if it was leased ahead.
 async function advance() {
   const next = queue.take();
   if (next) show(next);
   else {
     row = null;
-    write("row-id", "The next row is on its way …");
+    write("row-id", "Loading the next row …");
     write("why", "");
     find("content").replaceChildren();
-    show(await hold("The next row is on its way", () => queue.next()));
+    show(await hold("Loading the next row", () => queue.next()));
   }
   queue.prefetch().catch(() => {});
 }
@@ -121,17 +121,17 @@ async function leave(send, done) {
 
 const answer = (label) => leave((left) => queue.answer(left, label), ({ id }) => `${id}: ${label}`);
 const skip = () => leave((left) => queue.skip(left), ({ id }) => `${id} skipped`);
-const decline = () => leave((left) => queue.decline(left), ({ id }) => `${id} declined: it costs nothing`);
+const decline = () => leave((left) => queue.decline(left), ({ id }) => `${id} declined at no cost`);
 
-// A row whose answer was refused is shown again. A dialog comes first: a key that is meant for the row shown
-// until then must not answer the other one.
+// Shows a row again whose answer was rejected. A dialog comes first: a key meant for the displayed row must not
+// answer the rejected one.
 function comeBack(left, { status, message }) {
   if (SETTLED.includes(status)) return say(message, true);
   left.trouble = message;
   queue.putBack(left);
-  if (awaited) return; // it is the next one
+  if (awaited) return; // the rejected row is shown next
   if (!row) return advance();
-  write("refused-title", `${title(left.id)} is not stored`);
+  write("refused-title", `${title(left.id)} was not saved`);
   write("refused-words", message);
   if (!find("came-back").open) find("came-back").showModal();
 }
@@ -145,7 +145,7 @@ function goBack() {
 async function undo() {
   if (isHeldUp()) return;
   try {
-    const id = await hold("The last label is being removed", () => queue.undo());
+    const id = await hold("Removing the last label", () => queue.undo());
     if (id === undefined) return say("Nothing to undo.");
     if (row) {
       row.draft = find("field")?.value ?? "";
@@ -153,7 +153,7 @@ async function undo() {
       queue.putBack(row);
       show(undone);
     } else await advance();
-    say(`${id} waits again`);
+    say(`label of ${id} removed`);
   } catch (error) {
     say(error.message, true);
   }
@@ -163,13 +163,13 @@ async function undo() {
 async function send(event) {
   event.preventDefault();
   if (isHeldUp() || !row) return;
-  const asked = row;
+  const answered = row;
   say("");
   try {
     if (state.classes) answer(readClass(state.classes));
     else {
-      const label = await hold("The number is being read", () => readNumber(answer));
-      if (label !== undefined && row === asked) answer(label);
+      const label = await hold("Reading the number", () => readNumber(answer));
+      if (label !== undefined && row === answered) answer(label);
     }
   } catch (error) {
     say(error.message, true);
@@ -185,7 +185,7 @@ function drawAnswers({ classes, label_range: range }) {
   const seek = () => find("field")?.focus();
   const actions = { ...Object.fromEntries(ownKeys), s: skip, d: decline, u: undo, p: showPrediction, b: leavePage, "/": seek };
   if (!classes) typeNumbers();
-  // Letters are no part of a number, so that they are commands also in its field.
+  // Numbers have no letters, so letters are commands also in the number field.
   onKeys(actions, (key) => !classes && /^[sdupb?]$/.test(key));
 }
 
@@ -195,13 +195,13 @@ function typeNumbers() {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (choosesReading(event.key)) event.preventDefault();
     else if (event.key === "Escape") clearReading();
-    else if (/^[-+.,\d]$/.test(event.key) && !isHeldUp()) find("field").focus(); // to begin a number is enough
+    else if (/^[-+.,\d]$/.test(event.key) && !isHeldUp()) find("field").focus(); // typing a number focuses the field
   });
 }
 
 async function watch() {
   if (!row && !awaited) {
-    show(await hold("Rows are being looked for", () => queue.next()));
+    show(await hold("Loading rows", () => queue.next()));
     queue.prefetch().catch(() => {});
   }
   await refresh();

@@ -1,28 +1,28 @@
-// Work that is done again and again while somebody looks.
+// Repeats work while the page is visible.
 
 import { say } from "./dom.js";
 
-const PATIENCE = 30;
+const MAX_PAUSE_SECONDS = 30;
 
-const seen = () =>
+const isVisible = () =>
   new Promise((resolve) => {
     if (!document.hidden) return resolve();
     const wake = () => document.hidden || (document.removeEventListener("visibilitychange", wake), resolve());
     document.addEventListener("visibilitychange", wake);
   });
 
-// Calls `work`, waits so many seconds, and so on; longer after failures. It ends when `work` returns false.
+// Calls `work` every `seconds` seconds, less often after failures, until it returns false.
 export async function repeat(seconds, work) {
   let pause = seconds;
   for (;;) {
-    await seen();
+    await isVisible();
     try {
       if ((await work()) === false) return;
-      if (pause > seconds) say("The service answers again.");
+      if (pause > seconds) say("The service responds again.");
       pause = seconds;
     } catch (error) {
       say(error.message, true);
-      pause = Math.min(2 * pause, PATIENCE);
+      pause = Math.min(2 * pause, MAX_PAUSE_SECONDS);
     }
     await new Promise((resolve) => setTimeout(resolve, 1000 * pause));
   }

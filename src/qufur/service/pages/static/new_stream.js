@@ -1,29 +1,29 @@
-// What the form of a new stream says, as the body of POST /v1/streams.
+// Reads the form of a new stream as the body of POST /v1/streams.
 
 const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
-function numberOf(form, name, what) {
+function numberOf(form, name, title) {
   const text = form.get(name).trim().replace(",", ".");
   if (!text) return undefined;
   const value = Number(text);
-  if (!Number.isFinite(value)) throw new Error(`${what} is a number; got ${text}.`);
+  if (!Number.isFinite(value)) throw new Error(`${title} must be a number, got ${text}.`);
   return value;
 }
 
-// The kind is the last word of a line: names of columns may have spaces.
+// The type is the last word of a line: column names may have spaces.
 function columnsOf(text) {
   const pairs = lines(text).map((line) => {
-    const [, name, kind] = /^(.+?)[\s:,]+(\w+)$/.exec(line) ?? [];
-    if (!name) throw new Error(`A column has a name and a kind, such as temp number; got ${line}.`);
-    return [name, kind];
+    const [, name, type] = /^(.+?)[\s:,]+(\w+)$/.exec(line) ?? [];
+    if (!name) throw new Error(`A column needs a name and a type, such as temp number; got ${line}.`);
+    return [name, type];
   });
-  if (!pairs.length) throw new Error("Name at least one column.");
+  if (!pairs.length) throw new Error("Enter at least one column.");
   return Object.fromEntries(pairs);
 }
 
 function rangeOf(form) {
-  const [low, high] = [numberOf(form, "low", "From"), numberOf(form, "high", "To")];
-  if ((low === undefined) !== (high === undefined)) throw new Error("Give both ends of the labels, or none.");
+  const [low, high] = [numberOf(form, "low", "Minimum"), numberOf(form, "high", "Maximum")];
+  if ((low === undefined) !== (high === undefined)) throw new Error("Enter both minimum and maximum, or neither.");
   return low === undefined ? undefined : [low, high];
 }
 
@@ -34,10 +34,10 @@ function budgetOf(text) {
 
 export function readForm(form) {
   const name = form.get("name").trim();
-  if (!name) throw new Error("Give the stream a name.");
+  if (!name) throw new Error("Enter a name for the stream.");
   const byColumns = form.get("inputs") === "columns";
-  const dim = byColumns ? undefined : numberOf(form, "dim", "How many numbers");
-  if (!byColumns && dim === undefined) throw new Error("Say how many numbers an example has.");
+  const dim = byColumns ? undefined : numberOf(form, "dim", "Number of inputs");
+  if (!byColumns && dim === undefined) throw new Error("Enter the number of inputs of an example.");
   const byClasses = form.get("labels") === "classes";
   return {
     name,
@@ -48,7 +48,7 @@ export function readForm(form) {
     budget: budgetOf(form.get("budget")),
     model: form.get("model") || undefined,
     rule: form.get("rule") || undefined,
-    horizon: numberOf(form, "horizon", "Rows it is for"),
-    seed: numberOf(form, "seed", "The seed"),
+    horizon: numberOf(form, "horizon", "Rows to spend it over"),
+    seed: numberOf(form, "seed", "Seed"),
   };
 }

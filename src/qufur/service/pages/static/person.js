@@ -1,12 +1,12 @@
-// Who labels. A lease is held in this name, so that no two people get the same row.
+// Name of the annotator. Leases are held under this name, so that no two annotators get the same row.
 
 import { find } from "./dom.js";
 
-// Two windows with one key are told apart: each has rows of its own.
+// Two windows with the same key are distinguished: each leases its own rows.
 function windowNumber() {
-  const kept = sessionStorage.getItem("window") ?? crypto.getRandomValues(new Uint32Array(1))[0].toString(36);
-  sessionStorage.setItem("window", kept);
-  return kept;
+  const id = sessionStorage.getItem("window") ?? crypto.getRandomValues(new Uint32Array(1))[0].toString(36);
+  sessionStorage.setItem("window", id);
+  return id;
 }
 
 function ask() {
@@ -14,7 +14,7 @@ function ask() {
   dialog.addEventListener("cancel", (event) => event.preventDefault());
   dialog.showModal();
   return new Promise((resolve) =>
-    dialog.addEventListener("close", () => resolve(find("own-name").value.trim() || "somebody"), { once: true }));
+    dialog.addEventListener("close", () => resolve(find("own-name").value.trim() || "annotator"), { once: true }));
 }
 
 export async function whoLabels() {

@@ -1,4 +1,4 @@
-// Lines over rows of the stream. A plot is made once; then its data change, so that nothing flickers.
+// Line plots over the rows of a stream. A plot is created once and then updated, so that nothing flickers.
 
 import { number, whole } from "./dom.js";
 
@@ -76,16 +76,16 @@ function options(plot, width) {
 }
 
 export class Plot {
-  // `lines` have a label and a color, the name of one of the style sheet's.
+  // `lines` have a label and a color, a custom property of the style sheet.
   // `band` names the series at the upper and the lower edge of a filled band. `scaledBy` names the series that
   // set the height of the plot, so that a wide band does not flatten the lines.
   constructor(box, lines, { height = 240, legend = true, band = null, scaledBy = null } = {}) {
     Object.assign(this, { box, lines, height, legend, band, scaledBy, shifts: [], data: null, drawn: "" });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#remake());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#rebuild());
     new ResizeObserver(() => this.#fit()).observe(box);
   }
 
-  // Other lines from now on; the same ones change nothing.
+  // Replaces the lines; equal lines change nothing.
   set(lines) {
     if (JSON.stringify(lines) === JSON.stringify(this.lines)) return;
     Object.assign(this, { lines, drawn: "", plot: void this.plot?.destroy() });
@@ -99,10 +99,10 @@ export class Plot {
     this.box.classList.toggle("empty", isEmpty(data));
     if (isEmpty(data)) return;
     if (this.plot) this.plot.setData(data);
-    else this.#remake();
+    else this.#rebuild();
   }
 
-  #remake() {
+  #rebuild() {
     if (!this.data || isEmpty(this.data)) return;
     this.plot?.destroy();
     this.plot = new uPlot(options(this, this.box.clientWidth), this.data, this.box);

@@ -1,27 +1,27 @@
-// The rows that one person holds, and calls of /v1 that answer them. Nothing here draws.
+// Rows leased to one annotator, and the API calls that answer them. Does not touch the DOM.
 //
-// The row after the shown one is leased ahead, so that it can be shown while an answer is on its way. Answers
-// are sent one after the other, in the order in which they were given.
+// The row after the displayed one is leased ahead, so that it can be shown while an answer is being sent. Answers
+// are sent one after the other, in the order in which the annotator gave them.
 
 import { call, path, stream } from "./api.js";
 
 const MINUTES = 3;
 const AHEAD = 1; // rows leased beyond the shown one
-const SCARCE = 3; // with so few rows waiting, none is leased ahead: others can label them
+const SCARCE = 3; // with at most this many rows pending, none is leased ahead: other annotators can label them
 const OUTLIERS = "accept_outliers";
 const KEPT = `answered ${stream}`;
 
 const labels = (...parts) => path(stream, "labels", ...parts);
 
 export class Queue {
-  waiting = 0; // rows that anybody could label
+  waiting = 0; // pending rows of the stream
   #shown = null; // the id of the shown row
   #ready = []; // rows to be shown next
-  #leaving = new Set(); // ids whose answer is on its way
+  #leaving = new Set(); // ids whose answer is being sent
   #sending = Promise.resolve(); // settled when all answers have been sent
   #leasing = Promise.resolve();
-  #outlier = null; // the label that was refused as an outlier
-  // Own answers that can be undone, also after the page was loaded again.
+  #outlier = null; // the label that was rejected as an outlier
+  // Answers of this annotator that can be undone, also after a reload of the page.
   #answered = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
 
   constructor(person) {
@@ -29,7 +29,7 @@ export class Queue {
     setInterval(() => this.#lease(0).catch(() => {}), (1000 * 60 * MINUTES) / 3);
   }
 
-  // The next row if there is one at hand, or null; it is the shown one then.
+  // Returns the next leased row, which becomes the displayed one, or null.
   take() {
     const row = this.#ready.shift() ?? null;
     this.#shown = row?.id ?? null;
@@ -41,18 +41,18 @@ export class Queue {
     return this.take();
   }
 
-  // Leases rows beyond the shown one, if there are plenty.
+  // Leases rows beyond the shown one, if enough rows are pending.
   async prefetch() {
     if (this.#ready.length < AHEAD && this.waiting > SCARCE) await this.#lease(AHEAD);
   }
 
-  // Puts back a row to be shown next, after those that were refused.
+  // Puts back a row to be shown next, after rejected rows.
   putBack(row) {
     this.#ready.splice(this.#ready.filter(({ trouble }) => trouble).length, 0, row);
     if (this.#shown === row.id) this.#shown = null;
   }
 
-  // A label that was refused as an outlier and is sent once more is meant.
+  // A label that was rejected as an outlier is accepted when it is sent a second time.
   answer({ id }, label) {
     return this.#send(id, async () => {
       const again = this.#outlier?.id === id && this.#outlier.label === label;
@@ -61,7 +61,7 @@ export class Queue {
       } catch (error) {
         if (!error.message.includes(OUTLIERS)) throw error;
         this.#outlier = { id, label };
-        error.message = `${label} is far from other labels. If it is right, send it once more.`;
+        error.message = `${label} is far from other labels. If it is correct, send it again.`;
         throw error;
       }
       this.#remember([...this.#answered, id]);
@@ -77,7 +77,7 @@ export class Queue {
     return this.#send(id, () => call("POST", labels("decline"), { id }));
   }
 
-  // Removes the last own label and makes its row the next one; returns its id, undefined if there is none.
+  // Removes the annotator's last label and makes its row the next one. Returns its id, or undefined if there is none.
   async undo() {
     await this.#sending;
     const id = this.#answered.at(-1);
@@ -89,8 +89,8 @@ export class Queue {
     });
     forget();
     await this.#lease(1, [id]);
-    const place = this.#ready.findIndex((row) => row.id === id);
-    if (place > 0) this.#ready.unshift(...this.#ready.splice(place, 1));
+    const index = this.#ready.findIndex((row) => row.id === id);
+    if (index > 0) this.#ready.unshift(...this.#ready.splice(index, 1));
     return id;
   }
 
@@ -112,7 +112,7 @@ export class Queue {
     return done;
   }
 
-  // Keeps the rows that this person holds, and leases more; those with these ids are leased first.
+  // Renews the leases of this annotator and leases more rows, those with these ids first.
   async #leaseNow(more, ids) {
     const leaving = new Set(this.#leaving);
     const held = this.#ready.length + leaving.size + (this.#shown === null ? 0 : 1);
@@ -121,7 +121,7 @@ export class Queue {
     const { rows, waiting } = await call("POST", path(stream, "queue", "lease"), body);
     this.waiting = waiting;
     const there = new Map(rows.map((row) => [row.id, row]));
-    // A row whose answer was on its way when this was asked for may be in it, though it is answered by now.
+    // The response may contain a row whose answer was being sent at the time of the request.
     [...leaving, ...this.#leaving, this.#shown].forEach((id) => there.delete(id));
     const kept = this.#ready.filter(({ id, trouble }) => trouble || there.has(id));
     kept.forEach(({ id }) => there.delete(id));

@@ -1,30 +1,30 @@
-// What is known about a stream, in sentences, and the weights of its experts.
+// The report on a stream as text, and the weights of its experts.
 
 import { count, find, make, number, percent, whole } from "./dom.js";
 import { Plot } from "./plots.js";
 
-const EXPERTS = 5; // as many as there are colors
-const LEAST = 0.001; // a weight worth a line
+const EXPERTS = 5; // number of colors
+const MIN_WEIGHT = 0.001; // smallest weight that gets a line
 const HEADINGS = ["spent", "error", "shifts", "next"];
-const LINES = 3; // of a heading, before the rest is folded
+const LINES = 3; // shown per heading; further lines are folded
 
 const weightsPlot = new Plot(find("weights-plot"), [], { height: 170, legend: false });
 const colors = new Map();
 
-// Whoever has a color keeps it while being shown.
+// An expert keeps its color while it is displayed.
 function paint(names) {
   [...colors.keys()].filter((name) => !names.includes(name)).forEach((name) => colors.delete(name));
   for (const name of names) {
     const taken = new Set(colors.values());
-    const free = Array.from({ length: EXPERTS }, (_, place) => `expert-${place + 1}`).find((one) => !taken.has(one));
+    const free = Array.from({ length: EXPERTS }, (_, index) => `expert-${index + 1}`).find((color) => !taken.has(color));
     if (!colors.has(name)) colors.set(name, free);
   }
 }
 
-// The heaviest experts with colors, and the others as one.
-function heaviest(experts) {
-  const sorted = [...experts].sort((one, other) => other.weight - one.weight);
-  const many = Math.min(EXPERTS, sorted.filter(({ weight }) => weight >= LEAST).length);
+// The experts with the largest weights, and the others summed up in one row.
+function withLargestWeights(experts) {
+  const sorted = [...experts].sort((first, second) => second.weight - first.weight);
+  const many = Math.min(EXPERTS, sorted.filter(({ weight }) => weight >= MIN_WEIGHT).length);
   const [shown, rest] = [sorted.slice(0, many), sorted.slice(many)];
   paint(shown.map(({ name }) => name));
   if (!rest.length) return shown;
@@ -35,21 +35,21 @@ function heaviest(experts) {
 function plotWeights({ at, weights, shifts }) {
   const names = [...colors.keys()];
   weightsPlot.set(names.map((name) => ({ label: name, color: `--${colors.get(name)}` })));
-  // Only the heaviest are recorded: a weight that is not there was small, and is not known.
+  // Only the largest weights are recorded: a missing weight was small.
   weightsPlot.show([at, ...names.map((name) => weights.map((point) => point[name] ?? null))], shifts);
 }
 
 export function showExperts(experts, series) {
-  const rows = heaviest(experts ?? []).map(({ name, weight, error }) =>
+  const rows = withLargestWeights(experts ?? []).map(({ name, weight, error }) =>
     make("tr", {}, make("th", { scope: "row" }, swatch(name), name),
       make("td", {}, make("progress", { max: 1, value: weight, "aria-label": `weight of ${name}` })),
       make("td", { class: "figure" }, percent(weight)),
       make("td", { class: "figure" }, number(error))));
-  const head = ["expert", "weight", "", "error"].map((name, place) =>
-    make("th", { scope: "col", class: place > 1 && "figure" }, name));
+  const head = ["expert", "weight", "", "error"].map((name, index) =>
+    make("th", { scope: "col", class: index > 1 && "figure" }, name));
   replaceIfNew("experts", rows.length
     ? make("table", { class: "experts" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows))
-    : make("p", { class: "note" }, "One model alone, or no labels yet."));
+    : make("p", { class: "note" }, "A single model, or no labels yet."));
   plotWeights(series);
 }
 
@@ -65,15 +65,15 @@ export function showReport(report) {
   replaceIfNew("report", ...parts);
 }
 
-// Commands stand between backquotes.
+// Text between backquotes is code.
 const withCode = (line) =>
-  line.split("`").map((part, place) => (place % 2 ? make("code", {}, part) : part));
+  line.split("`").map((part, index) => (index % 2 ? make("code", {}, part) : part));
 
-const made = new Map();
+const rendered = new Map();
 
-// What somebody opened or selected stays so while nothing is new.
+// Replaces changed content only, so that opened details and selections stay.
 function replaceIfNew(id, ...nodes) {
   const text = make("div", {}, ...nodes).innerHTML;
-  if (made.get(id) !== text) find(id).replaceChildren(...nodes);
-  made.set(id, text);
+  if (rendered.get(id) !== text) find(id).replaceChildren(...nodes);
+  rendered.set(id, text);
 }

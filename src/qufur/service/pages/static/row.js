@@ -1,4 +1,4 @@
-// One row for a person to read: a table of its columns, or its numbers in short.
+// Display of one row: a table of its columns, or a short list of its numbers.
 
 import { count, make, number } from "./dom.js";
 
@@ -6,7 +6,7 @@ const FIRST_NUMBERS = 8;
 const LONG_TEXT = 80;
 const IMAGE = /^(https?:\/\/|\/(?!\/))[^\s]*\.(png|jpe?g|gif|webp|avif|svg)([?#]\S*)?$/i;
 
-// `columns` are those of the stream, in its order.
+// `columns` are the columns of the stream, in order.
 export function drawRow(row, columns) {
   return row.record ? drawRecord(row.record, Object.keys(columns)) : drawNumbers(row.x);
 }
@@ -33,7 +33,7 @@ function drawValue(column, value) {
 
 function drawImage(column, url) {
   const image = make("img", { src: url, alt: column, referrerpolicy: "no-referrer", class: "picture" });
-  image.addEventListener("error", () => image.replaceWith(`${url} (cannot be shown)`));
+  image.addEventListener("error", () => image.replaceWith(`${url} (image cannot be loaded)`));
   return image;
 }
 

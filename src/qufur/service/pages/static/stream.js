@@ -1,4 +1,4 @@
-// The progress of one stream, every two seconds.
+// The progress page of a stream, updated every two seconds.
 
 import { call, may, path, stream } from "./api.js";
 import { budgetOf, fill } from "./budget.js";
@@ -11,8 +11,8 @@ import { Plot } from "./plots.js";
 import { showExperts, showReport } from "./report.js";
 
 const SECONDS = 2;
-let events = 0; // those that are shown
-let shown = { rows: 0, told: 0 }; // the state that is shown
+let events = 0; // number of events at the last update
+let shown = { rows: 0, told: 0 }; // the displayed state
 const here = `/streams/${encodeURIComponent(stream)}`;
 
 const errorPlot = new Plot(find("error-plot"), [
@@ -23,7 +23,7 @@ const errorPlot = new Plot(find("error-plot"), [
 ], { band: [3, 2], scaledBy: [1, 4] });
 const spendPlot = new Plot(find("spend-plot"), [
   { label: "bought", color: "--own", fill: true },
-  { label: "an even pace", color: "--muted", dashed: true },
+  { label: "constant rate", color: "--muted", dashed: true },
 ]);
 
 function showState(state) {
@@ -34,8 +34,8 @@ function showState(state) {
   write("about", `${inputs} in, ${label} out · model ${state.model}, rule ${state.rule}`);
   write("rows", whole(state.rows));
   const budget = budgetOf(state);
-  const asked = budget.share || `${percent(state.spent / state.rows)} asked about`;
-  write("rows-note", state.rows ? asked : "none came yet");
+  const asked = budget.share || `${percent(state.spent / state.rows)} of rows`;
+  write("rows-note", state.rows ? asked : "no rows yet");
   write("spent", budget.words);
   fill(find("spent-bar"), budget.bar);
   if (!state.rows) find("first-calls").open = true;
@@ -45,7 +45,7 @@ function showState(state) {
 function firstCall(state) {
   const samples = { number: 0.5, category: "a" };
   const record = state.columns && Object.fromEntries(
-    Object.entries(state.columns).map(([name, kind]) => [name, samples[kind]]));
+    Object.entries(state.columns).map(([name, type]) => [name, samples[type]]));
   const numbers = Array(Math.min(state.dim ?? 0, 4)).fill("0.5").join(", ");
   const example = record ? `"record": ${JSON.stringify(record)}` : `"x": [${numbers}${state.dim > 4 ? ", …" : ""}]`;
   const url = `${location.origin}${path(stream, "examples")}`;
@@ -54,7 +54,7 @@ function firstCall(state) {
   return `curl ${url} \\\n${key}  -H "Content-Type: application/json" \\\n  -d '${body}'`;
 }
 
-// The queue is for those who label; a key that only reads sees the rest.
+// The queue requires the scope label; a key that may only read sees the rest of the page.
 const queueOrNothing = () =>
   call("GET", `${path(stream, "queue")}?limit=0`).catch((error) => {
     if (error.status !== 403) throw error;
@@ -62,8 +62,8 @@ const queueOrNothing = () =>
   });
 
 function showQueue(state, queue) {
-  const people = queue?.leased ? `, ${whole(queue.leased)} with people` : "";
-  const oldest = queue ? `oldest ${age(queue.oldest_seconds)}${people}` : "\u00a0";
+  const leased = queue?.leased ? `, ${whole(queue.leased)} being labelled` : "";
+  const oldest = queue ? `oldest ${age(queue.oldest_seconds)}${leased}` : "\u00a0";
   write("waiting", count(state.outstanding, "row"));
   write("age", state.outstanding ? oldest : "nothing to label");
 }
@@ -74,16 +74,16 @@ function showSeries(series) {
   errorPlot.show([series.at, series.error, series.low, series.high, series.at_random], shifts);
   spendPlot.show([series.rows, series.spent, series.plan ?? none(series.rows)], shifts);
   write("unit", `${series.unit}${shifts.length ? "; ▾ inputs shifted" : ""}`);
-  write("plan-note", series.plan ? "against an even pace over the rows" : "labels asked for so far");
+  write("plan-note", series.plan ? "compared with a constant rate" : "labels bought so far");
 }
 
 // The headline error: the number of the report, `qufur status` and the last point of the chart.
 function showHeadline({ error, low, high, at_random, confidence, covered }) {
   write("error", number(error));
-  const rest = covered < 0.95 ? `, of ${percent(covered)} of the rows` : "";
+  const rest = covered < 0.95 ? `, for ${percent(covered)} of the rows` : "";
   const interval = low == null || high == null ? "" : `${number(low)} to ${number(high)} (${percent(confidence)} interval)${rest}`;
-  write("error-note", error == null ? "not known yet" : interval);
-  const random = at_random == null ? "not known yet" : number(at_random);
+  write("error-note", error == null ? "not available yet" : interval);
+  const random = at_random == null ? "not available yet" : number(at_random);
   write("random-note", error == null ? "\u00a0" : `random labels: ${random}`);
 }
 
@@ -94,8 +94,8 @@ function showMissing(error) {
   find("missing").textContent = error.message;
 }
 
-// The course takes the service longer than the rest, and changes with events alone.
-async function showCourse() {
+// Series and report are expensive to compute, and change only with events.
+async function showProgress() {
   const parts = [path(stream, "series"), path(stream, "report")];
   const [series, report] = await Promise.all(parts.map((part) => call("GET", part)));
   showSeries(series);
@@ -110,7 +110,7 @@ async function look() {
     showState(state);
     shown = state;
     showQueue(state, queue);
-    if (state.events !== events) await showCourse();
+    if (state.events !== events) await showProgress();
     ({ events } = state);
   } catch (error) {
     if (![403, 404].includes(error.status)) throw error;

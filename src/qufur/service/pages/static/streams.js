@@ -1,4 +1,4 @@
-// All streams, and a form for a new one.
+// The list of streams, and the form of a new stream.
 
 import { call, may, path } from "./api.js";
 import { budgetOf, fill } from "./budget.js";
@@ -8,22 +8,22 @@ import { repeat } from "./live.js";
 import { readForm } from "./new_stream.js";
 
 const SECONDS = 2;
-const HEAD = may.has("read") ? ["stream", "rows", "labels", "waiting", "error"] : ["stream", "waiting"];
+const HEAD = may.has("read") ? ["stream", "rows", "labels", "pending", "error"] : ["stream", "pending"];
 let drawn = "";
 
 const page = (name) => `/streams/${encodeURIComponent(name)}`;
 
-function drawWaiting({ name, outstanding }) {
+function drawPending({ name, outstanding }) {
   if (!outstanding) return make("span", { class: "note" }, "none");
   if (!may.has("label")) return whole(outstanding);
   return make("a", { href: `${page(name)}/label`, class: "button small" }, `label ${whole(outstanding)}`);
 }
 
-// For a key that labels only: where the rows are, and nothing of the progress.
+// For a key that may only label: pending rows without progress.
 const drawWork = (state) =>
   make("tr", { "data-name": state.name },
     make("th", { scope: "row" }, make("a", { href: `${page(state.name)}/label` }, state.name)),
-    make("td", { "data-head": "waiting" }, drawWaiting(state)));
+    make("td", { "data-head": "pending" }, drawPending(state)));
 
 function drawStream(state) {
   const { words, share, bar } = budgetOf(state);
@@ -33,7 +33,7 @@ function drawStream(state) {
     make("th", { scope: "row" }, make("a", { href: page(state.name) }, state.name)),
     make("td", { class: "figure", "data-head": "rows" }, whole(state.rows)),
     make("td", { class: "spent" }, make("span", {}, [words, share].filter(Boolean).join(" · ")), progress),
-    make("td", { "data-head": "waiting" }, drawWaiting(state)),
+    make("td", { "data-head": "pending" }, drawPending(state)),
     make("td", { class: "figure", "data-head": "error" }, number(state.error)));
 }
 
@@ -47,19 +47,19 @@ function draw(streams) {
   box.replaceChildren(streams.length
     ? make("table", { class: "list" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...streams.map(may.has("read") ? drawStream : drawWork)))
     : make("div", { class: "nothing" }, make("p", {}, "No streams yet."),
-        make("p", { class: "note" }, "A stream takes examples, predicts, and asks for the labels that are worth their price.")));
+        make("p", { class: "note" }, "A stream receives examples, predicts, and asks for the most informative labels within a budget.")));
   if (focused !== undefined) [...box.querySelectorAll("tr")].find((tr) => tr.dataset.name === focused)?.querySelector("a").focus();
 }
 
-const known = new Map();
+const errors = new Map();
 
-// The error of a stream is the last known point of its course; it changes when labels come.
+// The error of a stream is the last point of its series. It changes with labels only.
 async function withError(state) {
-  const before = known.get(state.name);
-  if (before?.told === state.told) return { ...state, error: before.error };
+  const cached = errors.get(state.name);
+  if (cached?.told === state.told) return { ...state, error: cached.error };
   const series = await call("GET", path(state.name, "series")).catch(() => null);
   const error = series?.error.findLast((value) => value != null) ?? null;
-  known.set(state.name, { told: state.told, error });
+  errors.set(state.name, { told: state.told, error });
   return { ...state, error };
 }
 
@@ -70,9 +70,9 @@ async function look() {
 
 function move(step) {
   const links = [...document.querySelectorAll("#streams th a")];
-  const place = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+  const index = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
   const first = step > 0 ? 0 : links.length - 1;
-  links[place < 0 ? first : Math.min(Math.max(place + step, 0), links.length - 1)]?.focus();
+  links[index < 0 ? first : Math.min(Math.max(index + step, 0), links.length - 1)]?.focus();
 }
 
 function label() {

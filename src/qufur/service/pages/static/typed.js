@@ -1,4 +1,4 @@
-// Numbers typed by a person: the service reads them, by the rules for tables, and the page shows what it read.
+// Typed numbers. The service reads them by the rules for tables, and the page shows the result.
 
 import { call, path, stream } from "./api.js";
 import { find, make } from "./dom.js";
@@ -7,12 +7,12 @@ const PAUSE = 120; // milliseconds without a key before a number is read while i
 const KEPT = `decimal mark ${stream}`;
 const MARKS = { ".": "point", ",": "comma" };
 
-let choices = []; // what the keys 1 and 2 do while the page asks
+let choices = []; // actions of the keys 1 and 2 while the page asks for a reading
 let last = { text: "", readings: Promise.resolve([]) };
 
 function read(text) {
   if (text !== last.text) {
-    const readings = call("POST", path(stream, "labels", "parse"), { text }).then((found) => found.readings);
+    const readings = call("POST", path(stream, "labels", "parse"), { text }).then((result) => result.readings);
     last = { text, readings };
     readings.catch(() => { last = { text: "", readings: Promise.resolve([]) }; });
   }
@@ -21,16 +21,16 @@ function read(text) {
 
 const typed = () => find("field").value.trim();
 
-// The reading that is meant: the only one, or that with the decimal mark chosen before.
-const meant = (readings) =>
+// The intended reading: the only one, or the one with the decimal mark chosen earlier.
+const intended = (readings) =>
   readings.length > 1 ? readings.find(({ decimal }) => decimal === sessionStorage.getItem(KEPT)) : readings[0];
 
-// Returns the number in the field. If it can be read in two ways, asks for one, and gives that to `answer`.
+// Returns the number in the field. If it has two readings, asks which is intended and passes it to `answer`.
 export async function readNumber(answer) {
   const text = typed();
   const readings = await read(text);
-  if (!readings.length) throw new Error(`A number is wanted, such as 1500 or 3.2${text ? `; got ${text}` : ""}.`);
-  const reading = meant(readings);
+  if (!readings.length) throw new Error(`Enter a number, such as 1500 or 3.2${text ? `; got ${text}` : ""}.`);
+  const reading = intended(readings);
   if (!reading) ask(text, readings, answer);
   return reading?.label;
 }
@@ -40,27 +40,27 @@ function ask(text, readings, answer) {
     sessionStorage.setItem(KEPT, decimal);
     answer(label);
   };
-  const buttons = readings.map((reading, place) => {
-    const button = make("button", { type: "button", class: "class" }, make("kbd", {}, String(place + 1)),
+  const buttons = readings.map((reading, index) => {
+    const button = make("button", { type: "button", class: "class" }, make("kbd", {}, String(index + 1)),
       make("span", {}, make("strong", {}, String(reading.label)), make("span", { class: "note" }, `${MARKS[reading.decimal]} as decimal mark`)));
     button.addEventListener("click", () => choose(reading));
     return button;
   });
   find("reading").replaceChildren(
-    make("p", {}, make("strong", {}, text), " can be read in two ways. Which number is it?"),
+    make("p", {}, make("strong", {}, text), " has two readings. Which number do you mean?"),
     make("div", { class: "classes" }, ...buttons),
-    make("p", { class: "note" }, "It is asked once: later numbers in this window are read the same way."));
+    make("p", { class: "note" }, "Later numbers in this window are read the same way."));
   choices = readings.map((reading) => () => choose(reading));
 }
 
-// Whether a key chose one of the readings that are asked about.
+// Chooses a reading by key; returns whether the key was one of the choices.
 export function choosesReading(key) {
   const choice = choices[Number(key) - 1];
   choice?.();
   return choice !== undefined;
 }
 
-// Removes what is said of the number in the field.
+// Removes the note about the number in the field.
 export function clearReading() {
   choices = [];
   find("reading").replaceChildren();
@@ -70,12 +70,12 @@ async function show() {
   const text = typed();
   const readings = text ? await read(text).catch(() => []) : [];
   if (text !== typed() || choices.length || !readings.length) return;
-  const reading = meant(readings);
-  if (!reading) return find("reading").replaceChildren(make("p", { class: "note" }, "Enter asks which number it is."));
+  const reading = intended(readings);
+  if (!reading) return find("reading").replaceChildren(make("p", { class: "note" }, "This number has two readings: press Enter to choose one."));
   if (String(reading.label) === text) return;
-  const nodes = ["is read as ", make("strong", {}, String(reading.label))];
+  const nodes = ["read as ", make("strong", {}, String(reading.label))];
   if (readings.length > 1) {
-    const other = make("button", { type: "button", class: "quiet small" }, "not so?");
+    const other = make("button", { type: "button", class: "quiet small" }, "change");
     other.addEventListener("click", () => {
       sessionStorage.removeItem(KEPT);
       clearReading();

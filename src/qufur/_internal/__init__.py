@@ -1,0 +1,1 @@
+"""Modules that the packages share and that users do not import."""

@@ -1,1 +1,0 @@
-"""What becomes of labels besides asking and telling: free ones, those given up, and later classes."""

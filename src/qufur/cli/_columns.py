@@ -1,0 +1,186 @@
+"""Column options of the commands, and inputs that later tables add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from qufur.cli._state_file import TableReader
+from qufur.errors import invalid
+from qufur.tables import Batch, Encoding, Growth
+from qufur.tables.batch import shown
+from qufur.tables.inference import MOST_CATEGORIES
+from qufur.tables.schema_growth import CategoryGrowth, ColumnGrowth, NumberGrowth
+from qufur.tables.source import Source
+from qufur.tables.text import BERT
+from qufur.workbook import Workbook
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Column options of a command."""
+
+    skip: Sequence[str] | None = None
+    categorical: Sequence[str] | None = None
+    embedding: str | None = None
+    text: str | None = None
+    text_model: str | None = None
+    impute: bool = False
+    add_column: Sequence[str] | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options by name, None if not given."""
+        return {f"--{name.replace('_', '-')}": value or None for name, value in asdict(self).items()}
+
+    def check(self, command: str) -> None:
+        """Raise if options conflict, before a long table is read."""
+        if self.text_model is not None and self.text is None:
+            raise invalid("--text-model", command, "omitted without --text", repr(self.text_model))
+        if self.add_column:
+            allowed = "omitted for the first table, whose columns are all inputs unless skipped"
+            raise invalid("--add-column", command, allowed, repr(self.add_column[0]))
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """Options that only the first table accepts. Types of columns in --add-column may be given later."""
+        added = set(self.add_column or ())
+        later = {"--impute", "--add-column", "--text-model"}
+        if added.issuperset(self.categorical or ()):
+            later.add("--categorical")
+        if self.embedding in added:
+            later.add("--embedding")
+        if self.text in added:
+            later.add("--text")
+        return {name: value for name, value in self.options.items() if name not in later}
+
+    def fetch(self, encoding: Encoding) -> None:
+        """Download the text model named by --text-model; that of a new column is downloaded anyway."""
+        if self.text_model is not None and self.text is None:
+            encoding.fetch(self.text_model)
+
+    def rows(self, data: Source, *, quiet: bool) -> TableReader:
+        """Return a reader for the pass over a table that infers its columns."""
+        return TableReader(data, None if quiet else "Reading columns", text=self.text is not None)
+
+    def encoding(
+        self,
+        rows: TableReader,
+        *,
+        scale: bool,
+        target: str | None,
+        domain: str | None = None,
+        id: str | None = None,
+    ) -> Encoding:
+        """Infer the encoding of a table; label, domain and id columns are not inputs."""
+        return Encoding.of(
+            rows,
+            skip=[*(self.skip or ()), *rows.file.aside(target, domain)],
+            id=id,
+            categorical=self.categorical or (),
+            embedding=self.embedding,
+            text=self.text,
+            text_model=self.text_model or BERT,
+            impute=self.impute,
+            scale=scale,
+        )
+
+    def growth(self, encoding: Encoding, *, scale: bool, aside: Sequence[str]) -> Growth:
+        """Return the pass over a later table that collects its additions; columns `aside` are not inputs."""
+        return Growth(
+            encoding,
+            add=self.add_column or (),
+            categorical=self.categorical or (),
+            embedding=self.embedding,
+            text=self.text,
+            text_model=self.text_model or BERT,
+            impute=self.impute,
+            scale=scale,
+            aside=aside,
+        )
+
+
+MAX_LISTED = 5
+"""Names listed in a note."""
+
+
+def grow(
+    workbook: Workbook,
+    data: Source,
+    columns: Columns,
+    *,
+    quiet: bool,
+    look: Callable[[Batch], None] | None = None,
+) -> tuple[int, list[str]]:
+    """Extend the encoding by what a later table adds; return its number of rows and notes.
+
+    `look`, if given, receives each batch.
+    """
+    rows = columns.rows(data, quiet=quiet)
+    if look is not None:
+        rows.watch(look)
+    aside = [*rows.file.aside(workbook.target), *filter(None, [workbook.id])]
+    growth = columns.growth(workbook.encoding, scale=not workbook.learner.model.scales_inputs, aside=aside)
+    for batch in rows:
+        growth.add(batch)
+    workbook.grow(growth.grown)
+    return rows.count, describe_growth(growth)
+
+
+def describe_first_table(encoding: Encoding) -> list[str]:
+    """Describe the inferred columns and name those that are constant."""
+    if not encoding.constant:
+        return encoding.notes
+    constant = _listed(map(repr, encoding.constant))
+    return [*encoding.notes, f"Constant in all rows, so without effect until the value varies: {constant}."]
+
+
+def describe_growth(growth: Growth) -> list[str]:
+    """Describe the additions of a table passed to `qufur ask` or `qufur learn`."""
+    notes = [note for column in growth.columns for note in (*_cell_notes(column), *_input_notes(column))]
+    notes += [f"Added column {name!r} as an input." for name in growth.added]
+    return notes + [
+        f"Column {name!r} is new and ignored; --add-column {name} makes it an input."
+        for name in growth.offered[:MAX_LISTED]
+    ]
+
+
+def describe_prediction(growth: Growth) -> list[str]:
+    """Describe what is new in a table passed to `qufur predict`, which adds no inputs."""
+    return [note for column in growth.columns for note in (*_cell_notes(column), *_category_notes(column))]
+
+
+def _cell_notes(column: ColumnGrowth) -> Iterator[str]:
+    if column.lacking:
+        yield f"Column {column.name!r} is missing; its cells are treated as empty."
+    if isinstance(column, NumberGrowth) and column.outliers:
+        row, cell, count = column.outliers
+        cells = "1 cell that is not a number" if count == 1 else f"{count} cells that are not numbers"
+        yield f"Column {column.name!r} has {cells}, treated as empty: {shown(cell)} in row {row}."
+    if isinstance(column, CategoryGrowth) and column.too_many:
+        yield f"Column {column.name!r} has more than {MOST_CATEGORIES} categories; the rest are ignored."
+
+
+def _input_notes(column: ColumnGrowth) -> Iterator[str]:
+    if column.first_missing:
+        yield f"First empty cells in column {column.name!r}: added an indicator of missing cells as an input."
+    if column.finer_scale:
+        yield f"Column {column.name!r} is no longer constant and now affects predictions."
+    if isinstance(column, CategoryGrowth) and column.categories:
+        yield f"New categories in column {column.name!r}, added as inputs: {_listed(_sorted(column))}."
+
+
+def _category_notes(column: ColumnGrowth) -> Iterator[str]:
+    if isinstance(column, CategoryGrowth) and column.categories:
+        names = _listed(_sorted(column))
+        yield f"New categories in column {column.name!r}, ignored until `qufur ask` adds them: {names}."
+
+
+def _listed(words: Iterable[str]) -> str:
+    names = list(words)
+    return ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
+
+
+def _sorted(column: CategoryGrowth) -> list[str]:
+    return sorted(column.categories, key=lambda name: (len(name), name))  # 9 before 10

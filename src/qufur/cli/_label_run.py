@@ -1,0 +1,399 @@
+"""Run of `qufur label`: start or resume, call the program, show progress, and save."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from qufur._internal.counts import counted
+from qufur.cli._columns import Columns, grow
+from qufur.cli._periods import LaterPeriods, describe_limit
+from qufur.cli._start import RULE_OPTIONS, name_of, rule_from_options, start_workbook
+from qufur.cli._state_file import TableReader, digest_of, keep_dialect, save_state, tables_at
+from qufur.cli.ask import choose_rows, columns_to_show
+from qufur.errors import invalid
+from qufur.ids import Id
+from qufur.labelling.calls import CallError, CallLimits, Calls
+from qufur.labelling.command import Command
+from qufur.labelling.feed import RowFeed, item_of
+from qufur.labelling.journal import Journal, Money, Request, journal_of
+from qufur.labelling.label_queue import LabelQueue, OutOfOrderError
+from qufur.labelling.votes import agreement
+from qufur.storage.lock import locked
+from qufur.tables import Batch
+from qufur.tables.batch import shown
+from qufur.tables.labels import listing
+from qufur.tables.source import Source
+from qufur.workbook import Workbook
+from qufur.workbook.classes import choose_rule, takes_classes
+from qufur.workbook.corrections import retract
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+EVERY = 0.5
+"""Seconds between updates of the bar: estimating the error takes time."""
+UNUSED = ("--regularization", "--half-life", "--also", *RULE_OPTIONS)
+"""Start options of `qufur ask` that `qufur label` does not have."""
+SKIP = "skip"
+"""Output of a program that cannot label a row."""
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """Options of `qufur label`."""
+
+    data: Source
+    state: Path
+    command: str
+    columns: Columns
+    options: dict[str, Any]
+    money: Money
+    votes: int
+    terms: CallLimits
+    timeout: float
+
+
+class OpenedWorkbook(NamedTuple):
+    """Workbook, digest of the table, and notes to print."""
+
+    workbook: Workbook
+    table: str
+    notes: list[str]
+
+
+@dataclass
+class LabelResult:
+    """Result of a `qufur label` run."""
+
+    workbook: Workbook
+    queue: LabelQueue
+    journal: Journal
+    rows: int
+    notes: list[str]
+
+
+def label_rows(work: LabelOptions, *, quiet: bool) -> LabelResult:
+    """Label the chosen rows of a table and the pending rows."""
+    with locked(work.state), closing(Journal(journal_of(work.state), work.money)) as journal:
+        opened = open_or_start(work, journal, quiet=quiet)
+        return _label(LabelRun(work, opened.workbook, journal, opened.table, quiet), opened.notes)
+
+
+@dataclass
+class LabelRun:
+    """State of one `qufur label` run."""
+
+    work: LabelOptions
+    workbook: Workbook
+    journal: Journal
+    table: str
+    quiet: bool
+    saved: bool = field(default=False)
+
+    def save(self, outcome: str = "interrupted while buying labels") -> None:
+        """Write the state file. One call of the command is one version: `undo` reverts all of it."""
+        if self.saved:
+            now = int(time.time())
+            self.workbook.history = replace(self.workbook.history, outcome=outcome, at=now)
+            self.workbook.save(self.work.state)
+        else:
+            save_state(self.workbook, self.work.state, f"label {self.work.data.name}", outcome)
+        self.saved = True
+
+    def settle(self, id: Id, label: float | None) -> None:
+        """Learn the label of a row, or retract the row if the label is None."""
+        if label is None:
+            retract(self.workbook, [id])
+        else:
+            self.workbook.tell([id], np.array([label]), self.work.command, accept_outliers=True)
+
+    def recorded_votes(self, id: Id, item: dict[str, Any]) -> dict[int, float | None]:
+        """Return the recorded votes on a row, by number; None for a skipped row."""
+        keys = {vote: self.journal.request(id, item, vote).key for vote in range(1, self.work.votes + 1)}
+        answers = self.journal.answers
+        return {vote: label_of(self.workbook, answers[key]) for vote, key in keys.items() if key in answers}
+
+    def read(self, request: Request, text: str) -> float | None:
+        """Return the label that a program printed; raise `CallError` for an outlier."""
+        value = label_of(self.workbook, text)
+        try:
+            self.workbook.refuse_outliers({} if value is None else {request.id: value}, self.work.command)
+        except ValueError:
+            raise CallError(
+                f"it printed {shown(text)}, far outside the range; `qufur tell --accept-outliers` accepts it"
+            ) from None
+        return value
+
+
+def label_of(workbook: Workbook, text: str) -> float | None:
+    """Parse a printed label: a number, or the index of a class; None for a skipped row."""
+    if text.lower() == SKIP:
+        return None
+    try:
+        _, values = workbook.read_labels(Batch({"label": [text]}), "label")
+        return float(values.item())
+    except ValueError:
+        problem = "not a number" if workbook.classes is None else f"none of {listing(workbook.classes)}"
+        remedy = (
+            "; --classes sets class names"
+            if workbook.classes is None and takes_classes(workbook.learner)
+            else ""
+        )
+        raise CallError(f"it printed {shown(text)}, which is {problem}{remedy}") from None
+
+
+def describe_calls(journal: Journal) -> str:
+    """Describe the number of calls, their cost and how often the votes agree."""
+    cost = f", {journal.spent} spent" if journal.spent else ""
+    limit = "" if journal.money.limit is None else f" of {journal.money.limit}"
+    agreed, judged = agreement(journal.opinions.values())
+    votes = f", votes agreed on {agreed} of {counted(judged, 'row')}" if judged else ""
+    return f"{counted(journal.calls, 'call')}{cost}{limit}{votes}"
+
+
+def call_counts(journal: Journal) -> dict[str, int | float]:
+    """Return the number of calls, their cost, and how many rows have several votes and equal ones."""
+    agreed, judged = agreement(journal.opinions.values())
+    money = float(journal.spent)
+    return {"calls": journal.calls, "money": money, "judged_twice": judged, "agreed": agreed}
+
+
+def progress_line(workbook: Workbook, journal: Journal, rows: int) -> str:
+    """Return the counts of rows, labels and calls, the money spent and the estimated loss in one line."""
+    learner = workbook.learner
+    estimate = learner.ledger.estimate()
+    error = "" if estimate is None or not learner.ledger.answered else f", loss {estimate.value:.3g}"
+    money = f", {journal.spent} spent" if journal.spent else ""
+    left = "" if learner.left is None else f", {learner.left} left"
+    return f"{rows:,} rows, {len(workbook.labels):,} labels{left}, {journal.calls:,} calls{money}{error}"
+
+
+class ProgressBar:
+    """Progress bar of `qufur label`: labels received out of the budget, with one line of counts."""
+
+    def __init__(self, workbook: Workbook, journal: Journal, *, quiet: bool) -> None:
+        self._workbook, self._journal, self._next = workbook, journal, 0.0
+        self._bar = None if quiet or not sys.stderr.isatty() else _labels_bar()
+        self._task = None if self._bar is None else self._bar.add_task("", total=workbook.learner.rule.limit)
+
+    def __enter__(self) -> ProgressBar:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def update(self, feed: RowFeed) -> None:
+        """Update the bar."""
+        if self._bar is None or self._task is None or time.monotonic() < self._next:
+            return
+        learner = self._workbook.learner
+        done = learner.spent - len(learner.outstanding)
+        self._bar.update(
+            self._task, completed=done, description=progress_line(self._workbook, self._journal, feed.rows)
+        )
+        self._next = time.monotonic() + EVERY
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _labels_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def open_or_start(work: LabelOptions, journal: Journal, *, quiet: bool) -> OpenedWorkbook:
+    """Load or create the workbook, and register a new table."""
+    files = list(tables_at(work.data.path).values())
+    digests = [digest_of(file) for file in files]
+    workbook, notes = (
+        _continued(work, journal) if work.state.exists() else _started(work, journal, quiet=quiet)
+    )
+    table = "+".join(digests)
+    if not set(digests) <= set(workbook.tables):
+        if work.state.exists():
+            notes = _grown(work, workbook, journal, quiet=quiet)
+        for digest, file in zip(digests, files, strict=True):
+            workbook.register_table(digest, file.name)
+        workbook.partial_tables[table] = 0
+    _raise_budget(work, workbook, journal)
+    return OpenedWorkbook(workbook, table, notes)
+
+
+def _started(work: LabelOptions, journal: Journal, *, quiet: bool) -> tuple[Workbook, list[str]]:
+    if journal.calls:
+        remedy = "Restore the state file, or remove the record of calls to start over."
+        received = f"none, although calls are recorded in {str(journal.path)!r}"
+        raise invalid("--state", "qufur label", "an existing file", received, remedy)
+    workbook, _, notes = start_workbook(
+        "qufur label", work.data, _first(work, journal), work.columns, quiet=quiet
+    )
+    _check_classes(workbook)
+    journal.remember(_start_options(work))
+    return workbook, notes
+
+
+def _continued(work: LabelOptions, journal: Journal) -> tuple[Workbook, list[str]]:
+    """Load the workbook; options given again must equal those of the first call."""
+    workbook = Workbook.load(work.state)
+    _check_classes(workbook)
+    first = journal.start or {"--id": workbook.id, "--target": workbook.target}
+    for name, value in _start_options(work).items():
+        open_yet = name in RULE_OPTIONS and not workbook.has_rule
+        if first.get(name) != value and not open_yet:
+            allowed = (
+                f"{first[name]!r} as in the first call"
+                if name in first
+                else "omitted for an existing state file"
+            )
+            remedy = "`qufur budget --add` increases it." if name == "--budget" else ""
+            raise invalid(name, "qufur label", allowed, repr(value), remedy)
+    if not workbook.has_rule:
+        journal.remember(_start_options(work))
+    return workbook, []
+
+
+def _grown(work: LabelOptions, workbook: Workbook, journal: Journal, *, quiet: bool) -> list[str]:
+    """Extend the workbook by the columns, rows and periods of another table; return notes."""
+    periods = LaterPeriods(workbook)
+    source = replace(work.data, default=workbook.dialect)
+    rows, notes = grow(workbook, source, work.columns, quiet=quiet, look=periods.add)
+    if not workbook.has_rule:
+        options = _first(work, journal) | {"--model": name_of(workbook.learner.model)}
+        choose_rule(workbook, rule_from_options("qufur label", options)(rows))
+    return notes + periods.apply(workbook)
+
+
+def _first(work: LabelOptions, journal: Journal) -> dict[str, Any]:
+    """Return the start options, None for omitted ones; without --budget, --money sets the budget."""
+    affordable = _affordable(work, journal)
+    budget = work.options["--budget"] or (None if affordable is None else str(affordable))
+    return dict.fromkeys(UNUSED) | work.options | {"--budget": budget}
+
+
+def _start_options(work: LabelOptions) -> dict[str, Any]:
+    """Return the start options that were given, as JSON values."""
+    options = {
+        name: value for name, value in (work.options | work.columns.fixed).items() if value is not None
+    }
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+
+
+def _check_classes(workbook: Workbook) -> None:
+    """Reject a class named "skip": a program prints this word to skip a row."""
+    for name in workbook.classes or ():
+        if str(name).lower() == SKIP:
+            received = f"{name!r}, which a program prints to skip a row"
+            raise invalid("--classes", "qufur label", "other names", received, "Rename the class.")
+
+
+def _raise_budget(work: LabelOptions, workbook: Workbook, journal: Journal) -> None:
+    """Add to the budget the labels that a higher --money pays for."""
+    affordable, limit = _affordable(work, journal), workbook.learner.rule.limit
+    if money_sets_budget(journal) and affordable is not None and limit is not None and affordable > limit:
+        workbook.learner.add_budget(affordable - limit)
+
+
+def money_sets_budget(journal: Journal) -> bool:
+    """Return whether --money sets the budget, because --budget was omitted."""
+    return journal.start is not None and "--budget" not in journal.start
+
+
+def _affordable(work: LabelOptions, journal: Journal) -> int | None:
+    """Return the number of labels from all past and future calls, if the votes on each row agree."""
+    cost, limit = work.money
+    if limit is None:
+        return None
+    future = max(0, int((limit - journal.spent) // cost))
+    return (journal.calls + future) // min(work.votes, 2)
+
+
+def _label(label_run: LabelRun, notes: list[str]) -> LabelResult:
+    work, workbook, journal = label_run.work, label_run.workbook, label_run.journal
+    rows = TableReader(
+        replace(work.data, default=workbook.dialect), None, text=workbook.encoding.text is not None
+    )
+    keep_dialect(workbook, work.data, rows.file)
+    header, columns = columns_to_show(workbook, rows)
+
+    def ask(batch: Batch) -> list[Id]:
+        chosen = choose_rows(workbook, batch, columns)
+        workbook.pending_rows.add(header, chosen)
+        return [row[0] for row in chosen]
+
+    feed = RowFeed(
+        workbook, label_run.table, rows, ask, label_run.save, until_spent=money_sets_budget(journal)
+    )
+
+    def fed() -> list[tuple[Id, dict[str, Any]]] | None:
+        ids = feed(work.terms.jobs)
+        return None if ids is None else [(id, item_of(workbook, id)) for id in ids]
+
+    with _program(work) as program, ProgressBar(workbook, journal, quiet=label_run.quiet) as bar:
+        calls = Calls(program, label_run.read, journal, work.terms)
+        queue = LabelQueue(
+            calls,
+            journal.request,
+            label_run.recorded_votes,
+            label_run.settle,
+            work.votes,
+            workbook.classes is None,
+        )
+        try:
+            queue.work(fed, partial(bar.update, feed))
+        except OutOfOrderError as error:
+            raise _out_of_order(queue, error) from None
+        finally:
+            if label_run.saved or queue.labels or queue.skipped:
+                label_run.save(f"{counted(queue.labels, 'label')} bought, {queue.skipped} skipped")
+    limit = describe_limit(workbook)
+    notes = [*([limit] if limit else []), *rows.file.notes, *notes, *_final_notes(queue, label_run, feed)]
+    return LabelResult(workbook, queue, journal, feed.rows, notes)
+
+
+@contextmanager
+def _program(work: LabelOptions) -> Iterator[Command]:
+    program = Command(work.command, work.terms.jobs, work.timeout)
+    try:
+        yield program
+    finally:
+        program.close()
+
+
+def _final_notes(queue: LabelQueue, label_run: LabelRun, feed: RowFeed) -> Iterator[str]:
+    journal = label_run.journal
+    short = queue.calls.out_of_money or feed.is_spent
+    if short and (label_run.workbook.partial_tables or label_run.workbook.learner.outstanding):
+        of = "" if journal.money.limit is None else f" of {journal.money.limit}"
+        unaffordable = "call" if queue.calls.out_of_money else "label"
+        spent = f"{journal.spent}{of} is spent, too little is left for a {unaffordable}"
+        yield f"{spent}. Run the same command with more --money to continue."
+    if queue.failed:
+        id, error = next(iter(queue.failed.items()))
+        rows = counted(len(queue.failed), "row")
+        yield f"No label for {rows}, such as {id!r}: {error}. Run the same command to try again."
+
+
+def _out_of_order(queue: LabelQueue, error: OutOfOrderError) -> ValueError:
+    allowed = "a command that labels rows"
+    received = f"no label from the last {queue.failures} rows; last error: {error.__cause__}"
+    remedy = "Earlier labels are saved; run the same command to continue."
+    return invalid("--with", "qufur label", allowed, received, remedy)

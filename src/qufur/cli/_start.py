@@ -1,0 +1,459 @@
+"""First table to workbook: the model, the rule and the label column that the options describe."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from qufur import models
+from qufur.arrays import Bools, Floats
+from qufur.cli._classes import describe_labels, infer_labels, parse_classes
+from qufur.cli._columns import Columns, describe_first_table
+from qufur.cli._options import ModelName
+from qufur.cli._periods import periods_from_options
+from qufur.errors import invalid
+from qufur.learner import Learner
+from qufur.models import Ridge
+from qufur.models.base import Model
+from qufur.rules import FixedBudget, Rule, Uniform
+from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
+from qufur.tables.source import Source
+from qufur.tables.writers import column_heading
+from qufur.workbook import Workbook
+from qufur.workbook.classes import NONE_YET
+
+if TYPE_CHECKING:
+    from qufur.models import Experts, KernelRidge, Refit
+
+RULE_OPTIONS = (
+    "--budget",
+    "--per",
+    "--time",
+    "--alpha",
+    "--fixed-budget",
+    "--at-random",
+    "--horizon",
+    "--burst",
+)
+"""Options that define the rule. They are given with the first table passed to `qufur ask`."""
+KERNEL_PENALTY = 0.1
+"""Default λ of the kernel model: noise of about a sixth of the label range."""
+LABEL_NAMES = frozenset(["label", "labels", "target", "targets", "class", "y", "outcome"])
+"""Common names of label columns."""
+MIN_LEAK_LABELS, LEAK_CORRELATION = 20, 0.999
+"""Labels needed to test for leakage, and the correlation above which a column leaks the label."""
+MIN_CLASS_LABELS = 3
+"""A class with fewer labels inside or outside may match a column by chance."""
+
+
+class StartedWorkbook(NamedTuple):
+    """New workbook, the number of rows of its first table, and notes to print."""
+
+    workbook: Workbook
+    rows: int
+    notes: list[str]
+
+
+def start_workbook(
+    command: str,
+    data: Source,
+    options: dict[str, Any],
+    columns: Columns,
+    *,
+    labelled: bool = False,
+    quiet: bool,
+) -> StartedWorkbook:
+    """Create the workbook for a first table.
+
+    Parameters
+    ----------
+    command, data
+        Name of the command for messages, and the table.
+    options, columns
+        Options by name, None if not given, and the column options.
+    labelled
+        Whether the table has labels to learn. The rule is then defined later, by `qufur ask`.
+    quiet
+        Whether to hide the progress bar.
+    """
+    # Validate the options before reading a long table.
+    classes = parse_classes(options["--classes"], command)
+    check_model(options, command, classes)
+    target = options["--target"] or "label"
+    periods = None if labelled else periods_from_options(options, target)
+    rule = None
+    if not labelled:
+        rule = rule_from_options(command, options) if periods is None else periods.rule
+    # Without --also: whether a name is a regressor or a classifier may depend on the table.
+    model = model_from_options(options | {"--also": None}, 1, command, classes)
+    columns.check(command)
+    check_target(options["--id"], target, command)
+    rows = columns.rows(data, quiet=quiet)
+    names = [*rows.columns, *rows.file.numbers]
+    target = options["--target"] or (rows.file.target if labelled else None) or "label"
+    notes = []
+    if labelled:
+        rows.file.check(target)
+    else:
+        ignored = {options["--id"], *(columns.skip or ()), *rows.file.aside()}
+        inputs = [name for name in names if name == target or name not in ignored]
+        notes = check_new(command, options["--target"], inputs, data.name, new=bool(options["--new"]))
+    existing_target = target if target in names else None
+    if periods is not None:
+        rows.watch(periods.add)
+    survey = infer_labels(rows, existing_target, classes, numbers=options["--label-range"] is not None)
+    encoding = columns.encoding(
+        rows, scale=not model.scales_inputs, target=existing_target, id=options["--id"]
+    )
+    model = model_from_options(options, encoding.dim, command, classes or survey.classes())
+    learner = Learner(model, rule(rows.count) if rule else NONE_YET, seed=options["--seed"] or 0)
+    workbook = Workbook(learner, encoding, options["--id"], target, has_rule=rule is not None)
+    notes += describe_labels(survey, classes)
+    if periods is not None:
+        notes += periods.apply(workbook)
+    return StartedWorkbook(workbook, rows.count, [*notes, *describe_first_table(encoding)])
+
+
+def reject_start_options(options: Mapping[str, Any], command: str) -> None:
+    """Raise if an option is given that only the first table accepts."""
+    for name, value in options.items():
+        if value is not None:
+            remedy = "The first table set it; use another --state to start over."
+            raise invalid(name, command, "omitted for an existing state file", repr(value), remedy)
+
+
+def reject_options(command: str, options: Mapping[str, Any], conflict: str, *names: str) -> None:
+    """Raise if one of the named options is given together with a conflicting one."""
+    for name in names:
+        if options[name] is not None:
+            raise invalid(name, command, f"omitted with {conflict}", options[name])
+
+
+# Rule
+
+
+def rule_from_options(command: str, options: Mapping[str, Any]) -> Callable[[int], Rule]:
+    """Return the rule as a function of the number of rows of the first table, the default horizon of a count.
+
+    More tables may follow, so a share refers to `--horizon` rows, or is a rate without it.
+
+    >>> names = ["--model", "--budget", "--alpha", "--fixed-budget", "--at-random", "--horizon", "--burst"]
+    >>> options = dict.fromkeys(names)
+    >>> rule_from_options("qufur ask", options | {"--budget": "50"})(1000)
+    Steady(budget=50, horizon=1000, burst=10.0)
+    >>> rule_from_options("qufur ask", options | {"--budget": "5%", "--at-random": True})(1000)
+    Uniform(rate=0.05, budget=None)
+    """
+    for_ridge = {name: options[name] for name in ("--alpha", "--fixed-budget")}
+    reject_for_experts(options["--model"], command, for_ridge)
+    reject = partial(reject_options, command, options)
+    horizon, alpha = options["--horizon"], options["--alpha"]
+    budget = _amount(command, options, "--budget")
+    fixed = _amount(command, options, "--fixed-budget")
+    if options["--at-random"]:
+        reject("--at-random", "--alpha", "--fixed-budget", "--burst")
+    if horizon is not None or not isinstance(budget, float):
+        reject("a count of labels, or a share with --horizon", "--burst")
+    if fixed is not None:
+        reject("--fixed-budget", "--budget", "--alpha")
+        return lambda rows: FixedBudget(labels_of(fixed, horizon or rows), horizon or rows)
+    if alpha is not None and not isinstance(budget, float):
+        reject("--alpha", "--horizon")
+    if budget is None and alpha is None:
+        remedy = "Alternatives are --per and, with --model ridge, --alpha and --fixed-budget."
+        raise invalid("--budget", command, "given for the first table", "none", remedy)
+
+    def build(rows: int | None) -> Rule:
+        rule = rule_from_budget(
+            budget,
+            alpha,
+            rows=rows,
+            owner=command,
+            parameter="--budget",
+            remedy="--horizon sets the number of rows.",
+            steady=is_experts(options),
+            burst=options["--burst"],
+        )
+        return Uniform(rule.share or 1.0, budget=rule.limit) if options["--at-random"] else rule
+
+    if alpha is None and isinstance(budget, int):
+        return lambda rows: build(horizon or rows)
+    rule = build(horizon)
+    return lambda rows: rule
+
+
+def _amount(command: str, options: Mapping[str, Any], name: str) -> int | float | None:
+    return None if options[name] is None else as_amount(options[name], command, name)
+
+
+# Model
+
+
+def is_experts(options: Mapping[str, Any]) -> bool:
+    """Return whether the model is Experts, the default."""
+    return options["--model"] in (None, ModelName.experts)
+
+
+def name_of(model: Model) -> ModelName:
+    """Return the command-line name of a model."""
+    if isinstance(model, models.Experts):
+        return ModelName.experts
+    return ModelName.kernel if isinstance(model, models.KernelRidge) else ModelName.ridge
+
+
+def reject_for_experts(model: ModelName | None, command: str, options: Mapping[str, Any]) -> None:
+    """Raise if an option that only ridge and kernel accept is given with experts."""
+    for name, value in options.items():
+        if value is not None and model in (None, ModelName.experts):
+            allowed = "omitted with --model experts, the default"
+            raise invalid(name, command, allowed, repr(value), "--model ridge accepts it.")
+
+
+def check_model(options: Mapping[str, Any], command: str, classes: Sequence[str] | None = None) -> None:
+    """Raise if an option conflicts with the model or with classes.
+
+    >>> check_model({"--model": ModelName.ridge, "--also": ["svr"]}, "docs")
+    Traceback (most recent call last):
+        ...
+    qufur.errors.InvalidError: --also of docs must be omitted with --model ridge, got ['svr']. ...
+    """
+    model = options["--model"]
+    name = (model or ModelName.experts).value
+    reject_for_experts(model, command, {"--regularization": options.get("--regularization")})
+    half_life, also = options.get("--half-life"), options.get("--also")
+    if half_life is not None and model is not ModelName.ridge:
+        remedy = "--model ridge accepts it."
+        raise invalid("--half-life", command, f"omitted with --model {name}", half_life, remedy)
+    if also and not is_experts(options):
+        raise invalid("--also", command, f"omitted with --model {name}", also, "--model experts accepts it.")
+    if classes and not is_experts(options):
+        remedy = "Omit --model; for numeric labels, name another --target."
+        raise invalid("--model", command, "experts if labels are classes", name, remedy)
+    if classes and options.get("--label-range") is not None:
+        received = "a range with labels that are classes"
+        raise invalid("--label-range", command, "given for numeric labels only", received, "Omit it.")
+
+
+def model_from_options(
+    options: Mapping[str, Any], dim: int, command: str, classes: tuple[Any, ...] | None = None
+) -> Experts | Ridge | KernelRidge:
+    """Build the model that the options describe, for `dim` inputs.
+
+    >>> options = {"--model": ModelName.ridge, "--half-life": 50, "--label-range": (0, 9)}
+    >>> model_from_options(options, 3, "docs").half_life
+    50
+    """
+    check_model(options, command, classes)
+    label_range, penalty = options.get("--label-range"), options.get("--regularization")
+    if is_experts(options):
+        also = estimators_named(options.get("--also") or (), command, classifies=classes is not None)
+        return models.Experts(dim, label_range=label_range, classes=classes, also=also)
+    if label_range is None:
+        remedy = "Give the lowest and the highest label, such as --label-range 0 100."
+        allowed = f"given with --model {options['--model'].value}"
+        raise invalid("--label-range", command, allowed, "none", remedy)
+    if options["--model"] is ModelName.ridge:
+        half_life = options.get("--half-life")
+        return Ridge(
+            dim, intercept=True, label_range=label_range, regularization=penalty, half_life=half_life
+        )
+    return _kernel(dim, label_range, KERNEL_PENALTY if penalty is None else penalty)
+
+
+def boosting(dim: int, classes: tuple[Any, ...] | None) -> Refit:
+    """Return histogram gradient boosting alone, as a baseline."""
+    # Imported directly: a lookup by name would import all of scikit-learn.
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    estimator = HistGradientBoostingRegressor if classes is None else HistGradientBoostingClassifier
+    return models.Refit(estimator(), dim=dim, classes=classes)
+
+
+def _kernel(dim: int, label_range: tuple[float, float], penalty: float) -> KernelRidge:
+    """Return a constant plus a Gaussian kernel whose length scale is √dim, for scaled rows."""
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+    kernel = ConstantKernel(1.0) + RBF(math.sqrt(dim))
+    return models.KernelRidge(kernel, dim=dim, regularization=penalty, label_range=label_range)
+
+
+# scikit-learn estimators by name
+
+
+def estimators_named(names: Sequence[str], command: str, *, classifies: bool) -> list[Any]:
+    """Return an estimator with default parameters for each name; spelling may be kebab or camel case.
+
+    >>> estimators_named(["hist-gradient-boosting", "SVR"], "docs", classifies=False)
+    [HistGradientBoostingRegressor(), SVR()]
+    """
+    if not names:
+        return []
+    classes = _estimator_classes(classifies)
+    return [_estimator(classes, name, command, classifies) for name in names]
+
+
+@cache
+def _estimator_classes(classifies: bool) -> dict[str, Any]:
+    """Return the estimator classes without required parameters, by kebab-case name."""
+    from sklearn.utils import all_estimators
+
+    estimators = all_estimators(type_filter="classifier" if classifies else "regressor")
+    usable = [(name, cls) for name, cls in estimators if not _has_required_parameters(cls)]
+    short = {_kebab(re.sub(r"(Regressor|Classifier)$", "", name) or name): cls for name, cls in usable}
+    return short | {_kebab(name): cls for name, cls in usable}
+
+
+def _has_required_parameters(cls: Any) -> bool:
+    parameters = signature(cls).parameters.values()
+    return any(each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters)
+
+
+def _estimator(classes: dict[str, Any], name: str, command: str, classifies: bool) -> Any:
+    cls = {_key(kebab): cls for kebab, cls in classes.items()}.get(_key(name))
+    if cls is not None:
+        return cls()
+    short = [kebab for kebab in classes if not kebab.endswith(("-regressor", "-classifier"))]
+    matches = difflib.get_close_matches(_kebab(name), short, n=3, cutoff=0.5)
+    remedy = f"Did you mean {' or '.join(matches)}?" if matches else "An example is hist-gradient-boosting."
+    allowed = f"the name of a scikit-learn {'classifier' if classifies else 'regressor'}"
+    raise invalid("--also", command, allowed, repr(name), remedy)
+
+
+def _kebab(name: str) -> str:
+    """Convert a name to kebab case.
+
+    >>> _kebab("HistGradientBoosting"), _kebab("SVR"), _kebab("SGDOneClassSVM")
+    ('hist-gradient-boosting', 'svr', 'sgd-one-class-svm')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name).lower()
+
+
+# Label column
+
+
+def check_target(id: str | None, target: str, command: str = "qufur ask") -> None:
+    """Raise if the id column and the label column are the same."""
+    if id is not None and column_heading(id) == column_heading(target):
+        raise invalid("--target", command, "another column than --id", repr(target))
+
+
+def check_new(command: str, target: str | None, columns: Iterable[str], file: str, *, new: bool) -> list[str]:
+    """Raise if the label column is missing in the first table and another column may be meant.
+
+    Parameters
+    ----------
+    command, target, columns, file
+        Name of the command, value of --target, names of the input columns, and name of the table.
+    new
+        Whether --new declares that the table has no label column yet.
+
+    Returns
+    -------
+    list
+        Notes on an input whose name is that of a typical label column, although --target names another one.
+    """
+    names = list(columns)
+    typical = next((name for name in names if column_heading(name).lower() in LABEL_NAMES), None)
+    is_given, target = target is not None, target or "label"
+    if target in names:
+        if new:
+            received = f"{target!r}, which exists in {file}"
+            raise invalid("--target", command, "a new column with --new", received, "Omit --new.")
+        return []
+    similar = next((name for name in names if _is_similar(name, target)), None if is_given else typical)
+    if similar is not None and not new:
+        received = f"{target!r}: the table has no column {target!r} but has {similar!r}"
+        remedy = (
+            f"Use --target {similar}; or --new if the table has no labels, with --skip {similar} if that "
+            "column contains labels."
+        )
+        raise invalid("--target", command, f"a column of {file}, or --new", received, remedy)
+    if typical is None or new:
+        return []
+    return [f"Column {typical!r} is an input. If it contains labels, start over with --skip {typical}."]
+
+
+def _is_similar(first: str, second: str) -> bool:
+    """Return whether two names differ by one typing error: a missing, extra, wrong or swapped letter.
+
+    >>> [_is_similar("load", name) for name in ("laod", "Load", "lod", "loads", "road", "lag", "lead_time")]
+    [True, True, True, True, True, False, False]
+    >>> _is_similar("delay", "day"), _is_similar("x1", "x2")
+    (False, False)
+    """
+    a, b = (re.sub("[ _-]", "", column_heading(name).casefold()) for name in (first, second))
+    if min(len(a), len(b)) < 3 or abs(len(a) - len(b)) > 1:
+        return False
+    if len(a) > len(b):
+        a, b = b, a
+    if a == b:
+        return True
+    index = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
+    if len(a) < len(b):
+        return a[index:] == b[index + 1 :]
+    swapped = a[index : index + 2] == b[index : index + 2][::-1] and a[index + 2 :] == b[index + 2 :]
+    return swapped or a[index + 1 :] == b[index + 1 :]
+
+
+def describe_leaks(workbook: Workbook) -> list[str]:
+    """Describe the columns that determine the label almost exactly, if there are enough labels."""
+    dim = workbook.encoding.dim
+    # Rows of a linear model end with a constant.
+    records = [record for record in workbook.labels.values() if len(record.row) >= dim]
+    if len(records) < MIN_LEAK_LABELS:
+        return []
+    X = np.array([record.row[:dim] for record in records])
+    y = np.array([record.label for record in records])
+    inputs = [column.name for column in workbook.encoding.columns for _ in column.names]
+    leaks = np.flatnonzero(_leaking(X, y, len(workbook.classes or ())))
+    return [
+        f"Column {name!r} determines the label almost exactly in all {len(y)} labelled rows. If its value is "
+        "unknown before the label, leave its cells empty in later tables (--impute), or start over with "
+        f"--skip {name}."
+        for name in dict.fromkeys(inputs[number] for number in leaks)
+    ]
+
+
+def _leaking(X: Floats, y: Floats, classes: int) -> Bools:
+    """Return which inputs correlate with the label, its rank, or membership in a class."""
+    if not classes:
+        linear = _correlation(X, y) > LEAK_CORRELATION
+        return np.asarray(linear | (_correlation(_ranks(X), _ranks(y)) > LEAK_CORRELATION))
+    leaks = np.zeros(X.shape[1], bool)
+    for number in range(classes):
+        member = (y == number).astype(np.float64)
+        if min(member.sum(), len(y) - member.sum()) >= MIN_CLASS_LABELS:
+            leaks |= _correlation(X, member) > LEAK_CORRELATION
+    return leaks
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return the ranks within each column; ties share the mean rank.
+
+    >>> _ranks(np.array([30.0, 10.0, 30.0]))
+    array([2.5, 1. , 2.5])
+    """
+    if values.ndim > 1:
+        return np.column_stack([_ranks(column) for column in values.T])
+    _, index, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[index], dtype=np.float64)
+
+
+def _correlation(X: Floats, y: Floats) -> Floats:
+    """Return |correlation| of each column with y; 0 if one of the two is constant."""
+    A, b = X - X.mean(axis=0), y - y.mean()
+    # Divide by the largest value first: squares of large numbers overflow.
+    A, b = A / (np.abs(A).max(axis=0) + (A == 0).all(axis=0)), b / (np.abs(b).max() or 1.0)
+    norms = np.sqrt((A**2).sum(axis=0) * (b**2).sum())
+    return np.asarray(np.abs(A.T @ b) / np.where(norms > 0, norms, 1.0))

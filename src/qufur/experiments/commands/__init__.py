@@ -1,0 +1,1 @@
+"""Commands that run experiments: `qufur reproduce`, `qufur demo` and `qufur data`."""

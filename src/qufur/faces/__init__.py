@@ -1,1 +1,0 @@
-"""The former name of `qufur.adapters`, for one release."""

@@ -1,0 +1,256 @@
+"""States of softmax classifiers: Δ on raw features, or from the Fisher information."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from qufur.arrays import Floats, Ints, check_shapes, strip_prefix
+from qufur.ids import Id
+from qufur.models.base import State
+from qufur.models.gram.gram import Gram
+from qufur.models.gram.update import cholesky_of_sum, forward
+from qufur.models.lookahead import Arrivals, BlockCost, BlockLimits, Lookahead, OneRow, QueryTerms
+
+if TYPE_CHECKING:
+    from qufur.models.softmax import FisherSoftmax, Softmax
+
+
+class SoftmaxState(State):
+    """State of a linear model (`inputs`), which gives Δ, and trained weights (`trainer`).
+
+    The linear state gets every query and every arrival, with 0 for every label: labels go to the
+    trainer.
+    """
+
+    model: Softmax
+
+    def __init__(self, model: Softmax) -> None:
+        self.model = model
+        self.inputs = model.raw.start()
+        self.trainer = model.training.start(model.dim, model.classes)
+        self.pending = self.inputs.pending
+
+    def block_limits(self, at_once: bool) -> BlockLimits:
+        """Return the block limits of the linear state."""
+        return self.inputs.block_limits(at_once)
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the most probable class of each row, from the labelled data alone."""
+        return self.trainer.predict(X)
+
+    def probabilities(self, X: Floats) -> Floats:
+        """Return the probability of each class, for each row."""
+        return self.trainer.probabilities(X)
+
+    def uncertainty(self, X: Floats) -> Floats:
+        """Return Δ of each row, given every query so far."""
+        return self.inputs.uncertainty(X)
+
+    def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
+        """Return the class and Δ of the next input of the stream; `square` is ‖x‖²."""
+        return self.predict(x[None]).item(), self.inputs.predict_next(x, square)[1]
+
+    def look_ahead(self, X: Floats) -> Lookahead:
+        """Look ahead over the rows of X that the linear learner can take together."""
+        return SoftmaxLookahead(self, X, self.inputs.look_ahead(X))
+
+    def query(self, ids: Sequence[Id], X: Floats) -> None:
+        """Record queries for the labels of these rows."""
+        self.inputs.query(ids, X)
+
+    def label(self, ids: Sequence[Id], labels: Floats) -> None:
+        """Learn the labels of pending queries, in this order."""
+        classes, rows = labels.astype(np.int64), self.inputs.rows_of(ids)
+        self.inputs.label(ids, np.zeros(len(ids)))
+        self.trainer.learn(rows, classes)
+
+    def retract(self, id: Id) -> None:
+        """Remove a pending query."""
+        self.inputs.retract(id)
+
+    def learn(self, X: Floats, labels: Floats) -> None:
+        """Learn labels that were not queried, in this order."""
+        classes = labels.astype(np.int64)
+        self.inputs.learn(X, np.zeros(len(X)))
+        self.trainer.learn(X, classes)
+
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return the state as JSON values and named arrays."""
+        values, arrays = self.inputs.save()
+        trained = {f"trainer.{name}": array for name, array in self.trainer.arrays().items()}
+        return values, {f"inputs.{name}": array for name, array in arrays.items()} | trained
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Load a state that `save` returned."""
+        self.inputs.restore(values, strip_prefix("inputs.", arrays))
+        self.trainer.restore(strip_prefix("trainer.", arrays))
+        self.pending = self.inputs.pending
+
+
+class SoftmaxLookahead(Lookahead):
+    """Look-ahead in which the linear state decides, and the trainer learns labels as they arrive."""
+
+    def __init__(self, state: SoftmaxState, X: Floats, look: Lookahead) -> None:
+        self._state = state
+        self._look = look
+        self._X = X[: len(look)]
+
+    def __len__(self) -> int:
+        return len(self._X)
+
+    def decide(self, terms: QueryTerms) -> BlockCost:
+        """Decide with the look-ahead of the linear state."""
+        cost = self._look.decide(terms)
+        self.uncertainty, self.queried = self._look.uncertainty, self._look.queried
+        return cost
+
+    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+        """Return the predictions as labels arrive, training at each arrival."""
+        classes = arrivals.labels.astype(np.int64)
+        pending = self._state.pending | dict(zip(ids, self._X[self.queried], strict=True))
+        rows = np.array([pending[id] for id in arrivals.ids]).reshape(len(classes), self._X.shape[1])
+        unlabelled = Arrivals(arrivals.ids, np.zeros(len(classes)), arrivals.before)
+        self._look.finish(ids, unlabelled)
+        return self._predict_and_train(rows, classes, arrivals.before)
+
+    def _predict_and_train(self, rows: Floats, classes: Ints, before: Ints) -> Floats:
+        trainer, predictions, start = self._state.trainer, np.empty(len(self._X)), 0
+        for stop in np.unique(before).tolist():
+            predictions[start:stop] = trainer.predict(self._X[start:stop])
+            trainer.learn(rows[before == stop], classes[before == stop])
+            start = stop
+        predictions[start:] = trainer.predict(self._X[start:])
+        return predictions
+
+
+class FisherState(State):
+    """Trained weights and their Fisher information, recomputed when weights or queries change."""
+
+    model: FisherSoftmax
+
+    def __init__(self, model: FisherSoftmax) -> None:
+        self.model = model
+        self.trainer = model.training.start(model.dim, model.classes)
+        self.pending: dict[Id, Floats] = {}
+        self._information: Information | None = None
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the most probable class of each row, from the labelled data alone."""
+        return self.trainer.predict(X)
+
+    def probabilities(self, X: Floats) -> Floats:
+        """Return the probability of each class, for each row."""
+        return self.trainer.probabilities(X)
+
+    def uncertainty(self, X: Floats) -> Floats:
+        """Return Δ of each row, given every query and every label so far."""
+        if self._information is None:
+            self._information = self._compute_information()
+        return self.model.raw.uncertainty_of(
+            np.sum(self._information.variances(X) * self._class_variances(X), axis=1)
+        )
+
+    def look_ahead(self, X: Floats) -> Lookahead:
+        """Look ahead over the first row alone: labels change Δ of later rows."""
+        return OneRow(self, X[:1])
+
+    def query(self, ids: Sequence[Id], X: Floats) -> None:
+        """Record queries for the labels of these rows."""
+        self.pending.update((id, row.copy()) for id, row in zip(ids, X, strict=True))
+        self._information = None
+
+    def label(self, ids: Sequence[Id], labels: Floats) -> None:
+        """Learn the labels of pending queries, in this order."""
+        self.trainer.learn(self._rows_of(ids), labels.astype(np.int64))
+        self._remove_pending(ids)
+
+    def retract(self, id: Id) -> None:
+        """Remove a pending query."""
+        self._remove_pending([id])
+
+    def learn(self, X: Floats, labels: Floats) -> None:
+        """Learn labels that were not queried, in this order."""
+        self.trainer.learn(X, labels.astype(np.int64))
+        self._information = None
+
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return the state as JSON values and named arrays."""
+        ids = list(self.pending)
+        return {"pending": ids}, self.trainer.arrays() | {"pending": self._rows_of(ids)}
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Load a state that `save` returned."""
+        check_shapes(arrays, {"pending": "nd"}, d=self.model.dim)
+        self.trainer.restore(arrays)
+        self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
+        self._information = None
+
+    def _compute_information(self) -> Information:
+        rows = np.concatenate([self.trainer.inputs.astype(np.float64), self._rows_of(list(self.pending))])
+        weights, penalty = self._class_variances(rows), self.model.raw.penalty
+        if DualInformation.suits(rows, penalty):
+            return DualInformation(rows, weights, penalty)
+        return PrimalInformation(rows, weights, penalty)
+
+    def _class_variances(self, X: Floats) -> Floats:
+        P = self.probabilities(X)
+        return P * (1.0 - P)
+
+    def _remove_pending(self, ids: Sequence[Id]) -> None:
+        for id in ids:
+            del self.pending[id]
+        self._information = None
+
+    def _rows_of(self, ids: Sequence[Id]) -> Floats:
+        return np.array([self.pending[id] for id in ids]).reshape(len(ids), self.model.dim)
+
+
+class Information(Protocol):
+    """F_k = λI + Σ_i w_ik x_i x_iᵀ for every class k, of inputs X (n × d) and weights w (n × classes)."""
+
+    def variances(self, Z: Floats) -> Floats:
+        """Return ‖z‖² in F_k⁻¹ for each row z and class k."""
+
+
+class DualInformation:
+    """The dual form: with R the root of w_k on the diagonal, F_k⁻¹ = (I − XᵀR(λI + R XXᵀ R)⁻¹RX)/λ.
+
+    One product X Xᵀ serves all classes: n²d + classes · n³/3 flops.
+    """
+
+    max_condition = 1e8
+
+    def __init__(self, X: Floats, weights: Floats, regularization: float) -> None:
+        self._X, self._regularization = X, regularization
+        self._roots = np.sqrt(weights.T / regularization)[:, :, None]
+        gram = X @ X.T
+        self._factors = [cholesky_of_sum(gram * root * root.T) for root in self._roots]
+
+    @classmethod
+    def suits(cls, X: Floats, regularization: float) -> bool:
+        """Return whether this form is cheaper and accurate enough."""
+        return 0 < len(X) <= X.shape[1] and float(np.vdot(X, X)) < cls.max_condition * regularization
+
+    def variances(self, Z: Floats) -> Floats:
+        """Return ‖z‖² in F_k⁻¹ for each row z and class k."""
+        K = self._X @ Z.T
+        halves = [forward(L, root * K) for L, root in zip(self._factors, self._roots, strict=True)]
+        reductions = np.array([np.einsum("ij,ij->j", V, V) for V in halves]).T
+        remainders = np.einsum("ij,ij->i", Z, Z)[:, None] - reductions
+        return np.asarray(np.maximum(remainders, 0.0) / self._regularization)
+
+
+class PrimalInformation:
+    """One `Gram` per class, which controls its own conditioning."""
+
+    def __init__(self, X: Floats, weights: Floats, regularization: float) -> None:
+        self._grams = [Gram(X.shape[1], regularization) for _ in weights.T]
+        for gram, weight in zip(self._grams, weights.T, strict=True):
+            gram.add(X * np.sqrt(weight)[:, None])
+
+    def variances(self, Z: Floats) -> Floats:
+        """Return ‖z‖² in F_k⁻¹ for each row z and class k."""
+        return np.stack([gram.variance(Z) for gram in self._grams], axis=1)

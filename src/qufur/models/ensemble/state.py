@@ -1,0 +1,487 @@
+"""State of an ensemble: inputs, labelled rows, experts and pending queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from qufur.arrays import Axes, Floats, check_shapes, strip_prefix
+from qufur.errors import invalid
+from qufur.ids import Id
+from qufur.models.base import Purchases, State
+from qufur.models.diagnostics.outliers import ObservedRange
+from qufur.models.ensemble.fits import FitJob, FitResult, FitSchedule
+from qufur.models.ensemble.leverage import Leverage
+from qufur.models.ensemble.lookahead import LeverageLookahead, MarginLookahead, margin_uncertainty
+from qufur.models.ensemble.report import EnsembleReport
+from qufur.models.ensemble.scaling import Scaling
+from qufur.models.ensemble.training_set import FREE, LabelRange, Purchase, TrainingSet
+from qufur.models.lookahead import BlockLimits, Lookahead
+
+if TYPE_CHECKING:
+    from qufur.models.ensemble.model import EnsembleModel
+
+
+FIRST_BLOCK = 256
+"""Rows of the first block with deferred fits."""
+LEVERAGE, SCHEDULE, LABELLED, SCALING, PENDING = "novelty", "board", "labelled", "scaling", "pending"
+"""Prefixes of the saved arrays."""
+EXPERT_OUTPUTS = "said"
+"""Saved array of the experts' outputs for pending queries."""
+ADDED_COLUMNS = "further"
+"""Saved number of added columns."""
+IN_EVERY_ROW = {"labelled.X", "pending.X", "scaling.part", "scaling.expected", "scaling.range"}
+"""Saved arrays in which an added column has its constant in every row."""
+IN_FIRST_ROW = {"scaling.units", "scaling.moments", "board.units"}
+"""Saved arrays whose first row are means; the other rows, deviations and sums, are 0 for a constant."""
+
+
+class ExpertOutputs(NamedTuple):
+    """Outputs for a pending query, recorded when it was made.
+
+    Attributes
+    ----------
+    predictions, output
+        Outputs of the experts, (experts, outputs), and of the ensemble, (outputs,).
+    terms
+        Probabilities with which the label was bought.
+    labels
+        Number of labels received before the query.
+    """
+
+    predictions: Floats
+    output: Floats
+    terms: Purchase
+    labels: int
+
+
+class EnsembleState(State):
+    """State of an ensemble. Labels may arrive late, out of order, or never.
+
+    Attributes
+    ----------
+    labelled
+        Labelled rows.
+    expert_outputs
+        Outputs for each pending query.
+    scaling
+        Scaling of inputs, learned from all of them.
+    leverage
+        Δ of inputs, for models of numbers.
+    labels
+        Range of the labels.
+    added_columns
+        Number of columns added since the start.
+    fits_elsewhere
+        Whether fits are left to the caller of `due_fit`.
+    """
+
+    model: EnsembleModel
+
+    def __init__(self, model: EnsembleModel) -> None:
+        self.model = model
+        self.pending: dict[Id, Floats] = {}
+        self.expert_outputs: dict[Id, ExpertOutputs] = {}
+        self.labelled = TrainingSet()
+        self.scaling = Scaling()
+        self.leverage = Leverage(self.scaling, self._queried_rows)
+        self.labels = LabelRange(model.label_range)
+        self.added_columns = 0
+        self.fits_elsewhere = False
+        self._schedule: FitSchedule | None = None
+        self._terms: dict[Id, Purchase] = {}
+        self._recorded_outputs: dict[Id, Floats] = {}
+        self._skips_predictions = False
+        self._last: tuple[Floats, Floats, Floats] | None = None
+
+    @property
+    def schedule(self) -> FitSchedule:
+        """Experts and their fits, created at the first input."""
+        if self._schedule is None:
+            self._schedule = FitSchedule(self.model, self.scaling.units, self.labelled, self.added_columns)
+            if self.fits_elsewhere:
+                self._schedule.fit_elsewhere(self.scaling.units)
+        return self._schedule
+
+    def block_limits(self, at_once: bool) -> BlockLimits:
+        """Return the block limits; with deferred fits the first block is large."""
+        return BlockLimits(FIRST_BLOCK) if self.fits_elsewhere else super().block_limits(at_once)
+
+    # Predictions
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the prediction for each row, from the labelled data alone."""
+        return self.model.predictions(self.outputs(X))
+
+    def outputs(self, X: Floats) -> Floats:
+        """Return the ensemble's output for each row: a number, or a probability per class."""
+        if not self.scaling.dim:
+            return np.tile(self.model.prior_output(), (len(X), 1))
+        return self.combine(self._bounded_predictions(X))
+
+    def expert_predictions(self, X: Floats) -> Floats:
+        """Return the unclipped output of each expert for each row: (rows, experts, outputs)."""
+        if self._skips_predictions:
+            return np.tile(self.model.prior_output(), (len(X), len(self.schedule.names), 1))
+        return self.schedule.predict(X)
+
+    def combine(self, expert_outputs: Floats) -> Floats:
+        """Return the ensemble's output for rows of expert outputs: (rows, experts, outputs)."""
+        outputs = self.schedule.aggregation.combine(expert_outputs)
+        return self.labels.clip(outputs) if self.model.classes is None else outputs
+
+    def probabilities(self, X: Floats) -> Floats:
+        """Return the probability of each class, for each row."""
+        return self.outputs(X)
+
+    def uncertainty(self, X: Floats) -> Floats:
+        """Return Δ of each row, given every query so far."""
+        return self.leverage.uncertainty(X) if self.model.label_free else margin_uncertainty(self.outputs(X))
+
+    def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
+        """Return the prediction and Δ of the one input that is next in the stream."""
+        self.prepare(x[None])
+        expert_outputs = self._bounded_predictions(x[None])
+        output = self.combine(expert_outputs)
+        self._last = x.copy(), expert_outputs, output
+        if self.model.label_free:
+            delta = self.leverage.uncertainty_next(self.scaling.units.transform(x))
+        else:
+            delta = margin_uncertainty(output).item()
+        return self.model.predictions(output).item(), delta
+
+    def largest_loss_one(self, prediction: float) -> float:
+        """Return the largest possible loss of a prediction; 0 if the range of labels is unknown."""
+        return self.labels.largest_loss_one(prediction) if self.model.classes is None else 1.0
+
+    def observed_range(self) -> ObservedRange | None:
+        """Return the range of the labels so far; None with classes or a given range."""
+        learns = self.model.classes is None and self.labels.given is None
+        return ObservedRange(self.labels.low, self.labels.high, len(self.labelled)) if learns else None
+
+    def interval_bounds(self) -> tuple[float, float] | None:
+        """Return the bounds of prediction intervals; None if no range is learned."""
+        return self.labels.bounds if self.model.classes is None else None
+
+    def ensemble_report(self) -> EnsembleReport:
+        """Return weights and losses of the experts."""
+        return self.model.ensemble_report(self)
+
+    # Queries, labels and fits
+
+    def look_ahead(self, X: Floats) -> Lookahead:
+        """Look ahead over the rows of X before the next update of the scaling.
+
+        If Δ depends on labels, the block ends at a queried row, and has one row while a query is pending.
+        """
+        if self.model.label_free:
+            return LeverageLookahead(self, X[: self.prepare(X)])
+        rows = 1 if self.pending else len(X)
+        return MarginLookahead(self, X[: min(rows, self.prepare(X))], ends_with_query=True)
+
+    def look_ahead_unlabelled(self, X: Floats) -> Lookahead:
+        """Look ahead over rows during which no label arrives."""
+        if self.model.label_free:
+            return self.look_ahead(X)
+        return MarginLookahead(self, X[: self.prepare(X)], ends_with_query=False)
+
+    def prepare(self, X: Floats) -> int:
+        """Update the scaling if it is due; return the number of rows before its next update."""
+        ahead = self.scaling.ahead(X)
+        if ahead:
+            return ahead
+        self.scaling.renew(X[0])
+        self.leverage.invalidate()
+        self.schedule.fit_if_stale(self.scaling.units)
+        return max(1, self.scaling.ahead(X))
+
+    def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:
+        """Record the purchases of labels that are queried next."""
+        columns = (column.tolist() for column in purchases)
+        self._terms.update(zip(ids, map(Purchase, *columns), strict=True))
+
+    def expert_outputs_of(self, ids: Sequence[Id]) -> Floats:
+        """Return the outputs of the experts and, last, of the ensemble for pending queries."""
+        outputs = [np.vstack(self.expert_outputs[id][:2]) for id in ids]
+        return np.array(outputs) if outputs else np.empty((0, 0, self.model.output_count))
+
+    def record_expert_outputs(self, ids: Sequence[Id], outputs: Floats) -> None:
+        """Record outputs for inputs that are queried next, in place of predictions."""
+        self._recorded_outputs.update(zip(ids, outputs, strict=True))
+
+    @contextmanager
+    def without_predictions(self) -> Iterator[None]:
+        """Skip predictions, and the fits that they cause; replay supplies the recorded outputs."""
+        self._skips_predictions = True
+        try:
+            yield
+        finally:
+            self._skips_predictions = False
+
+    def query(self, ids: Sequence[Id], X: Floats) -> None:
+        """Add these rows to the pending queries."""
+        self.prepare(X)
+        last = self._last
+        if last is not None and np.array_equal(last[0][None], X):
+            _, expert_outputs, outputs = last
+        else:
+            expert_outputs = self._bounded_predictions(X)
+            outputs = self.combine(expert_outputs)
+        if self.model.label_free:
+            self.leverage.add(self.scaling.units.transform(X))
+        self.add_pending(ids, X, expert_outputs, outputs)
+
+    def add_pending(self, ids: Sequence[Id], X: Floats, expert_outputs: Floats, outputs: Floats) -> None:
+        """Add pending queries with the outputs for their inputs."""
+        for id, row, predictions, output in zip(ids, X, expert_outputs, outputs, strict=True):
+            self.add_pending_one(id, row, predictions, output)
+
+    def add_pending_one(self, id: Id, x: Floats, predictions: Floats, output: Floats) -> None:
+        """Add one pending query; arrays are copied, as they may be views of larger ones."""
+        self.pending[id] = x.copy()
+        terms = self._terms.pop(id, FREE)
+        if self._recorded_outputs:
+            recorded = self._recorded_outputs.pop(id)
+            predictions, output = recorded[:-1], recorded[-1]
+        self.expert_outputs[id] = ExpertOutputs(predictions.copy(), output.copy(), terms, len(self.labelled))
+
+    def label(self, ids: Sequence[Id], labels: Floats) -> None:
+        """Learn the labels of pending queries, in this order."""
+        schedule = self.schedule
+        for id, label in zip(ids, labels.tolist(), strict=True):
+            outputs = self.expert_outputs.pop(id)
+            schedule.update(outputs, label)
+            self.labelled.add(self.pending.pop(id), label, outputs.terms)
+            schedule.fit_if_due(self.scaling.units)
+        self.labels.update(labels)
+
+    def retract(self, id: Id) -> None:
+        """Remove a pending query."""
+        del self.pending[id], self.expert_outputs[id]
+        self.leverage.invalidate()
+
+    def learn(self, X: Floats, labels: Floats) -> None:
+        """Learn free labels; their inputs update the scaling."""
+        self._last = None
+        start = 0
+        while start < len(X):
+            part = X[start : start + self.prepare(X[start:])]
+            if self.model.label_free:
+                self.leverage.add(self.scaling.units.transform(part))
+            self.scaling.update(part)
+            for row, label in zip(part, labels[start:].tolist(), strict=False):
+                self.labelled.add(row.copy(), label, FREE)
+            start += len(part)
+        self._fit_to_more(labels)
+
+    def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
+        """Learn bought labels with their purchases; their inputs have updated the scaling before."""
+        if self.model.label_free:
+            self.leverage.add(self.scaling.units.transform(X))
+        for row, label, *terms in zip(X, labels.tolist(), *(c.tolist() for c in purchases), strict=True):
+            self.labelled.add(row.copy(), label, Purchase(*terms))
+        self._fit_to_more(labels)
+
+    def _fit_to_more(self, labels: Floats) -> None:
+        """Fit experts after labels were added in one batch."""
+        self.labels.update(labels)
+        if len(labels) > 1:
+            self.schedule.fit_all(self.scaling.units)
+        elif len(labels):
+            self.schedule.fit_if_due(self.scaling.units)
+
+    def purchases_of(self, ids: Sequence[Id]) -> Purchases:
+        """Return the purchases of pending queries."""
+        return _purchases(np.array([self.expert_outputs[id].terms for id in ids], dtype=np.float64))
+
+    def purchases_at(self, indices: Sequence[int]) -> Purchases:
+        """Return the purchases of labelled rows, by index in the order of labels."""
+        return _purchases(self.labelled.first().terms[indices])
+
+    def relabel(self, rows: Floats, labels: Floats) -> None:
+        """Replace the labels of the labelled rows and discard the recorded losses."""
+        self.schedule.reset_losses()
+        self.labelled.relabel(labels.tolist())
+        self.labels = LabelRange(self.model.label_range)
+        self.labels.update(labels)
+        self.schedule.fit_all(self.scaling.units)
+
+    def fit_elsewhere(self) -> None:
+        """Leave fits to the caller of `due_fit`."""
+        self.fits_elsewhere = True
+        if self._schedule is not None:
+            self._schedule.fit_elsewhere(self.scaling.units)
+
+    def due_fit(self) -> FitJob | None:
+        """Return the next due fit, to all labelled rows in the current scaling."""
+        return None if self._schedule is None else self._schedule.due_fit(self.scaling.units)
+
+    def install_fit(self, fitted: FitResult) -> bool:
+        """Use the fitted experts; return False if the fit is outdated."""
+        if self._schedule is None:
+            return False
+        installed = self._schedule.install(fitted)
+        self._schedule.fit_if_due(self.scaling.units)
+        return installed
+
+    def refit(self, values: Mapping[str, Any]) -> None:
+        """Repeat the fit that `FitJob.values` describes; do nothing before the first input.
+
+        Without units in `values` the fit uses the current ones.
+        """
+        if self._schedule is not None:
+            units = self.scaling.units
+            self._schedule.refit({"units": [units.mean, units.deviation]} | dict(values))
+            self._schedule.fit_if_due(self.scaling.units)
+
+    def stored_rows(self, X: Floats) -> Floats:
+        """Return the rows to store: the inputs unchanged."""
+        return X
+
+    def unlearn(self, indices: Sequence[int], rows: Floats, labels: Floats) -> None:
+        """Remove labelled rows by index in the order of labels; `rows` and `labels` remain."""
+        self.labelled.remove(indices)
+        self.relabel(rows, labels)
+        self.leverage.invalidate()
+
+    def load_from(self, other: EnsembleState) -> None:
+        """Load a state whose model has fewer classes, the first ones of this, or no classes and no label."""
+        self.added_columns, self.fits_elsewhere = other.added_columns, other.fits_elsewhere
+        self.scaling.restore(*other.scaling.save())
+        self.labelled.restore(other.labelled.arrays(), self.scaling.dim)
+        self.labels.update(self.labelled.first().y)
+        if not self.scaling.dim:
+            return
+        schedule = self.schedule
+        same_experts = other.model.classifies and schedule.names == other.schedule.names
+        if same_experts:
+            schedule.load_from(other.schedule)
+        schedule.fit_all(self.scaling.units)
+        prior_outputs = np.tile(self.model.prior_output(), (1, len(schedule.names), 1))
+        for id, (predictions, _, terms, _) in other.expert_outputs.items():
+            outputs = prior_outputs
+            if same_experts and (predictions != other.model.prior_output()).any():
+                added_classes = self.model.output_count - predictions.shape[1]
+                padded = np.pad(predictions, ((0, 0), (0, added_classes)))[None]
+                outputs = self.model.clip_outputs(padded, self.labels)
+            self._terms[id] = terms
+            self.add_pending([id], other.pending[id][None], outputs, self.combine(outputs))
+
+    def advance(self, count: int) -> None:
+        """Update the scaling with the input of `predict_next`; look-aheads update it themselves."""
+        if self._last is not None:
+            self.scaling.update(self._last[0][None])
+            self._last = None
+
+    def _bounded_predictions(self, X: Floats) -> Floats:
+        return self.model.clip_outputs(self.expert_predictions(X), self.labels)
+
+    def _queried_rows(self) -> Floats:
+        labelled = self.labelled.first().X
+        return np.vstack([labelled.reshape(-1, self.scaling.dim), *self.pending.values()])
+
+    # Files
+
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """Return the state as JSON values and named arrays."""
+        values, scaling = self.scaling.save()
+        low, high = self.labels.low, self.labels.high
+        learned = self.model.label_range is None and low <= high
+        values |= {"pending": list(self.pending), "range": [low, high] if learned else []}
+        values[ADDED_COLUMNS] = self.added_columns
+        fitted, schedule = ({}, {}) if self._schedule is None else self._schedule.save()
+        values |= {"fitted_quick": 0, "fitted_slow": 0, "scikit_learn": ""} | fitted
+        queries = self.expert_outputs.values()
+        count, width = len(queries), -1 if queries else 0
+        parts = {
+            LABELLED: self.labelled.arrays(),
+            SCALING: scaling,
+            LEVERAGE: self.leverage.arrays(),
+            SCHEDULE: schedule,
+            PENDING: {
+                "X": np.array(list(self.pending.values())).reshape(count, width),
+                EXPERT_OUTPUTS: np.array([query.predictions for query in queries]).reshape(count, width),
+                "outputs": np.array([query.output for query in queries]).reshape(count, width),
+                "terms": np.array([query.terms for query in queries], dtype=np.float64).reshape(-1, 3),
+                "labels": np.array([query.labels for query in queries], dtype=np.float64),
+            },
+        }
+        arrays = {f"{part}.{name}": array for part, named in parts.items() for name, array in named.items()}
+        return values, arrays
+
+    def replayable_arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return all arrays except M: they follow from the recorded decisions and labels bit for bit."""
+        return _without_leverage(self.save()[1])
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Load the state that `save` returned."""
+        self.scaling.restore(values, strip_prefix(f"{SCALING}.", arrays))
+        dim = self.scaling.dim
+        self.added_columns = values.get(ADDED_COLUMNS, 0)  # missing in files written by older versions
+        columns = dim or self.model.dim or self.added_columns + 1
+        if not 0 <= self.added_columns < columns:
+            raise invalid(ADDED_COLUMNS, "a saved state", "fewer than its columns", self.added_columns)
+        self.leverage.restore(strip_prefix(f"{LEVERAGE}.", arrays))
+        self.labelled.restore(strip_prefix(f"{LABELLED}.", arrays), dim)
+        if values["range"]:
+            low, high = values["range"]
+            self.labels.set(low, high, len(self.labelled))
+        schedule = strip_prefix(f"{SCHEDULE}.", arrays)
+        if schedule:
+            self.schedule.restore(values, schedule)
+        self._restore_pending(values["pending"], strip_prefix(f"{PENDING}.", arrays), dim)
+
+    def _restore_pending(self, ids: Sequence[Id], arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> None:
+        if not ids:
+            return
+        shape = len(self.schedule.names), self.model.output_count
+        # "labels" is missing in files written by older versions.
+        arrays = {"labels": np.full(len(ids), len(self.labelled)), **arrays}
+        axes: Axes = {"X": "nd", EXPERT_OUTPUTS: "nw", "outputs": "no", "terms": ("n", 3), "labels": "n"}
+        check_shapes(arrays, axes, d=dim, w=shape[0] * shape[1], o=shape[1])
+        terms = [Purchase(p, mean, bool(at_random)) for p, mean, at_random in arrays["terms"].tolist()]
+        self.pending = dict(zip(ids, arrays["X"], strict=True))
+        predictions = arrays[EXPERT_OUTPUTS].reshape(-1, *shape)
+        labels = map(int, arrays["labels"])
+        outputs = map(ExpertOutputs, predictions, arrays["outputs"], terms, labels)
+        self.expert_outputs = dict(zip(ids, outputs, strict=True))
+
+
+def _purchases(terms: Floats) -> Purchases:
+    """Return rows of `Purchase` as columns."""
+    probability, mean, at_random = terms.reshape(-1, 3).T
+    return Purchases(probability, mean, at_random > 0)
+
+
+def with_more_columns(state: EnsembleState, model: EnsembleModel, constants: Floats) -> EnsembleState:
+    """Return the state of a model with added columns, which were constant in all inputs so far.
+
+    Ridge regressions are fitted again, and M is rebuilt from the queried rows, at their next use. The new
+    state takes over the fitted estimators: do not use the old state afterwards.
+    """
+    values, arrays = state.save()
+    kept = _without_leverage(arrays)
+    added = {ADDED_COLUMNS: state.added_columns + len(constants)}
+    widened = model.start()
+    widened.restore(values | added, {name: _append(name, array, constants) for name, array in kept.items()})
+    if state.fits_elsewhere:
+        widened.fit_elsewhere()
+    if f"{SCHEDULE}.units" in kept:
+        widened.schedule.load_slow_from(state.schedule)
+    return widened
+
+
+def _without_leverage(arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: array for name, array in arrays.items() if not name.startswith(f"{LEVERAGE}.")}
+
+
+def _append(name: str, array: Floats, constants: Floats) -> Floats:
+    if name not in IN_EVERY_ROW | IN_FIRST_ROW:
+        return array
+    new = np.tile(constants, (len(array), 1))
+    if name in IN_FIRST_ROW:
+        new[1:] = 0.0
+    return np.hstack([array, new])

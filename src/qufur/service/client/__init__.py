@@ -1,0 +1,5 @@
+"""HTTP client of the service."""
+
+from qufur.service.client.client import Client
+
+__all__ = ["Client"]

@@ -1,0 +1,248 @@
+"""`qufur serve --demo`: a live stream with a simulated annotator, on bike-sharing or synthetic data."""
+
+from __future__ import annotations
+
+import asyncio
+import calendar
+import csv
+import gzip
+import logging
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, FastAPI, Request
+from starlette.responses import Response
+
+from qufur.data.bike import BIKE
+from qufur.service.auth import Scope
+from qufur.service.config import StreamConfig
+from qufur.service.errors import RequestError
+from qufur.service.examples import Example, read_examples
+from qufur.service.http import authorize, decoder, json_response
+from qufur.service.openapi import route
+from qufur.service.service import Service
+from qufur.service.writer import Ask, Writer
+from qufur.streams import HiddenDomains
+
+WORDS: dict[str, tuple[str, Sequence[str]]] = {
+    "hr": ("hour", [f"{hour:02}:00" for hour in range(24)]),
+    "weekday": ("weekday", ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]),
+    "mnth": ("month", ["", *calendar.month_name[1:]]),
+    "season": ("season", ["", "winter", "spring", "summer", "autumn"]),
+    "weathersit": ("weather", ["", "clear", "mist", "light rain or snow", "heavy rain or snow"]),
+}
+"""Display name and meaning of the codes, by column of the table."""
+NUMBERS = {
+    "yr": ("year since 2011", 1.0),
+    "holiday": ("holiday", 1.0),
+    "workingday": ("working day", 1.0),
+    "temp": ("temperature, °C", 41.0),
+    "atemp": ("felt temperature, °C", 50.0),
+    "hum": ("humidity, %", 100.0),
+    "windspeed": ("wind, km/h", 67.0),
+}
+"""Display name and unit of the value 1, by column of the table."""
+DURATIONS, DIMS = [2500, 1500, 2000, 1000, 3000], [4, 8, 2, 10, 6]
+LOG = logging.getLogger("qufur.service")
+STEP_SECONDS = 0.25
+"""Seconds between two steps."""
+STEP_ROWS = 2
+"""Rows sent in a step."""
+HEAD_START = 400
+"""Rows sent without delay at the start, so that the pages have something to show."""
+PATIENCE = 40
+"""Rows after which the simulated annotator answers a query."""
+FEEDER, ANNOTATOR = "demo", "simulated annotator"
+
+
+@dataclass(frozen=True)
+class Material:
+    """Rows and labels of the demo, and the configuration of its stream.
+
+    Attributes
+    ----------
+    rows
+        Numbers or record of each example.
+    """
+
+    title: str
+    config: StreamConfig
+    rows: Sequence[Any]
+    labels: Sequence[float]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def examples(self, start: int, stop: int) -> list[Example]:
+        """Return rows `start` to `stop` as examples with their ids."""
+        has_records = self.config.dim is None
+        return [
+            Example(f"row-{index + 1}", **({"record": row} if has_records else {"x": row}))
+            for index, row in enumerate(self.rows[start:stop], start)
+        ]
+
+    def index(self, id: str) -> int | None:
+        """Return the index of the row with this id; None if another client sent the row."""
+        number = id.removeprefix("row-")
+        is_valid = number.isascii() and number.isdecimal() and 1 <= int(number) <= len(self)
+        return int(number) - 1 if is_valid and id != number else None
+
+
+def material() -> Material:
+    """Return the bike-sharing data if it is cached, else synthetic data. Downloads nothing."""
+    try:
+        copy = BIKE.here()
+    except (ValueError, ImportError):
+        copy = None
+    return synthetic() if copy is None else bike(str(copy.paths[0]))
+
+
+def bike(path: str) -> Material:
+    """Return the hourly rentals of two years in temporal order."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        names, *lines = ([cell.strip() for cell in line] for line in csv.reader(file))
+    table = [dict(zip(names, line, strict=True)) for line in lines]
+    columns = {name: "category" for name, _ in WORDS.values()} | {
+        name: "number" for name, _ in NUMBERS.values()
+    }
+    config = StreamConfig("bikes", columns=columns, label_range=(0.0, 1000.0), budget="5%")
+    labels = [float(cells["cnt"]) for cells in table]
+    return Material("Bikes rented per hour", config, [_record(cells) for cells in table], labels)
+
+
+def synthetic() -> Material:
+    """Return synthetic domains with unannounced shifts, from a fixed seed."""
+    stream = HiddenDomains(DURATIONS, DIMS, seed=0)
+    chunk = next(iter(stream.chunks(sum(DURATIONS))))
+    config = StreamConfig("domains", dim=sum(DIMS), label_range=(-1.0, 1.0), budget="5%")
+    return Material("Synthetic domains", config, chunk.X.tolist(), chunk.y.tolist())
+
+
+class Switch(msgspec.Struct, forbid_unknown_fields=True):
+    """Whether the simulated annotator answers queries."""
+
+    on: bool
+
+
+_switch: Any = decoder(Switch)
+
+
+class Demonstration:
+    """Feeder and simulated annotator that use the writer as other clients do.
+
+    Time is counted in rows and all data are fixed, so every run is the same. After a restart the demo
+    resumes where it stopped.
+    """
+
+    def __init__(self, material: Material, pace: float = STEP_SECONDS) -> None:
+        self.material, self.pace = material, pace
+        self.annotates = True
+        self.sent = 0
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, writer: Writer) -> None:
+        """Start in a new thread."""
+        self._thread = threading.Thread(target=self._run, args=(writer,), name="qufur-demo", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop between two steps and wait for the thread."""
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def state(self) -> dict[str, Any]:
+        """Return the progress of the demo, as the routes send it."""
+        return {
+            "stream": self.material.config.name,
+            "data": self.material.title,
+            "annotator": self.annotates,
+            "rows": self.sent,
+            "of": len(self.material),
+        }
+
+    def _run(self, writer: Writer) -> None:
+        try:
+            self.sent = writer.call(self._begin)
+            while not self._end.wait(self.pace if self.sent >= HEAD_START else 0.0):
+                self.step(writer)
+        except RequestError as error:
+            LOG.warning("The demo stopped: %s", error)
+        except Exception:
+            LOG.exception("The demo stopped")
+
+    def _begin(self, service: Service) -> int:
+        """Create the stream and return the number of rows already sent."""
+        stream, _ = service.create(self.material.config, FEEDER)
+        return stream.workbook.rows
+
+    def step(self, writer: Writer) -> None:
+        """Send the next rows, and answer queries that are `PATIENCE` rows old."""
+        count = STEP_ROWS if self.sent >= HEAD_START else PATIENCE
+        examples = self.material.examples(self.sent, self.sent + count)
+        if examples:
+            rows = read_examples(self.material.config, examples)
+            writer.submit(Ask(self.material.config.name, rows, FEEDER)).result()
+            self.sent += len(examples)
+        if self.annotates:
+            writer.call(self._annotate)
+
+    def _annotate(self, service: Service) -> None:
+        name, last = self.material.config.name, self.sent - PATIENCE
+        is_finished = self.sent >= len(self.material)
+        labels: dict[str, float] = {}
+        for id in service.stream(name).waiting:
+            index = self.material.index(id)
+            if index is not None and (is_finished or index < last):
+                labels[id] = self.material.labels[index]
+        if labels:
+            service.tell(name, labels, ANNOTATOR, replace=False, accept_outliers=True)
+
+
+def attach(app: FastAPI, pace: float = STEP_SECONDS) -> Demonstration:
+    """Add a demo to an application. It starts and stops with the application."""
+    demonstration = Demonstration(material(), pace)
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[Any]:
+        async with inner(app) as state:
+            demonstration.start(app.state.writer)
+            yield state
+            # The writer delivers results through the event loop, so the loop must keep running meanwhile.
+            await asyncio.to_thread(demonstration.stop)
+
+    app.router.lifespan_context = lifespan
+    app.include_router(_routes(demonstration))
+    return demonstration
+
+
+def _record(cells: dict[str, str]) -> dict[str, Any]:
+    words = {name: meanings[int(cells[column])] for column, (name, meanings) in WORDS.items()}
+    return words | {name: round(unit * float(cells[column]), 2) for column, (name, unit) in NUMBERS.items()}
+
+
+def _routes(demonstration: Demonstration) -> APIRouter:
+    router = APIRouter(prefix="/demo", tags=["demonstration"])
+    name = demonstration.material.config.name
+
+    @router.get("", **route({"type": "object"}))
+    async def state(request: Request) -> Response:
+        """Return the progress of the demo, and whether the simulated annotator is on."""
+        authorize(request, Scope.read, name)
+        return json_response(demonstration.state())
+
+    @router.post("/annotator", **route({"type": "object"}, Switch))
+    async def switch(request: Request) -> Response:
+        """Switch the simulated annotator on or off, and return the progress of the demo."""
+        authorize(request, Scope.label, name)
+        body: Switch = _switch(await request.body())
+        demonstration.annotates = body.on
+        return json_response(demonstration.state())
+
+    return router

@@ -1,0 +1,96 @@
+"""Request middleware: request ids, latency metrics, access log."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import secrets
+from time import perf_counter
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from qufur.service.http import error_response
+from qufur.service.logs import EVENTS, JsonLogHandler
+from qufur.service.metrics import Metrics
+
+CLIENT_CLOSED = 499
+"""Logged status of a request whose client disconnected before the response."""
+UNKNOWN = "unknown"
+"""Logged route of paths without a route: metrics must not have one label per path."""
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
+_STREAM = re.compile(r"/v1/streams/([A-Za-z0-9_.-]{1,64})(?:/|$)")
+
+
+class RequestMiddleware:
+    """ASGI middleware that counts, times and logs requests; it takes a few microseconds each.
+
+    A request keeps its `X-Request-Id` or gets a new one, and the response returns it. An unexpected exception
+    is logged and becomes a response with status 500.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, log: JsonLogHandler | None) -> None:
+        self._app, self._metrics, self._log = app, metrics, log
+        self._prefix, self._numbers = secrets.token_hex(4), itertools.count(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status, id = perf_counter(), CLIENT_CLOSED, self._id_of(scope)
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", id)]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        except ClientDisconnect:
+            status = CLIENT_CLOSED
+        except Exception:
+            EVENTS.exception("A request failed", extra={"fields": {"request": id.decode()}})
+            if status == CLIENT_CLOSED:
+                await internal_error()(scope, receive, send_with_id)
+        finally:
+            self._record(scope, status, perf_counter() - start, id)
+
+    def _id_of(self, scope: Scope) -> bytes:
+        for name, value in scope["headers"]:
+            if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+                return bytes(value)
+        return f"{self._prefix}-{next(self._numbers)}".encode()
+
+    def _record(self, scope: Scope, status: int, seconds: float, id: bytes) -> None:
+        template = _template(scope)
+        self._metrics.record(scope["method"], template, status, seconds)
+        if self._log is not None:
+            stream = _STREAM.match(scope["path"])
+            self._log.write_batched(
+                level="info",
+                event="request",
+                method=scope["method"],
+                route=template,
+                status=status,
+                ms=round(1000 * seconds, 3),
+                key=scope.get("qufur.key"),
+                stream=stream and stream[1],
+                request=id.decode(),
+            )
+
+
+def internal_error() -> Response:
+    """Return the response to a request that failed with an unexpected exception."""
+    return error_response(500, "Internal server error. The server log has the details.")
+
+
+def _template(scope: Scope) -> str:
+    """Return the path template of a request, such as `/v1/streams/{stream}`."""
+    template: str | None = scope.get("template")
+    if template is None:
+        template = getattr(scope.get("route"), "path", None) or UNKNOWN
+    return template.replace(":path}", "}")

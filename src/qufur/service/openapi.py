@@ -1,0 +1,369 @@
+"""The OpenAPI document: types of responses, descriptions of routes, and the assembled document.
+
+Routes decode their bodies with msgspec, so FastAPI cannot derive the schemas. `route` supplies them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from msgspec import Struct
+
+JSON, NPY = "application/json", "application/x-npy"
+_REF = "#/components/schemas/{name}"
+_components: dict[str, Any] = {}
+SCHEMA_NAMES = {
+    "AnswerBody": "Said",
+    "EventInfo": "Happened",
+    "ExampleId": "Named",
+    "LabelledExample": "Lesson",
+    "PredictionRequest": "Question",
+    "StreamConfig": "Description",
+}
+"""Schema names that differ from the class names. Generated clients use them, so they stay."""
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": text,
+        "content": {JSON: {"schema": {"$ref": _REF.format(name="Refusal")}}},
+    }
+    for status, text in {
+        401: "the key is missing or invalid",
+        403: "the key lacks the scope or is limited to another stream",
+        404: "no such stream or example",
+        409: "the request conflicts with stored data",
+        410: "the example was erased",
+        413: "the request is too large",
+        422: "the request is invalid",
+        429: "the rate limit is exceeded",
+        503: "temporarily unavailable; retry the request",
+    }.items()
+}
+"""Error responses of every route."""
+
+
+class State(Struct):
+    """Status of a stream. `digest` identifies its state; null unless requested."""
+
+    name: str
+    dim: int | None
+    columns: dict[str, str] | None
+    classes: list[str] | None
+    label_range: tuple[float, float] | None
+    model: str
+    rule: str
+    budget: float | None
+    rows: int
+    spent: int
+    left: int | None
+    outstanding: int
+    told: int
+    events: int
+    digest: str | None
+
+
+class States(Struct):
+    """List of streams, sorted by name."""
+
+    streams: list[State]
+
+
+class Series(Struct):
+    """Progress of a stream: labels bought at `rows`; errors, weights and baselines at the rows `at`."""
+
+    rows: list[int]
+    spent: list[int]
+    plan: list[float] | None
+    at: list[int]
+    error: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+    at_random: list[float | None]
+    constant: list[float | None]
+    weights: list[dict[str, float]]
+    shifts: list[int]
+    unit: str
+
+
+class Expert(Struct):
+    """Expert of an ensemble."""
+
+    name: str
+    weight: float
+    error: float | None
+
+
+class Headline(Struct):
+    """Error of all predictions so far and its interval. `covered` is the share of rows it applies to.
+
+    `at_random` is the error with the same number of random labels; null unless the difference is clear.
+    """
+
+    error: float | None
+    low: float | None
+    high: float | None
+    covered: float
+    at_random: float | None
+    confidence: float
+    unit: str
+
+
+class Report(Struct):
+    """Progress as text, and the headline error in numbers."""
+
+    spent: list[str]
+    error: list[str]
+    shifts: list[str]
+    next: list[str]
+    headline: Headline
+    experts: list[Expert] | None
+
+
+class Model(Struct):
+    """Model of a stream."""
+
+    model: str
+    inputs: int
+    labels: int
+    experts: list[Expert] | None
+
+
+class EventInfo(Struct):
+    """Event without its inputs and labels. `at` is in seconds since 1970."""
+
+    seq: int
+    kind: str
+    at: float
+    actor: str
+    count: int
+    hash: str
+
+
+class Events(Struct):
+    """Page of events in order. `next` is the value of `after` for the next page."""
+
+    events: list[EventInfo]
+    next: int
+
+
+class Prediction(Struct):
+    """Prediction and uncertainty; null before the first example of a stream with columns."""
+
+    prediction: float | str | None
+    uncertainty: float | None
+
+
+class Learned(Struct):
+    """Number of new labels, and of labels that were already stored."""
+
+    new: int
+    known: int
+
+
+class Labelled(Struct):
+    """Label, and whether it was new."""
+
+    id: str
+    label: float | str
+    new: bool
+
+
+class Reading(Struct):
+    """Number that a text can mean, with the decimal mark of this reading."""
+
+    label: float
+    decimal: str
+
+
+class Readings(Struct):
+    """Numbers that a text can mean."""
+
+    readings: list[Reading]
+
+
+class ExampleId(Struct):
+    """Id of an example."""
+
+    id: str
+
+
+class Waiting(Struct):
+    """Pending row: when its label was asked for, in seconds since 1970, and who has leased it."""
+
+    id: str
+    asked_at: float
+    leased_to: str | None
+
+
+class Queue(Struct):
+    """Number of pending rows, number of leased rows, and the oldest pending rows."""
+
+    waiting: int
+    leased: int
+    oldest_seconds: float | None
+    rows: list[Waiting]
+
+
+class Leased(Struct):
+    """Leased row with its numbers or its record."""
+
+    id: str
+    prediction: float | str | None
+    why: str | None
+    asked_at: float
+    x: list[float] | None = None
+    record: dict[str, Any] | None = None
+
+
+class Lease(Struct):
+    """Rows leased to one annotator, and the number of pending rows."""
+
+    rows: list[Leased]
+    waiting: int
+
+
+class Erased(Struct):
+    """Number of erased examples, and of parts of the event log that contained them."""
+
+    erased: int
+    parts: int
+
+
+class Deleted(Struct):
+    """Deleted stream, its number of events, and the number of revoked keys."""
+
+    name: str
+    events: int
+    keys: int
+
+
+class Released(Struct):
+    """Number of released rows."""
+
+    released: int
+
+
+class Status(Struct):
+    """Status in one word."""
+
+    status: str
+
+
+class Refusal(msgspec.Struct):
+    """Error message."""
+
+    error: str
+
+
+def route(
+    result: Any,
+    body: Any = None,
+    *,
+    example: Any = None,
+    binary: bool = False,
+    parameters: Sequence[dict[str, Any]] = (),
+    status: int = 200,
+    repeatable: bool = False,
+) -> dict[str, Any]:
+    """Return arguments of a FastAPI route that describe its body, parameters and responses.
+
+    Parameters
+    ----------
+    result, body
+        Types of the response and of the body, both JSON.
+    example
+        A valid body.
+    binary
+        Whether the route also accepts a matrix in NumPy's format.
+    parameters
+        Results of `query`, `flag`, `count` and `header`.
+    status
+        Status of a successful request.
+    repeatable
+        Whether a repeated request returns 200 instead of `status`.
+    """
+    success = {"description": "success", "content": {JSON: {"schema": _schema(result)}}}
+    extra: dict[str, Any] = {"parameters": list(parameters)} if parameters else {}
+    if body is not None:
+        example_field = {} if example is None else {"example": example}
+        content: dict[str, Any] = {JSON: {"schema": _schema(body), **example_field}}
+        if binary:
+            content[NPY] = {"schema": {"type": "string", "format": "binary"}}
+        extra["requestBody"] = {"required": True, "content": content}
+    return {
+        "responses": {status: success, **({200: success} if repeatable else {}), **ERRORS},
+        "openapi_extra": extra,
+        "status_code": status,
+        "response_model": None,
+    }
+
+
+def query(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
+    """Describe a query parameter."""
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": text}
+
+
+def flag(name: str, text: str) -> dict[str, Any]:
+    """Describe a query parameter that is true or false."""
+    return query(name, {"type": "boolean", "default": False}, text)
+
+
+def count(name: str, default: int, maximum: int, text: str) -> dict[str, Any]:
+    """Describe a query parameter that is a whole number from 0 to `maximum`."""
+    return query(name, {"type": "integer", "minimum": 0, "maximum": maximum, "default": default}, text)
+
+
+def header(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
+    """Describe a header."""
+    return query(name, schema, text) | {"in": "header"}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document of an application, from its cache after the first call."""
+    if app.openapi_schema is None:
+        _schema(Refusal)
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        document.setdefault("components", {}).setdefault("schemas", {}).update(_components)
+        _summarize(document["paths"])
+        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"key": []}, {}]
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _summarize(paths: dict[str, Any]) -> None:
+    """Set the summary of each operation to the first clause of its description."""
+    for operations in paths.values():
+        for operation in operations.values():
+            text = " ".join(operation.get("description", operation["summary"]).split())
+            operation["summary"] = re.split(r"[:;.] |[:;.]$", text)[0]
+
+
+def _schema(type_: Any) -> dict[str, Any]:
+    """Return the schema of a type and register the schemas that it refers to."""
+    if isinstance(type_, dict):
+        return type_
+    (schema,), components = msgspec.json.schema_components([type_], ref_template=_REF)
+    _components.update({SCHEMA_NAMES.get(name, name): _plain(part) for name, part in components.items()})
+    converted: dict[str, Any] = _plain(schema)
+    return converted
+
+
+def _plain(schema: Any) -> Any:
+    """Rename schemas by `SCHEMA_NAMES` and turn tuples into arrays, which more tools support."""
+    if isinstance(schema, list):
+        return [_plain(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    converted = {name: _plain(part) for name, part in schema.items() if name != "prefixItems"}
+    for key in ("$ref", "title"):
+        if isinstance(schema.get(key), str):
+            prefix, slash, name = schema[key].rpartition("/")
+            converted[key] = f"{prefix}{slash}{SCHEMA_NAMES.get(name, name)}"
+    return converted | ({"items": _plain(schema["prefixItems"][0])} if "prefixItems" in schema else {})

@@ -1,0 +1,127 @@
+"""Read-only views of a stream: status, series and report, computed from a copy outside the writer thread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import copy, deepcopy
+from typing import Any, NamedTuple
+
+from qufur.estimates.report import Report
+from qufur.estimates.timeline import error_at_random
+from qufur.models.diagnostics.fit import Fit
+from qufur.models.ensemble.report import EnsembleReport
+from qufur.service.stream import Stream
+from qufur.workbook.summary import Advice, shifts_of, summary
+
+ADVICE = Advice(
+    waiting="on the page, or send their labels",
+    constant="or with a larger budget",
+    at_random="create the next stream with the rule `uniform`",
+    spent="add labels to the budget; predictions need none",
+    go_on="send the next examples",
+)
+
+
+def status(stream: Stream, *, digest: bool = False) -> dict[str, Any]:
+    """Return the status of a stream: configuration, rows, spend and events."""
+    config, learner = stream.config, stream.workbook.learner
+    share = learner.rule.share
+    return {
+        "name": stream.name,
+        "dim": config.dim,
+        "columns": config.columns,
+        "classes": config.classes,
+        "label_range": config.label_range,
+        "model": config.model,
+        "rule": type(learner.rule).__name__.lower(),
+        "budget": share if learner.rule.limit is None else learner.rule.limit,
+        "rows": stream.workbook.rows,
+        "spent": learner.spent,
+        "left": learner.left,
+        "outstanding": len(stream.waiting),
+        "told": len(stream.workbook.labels),
+        "events": stream.seq,
+        "digest": stream.digest() if digest else None,
+    }
+
+
+def series_of(stream: Stream) -> dict[str, Any]:
+    """Return time series: labels bought over rows, and errors over labels."""
+    workbook = stream.workbook
+    timeline, rule = workbook.monitor.timeline, workbook.learner.rule
+    rows, spent = timeline.spending()
+    share = rule.share
+    limit = math.inf if rule.limit is None else rule.limit
+    points = timeline.points_until_now(workbook.learner)
+    return {
+        "rows": rows,
+        "spent": spent,
+        "plan": None if share is None else [min(limit, share * row) for row in rows],
+        "at": [point.rows for point in points],
+        "error": [point.error for point in points],
+        "low": [point.low for point in points],
+        "high": [point.high for point in points],
+        "at_random": [point.at_random for point in points],
+        "constant": [point.constant for point in points],
+        "weights": [point.weights for point in points],
+        "shifts": [shift.row for shift in shifts_of(workbook)],
+        "unit": _unit(stream),
+    }
+
+
+def report_of(stream: Stream) -> dict[str, Any]:
+    """Return the report: summary text, headline numbers and experts."""
+    workbook = stream.workbook
+    report = workbook.learner.report()
+    text: dict[str, Any] = dict(summary(workbook, report, shifts_of(workbook), ADVICE))
+    return text | {"headline": _headline(stream, report), "experts": experts_of(stream)}
+
+
+def _headline(stream: Stream, report: Report) -> dict[str, Any]:
+    at_random = (
+        None if report.ensemble_report is None else error_at_random(report.headline, report.ensemble_report)
+    )
+    named = {"at_random": at_random, "confidence": report.confidence, "unit": _unit(stream)}
+    return report.headline._asdict() | named
+
+
+def _unit(stream: Stream) -> str:
+    return "root mean squared error" if stream.workbook.classes is None else "share of wrong classes"
+
+
+def experts_of(stream: Stream) -> list[dict[str, Any]] | None:
+    """Return names, weights and errors of experts; None for other models."""
+    report = stream.workbook.learner.state.ensemble_report()
+    if report is None:
+        return None
+    errors = [report.in_units(loss) for loss in report.losses] if report.labels else report.losses
+    return [
+        {"name": name, "weight": weight, "error": error if math.isfinite(error) else None}
+        for name, weight, error in zip(report.names, report.weights, errors, strict=True)
+    ]
+
+
+class FrozenDiagnostics(NamedTuple):
+    """Diagnostics of a model's state, a stand-in for the state in a copy."""
+
+    experts: EnsembleReport | None
+    fit: Callable[[], Fit | None]
+
+    def ensemble_report(self) -> EnsembleReport | None:
+        """Return the report of the experts."""
+        return self.experts
+
+
+def copy_for_reports(stream: Stream) -> Stream:
+    """Return a copy for reports, without predictions; called in the writer thread.
+
+    Everything copied has bounded size except the pending queries, which take 20 ns each.
+    """
+    view, workbook, learner = copy(stream), copy(stream.workbook), stream.workbook.learner
+    shared: dict[int, Any] = {id(part): part for part in (learner.model, learner.rule, learner.rng)}
+    shared[id(learner.pending)] = dict(learner.pending)
+    shared[id(learner.state)] = FrozenDiagnostics(learner.state.ensemble_report(), learner.state.fit_later())
+    workbook.learner, workbook.monitor = deepcopy(learner, shared), deepcopy(workbook.monitor)
+    view.workbook = workbook
+    return view

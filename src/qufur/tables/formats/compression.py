@@ -1,0 +1,122 @@
+"""Text files with gzip or zstd compression, and errors about their encoding.
+
+The standard library supports zstd from Python 3.14.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Generator
+from pathlib import Path
+from typing import IO, Any
+
+from qufur.errors import invalid, missing_extra
+from qufur.tables.batch import shown
+from qufur.tables.formats.base import unreadable
+
+_CHUNK_BYTES = 2**17
+
+
+def zstandard() -> Any:
+    """Return the package `zstandard`, or raise an error that names the extra to install."""
+    try:
+        import zstandard
+    except ImportError:
+        raise missing_extra("zstandard", "zstd", "a .zst file") from None
+    return zstandard
+
+
+def open_zstd(path: Path, mode: str, **options: Any) -> IO[Any]:
+    """Open a file to read its bytes, "rb", or its text, "rt"."""
+    raw = io.BufferedReader(_ZstdReader(path), _CHUNK_BYTES)
+    return io.TextIOWrapper(raw, **options) if mode == "rt" else raw
+
+
+class _ZstdReader(io.RawIOBase):
+    """Decompressed bytes of a file. The reader of `zstandard` does not detect truncated files."""
+
+    def __init__(self, path: Path) -> None:
+        self._unpack = zstandard().ZstdDecompressor()
+        self._frame: Any = None
+        self._rest = b""
+        self._file = path.open("rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest and self._fill():
+            pass
+        chunk, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def _fill(self) -> bool:
+        """Decompress the next chunk of this frame or the next one; return False at the end of the file."""
+        packed = self._frame.unused_data if self._frame and self._frame.eof else b""
+        packed = packed or self._file.read(_CHUNK_BYTES)
+        if not packed:
+            if self._frame and not self._frame.eof:
+                raise EOFError("it ends too early")
+            return False
+        if self._frame is None or self._frame.eof:
+            self._frame = self._unpack.decompressobj()
+        self._rest = self._frame.decompress(packed)
+        return True
+
+
+_SAVE = "Save it as UTF-8: in Excel as 'CSV UTF-8', elsewhere with iconv -f cp1252 -t utf-8."
+
+
+def lines(path: Path) -> Generator[str, None, None]:
+    """Yield the lines of a UTF-8 file, with their ends."""
+    try:
+        with open_file(path, "rt", encoding="utf-8-sig", newline="") as file:
+            yield from file
+    except Exception as error:
+        raise _reading_error(path, error) from None
+
+
+def _reading_error(path: Path, error: Exception) -> Exception:
+    """Return the error to raise for an exception during reading."""
+    if isinstance(error, UnicodeDecodeError):
+        try:
+            return invalid("text", path.name, "UTF-8", _first_undecodable(path), _SAVE)
+        except Exception as later_error:  # the file may also be damaged after that line
+            return _reading_error(path, later_error)
+    # `zstandard` may not be installed, so its exception is recognised by name.
+    if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error) or type(error).__name__ == "ZstdError":
+        return unreadable(path, "zstd" if path.suffix.lower() == ".zst" else "gzip", error)
+    return error
+
+
+def open_file(path: Path, mode: str, **options: Any) -> IO[Any]:
+    """Open a file that may be compressed, as its suffix says."""
+    suffix = path.suffix.lower()
+    opener: Any = gzip.open if suffix == ".gz" else open_zstd if suffix == ".zst" else open
+    file: IO[Any] = opener(path, mode, **options)
+    return file
+
+
+def _first_undecodable(path: Path) -> str:
+    """Describe the first line that is not UTF-8, and how Windows-1252 would decode it."""
+    with open_file(path, "rb") as file:
+        number, line = next(pair for pair in enumerate(file, 1) if not _decodes(pair[1]))
+    if b"\0" in line:
+        return f"other bytes in line {number}, which look like UTF-16"
+    word = next((word for word in line.decode("cp1252", "replace").split() if not word.isascii()), "")
+    return f"other bytes in line {number}, {shown(word)} in Windows-1252"
+
+
+def _decodes(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

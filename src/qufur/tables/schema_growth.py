@@ -1,0 +1,393 @@
+"""Schema growth: entries that later tables append to an encoding, never inserted in between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qufur.arrays import LARGEST, Floats
+from qufur.errors import invalid
+from qufur.moments import Moments
+from qufur.tables.batch import Batch, Column
+from qufur.tables.bulk_numbers import numbers_in_text
+from qufur.tables.categorical import Categorical
+from qufur.tables.cells import category, first_other, is_missing, listed, numbers_or_nan, vectors
+from qufur.tables.columns import Kind, Missing, Numeric, Part
+from qufur.tables.inference import MOST_CATEGORIES, ColumnInference, TextInference
+from qufur.tables.number_formats import Amount, amounts
+from qufur.tables.text import BERT
+
+if TYPE_CHECKING:
+    from qufur.tables.encoding import Encoding
+
+
+FINER = 30.0
+"""A column gets another, finer scale if its standard deviation is less than its scale / FINER."""
+
+
+class ColumnGrowth:
+    """Growth of an input column in one pass over a later table.
+
+    Parameters
+    ----------
+    entries
+        Entries of the column so far.
+    impute
+        Whether cells may be missing. The encoding raises errors for invalid cells, so they are not checked.
+
+    Attributes
+    ----------
+    lacking
+        Whether the table does not have the column.
+    """
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        self.name, self.lacking = entries[0].name, False
+        self._entries, self._impute, self._missing = entries, impute, False
+
+    def add(self, batch: Batch) -> None:
+        """Update the growth with a batch."""
+        self.lacking = not batch.has(self.name)
+        self._look(batch, batch.cells(self.name, self._impute))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no valid cell can add an entry."""
+        return not self._impute
+
+    @property
+    def first_missing(self) -> bool:
+        """Whether cells are missing and the column has no indicator of missing cells."""
+        has_indicator = any(entry.has_missing_indicator for entry in self._entries)
+        return self._missing and self._impute and not has_indicator
+
+    @property
+    def finer_scale(self) -> list[Numeric]:
+        """Entries with a scale at which the column varies."""
+        return []
+
+    @property
+    def new(self) -> list[Kind]:
+        """Entries to append."""
+        numeric = isinstance(self, NumberGrowth)
+        return [*([Missing(self.name, numeric)] if self.first_missing else []), *self.finer_scale]
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        self._missing |= bool(is_missing(column).any())
+
+
+class NumberGrowth(ColumnGrowth):
+    """Growth of a column of numbers, which may start to vary.
+
+    A scaled column that was constant so far is 0 in all earlier rows. When it starts to vary, its scale is
+    the root mean square distance from the old constant. If its standard deviation is much smaller than this,
+    a second entry scales the column by its own mean and standard deviation.
+
+    Attributes
+    ----------
+    outliers
+        Row and content of the first cell that is not a number, and the number of such cells; they count as
+        missing.
+    """
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        super().__init__(entries, impute)
+        self._first, *self._others = (entry for entry in entries if isinstance(entry, Numeric))
+        self._moments = Moments()
+        self.outliers: tuple[int, Any, int] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return super().is_complete and not _was_constant(self._first)
+
+    def add_numbers(self, values: Floats) -> None:
+        """Update the moments with the numbers (n, 1) of a batch without other cells."""
+        self._moments.add(values)
+
+    @property
+    def finer_scale(self) -> list[Numeric]:
+        return _finer(self._first, self._others, self._moments)
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        values = numbers_or_nan(column)
+        unknown = np.isnan(values[:, 0])
+        self._missing |= bool(unknown.any())
+        indices = np.flatnonzero(unknown & ~is_missing(column))
+        if len(indices):
+            row, cell, count = self.outliers or (batch.row(int(indices[0])), column[indices[0]], 0)
+            self.outliers = row, cell, count + len(indices)
+        self._moments.add(values[np.abs(values[:, 0]) < LARGEST])
+
+
+class AmountGrowth(ColumnGrowth):
+    """Growth of a column of amounts, which may start to vary."""
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        super().__init__(entries, impute)
+        self._first, *self._others = (entry for entry in entries if isinstance(entry, Amount))
+        self._moments = Moments()
+
+    @property
+    def is_complete(self) -> bool:
+        return super().is_complete and not _was_constant(self._first)
+
+    @property
+    def finer_scale(self) -> list[Numeric]:
+        return _finer(self._first, self._others, self._moments)
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        super()._look(batch, column)
+        values = amounts(column, self._first.unit) if _was_constant(self._first) else None
+        if values is not None:
+            self._moments.add(values[np.abs(values[:, 0]) < LARGEST])
+
+
+class ListGrowth(ColumnGrowth):
+    """Growth of a column of lists of numbers, whose constant elements may start to vary."""
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        super().__init__(entries, impute)
+        self._first, *others = (entry for entry in entries if isinstance(entry, Numeric))
+        varying = {index for entry in others if isinstance(entry, Part) for index in entry.places}
+        constant = np.flatnonzero(np.array(self._first.deviation) == 0) if self._first.scaled else ()
+        self._constant = [int(index) for index in constant if index not in varying]
+        self._moments = Moments()
+
+    @property
+    def is_complete(self) -> bool:
+        return super().is_complete and not self._constant
+
+    @property
+    def finer_scale(self) -> list[Numeric]:
+        """Entry of the elements that start to vary."""
+        if not self._moments.count:
+            return []
+        mean = np.array(self._first.mean)[self._constant]
+        scale = np.hypot(self._moments.std, self._moments.mean - mean)
+        varying = np.flatnonzero(scale)
+        places = tuple(self._constant[j] for j in varying)
+        moments = tuple(mean[varying].tolist()), tuple(scale[varying].tolist())
+        length = len(self._first.mean)
+        return [Part(self.name, *moments, vector=True, places=places, length=length)] if places else []
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        super()._look(batch, column)
+        values = vectors(column, len(self._first.mean)) if self._constant else None
+        if values is not None:
+            constant = values[:, self._constant]
+            self._moments.add(constant[(np.abs(constant) < LARGEST).all(axis=1)])
+
+
+class CategoryGrowth(ColumnGrowth):
+    """Growth of a categorical column by new categories.
+
+    Attributes
+    ----------
+    categories
+        New categories.
+    too_many
+        Whether there are more of them than the limit allows.
+    """
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        super().__init__(entries, impute)
+        existing = [name for entry in entries if isinstance(entry, Categorical) for name in entry.categories]
+        # Erased categories keep their column of x, so they count towards the limit.
+        self._known, self._room = set(existing), MOST_CATEGORIES - len(existing)
+        self.categories: set[str] = set()
+        self.too_many = False
+
+    @property
+    def is_complete(self) -> bool:
+        return False
+
+    @property
+    def new(self) -> list[Kind]:
+        appended = [Categorical(self.name, tuple(sorted(self.categories)))] if self.categories else []
+        return [*super().new, *appended]
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        super()._look(batch, column)
+        if first_other(column) is not None:
+            return
+        for cell in dict.fromkeys(listed(column)):
+            name = None if cell is None else category(cell)
+            if name is None or name in self._known or name in self.categories:
+                continue
+            if len(self.categories) < self._room:
+                self.categories.add(name)
+            else:
+                self.too_many = True
+
+
+def _was_constant(first: Numeric) -> bool:
+    return first.scaled and not first.deviation[0]
+
+
+def _finer(first: Numeric, others: Sequence[Numeric], moments: Moments) -> list[Numeric]:
+    """Return the entries with a scale at which a formerly constant column varies."""
+    if not (_was_constant(first) and moments.count):
+        return []
+    entries: list[Numeric] = []
+    plain = replace(first, blanks=False, added=False)
+    mean, deviation = moments.mean.item(), moments.std.item()
+    scale = min((other.deviation[0] for other in others), default=0.0)
+    if not scale:
+        scale = math.hypot(deviation, mean - first.mean[0])
+        entries = [replace(plain, deviation=(scale,))] if scale else []
+    if 0 < FINER * deviation < scale:
+        entries.append(replace(plain, mean=(mean,), deviation=(deviation,)))
+    return entries
+
+
+def growth_of(entries: Sequence[Kind], impute: bool) -> ColumnGrowth:
+    """Return the growth of the column of these entries."""
+    first = entries[0]
+    if isinstance(first, Categorical):
+        return CategoryGrowth(entries, impute)
+    if isinstance(first, Numeric) and first.is_single:
+        return NumberGrowth(entries, impute)
+    if isinstance(first, Amount):
+        return AmountGrowth(entries, impute)
+    # Embeddings of text always vary, and computing them is slow.
+    return ListGrowth(entries, impute) if type(first) is Numeric else ColumnGrowth(entries, impute)
+
+
+class Growth:
+    """Entries that a later table appends to an encoding, collected in one pass.
+
+    * A new category gets a column of x, up to 100 in total.
+    * A column with its first missing cell gets an indicator; the number itself becomes the mean.
+    * A scaled column that starts to vary gets a column of x.
+    * A column in `add` becomes an input.
+
+    All entries are appended, so an older encoding is a prefix of a newer one. For rows of earlier tables the
+    new columns of x have the values `before`.
+
+    Parameters
+    ----------
+    encoding
+        Encoding of the tables so far.
+    add
+        New columns that become inputs.
+    categorical, embedding, text
+        Types of these columns given by the user.
+    text_model
+        Model that embeds the text of a new column; it is downloaded if necessary.
+    impute
+        Whether missing cells are allowed in this and all later tables.
+    scale
+        Whether numbers of new columns are scaled.
+    aside
+        Columns that can never become inputs, such as the labels.
+
+    Attributes
+    ----------
+    known
+        Encoding of the tables so far, with `impute` applied.
+    columns
+        Growth of the columns that are inputs.
+    added, offered
+        New columns that become inputs, and new columns that do not.
+
+    Examples
+    --------
+    >>> from qufur.tables import Encoding
+    >>> encoding = Encoding.of([Batch({"wind": [1, 3], "sky": ["fog", "storm"]})])
+    >>> later = Batch({"wind": [None, 3], "sky": ["fog", "hail"], "gate": [2, 4]})
+    >>> growth = Growth(encoding, add=["gate"], impute=True)
+    >>> growth.add(later)
+    >>> growth.grown.names[3:], growth.before
+    (['wind missing', 'sky=hail', 'gate', 'gate known'], [0.0, 0.0, 0.0, 0.0])
+    >>> growth.grown.encode(later)
+    array([[ 0.,  1.,  0.,  1.,  0., -1.,  1.],
+           [ 1.,  0.,  0.,  0.,  1.,  1.,  1.]])
+    """
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        *,
+        add: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        embedding: str | None = None,
+        text: str | None = None,
+        text_model: str = BERT,
+        impute: bool = False,
+        scale: bool = True,
+        aside: Sequence[str] = (),
+    ) -> None:
+        self.known = replace(encoding, impute=encoding.impute or impute)
+        self._scale = scale
+        entries: dict[str, list[Kind]] = {}
+        for entry in encoding.columns:
+            entries.setdefault(entry.name, []).append(entry)
+        self.columns = [growth_of(group, self.known.impute) for group in entries.values()]
+        self.added = [name for name in dict.fromkeys(add) if name not in entries]
+        for name in self.added:
+            if name in aside:
+                raise invalid("column to add", "Growth", "neither of ids nor of labels", repr(name))
+        self._aside = {*aside, *self.added}
+        self._types = {
+            name: {"categorical": name in categorical, "embedding": name == embedding} for name in self.added
+        }
+        self._text, self._text_model = text, text_model
+        self._inferences: list[ColumnInference] | None = None
+        self.offered: list[str] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no table can add an entry."""
+        return not self.added and all(column.is_complete for column in self.columns)
+
+    def add(self, batch: Batch) -> None:
+        """Update the growth with a batch."""
+        if self._inferences is None:
+            self._inferences = [self._inference(name, batch.file) for name in self.added]
+            self.offered = [name for name in self.known.new_columns(batch) if name not in self._aside]
+        settled = self._add_numbers(batch)
+        for column in self.columns:
+            if column not in settled:
+                column.add(batch)
+        for inference in self._inferences:
+            inference.add(batch)
+
+    def _inference(self, name: str, file: str) -> ColumnInference:
+        if name == self._text:
+            return TextInference(name, file, self._text_model, added=True)
+        return ColumnInference(name, file, added=True, **self._types[name])
+
+    def _add_numbers(self, batch: Batch) -> list[ColumnGrowth]:
+        """Convert columns of numbers together if possible; return the columns that are finished."""
+        present = [c for c in self.columns if isinstance(c, NumberGrowth) and batch.has(c.name)]
+        settled: list[ColumnGrowth] = [column for column in present if column.is_complete]
+        others = [column for column in present if column not in settled]
+        values = numbers_in_text(batch, [column.name for column in others])
+        if values is None:
+            return settled
+        for column, numbers in zip(others, values.T, strict=True):
+            column.add_numbers(numbers[:, None])
+        return [*settled, *others]
+
+    @property
+    def grown(self) -> Encoding:
+        """Encoding with all new entries appended."""
+        impute = self.known.impute
+        new = [entry for column in self.columns for entry in column.new]
+        for inference in self._inferences or ():
+            entry = inference.kind(impute=impute)
+            if isinstance(entry, Numeric):
+                # Rows of earlier tables are like missing cells: one indicator serves both.
+                entry = replace(entry, scaled=self._scale, added=True, blanks=False)
+            new.append(entry)
+        return replace(self.known, columns=(*self.known.columns, *new))
+
+    @property
+    def before(self) -> list[float]:
+        """Values of the new columns of x for rows of earlier tables."""
+        new = self.grown.columns[len(self.known.columns) :]
+        return [value for entry in new for value in entry.before]

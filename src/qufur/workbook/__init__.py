@@ -1,0 +1,5 @@
+"""A learner at work on tables: ask, tell, corrections, and the file that stores them."""
+
+from qufur.workbook.workbook import Workbook
+
+__all__ = ["Workbook"]

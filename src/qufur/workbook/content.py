@@ -1,0 +1,68 @@
+"""Digest of a workbook's state, to verify a rebuild from a log."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from qufur.learner import Learner
+from qufur.snapshot import encode
+from qufur.workbook.workbook import Workbook
+
+EXACT = "model", "rule", "dim", "rng", "next_id", "ids", "places"
+"""Header fields of a learner that do not depend on floating-point details."""
+FOLLOWS = {"alpha", "base", "slope"}
+"""Fields of spending computed by powers and exponentials, whose last bit depends on the machine."""
+NOTED = "examples", "answered", "retracted", "beyond", "uncertainty", "probability", "loss_seen"
+"""Fields of the ledger: counts, and sums accumulated one number at a time."""
+
+
+def state_digest(workbook: Workbook) -> str:
+    """Return a BLAKE2b digest of all state that follows from decisions and labels by elementwise arithmetic.
+
+    It is the same after `Workbook.replay` of the same calls, with any BLAS, with numba or without. It covers
+    the encoding, the rule's spending and generator, the ids processed, and outstanding queries and received
+    labels in order, each with its decision and the row as the model uses it; for ensembles also expert
+    outputs, weights and losses. Rows and labels imply M and Σ x y, whose computed forms are excluded, as are
+    estimates of loss and shifts, which use logarithms, and the monitor: no decision depends on them.
+    """
+    digest = hashlib.blake2b(digest_size=32)
+    for part in (*_of_workbook(workbook), *_of_learner(workbook.learner)):
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _of_workbook(workbook: Workbook) -> Iterator[bytes]:
+    yield _text(
+        [workbook.encoding.state(), workbook.id, workbook.target, workbook.rows, list(workbook.labels)]
+    )
+    yield _bits(workbook.labels.numbers if workbook.labels else np.empty(0))
+    yield from (_bits(row) for rows in workbook.labels.blocks() for row in rows)
+    yield _bits(workbook.seen_ids.digests())
+    if workbook.closed:
+        yield _text(list(workbook.closed.items()))
+
+
+def _of_learner(learner: Learner) -> Iterator[bytes]:
+    header, tensors = encode(learner)
+    yield _text([header[name] for name in EXACT])
+    yield _text({name: value for name, value in header["spending"].items() if name not in FOLLOWS})
+    yield _text([header["ledger"][name] for name in NOTED])
+    yield from (_bits(tensors[name]) for name in ("ledger.open", "ledger.errors", "charges"))
+    yield from (_bits(learner.state.pending[id]) for id in learner.pending)
+    for name, array in sorted(learner.state.replayable_arrays().items()):
+        yield name.encode()
+        yield _bits(array)
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True).encode()
+
+
+def _bits(array: np.ndarray[Any, Any]) -> bytes:
+    return f"{array.dtype.str}{array.shape}".encode() + np.ascontiguousarray(array).tobytes()
