@@ -70,7 +70,7 @@ def test_rank_one_update_lemmas_on_eigenvalues_hold(dim, seed, scale):
     new = eigenvalues_after(old, z)
     assert (new >= old - 1e-9).all()
     assert new.sum() == pytest.approx(old.sum() + z @ z)
-    # Lemma 11: new is old + z² after transfers from smaller to larger eigenvalues; each eigenvalue gives at most its z².
+    # Lemma 11: new is old + z² after transfers from smaller to larger eigenvalues; each gives at most its z².
     # Such transfers exist if and only if no partial sum of new − old − z² is negative and new ≥ old.
     assert (np.cumsum(new - old - z**2) >= -1e-9).all()
 
