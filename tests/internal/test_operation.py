@@ -19,7 +19,6 @@ from tests.soak import times
 from tests.test_oracle import models, rules
 
 from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge, Softmax, Uniform
-from qufur._internal.operation import SIGNALS
 from qufur.estimates.ledger import Ledger
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals
 from qufur.snapshot import encode
@@ -28,25 +27,12 @@ from qufur.storage.container import digest
 X = np.random.default_rng(0).normal(size=(40, 3)) / 2
 
 
-class Stop(BaseException):
-    """What a handler raises; not even an `Exception`."""
-
-
 @pytest.fixture(autouse=True)
-def _handlers():
-    """Let two signals raise `Stop`, and see that whatever happened the handlers are back."""
-
-    def stop(number, frame):
-        raise Stop
-
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    own = {signal.SIGUSR1: stop, signal.SIGINT: signal.default_int_handler}  # a shell may have it ignored
-    for number, handler in own.items():
-        signal.signal(number, handler)
+def _handler():
+    """Install Python's handler of SIGINT, which a shell may have disabled; check that calls restore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    assert {number: signal.getsignal(number) for number in SIGNALS} == before | own
-    for number in own:
-        signal.signal(number, before[number])
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
 def interrupted(call, moment):
@@ -59,7 +45,7 @@ def interrupted(call, moment):
             return None
         left -= event == "line"
         if left == 0 and event == "line":
-            signal.raise_signal(signal.SIGUSR1)
+            signal.raise_signal(signal.SIGINT)
         return count
 
     old = sys.gettrace()
@@ -86,7 +72,7 @@ def whole(learner, call, moment, before, after):
     """Interrupt a call, and make it again if nothing had happened; return whether it was over before."""
     try:
         reached = interrupted(lambda: call(learner), moment)
-    except Stop:
+    except KeyboardInterrupt:
         reached = True
         learner.predict(np.zeros(learner.model.dim))  # it can be used
         found = state(learner)
@@ -196,12 +182,48 @@ def test_interrupt_waits_until_all_is_done(model, rule):
     assert state(learner) == state(twin)
 
 
-def test_handler_that_was_taken_away_stays_away():
+@contextlib.contextmanager
+def handler(number, function):
+    """Install a signal handler; check that it is still installed at the end."""
+    before = signal.signal(number, function)
+    try:
+        yield
+    finally:
+        assert signal.signal(number, before) is function
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1, signal.SIGTERM])
+def test_handlers_of_the_host_run_immediately_and_stay_installed(number):
+    learner, twin = (Learner(Ridge(3), QuFUR(8.0)) for _ in range(2))
+    moments = []
+
+    def record(number, frame):
+        moments.append(learner.next_id)
+
+    def interrupt():
+        signal.raise_signal(number)
+        assert len(moments) == 1
+
+    with handler(number, record), in_the_middle(interrupt):
+        learner.ask(X[0])
+    twin.ask(X[0])
+    assert state(learner) == state(twin)
+
+
+def test_handler_that_is_installed_during_a_call_stays_installed():
+    def own(number, frame):
+        pass
+
+    with in_the_middle(lambda: signal.signal(signal.SIGINT, own)):
+        Learner(Ridge(3), QuFUR(8.0)).ask(X[0])
+    assert signal.signal(signal.SIGINT, signal.default_int_handler) is own
+
+
+def test_second_interrupt_restores_the_handler():
     learner = Learner(Ridge(3), QuFUR(8.0))
-    learner.ask(X[0])
-    handler = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    learner.ask(X[1])
-    assert signal.signal(signal.SIGUSR1, handler) == signal.SIG_IGN
+    with in_the_middle(stop_twice), pytest.raises(KeyboardInterrupt):
+        learner.ask(X[0])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_process_that_is_forked_in_a_thread_holds_signals_too():
@@ -218,14 +240,14 @@ def test_process_that_is_forked_in_a_thread_holds_signals_too():
 
 def stop_twice():
     for _ in range(2):
-        signal.raise_signal(signal.SIGUSR1)
+        signal.raise_signal(signal.SIGINT)
 
 
 def fail():
     raise MemoryError
 
 
-@pytest.mark.parametrize(("action", "error"), [(stop_twice, Stop), (fail, MemoryError)])
+@pytest.mark.parametrize(("action", "error"), [(stop_twice, KeyboardInterrupt), (fail, MemoryError)])
 def test_half_is_never_used_again(tmp_path, action, error):
     learner = Learner(Ridge(3), QuFUR(8.0))
     learner.save(tmp_path / "good")
