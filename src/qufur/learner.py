@@ -34,6 +34,7 @@ from qufur.estimates import intervals
 from qufur.estimates.ledger import Ledger
 from qufur.ids import Id, as_ids, check_outstanding, next_free_id
 from qufur.models.base import Model, Purchases
+from qufur.models.capabilities import ExplainsUncertainty, Widens, cannot_widen
 from qufur.models.diagnostics.outliers import ObservedRange, Outlier, first_outlier
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, not_finite_error
 from qufur.pending import Pending
@@ -168,13 +169,14 @@ class Learner:
         self.next_id = self.next_id + 1 if name == self.next_id else next_free_id([name], self.next_id)
         if query:
             self.pending[name] = Pending(prediction, probability, largest_loss, charge)
-            if model.weighs_purchases:
+            if model.tags.uses_purchases:
                 self.note_purchases([name], np.array([probability]), [0], np.array([at_random]))
             state.query([name], row[None])
         state.advance(1)
         self.ledger.record_one(uncertainty, probability, query, largest_loss)
-        context = model, model.squared_norm(row, squared_norm), spent, left, prediction, at_random
-        decoded = model.decode_prediction_one(prediction)
+        size = model.squared_norm(row, squared_norm) if isinstance(model, ExplainsUncertainty) else None
+        context = model, size, spent, left, prediction, at_random
+        decoded = model.label_codec.decode_one(prediction)
         return answer((name, decoded, uncertainty, probability, query), context)
 
     def ask_many(
@@ -218,7 +220,8 @@ class Learner:
         return as_inputs(X, self.dim, "Learner")
 
     def _ask_many(self, rows: Floats, names: Sequence[Id], domains: Ints | None) -> Answers:
-        sizes = self.model.squared_norms(rows)
+        model = self.model
+        sizes = model.squared_norms(rows) if isinstance(model, ExplainsUncertainty) else None
         if sizes is not None and not np.isfinite(sizes).all():  # before any row is charged
             received = f"{sizes.max()} at row {sizes.argmax()}"
             raise invalid("‖x‖²", "Learner", "finite", received, "Scale the inputs.")
@@ -238,7 +241,7 @@ class Learner:
             size.update(block.effort)
             start += len(block)
         encoded = np.concatenate(predictions)
-        decoded = self.model.decode_predictions(encoded)
+        decoded = self.model.label_codec.decode(encoded)
         return Answers(names, decoded, model=self.model, size=sizes, encoded=encoded, **columns(blocks))
 
     def replay(
@@ -302,18 +305,18 @@ class Learner:
             If the id is not outstanding or the label is invalid. The learner does not change.
         """
         with self._operation:
-            self._tell([id], as_label_one(self.model.encode_labels(label), "Learner"))
+            self._tell([id], as_label_one(self.model.label_codec.encode(label), "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
         """Learn the labels of several outstanding queries in one batch; see `tell`."""
         with self._operation:
-            y = as_labels(self.model.encode_labels(labels), len(ids), "Learner")
+            y = as_labels(self.model.label_codec.encode(labels), len(ids), "Learner")
             if len(ids):
                 self._tell(ids, y)
 
     def _tell(self, ids: Sequence[Id], labels: Floats) -> None:
         check_outstanding(ids, self.pending)
-        self.model.check_labels(labels)
+        self.model.label_codec.check(labels)
         self._warn_about(self._first_outlier(ids, labels), level=4)
         self.state.label(ids, labels)
         self.ledger.tell([self.pending.pop(id) for id in ids], labels)
@@ -381,8 +384,8 @@ class Learner:
         """
         with self._operation:
             rows = as_inputs(X, self.dim, "Learner")
-            labels = as_labels(self.model.encode_labels(y), len(rows), "Learner")
-            self.model.check_labels(labels)
+            labels = as_labels(self.model.label_codec.encode(y), len(rows), "Learner")
+            self.model.label_codec.check(labels)
             self._warn_about(self._first_outlier(range(len(rows)), labels))
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
@@ -422,6 +425,8 @@ class Learner:
             if self.dim is None:
                 remedy = "Call it after the first input, or pass dim to the model."
                 raise invalid("dim", "Learner.widen", "known", "None", remedy)
+            if not isinstance(self.model, Widens):
+                raise cannot_widen(self.model)
             device = self.device
             self.model, self.state = self.model.with_columns(self.state, values)
             self.state.device = device
@@ -548,7 +553,7 @@ class Learner:
         self._operation.check_idle()
         prediction = self.state.predict(as_inputs(X, self.dim, "Learner"))
         if interval is None:
-            return cast(Floats, self.model.decode_predictions(prediction))
+            return cast(Floats, self.model.label_codec.decode(prediction))
         intervals.check_level(self.model, interval)
         error, bounds = self.ledger.likely_error(interval), self.state.interval_bounds()
         return prediction, *intervals.ends(prediction, error, self.model, bounds)
@@ -568,7 +573,7 @@ class Learner:
         array([[0.25, 0.25, 0.25, 0.25]])
         """
         self._operation.check_idle()
-        if not self.model.classifies:
+        if not self.model.label_codec.classifies:
             allowed = "one with classes, such as Softmax or Experts(classes=[...])"
             received, remedy = type(self.model).__name__, "Use predict(X) instead."
             raise invalid("model", "Learner.predict_proba", allowed, received, remedy)
@@ -718,7 +723,7 @@ class Learner:
     def _finish(
         self, block: Block, arrivals: Arrivals, ahead: Callable[[Block], Any] | None = None
     ) -> Floats:
-        if self.model.weighs_purchases:
+        if self.model.tags.uses_purchases:
             self.note_purchases(block.queried, block.probability, block.query, block.at_random)
         prediction = block.look.finish(block.queried, arrivals)
         next_inputs = None if ahead is None else ahead(block)
@@ -740,7 +745,7 @@ class Learner:
 
     def _first_outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
         """Return the first label far outside the given or observed label range, if any."""
-        given = self.model.given_range
+        given = self.model.label_codec.bounds
         label_range = self.state.observed_range() if given is None else ObservedRange(*given)
         return None if label_range is None else first_outlier(label_range, names, labels)
 

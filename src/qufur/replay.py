@@ -112,7 +112,7 @@ def replay(
     is_present = present[queried]
     pending = queried[is_present]
     pending_ids = [names[row] for row in pending.tolist()]
-    if learner.model.weighs_purchases:
+    if learner.model.tags.uses_purchases:
         learner.note_purchases(pending_ids, probability, pending, decisions.at_random[is_present])
     model, state = learner.model, learner.state
     if decisions.expert_outputs is not None:

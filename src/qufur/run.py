@@ -105,8 +105,8 @@ def _validate(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
     """Validate a chunk before the learner processes any of it."""
     is_staged = learner.device is not None and is_tensor(chunk.X)  # staging validates the inputs
     X = chunk.X if is_staged else as_inputs(chunk.X, dim, "the stream")
-    y = as_labels(learner.model.encode_labels(chunk.y), len(X), "the stream")
-    learner.model.check_labels(y)
+    y = as_labels(learner.model.label_codec.encode(chunk.y), len(X), "the stream")
+    learner.model.label_codec.check(y)
     return replace(chunk, X=X, y=y)
 
 

@@ -66,7 +66,7 @@ def test_report_changes_nothing_for_every_model_and_rule(model, rule):
     some = list(learner.outstanding)[::2]
     learner.tell_many(some, stream.y[some])
     before = encode(learner)
-    report = learner.report(stream.X if model.label_free else None)
+    report = learner.report(stream.X if model.tags.label_free else None)
     assert str(report)
     assert report.examples == len(stream.X)
     assert report.outstanding == len(learner.outstanding)

@@ -103,7 +103,7 @@ def assert_same_terms(found, expected, name):
         np.testing.assert_allclose(found.labels[id][:4], expected.labels[id][:4])
         np.testing.assert_array_equal(found.labels[id].row, expected.labels[id].row)
         np.testing.assert_array_equal(*(purchase(workbook, id) for workbook in (found, expected)))
-    if found.learner.model.label_free:
+    if found.learner.model.tags.label_free:
         np.testing.assert_allclose(
             *(workbook.learner.uncertainty(X) for workbook in (found, expected)), rtol=1e-7
         )

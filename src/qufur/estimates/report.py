@@ -181,12 +181,12 @@ def report(learner: Learner, X: Floats | None) -> Report:
         learner.state.fit(),
         tuple(ledger.shifts.times),
         learner.state.ensemble_report(),
-        not learner.model.classifies,
+        not learner.model.label_codec.classifies,
     )
 
 
 def _at_random(learner: Learner, X: Floats) -> tuple[float, ...]:
-    if not learner.model.label_free:
+    if not learner.model.tags.label_free:
         name = type(learner.model).__name__
         raise invalid("inputs", "Learner.report", f"left out: Δ of {name} depends on labels", "inputs")
     if len(X) != learner.ledger.examples:

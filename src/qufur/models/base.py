@@ -7,7 +7,8 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,11 +17,33 @@ from qufur.errors import InvalidError, invalid
 from qufur.ids import Id
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.diagnostics.outliers import ObservedRange
+from qufur.models.labels import LabelCodec
 
 if TYPE_CHECKING:
     from qufur.models.ensemble.fits import FitJob, FitResult
     from qufur.models.ensemble.report import EnsembleReport
     from qufur.models.lookahead import BlockLimits, Lookahead
+
+
+FORMER_MEMBERS = {
+    "label_free": "tags.label_free",
+    "monotone": "tags.monotone",
+    "bounded": "tags.bounded",
+    "any_norm": "tags.any_norm",
+    "order_free": "tags.order_independent",
+    "forgets": "tags.forgets",
+    "scales_inputs": "tags.scales_inputs",
+    "weighs_purchases": "tags.uses_purchases",
+    "quick": "tags.fast",
+    "classifies": "label_codec.classifies",
+    "given_range": "label_codec.bounds",
+    "check_labels": "label_codec.check",
+    "encode_labels": "label_codec.encode",
+    "decode_predictions": "label_codec.decode",
+    "decode_prediction_one": "label_codec.decode_one",
+    "example_labels": "label_codec.examples",
+}
+"""Members of models of version 0.1.0, and what replaces them."""
 
 
 class Purchases(NamedTuple):
@@ -39,25 +62,62 @@ class Purchases(NamedTuple):
     at_random: Bools
 
 
-class Model(ABC):
-    """Description of a model, immutable; `start` creates the state that learns."""
+@dataclass(frozen=True)
+class Tags:
+    """Properties of a model, for callers and for the contract checks.
 
-    label_free: ClassVar[bool]
-    """Whether Δ depends on inputs and queries only, never on labels."""
-    monotone: ClassVar[bool]
-    """Whether Δ never increases as queries are added."""
-    bounded: ClassVar[bool]
-    """Whether the memory of the state is bounded, apart from pending queries."""
-    any_norm: ClassVar[bool]
-    """Whether results stay accurate when the norms of inputs differ by many orders of magnitude."""
-    quick: ClassVar[bool] = True
-    """Whether the contract checks can afford to combine it with every instance of every rule."""
-    scales_inputs: ClassVar[bool] = False
-    """Whether Δ uses units learned from all inputs, labelled or not."""
-    weighs_purchases: ClassVar[bool] = False
-    """Whether the model uses the terms of purchase of its labels."""
+    Attributes
+    ----------
+    label_free
+        Whether Δ depends on inputs and queries only, never on labels.
+    monotone
+        Whether Δ never increases as queries are added.
+    bounded
+        Whether the memory of the state is bounded, apart from pending queries.
+    any_norm
+        Whether results stay accurate when the norms of inputs differ by many orders of magnitude.
+    order_independent
+        Whether the state is independent of the order in which labels arrive.
+    forgets
+        Whether older labels lose weight, so that the position in the stream matters.
+    scales_inputs
+        Whether Δ uses units learned from all inputs, labelled or not.
+    uses_purchases
+        Whether the model uses the terms of purchase of its labels.
+    fast
+        Whether the contract checks can afford to combine it with every instance of every rule.
+    """
+
+    label_free: bool
+    monotone: bool
+    bounded: bool
+    any_norm: bool = False
+    order_independent: bool = True
+    forgets: bool = False
+    scales_inputs: bool = False
+    uses_purchases: bool = False
+    fast: bool = True
+
+
+class Model(ABC):
+    """Description of a model, immutable; `start` creates the state that learns.
+
+    `qufur.models.capabilities` lists optional abilities: a model inherits those that it has.
+    """
+
+    tags: Tags
+    """Properties of the model."""
+    label_codec: LabelCodec = LabelCodec()
+    """Conversion of labels; by default labels are any numbers."""
     dim: int | None
     """Number of input columns; None if the first input sets it."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        former = sorted(FORMER_MEMBERS.keys() & vars(cls).keys())
+        if former:
+            changes = ", ".join(f"{name} is now {FORMER_MEMBERS[name]}" for name in former)
+            raise TypeError(f"{cls.__name__} uses members of an earlier version of Model: {changes}.")
 
     @abstractmethod
     def start(self) -> State:
@@ -76,16 +136,6 @@ class Model(ABC):
     def loss_scale(self) -> float | None:
         """Largest loss of a prediction in range for a label in range; None if the range is learned."""
 
-    @property
-    def classifies(self) -> bool:
-        """Whether labels are classes."""
-        return getattr(self, "classes", None) is not None
-
-    @property
-    def given_range(self) -> tuple[float, float] | None:
-        """Lowest and highest label that the user declared; None without one."""
-        return None
-
     def largest_loss(self, prediction: Floats) -> Floats:
         """Return the largest possible loss of each prediction, for labels in range."""
         return np.full(len(prediction), self.loss_scale)
@@ -93,59 +143,6 @@ class Model(ABC):
     def largest_loss_one(self, prediction: float) -> float:
         """Return the largest possible loss of one prediction."""
         return float(self.largest_loss(np.array([prediction]))[0])
-
-    def squared_norms(self, X: Floats) -> Floats | None:
-        """Return ‖x‖² of each row in the space of Δ; None if Δ is not a squared norm."""
-        return None
-
-    def squared_norm(self, x: Floats, square: float) -> float | None:
-        """Return ‖x‖² of one input in the space of Δ; `square` is ‖x‖² of the raw input."""
-        squared_norms = self.squared_norms(x[None])
-        return None if squared_norms is None else squared_norms.item()
-
-    def unexplained_share(self, size: Floats, uncertainty: Floats) -> Floats:
-        """Return the share of each input outside the span of the queries; a lower bound if Δ is capped."""
-        return np.ones_like(uncertainty)
-
-    def capped(self, uncertainty: Floats) -> Bools:
-        """Return a mask of the Δ that reached the cap."""
-        return np.zeros(len(uncertainty), dtype=bool)
-
-    @property
-    def order_free(self) -> bool:
-        """Whether the state is independent of the order in which labels arrive."""
-        return True
-
-    @property
-    def forgets(self) -> bool:
-        """Whether older labels lose weight, so that the position in the stream matters."""
-        return False
-
-    def check_labels(self, labels: Floats) -> None:  # noqa: B027  (most models learn any number)
-        """Raise `InvalidError` for finite labels that the model cannot learn. Nothing has changed yet."""
-
-    def example_labels(self, numbers: Floats) -> Floats:
-        """Map real numbers around 0 to labels of this model, for the contract checks."""
-        return numbers
-
-    def without_experts(self) -> Model:
-        """Return a model with the same Δ that learns faster, to simulate the queries."""
-        return self
-
-    def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
-        """Return this model and its state with columns appended to the inputs.
-
-        The new state is the one that the same stream would have produced if the new columns had contained
-        `constants` in all inputs so far.
-
-        Raises
-        ------
-        InvalidError
-            If the model cannot compute that state.
-        """
-        allowed = "one that accepts additional columns, such as Experts or Ridge"
-        remedy = "Pass all columns to this model from the start."
-        raise invalid("model", "Learner.widen", allowed, type(self).__name__, remedy)
 
     def describe(self) -> dict[str, Any]:
         """Return the constructor arguments, as JSON values or NumPy arrays."""
@@ -155,22 +152,6 @@ class Model(ABC):
     def from_description(cls, description: dict[str, Any], estimators: Mapping[str, Any]) -> Model:
         """Build a model from `describe`; `estimators` supplies those that a file stores by name only."""
         return cls(**description)
-
-    def estimators(self) -> dict[str, Any]:
-        """Return the estimators that a file stores by name only, keyed by class name."""
-        return {}
-
-    def encode_labels(self, labels: Any) -> Any:
-        """Return labels as numbers; raise `InvalidError` for unknown classes."""
-        return labels
-
-    def decode_predictions(self, predictions: Floats) -> Any:
-        """Return predictions in the user's terms: numbers, or class names."""
-        return predictions
-
-    def decode_prediction_one(self, prediction: float) -> Any:
-        """Return one prediction in the user's terms."""
-        return prediction
 
     @classmethod
     @abstractmethod

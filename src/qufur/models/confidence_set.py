@@ -16,7 +16,7 @@ from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, describe
 from qufur.hypotheses.base import squared_radius
 from qufur.ids import Id
 from qufur.models._regression import Regression, as_flag
-from qufur.models.base import State
+from qufur.models.base import State, Tags
 from qufur.models.lookahead import Lookahead, OneRow
 
 MAX_DISAGREEMENT = 2.0
@@ -68,10 +68,7 @@ class ConfidenceSet(Regression):
     (array([0.5, 0. ]), array([0.04, 3.36]))
     """
 
-    label_free = False
-    monotone = False
-    bounded = False
-    any_norm = True
+    tags = Tags(label_free=False, monotone=False, bounded=False, any_norm=True)
 
     hypotheses: HypothesisClass
     horizon: int | None = field(default=None, kw_only=True)

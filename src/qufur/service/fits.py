@@ -50,7 +50,7 @@ class FitQueue:
             if stream.number in self._under_way:
                 continue
             learner = stream.workbook.learner
-            if not self._is_warm and learner.model.weighs_purchases:  # true of all models with experts
+            if not self._is_warm and learner.model.tags.uses_purchases:  # true of all models with experts
                 self._is_warm = True
                 self._work.put(self.worker.start)
             job = learner.due_fit()

@@ -95,13 +95,13 @@ class RecordedAnswers(NamedTuple):
         size, left = (None if column is None else column[index] for column in (self.size, self.left))
         why = reasons(model, Cases(query, uncertainty, probability, size, self.spent[index], left))
         prediction = decisions.prediction[index]
-        decoded = model.decode_predictions(prediction).tolist()
+        decoded = model.label_codec.decode(prediction).tolist()
         none = [None] * len(ids)
         columns = (column.tolist() for column in (uncertainty, probability, query))
         return list(map(AnswerBody, ids, decoded, self._intervals(model, prediction) or none, *columns, why))
 
     def _intervals(self, model: Model, prediction: Floats) -> list[tuple[float, float]] | None:
-        if model.classifies or (math.isinf(self.error) and model.given_range is None):
+        if model.label_codec.classifies or (math.isinf(self.error) and model.label_codec.bounds is None):
             return None
         low, high = intervals.ends(prediction, self.error, model, self.bounds)
         return list(zip(low.tolist(), high.tolist(), strict=True))

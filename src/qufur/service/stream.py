@@ -248,7 +248,7 @@ class Stream:
         if rows.X is not None:
             return rows.X
         batch = batch_of(self.config, rows.records)
-        growth = Growth(self.workbook.encoding, scale=not self.workbook.learner.model.scales_inputs)
+        growth = Growth(self.workbook.encoding, scale=not self.workbook.learner.model.tags.scales_inputs)
         growth.add(batch)
         grown = growth.grown
         if len(grown.columns) > len(self.workbook.encoding.columns):

@@ -32,7 +32,7 @@ def budget_grid(stream: Stream, model: ModelOf, shares: Sequence[float]) -> tupl
                 rule = rule_class.for_budget(
                     labels_of(share, stream.horizon), stream.horizon, _domains(stream)
                 )
-                if not isinstance(rule, Rule) and not model(stream).label_free:
+                if not isinstance(rule, Rule) and not model(stream).tags.label_free:
                     unavailable[rule_class.__name__] = LABELS_DECIDE
                     break
                 usable.append(share)

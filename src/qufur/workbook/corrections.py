@@ -173,7 +173,7 @@ def _learn_free(workbook: Workbook, names: list[Id], table: FreeLabels) -> None:
     X, y = _arrays(names, table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutlierWarning)  # the caller has accepted outliers
-        workbook.learner.learn(X, workbook.learner.model.decode_predictions(y))
+        workbook.learner.learn(X, workbook.learner.model.label_codec.decode(y))
     numbers = np.column_stack([y, np.full((len(y), 3), math.nan)])
     workbook.labels.add(names, numbers, workbook.learner.state.stored_rows(X))
     new = [name for name, seen in zip(names, workbook.seen_ids.seen(names).tolist(), strict=True) if not seen]
@@ -189,7 +189,7 @@ def _learn_closed(workbook: Workbook, names: list[Id], table: FreeLabels) -> Non
     decided = decisions(terms)
     prediction, probability, largest_loss = decided.T
     mean, at_random = map(np.array, zip(*(each[3:] for each in terms), strict=True))
-    learner.model.check_labels(y)
+    learner.model.label_codec.check(y)
     learner.state.learn_bought(X, y, Purchases(probability, mean, at_random))
     learner.ledger.recall(prediction, probability, largest_loss, y)
     workbook.labels.add(names, np.column_stack([y, decided]), learner.state.stored_rows(X))

@@ -318,7 +318,7 @@ class Workbook:
         rows = np.array([pending[name] for name in labels])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutlierWarning)  # the caller has accepted outliers
-            decoded = self.learner.model.decode_predictions(np.array(list(labels.values())))
+            decoded = self.learner.model.label_codec.decode(np.array(list(labels.values())))
             self.learner.tell_many(list(labels), decoded)
         self.labels.add(list(labels), numbers, rows)
 

@@ -95,7 +95,7 @@ def assert_same(one, other):
     X = table()[0][:, : one.dim]
     assert same(one, other)
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
-    if one.model.classifies:
+    if one.model.label_codec.classifies:
         np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
 
@@ -223,7 +223,7 @@ def test_fit_is_outdated_when_labels_change_while_it_runs(model, change):
     outdated, before = learner.due_fit().run(), learner.predict(X)
     change(learner)
     assert not learner.install_fit(outdated)
-    if not model.classifies:  # the range of labels is the same
+    if not model.label_codec.classifies:  # the range of labels is the same
         np.testing.assert_allclose(learner.predict(X), before, atol=0.2)
     job = learner.due_fit()
     assert job.labels == len(learner.state.labelled)

@@ -139,7 +139,11 @@ class EnsembleState(State):
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
-        return self.leverage.uncertainty(X) if self.model.label_free else margin_uncertainty(self.outputs(X))
+        return (
+            self.leverage.uncertainty(X)
+            if self.model.tags.label_free
+            else margin_uncertainty(self.outputs(X))
+        )
 
     def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
         """Return the prediction and Δ of the one input that is next in the stream."""
@@ -147,7 +151,7 @@ class EnsembleState(State):
         expert_outputs = self._bounded_predictions(x[None])
         output = self.combine(expert_outputs)
         self._last = x.copy(), expert_outputs, output
-        if self.model.label_free:
+        if self.model.tags.label_free:
             delta = self.leverage.uncertainty_next(self.scaling.units.transform(x))
         else:
             delta = margin_uncertainty(output).item()
@@ -177,14 +181,14 @@ class EnsembleState(State):
 
         If Δ depends on labels, the block ends at a queried row, and has one row while a query is pending.
         """
-        if self.model.label_free:
+        if self.model.tags.label_free:
             return LeverageLookahead(self, X[: self.prepare(X)])
         rows = 1 if self.pending else len(X)
         return MarginLookahead(self, X[: min(rows, self.prepare(X))], ends_with_query=True)
 
     def look_ahead_unlabelled(self, X: Floats) -> Lookahead:
         """Look ahead over rows during which no label arrives."""
-        if self.model.label_free:
+        if self.model.tags.label_free:
             return self.look_ahead(X)
         return MarginLookahead(self, X[: self.prepare(X)], ends_with_query=False)
 
@@ -230,7 +234,7 @@ class EnsembleState(State):
         else:
             expert_outputs = self._bounded_predictions(X)
             outputs = self.combine(expert_outputs)
-        if self.model.label_free:
+        if self.model.tags.label_free:
             self.leverage.add(self.scaling.units.transform(X))
         self.add_pending(ids, X, expert_outputs, outputs)
 
@@ -269,7 +273,7 @@ class EnsembleState(State):
         start = 0
         while start < len(X):
             part = X[start : start + self.prepare(X[start:])]
-            if self.model.label_free:
+            if self.model.tags.label_free:
                 self.leverage.add(self.scaling.units.transform(part))
             self.scaling.update(part)
             for row, label in zip(part, labels[start:].tolist(), strict=False):
@@ -279,7 +283,7 @@ class EnsembleState(State):
 
     def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
         """Learn bought labels with their purchases; their inputs have updated the scaling before."""
-        if self.model.label_free:
+        if self.model.tags.label_free:
             self.leverage.add(self.scaling.units.transform(X))
         for row, label, *terms in zip(X, labels.tolist(), *(c.tolist() for c in purchases), strict=True):
             self.labelled.add(row.copy(), label, Purchase(*terms))
@@ -356,7 +360,7 @@ class EnsembleState(State):
         if not self.scaling.dim:
             return
         schedule = self.schedule
-        same_experts = other.model.classifies and schedule.names == other.schedule.names
+        same_experts = other.model.label_codec.classifies and schedule.names == other.schedule.names
         if same_experts:
             schedule.load_from(other.schedule)
         schedule.fit_all(self.scaling.units)
