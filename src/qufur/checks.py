@@ -312,7 +312,8 @@ def _taught(model: Model, rule: Rule, stream: Arrays, rows: list[int]) -> Learne
     if model.tags.uses_purchases and model.tags.order_independent:
         p = _played(model, rule, stream)[1].probability
         mean = np.cumsum(p) / np.arange(1, HORIZON + 1)
-        learner.state.note_purchases(rows, Purchases(p[rows], mean[rows], np.zeros(len(rows), dtype=bool)))
+        purchases = Purchases(p[rows], mean[rows], np.zeros(len(rows), dtype=bool))
+        cast(UsesPurchases, learner.state).note_purchases(rows, purchases)
         learner.state.query(rows, stream.X[rows])
         learner.state.label(rows, stream.y[rows])
         return learner

@@ -28,13 +28,24 @@ from qufur.arrays import (
     as_whole_numbers,
     is_integer,
 )
+from qufur.background_fits import BackgroundFits
 from qufur.blocks import Block, BlockSize, columns, decide
 from qufur.errors import OutlierWarning, invalid
 from qufur.estimates import intervals
 from qufur.estimates.ledger import Ledger
 from qufur.ids import Id, as_ids, check_outstanding, next_free_id
 from qufur.models.base import Model, Purchases
-from qufur.models.capabilities import ExplainsUncertainty, Widens, cannot_widen
+from qufur.models.capabilities import (
+    ExplainsUncertainty,
+    FitsInBackground,
+    LearnsRange,
+    OnDevice,
+    Probabilistic,
+    UsesPurchases,
+    Widens,
+    cannot_widen,
+    interval_bounds,
+)
 from qufur.models.diagnostics.outliers import ObservedRange, Outlier, first_outlier
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, not_finite_error
 from qufur.pending import Pending
@@ -42,7 +53,6 @@ from qufur.rules.base import Rule
 
 if TYPE_CHECKING:
     from qufur.estimates.report import Report
-    from qufur.models.ensemble.fits import FitJob, FitResult
     from qufur.replay import RecordedDecisions
 
 
@@ -116,7 +126,7 @@ class Learner:
     @property
     def device(self) -> Any:
         """The torch device that decides blocks; None for NumPy on the CPU."""
-        return self.state.device
+        return getattr(self.state, "device", None)
 
     def _choose_device(self, device: Any) -> None:
         if device != "cpu":
@@ -163,14 +173,14 @@ class Learner:
         spent, left = spending.spent, spending.left
         query, probability, charge, at_random = spending.decide_one(uncertainty, self.rng, domains)
         # Only the state knows the loss bound of a model that learns its label range.
-        bounds_loss = state if model.loss_scale is None else model
+        bounds_loss = cast(LearnsRange, state) if model.loss_scale is None else model
         largest_loss = bounds_loss.largest_loss_one(prediction)
         self.dim = len(row)
         self.next_id = self.next_id + 1 if name == self.next_id else next_free_id([name], self.next_id)
         if query:
             self.pending[name] = Pending(prediction, probability, largest_loss, charge)
             if model.tags.uses_purchases:
-                self.note_purchases([name], np.array([probability]), [0], np.array([at_random]))
+                self._note_purchases([name], np.array([probability]), [0], np.array([at_random]))
             state.query([name], row[None])
         state.advance(1)
         self.ledger.record_one(uncertainty, probability, query, largest_loss)
@@ -233,7 +243,7 @@ class Learner:
         start, size = 0, self._block_size()
         while start < len(rows):
             part = slice(start, start + size.value)
-            look = self.state.look_ahead_unlabelled(rows[part])
+            look = self.state.look_ahead(rows[part], labels_may_arrive=False)
             block_domains = None if domains is None else domains[part]
             block = self._decide(look, rows.shape[1], names[part], block_domains)
             predictions.append(self._finish(block, NO_ARRIVALS))
@@ -429,84 +439,14 @@ class Learner:
                 raise cannot_widen(self.model)
             device = self.device
             self.model, self.state = self.model.with_columns(self.state, values)
-            self.state.device = device
+            if device is not None:
+                cast(OnDevice, self.state).device = device
             self.dim += len(values)
 
-    def fit_elsewhere(self) -> None:
-        """Defer fits of experts: calls no longer block on them, and `due_fit` returns the next one.
-
-        The caller runs fits in another thread or process in which BLAS uses one thread; otherwise the last
-        bits may depend on concurrent work. Until a fit is installed, the experts stay as they are,
-        even after labels were replaced or removed. Files do not store this setting.
-
-        After `load` or `refit`, the slow experts are due again with the same number of labels as in
-        their last fit, at the current values of the labels; until that fit is installed the fast experts
-        predict for them. In that case, and after `widen`, the next prediction still blocks on the fast
-        experts.
-
-        Examples
-        --------
-        >>> from concurrent.futures import ThreadPoolExecutor
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from qufur import Refit, Uniform
-        >>> learner = Learner(Refit(LinearRegression(), label_range=(0, 10)), Uniform(0.5))
-        >>> learner.fit_elsewhere()
-        >>> learner.learn([[0.0], [1.0]], [5.0, 7.0])
-        >>> job = learner.due_fit()
-        >>> job.values
-        {'speed': 'slow', 'labels': 2, 'units': [[0.5], [0.5]]}
-        >>> with ThreadPoolExecutor() as pool:
-        ...     future = pool.submit(job.run)
-        >>> learner.predict([[2.0]]), learner.install_fit(future.result()), learner.predict([[2.0]])
-        (array([5.]), True, array([9.]))
-        """
-        with self._operation:
-            self.state.fit_elsewhere()
-
-    def due_fit(self) -> FitJob | None:
-        """Return the next fit that is due, or None; it stays due until it is installed.
-
-        Returns
-        -------
-        FitJob or None
-            `run` may be called in any thread; it shares no mutable state with this learner. `values` is the
-            argument of `refit`. Fast experts come first. Models without experts have no fits.
-        """
-        self._operation.check_idle()
-        return self.state.due_fit()
-
-    def install_fit(self, fitted: FitResult) -> bool:
-        """Install a finished fit.
-
-        Parameters
-        ----------
-        fitted
-            The result of `FitJob.run`.
-
-        Returns
-        -------
-        bool
-            False if the fit is outdated and was discarded: labels, columns or classes changed since it was
-            scheduled, or a later fit is installed. `due_fit` returns what is due then.
-        """
-        with self._operation:
-            return self.state.install_fit(fitted)
-
-    def refit(self, values: Mapping[str, Any]) -> None:
-        """Repeat a fit that another learner with deferred fits installed at this point of the same history.
-
-        The experts are fitted at the next prediction, unless `fit_elsewhere` is called before. On the same
-        machine the result is identical to the last bit.
-
-        Parameters
-        ----------
-        values
-            `FitJob.values` of that fit. Without `units`, the scaling of the inputs so far is used. If fewer
-            labels have arrived in this learner, the experts are fitted to all of them; before the first
-            input the call has no effect.
-        """
-        with self._operation:
-            self.state.refit(values)
+    @property
+    def background_fits(self) -> BackgroundFits | None:
+        """Fits of experts in another thread or process; None for models that learn each label immediately."""
+        return BackgroundFits(self, self._operation) if isinstance(self.state, FitsInBackground) else None
 
     @overload
     def predict(self, X: ArrayLike, interval: None = None) -> Floats: ...
@@ -555,8 +495,8 @@ class Learner:
         if interval is None:
             return cast(Floats, self.model.label_codec.decode(prediction))
         intervals.check_level(self.model, interval)
-        error, bounds = self.ledger.likely_error(interval), self.state.interval_bounds()
-        return prediction, *intervals.ends(prediction, error, self.model, bounds)
+        error = self.ledger.likely_error(interval)
+        return prediction, *intervals.ends(prediction, error, self.model, interval_bounds(self.state))
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the probability of each class for each row, in the order of the model's classes.
@@ -577,7 +517,7 @@ class Learner:
             allowed = "one with classes, such as Softmax or Experts(classes=[...])"
             received, remedy = type(self.model).__name__, "Use predict(X) instead."
             raise invalid("model", "Learner.predict_proba", allowed, received, remedy)
-        return self.state.probabilities(as_inputs(X, self.dim, "Learner"))
+        return cast(Probabilistic, self.state).probabilities(as_inputs(X, self.dim, "Learner"))
 
     def uncertainty(self, X: ArrayLike) -> Floats:
         """Return Δ for each row, given every query so far."""
@@ -724,11 +664,11 @@ class Learner:
         self, block: Block, arrivals: Arrivals, ahead: Callable[[Block], Any] | None = None
     ) -> Floats:
         if self.model.tags.uses_purchases:
-            self.note_purchases(block.queried, block.probability, block.query, block.at_random)
+            self._note_purchases(block.queried, block.probability, block.query, block.at_random)
         prediction = block.look.finish(block.queried, arrivals)
         next_inputs = None if ahead is None else ahead(block)
         if next_inputs is not None:
-            self.state.prefetch(next_inputs)
+            cast(OnDevice, self.state).prefetch(next_inputs)
         largest_loss = block.look.largest_loss
         if largest_loss is None:
             largest_loss = self.model.largest_loss(prediction)
@@ -746,7 +686,10 @@ class Learner:
     def _first_outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
         """Return the first label far outside the given or observed label range, if any."""
         given = self.model.label_codec.bounds
-        label_range = self.state.observed_range() if given is None else ObservedRange(*given)
+        if given is not None:
+            label_range: ObservedRange | None = ObservedRange(*given)
+        else:
+            label_range = self.state.observed_range() if isinstance(self.state, LearnsRange) else None
         return None if label_range is None else first_outlier(label_range, names, labels)
 
     def _warn_about(self, outlier: Outlier | None, level: int = 3) -> None:
@@ -754,7 +697,7 @@ class Learner:
         if outlier is not None:
             warnings.warn(str(outlier), OutlierWarning, stacklevel=level)
 
-    def note_purchases(
+    def _note_purchases(
         self, ids: Sequence[Id], probability: Floats, queried: Bools | Ints | Sequence[int], at_random: Bools
     ) -> None:
         """Pass the terms of purchases to a model that uses them.
@@ -763,7 +706,9 @@ class Learner:
         learner calls this as well.
         """
         mean = self.ledger.mean_probability(probability)
-        self.state.note_purchases(ids, Purchases(probability[queried], mean[queried], at_random))
+        cast(UsesPurchases, self.state).note_purchases(
+            ids, Purchases(probability[queried], mean[queried], at_random)
+        )
 
 
 def _typical_probability(rule: Rule) -> float:

@@ -15,6 +15,7 @@ from qufur.arrays import Bools, Floats, Ints
 from qufur.errors import invalid
 from qufur.estimates.headline import CONFIDENCE, Headline
 from qufur.models.base import Model
+from qufur.models.capabilities import ensemble_report
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.ensemble.report import ERRORS
@@ -180,7 +181,7 @@ def report(learner: Learner, X: Floats | None) -> Report:
         () if X is None else _at_random(learner, X),
         learner.state.fit(),
         tuple(ledger.shifts.times),
-        learner.state.ensemble_report(),
+        ensemble_report(learner.state),
         not learner.model.label_codec.classifies,
     )
 

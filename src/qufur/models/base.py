@@ -6,22 +6,17 @@ import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from qufur.arrays import Bools, Floats
-from qufur.errors import InvalidError, invalid
 from qufur.ids import Id
 from qufur.models.diagnostics.fit import Fit
-from qufur.models.diagnostics.outliers import ObservedRange
 from qufur.models.labels import LabelCodec
 
 if TYPE_CHECKING:
-    from qufur.models.ensemble.fits import FitJob, FitResult
-    from qufur.models.ensemble.report import EnsembleReport
     from qufur.models.lookahead import BlockLimits, Lookahead
 
 
@@ -162,24 +157,19 @@ class Model(ABC):
 class State(ABC):
     """State of a model. A query and its label are separate events; the label may arrive late or never.
 
+    `qufur.models.capabilities` lists optional abilities.
+
     Attributes
     ----------
     pending
         Queried inputs whose label has not arrived, by id.
-    device
-        Torch device that decides blocks; None is NumPy on the host. It is not saved.
     """
 
     pending: dict[Id, Floats]
-    device: Any = None
 
     @abstractmethod
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
-
-    def probabilities(self, X: Floats) -> Floats:
-        """Return the probability of each class, for each row. Classifiers only."""
-        raise NotImplementedError
 
     def predictor(self) -> Callable[[Floats], Floats]:
         """Return a function that predicts from a frozen copy of the current state."""
@@ -196,18 +186,6 @@ class State(ABC):
         """
         return self.predict(x[None]).item(), self.uncertainty(x[None]).item()
 
-    def largest_loss_one(self, prediction: float) -> float:
-        """Return the largest possible loss under a learned label range; 0 until a range is observed."""
-        return 0.0
-
-    def observed_range(self) -> ObservedRange | None:
-        """Return the label range learned so far; None if the model does not learn one."""
-        return None
-
-    def interval_bounds(self) -> tuple[float, float] | None:
-        """Return the bounds that clip prediction intervals; None if the model does not learn a range."""
-        return None
-
     def block_limits(self, at_once: bool) -> BlockLimits:
         """Return the block sizes worth looking ahead over.
 
@@ -217,43 +195,12 @@ class State(ABC):
 
         return BlockLimits()
 
-    @property
-    def takes_device(self) -> bool:
-        """Whether a torch device can decide blocks."""
-        return False
-
     @abstractmethod
-    def look_ahead(self, X: Floats) -> Lookahead:
-        """Look ahead over the rows of X, or over the longest prefix that fits into one block."""
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
+        """Look ahead over the rows of X, or over the longest prefix that fits into one block.
 
-    def look_ahead_unlabelled(self, X: Floats) -> Lookahead:
-        """Look ahead over rows during which no label arrives; most models ignore the difference."""
-        return self.look_ahead(X)
-
-    def prefetch(self, X: Any) -> None:  # noqa: B027
-        """Start work on X on the device. The next look-ahead probably takes this tensor."""
-
-    def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:  # noqa: B027
-        """Record the terms of purchase of the queries that follow.
-
-        They reach the state through `query` or through a look-ahead that finishes. Called only for models
-        with `weighs_purchases`.
+        Without `labels_may_arrive`, no label arrives before the last of these rows is decided.
         """
-
-    def expert_outputs_of(self, ids: Sequence[Id]) -> Floats | None:
-        """Return the outputs of each expert, then of the ensemble, for pending queries; else None."""
-        return None
-
-    def record_expert_outputs(self, ids: Sequence[Id], said: Floats) -> None:  # noqa: B027
-        """Supply recorded expert outputs for the queries that follow, in place of new predictions.
-
-        The queries reach the state through `query` or through a look-ahead that finishes. Only ensembles
-        use them.
-        """
-
-    def without_predictions(self) -> AbstractContextManager[None]:
-        """Context manager that accepts inputs without running the experts; replay supplies their outputs."""
-        return nullcontext()
 
     @abstractmethod
     def query(self, ids: Sequence[Id], X: Floats) -> None:
@@ -271,72 +218,8 @@ class State(ABC):
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not queried."""
 
-    def purchases_of(self, ids: Sequence[Id]) -> Purchases | None:
-        """Return the terms of purchase of pending queries; None for models that ignore them."""
-        return None
-
-    def purchases_at(self, places: Sequence[int]) -> Purchases | None:
-        """Return the terms of labelled rows, by index in the order of labels; otherwise as `purchases_of`."""
-        return None
-
-    def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
-        """Learn labels of queries that were retracted or unlearned, with their terms of purchase."""
-        self.learn(X, labels)
-
-    def stored_rows(self, X: Floats) -> Floats:
-        """Return inputs in the form that `pending` stores and `relabel` takes."""
-        raise NotImplementedError
-
-    def relabel(self, rows: Floats, labels: Floats) -> None:
-        """Replace the labels of all labelled rows and learn them again; pending queries stay pending.
-
-        `rows` are in the form of `stored_rows`.
-        """
-        raise NotImplementedError
-
-    def unlearn(self, places: Sequence[int], rows: Floats, labels: Floats) -> None:
-        """Remove labelled rows by index in the order of labels, as if they had never been queried.
-
-        `rows` and `labels` are those that remain, in the form of `stored_rows`.
-        """
-        raise NotImplementedError
-
-    def replayable_arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the arrays that recorded decisions and labels reproduce bit for bit, without pending rows.
-
-        They involve neither BLAS nor compiled loops. Most models have none.
-        """
-        return {}
-
-    def fit_elsewhere(self) -> None:  # noqa: B027  (most models learn each label immediately)
-        """Defer long fits to a caller of `due_fit`, which runs them in another process."""
-
-    def due_fit(self) -> FitJob | None:
-        """Return the next fit to run, or None."""
-        return None
-
-    def install_fit(self, fitted: FitResult) -> bool:
-        """Install a finished fit; return False if it is outdated."""
-        raise self._no_fits()
-
-    def refit(self, values: Mapping[str, Any]) -> None:
-        """Repeat a recorded fit from its values."""
-        raise self._no_fits()
-
-    def _no_fits(self) -> InvalidError:
-        return invalid("model", "Learner.refit", "one with experts", "one that learns each label immediately")
-
     def fit(self) -> Fit | None:
         """Return diagnostics of the model from the labels so far; None if it has no residuals."""
-        return None
-
-    def fit_later(self) -> Callable[[], Fit | None]:
-        """Return a function that computes `fit` of the current state later, in any thread."""
-        fit = self.fit()
-        return lambda: fit
-
-    def ensemble_report(self) -> EnsembleReport | None:
-        """Return weights and losses of the experts of an ensemble; None for other models."""
         return None
 
     def advance(self, count: int) -> None:  # noqa: B027  (most states are independent of time)

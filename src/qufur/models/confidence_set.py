@@ -181,7 +181,7 @@ class ConfidenceState(State):
         disagreement: Floats = self._disagreement(X)
         return (np.minimum(disagreement, MAX_DISAGREEMENT) if self.model.cap else disagreement) ** 2
 
-    def look_ahead(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look at the first row alone: labels may change Δ of the others."""
         return OneRow(self, X[:1])
 

@@ -15,6 +15,7 @@ from qufur.arrays import Floats
 from qufur.estimates import intervals
 from qufur.learner import Learner
 from qufur.models.base import Model
+from qufur.models.capabilities import interval_bounds
 from qufur.replay import RecordedDecisions, record_decisions
 from qufur.service.store import Store
 from qufur.service.store.events import Event, Kind, Payload, decode
@@ -63,7 +64,7 @@ class RecordedAnswers(NamedTuple):
     @classmethod
     def of(cls, learner: Learner, answers: Answers, error: float) -> RecordedAnswers:
         """Record answers whose labels are all still pending."""
-        bounds = learner.state.interval_bounds()
+        bounds = interval_bounds(learner.state)
         return cls(
             record_decisions(learner, answers), error, answers.size, answers.spent, answers.left, bounds
         )

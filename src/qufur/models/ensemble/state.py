@@ -12,6 +12,15 @@ from qufur.arrays import Axes, Floats, check_shapes, strip_prefix
 from qufur.errors import invalid
 from qufur.ids import Id
 from qufur.models.base import Purchases, State
+from qufur.models.capabilities import (
+    FitsInBackground,
+    KeepsPurchases,
+    LearnsRange,
+    Probabilistic,
+    Relabels,
+    Replayable,
+    ReportsExperts,
+)
 from qufur.models.diagnostics.outliers import ObservedRange
 from qufur.models.ensemble.fits import FitJob, FitResult, FitSchedule
 from qufur.models.ensemble.leverage import Leverage
@@ -58,7 +67,16 @@ class ExpertOutputs(NamedTuple):
     labels: int
 
 
-class EnsembleState(State):
+class EnsembleState(
+    State,
+    FitsInBackground,
+    KeepsPurchases,
+    LearnsRange,
+    Probabilistic,
+    Relabels,
+    Replayable,
+    ReportsExperts,
+):
     """State of an ensemble. Labels may arrive late, out of order, or never.
 
     Attributes
@@ -76,7 +94,7 @@ class EnsembleState(State):
     added_columns
         Number of columns added since the start.
     fits_elsewhere
-        Whether fits are left to the caller of `due_fit`.
+        Whether fits are left to the caller of `next_fit`.
     """
 
     model: EnsembleModel
@@ -176,21 +194,16 @@ class EnsembleState(State):
 
     # Queries, labels and fits
 
-    def look_ahead(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead over the rows of X before the next update of the scaling.
 
-        If Δ depends on labels, the block ends at a queried row, and has one row while a query is pending.
+        If Δ depends on labels and labels may arrive, the block ends at a queried row, and has one row while a
+        query is pending.
         """
         if self.model.tags.label_free:
             return LeverageLookahead(self, X[: self.prepare(X)])
-        rows = 1 if self.pending else len(X)
-        return MarginLookahead(self, X[: min(rows, self.prepare(X))], ends_with_query=True)
-
-    def look_ahead_unlabelled(self, X: Floats) -> Lookahead:
-        """Look ahead over rows during which no label arrives."""
-        if self.model.tags.label_free:
-            return self.look_ahead(X)
-        return MarginLookahead(self, X[: self.prepare(X)], ends_with_query=False)
+        rows = 1 if self.pending and labels_may_arrive else len(X)
+        return MarginLookahead(self, X[: min(rows, self.prepare(X))], ends_with_query=labels_may_arrive)
 
     def prepare(self, X: Floats) -> int:
         """Update the scaling if it is due; return the number of rows before its next update."""
@@ -313,13 +326,13 @@ class EnsembleState(State):
         self.labels.update(labels)
         self.schedule.fit_all(self.scaling.units)
 
-    def fit_elsewhere(self) -> None:
-        """Leave fits to the caller of `due_fit`."""
+    def defer_fits(self) -> None:
+        """Leave fits to the caller of `next_fit`."""
         self.fits_elsewhere = True
         if self._schedule is not None:
             self._schedule.fit_elsewhere(self.scaling.units)
 
-    def due_fit(self) -> FitJob | None:
+    def next_fit(self) -> FitJob | None:
         """Return the next due fit, to all labelled rows in the current scaling."""
         return None if self._schedule is None else self._schedule.due_fit(self.scaling.units)
 
@@ -331,7 +344,7 @@ class EnsembleState(State):
         self._schedule.fit_if_due(self.scaling.units)
         return installed
 
-    def refit(self, values: Mapping[str, Any]) -> None:
+    def replay_fit(self, values: Mapping[str, Any]) -> None:
         """Repeat the fit that `FitJob.values` describes; do nothing before the first input.
 
         Without units in `values` the fit uses the current ones.
@@ -472,7 +485,7 @@ def with_more_columns(state: EnsembleState, model: EnsembleModel, constants: Flo
     widened = model.start()
     widened.restore(values | added, {name: _append(name, array, constants) for name, array in kept.items()})
     if state.fits_elsewhere:
-        widened.fit_elsewhere()
+        widened.defer_fits()
     if f"{SCHEDULE}.units" in kept:
         widened.schedule.load_slow_from(state.schedule)
     return widened
