@@ -1,4 +1,4 @@
-"""Interrupts at any moment, errors in the middle, and threads: a learner is before or after a call."""
+"""Interrupts, errors and threads: a learner is in the state before a call or after it, never between."""
 
 import contextlib
 import copy
@@ -29,28 +29,29 @@ X = np.random.default_rng(0).normal(size=(40, 3)) / 2
 
 
 class Stop(BaseException):
-    """What a handler raises; not even an `Exception`."""
+    """Raised by the signal handler; not an `Exception`, so that no code recovers from it."""
 
 
 @pytest.fixture(autouse=True)
 def _handlers():
-    """Let two signals raise `Stop`, and see that whatever happened the handlers are back."""
+    """Set handlers that raise for two signals, and check after the test that the same handlers are set."""
 
     def stop(number, frame):
         raise Stop
 
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    own = {signal.SIGUSR1: stop, signal.SIGINT: signal.default_int_handler}  # a shell may have it ignored
-    for number, handler in own.items():
+    # Set SIGINT as well: the shell that started the tests may ignore it.
+    handlers = {signal.SIGUSR1: stop, signal.SIGINT: signal.default_int_handler}
+    for number, handler in handlers.items():
         signal.signal(number, handler)
     yield
-    assert {number: signal.getsignal(number) for number in SIGNALS} == before | own
-    for number in own:
+    assert {number: signal.getsignal(number) for number in SIGNALS} == before | handlers
+    for number in handlers:
         signal.signal(number, before[number])
 
 
 def interrupted(call, moment):
-    """Call a function, and send a signal at one of the lines that are run; return whether there was one."""
+    """Call a function and send a signal at the line `moment`; return whether it ran that many lines."""
     left = moment
 
     def count(frame, event, argument):
@@ -76,22 +77,25 @@ def state(learner):
 
 
 def states(learner, call):
-    """Return the state before a call and the one after it."""
+    """Return the state before a call and the state after it."""
     twin = copy.deepcopy(learner)
     call(twin)
     return state(learner), state(twin)
 
 
-def whole(learner, call, moment, before, after):
-    """Interrupt a call, and make it again if nothing had happened; return whether it was over before."""
+def check_interrupted_call(learner, call, moment, before, after):
+    """Interrupt a call and check that it was applied completely or not at all; in that case repeat it.
+
+    Returns whether the call ended before the signal.
+    """
     try:
         reached = interrupted(lambda: call(learner), moment)
     except Stop:
         reached = True
-        learner.predict(np.zeros(learner.model.dim))  # it can be used
-        found = state(learner)
-        assert found in (before, after)
-        if found == before:
+        learner.predict(np.zeros(learner.model.dim))  # raises if the learner is unusable
+        current = state(learner)
+        assert current in (before, after)
+        if current == before:
             call(learner)
     assert state(learner) == after
     return not reached
@@ -127,14 +131,14 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_interrupt_at_any_line_leaves_no_half(name):
+def test_interrupt_at_any_line_leaves_the_state_before_or_after(name):
     learner = Learner(Ridge(3), QuFUR(8.0), seed=0)
     learner.ask_many(X)
     learner.ask(X[0])
     moment, over, ends = 0, False, states(learner, CALLS[name])
     while not over:
         moment += 1
-        over = whole(copy.deepcopy(learner), CALLS[name], moment, *ends)
+        over = check_interrupted_call(copy.deepcopy(learner), CALLS[name], moment, *ends)
     assert moment > 5
 
 
@@ -156,7 +160,7 @@ def test_interrupts_in_any_sequence_of_calls(model, rule, calls, seed):
     for name, moment in calls:
         call = CALLS_OF_ANY.get(name)
         if call is not None and (len(learner.outstanding) > 2 or name in ("ask", "ask_many", "learn")):
-            whole(learner, call, moment, *states(learner, call))
+            check_interrupted_call(learner, call, moment, *states(learner, call))
 
 
 def rows(learner, count):
@@ -174,8 +178,8 @@ CALLS_OF_ANY = CALLS | {
 
 
 @contextlib.contextmanager
-def in_the_middle(action):
-    """Let something happen when a decision is made but not noted."""
+def during_a_change(action):
+    """Run an action after a decision is made and before it is recorded."""
     real = Ledger.record_one
 
     def record_one(self, *arguments):
@@ -188,15 +192,15 @@ def in_the_middle(action):
 
 @pytest.mark.parametrize("rule", [QuFUR(4.0), Uniform(0.5), Paced(3, 9), FixedBudget(60, 9)])
 @pytest.mark.parametrize("model", [Ridge(3), Softmax(3, 2)])
-def test_interrupt_waits_until_all_is_done(model, rule):
+def test_interrupt_is_deferred_until_the_call_is_complete(model, rule):
     learner, twin = (Learner(model, rule, seed=1) for _ in range(2))
-    with in_the_middle(lambda: signal.raise_signal(signal.SIGINT)), pytest.raises(KeyboardInterrupt):
+    with during_a_change(lambda: signal.raise_signal(signal.SIGINT)), pytest.raises(KeyboardInterrupt):
         learner.ask(X[0])
     twin.ask(X[0])
     assert state(learner) == state(twin)
 
 
-def test_handler_that_was_taken_away_stays_away():
+def test_signal_that_is_ignored_stays_ignored():
     learner = Learner(Ridge(3), QuFUR(8.0))
     learner.ask(X[0])
     handler = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
@@ -204,11 +208,13 @@ def test_handler_that_was_taken_away_stays_away():
     assert signal.signal(signal.SIGUSR1, handler) == signal.SIG_IGN
 
 
-def test_process_that_is_forked_in_a_thread_holds_signals_too():
+def test_process_forked_in_a_thread_defers_signals():
     context = multiprocessing.get_context("fork")
-    child = context.Process(target=test_interrupt_waits_until_all_is_done, args=(Ridge(3), QuFUR(4.0)))
+    child = context.Process(
+        target=test_interrupt_is_deferred_until_the_call_is_complete, args=(Ridge(3), QuFUR(4.0))
+    )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of a fork while threads run
         thread = threading.Thread(target=child.start)
         thread.start()
         thread.join()
@@ -226,17 +232,17 @@ def fail():
 
 
 @pytest.mark.parametrize(("action", "error"), [(stop_twice, Stop), (fail, MemoryError)])
-def test_half_is_never_used_again(tmp_path, action, error):
+def test_learner_raises_on_every_call_after_an_interrupted_change(tmp_path, action, error):
     learner = Learner(Ridge(3), QuFUR(8.0))
     learner.save(tmp_path / "good")
     good = (tmp_path / "good").read_bytes()
-    with in_the_middle(action), pytest.raises(error):
+    with during_a_change(action), pytest.raises(error):
         learner.ask(X[0])
-    for half in (learner, copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
+    for broken in (learner, copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
         for call in (
-            lambda half=half: half.ask(X[0]),
-            lambda half=half: half.predict(X[0]),
-            lambda half=half: half.save(tmp_path / "good"),
+            lambda broken=broken: broken.ask(X[0]),
+            lambda broken=broken: broken.predict(X[0]),
+            lambda broken=broken: broken.save(tmp_path / "good"),
         ):
             assert refusal(call) == (
                 "Learner cannot be used: an exception interrupted its last operation. "
@@ -245,14 +251,14 @@ def test_half_is_never_used_again(tmp_path, action, error):
     assert (tmp_path / "good").read_bytes() == good
 
 
-def test_bad_input_is_no_half():
+def test_learner_is_usable_after_invalid_input():
     learner = Learner(Ridge(3), QuFUR(8.0))
     refusal(lambda: learner.ask([1.0]))
     assert learner.ask(X[0]).query
 
 
 @pytest.mark.parametrize("name", ["ask", "ask_many", "learn", "play", "report", "uncertainty"])
-def test_two_threads_at_a_time_are_refused(name):
+def test_concurrent_call_of_another_thread_raises(name):
     learner, reached, go_on = Learner(Ridge(3), QuFUR(8.0)), threading.Event(), threading.Event()
 
     def wait():
@@ -260,7 +266,7 @@ def test_two_threads_at_a_time_are_refused(name):
         assert go_on.wait(20)
 
     thread = threading.Thread(target=lambda: learner.ask(X[0]))
-    with in_the_middle(wait):
+    with during_a_change(wait):
         thread.start()
         assert reached.wait(20)
         message = refusal(lambda: CALLS[name](learner))
@@ -275,7 +281,7 @@ def test_two_threads_at_a_time_are_refused(name):
     assert state(learner) == state(twin)
 
 
-def test_another_thread_may_take_over():
+def test_consecutive_calls_may_come_from_different_threads():
     learner, twin = (Learner(Ridge(3), QuFUR(8.0)) for _ in range(2))
     for x in X[:5]:
         thread = threading.Thread(target=lambda x=x: learner.ask(x))

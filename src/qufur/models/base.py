@@ -51,7 +51,7 @@ class Model(ABC):
     any_norm: ClassVar[bool]
     """Whether results stay accurate when the norms of inputs differ by many orders of magnitude."""
     quick: ClassVar[bool] = True
-    """Whether the contract checks can afford to combine it with every instance of every rule."""
+    """Whether the model is fast enough for contract checks with every instance of every rule."""
     scales_inputs: ClassVar[bool] = False
     """Whether Δ uses units learned from all inputs, labelled or not."""
     weighs_purchases: ClassVar[bool] = False
@@ -104,7 +104,10 @@ class Model(ABC):
         return None if squared_norms is None else squared_norms.item()
 
     def unexplained_share(self, size: Floats, uncertainty: Floats) -> Floats:
-        """Return the share of each input outside the span of the queries; a lower bound if Δ is capped."""
+        """Return the share of each input outside the span of the queries; a lower bound if Δ is capped.
+
+        `size` is ‖x‖² in the space of Δ, as `squared_norms` returns it.
+        """
         return np.ones_like(uncertainty)
 
     def capped(self, uncertainty: Floats) -> Bools:
@@ -122,7 +125,10 @@ class Model(ABC):
         return False
 
     def check_labels(self, labels: Floats) -> None:  # noqa: B027  (most models learn any number)
-        """Raise `InvalidError` for finite labels that the model cannot learn. Nothing has changed yet."""
+        """Raise `InvalidError` for labels that the model cannot learn; called before any change.
+
+        All labels are finite.
+        """
 
     def example_labels(self, numbers: Floats) -> Floats:
         """Map real numbers around 0 to labels of this model, for the contract checks."""
@@ -260,10 +266,10 @@ class State(ABC):
         """
 
     def expert_outputs_of(self, ids: Sequence[Id]) -> Floats | None:
-        """Return the outputs of each expert, then of the ensemble, for pending queries; else None."""
+        """Return outputs of each expert, then of the ensemble, for pending queries; None for other models."""
         return None
 
-    def record_expert_outputs(self, ids: Sequence[Id], said: Floats) -> None:  # noqa: B027
+    def record_expert_outputs(self, ids: Sequence[Id], outputs: Floats) -> None:  # noqa: B027
         """Supply recorded expert outputs for the queries that follow, in place of new predictions.
 
         The queries reach the state through `query` or through a look-ahead that finishes. Only ensembles
@@ -295,7 +301,10 @@ class State(ABC):
         return None
 
     def purchases_at(self, places: Sequence[int]) -> Purchases | None:
-        """Return the terms of labelled rows, by index in the order of labels; otherwise as `purchases_of`."""
+        """Return the terms of purchase of labelled rows, by index in the order of labels.
+
+        None for models that ignore them.
+        """
         return None
 
     def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
