@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 run: $(VENV)/.run
 	$(BIN)/qufur demo
 
-# Even where the environment says not to: many tests start processes, which would compile everything anew.
+# Write bytecode even if the environment disables it: many tests start processes, which would compile everything again.
 test: export PYTHONDONTWRITEBYTECODE =
 test: check
 	$(BIN)/pytest -n auto --dist worksteal

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.docs and options.quick:
-        parser.error("--docs shows speed, which --quick does not measure")
+        parser.error("--docs writes speeds into the manual, which --quick does not measure")
     progress = Progress()
     results: dict[str, Any] = {"versions": _versions()}
     # Two BLAS pools with several threads each would compete for the cores and disturb all timings.
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(_render(part, results[part]), flush=True)
     print(*ratios.tables(results), sep="\n")
     if options.quick:
-        print("Quick figures prove that the code runs, not how fast: see them without --quick.")
+        print("--quick tests the code only. Run without --quick to measure speed.")
     path = options.json or FOLDER / "results.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n")
@@ -79,14 +79,14 @@ def _versions() -> dict[str, str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks", description=sys.modules["benchmarks"].__doc__)
     names = ", ".join(PARTS)
+    parser.add_argument("what", nargs="*", type=_part, metavar="part", help=f"{names}; default: all")
     parser.add_argument(
-        "what", nargs="*", type=_part, metavar="part", help=f"{names}; all of them by default"
+        "--quick", action="store_true", help="run for seconds only: tests the code, does not measure speed"
     )
-    parser.add_argument("--quick", action="store_true", help="some seconds: proves the code, not the speed")
     parser.add_argument("--updates", type=_count, help="updates per stream of `drift`, 10^6 by default")
     parser.add_argument("--rows", type=_count, help="rows of `cluster`, 10^6 by default")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the results")
-    parser.add_argument("--docs", action="store_true", help="also put them into the manual")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file for the results")
+    parser.add_argument("--docs", action="store_true", help="also write the results into the manual")
     return parser
 
 

@@ -1,4 +1,7 @@
-"""Run one `qufur` command in a separate process and print its memory as JSON."""
+"""Run one `qufur` command and print its time and peak memory as JSON.
+
+It runs in a separate process, so that the process's memory is that of the command.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from qufur.workbook import Workbook
 
 ROWS, DIM, FILES, BUDGET = 10**6, 88, 10, 5000
 WORKERS = 2
-WANTED = 0.5
+TARGET = 0.5
 """Required share of `run`'s rows per second: two cores read, encode, transfer and decide."""
 MEMORY = "QUFUR_BENCHMARK_MEMORY"
 
@@ -53,11 +53,11 @@ def measure(rows: int, progress: Progress) -> dict[str, Any]:
         expected = _run(folder)
         alone, busy = time.perf_counter() - begin, time.process_time() - busy
         progress.say("cluster: ask")
-        together, queried, course = _ask(folder)
-        progress.say("cluster: what rows take")
+        together, queried, timeline = _ask(folder)
+        progress.say("cluster: cost of rows")
         sizes = cluster_rows.measure(folder, min(rows, cluster_rows.ROWS))
-    marks = [next(mb for done, mb, _ in course if done >= share * rows) for share in (0.1, 0.5)]
-    (first, _, begun), (last, _, ended) = course[0], course[-1]
+    marks = [next(mb for done, mb, _ in timeline if done >= share * rows) for share in (0.1, 0.5)]
+    (first, _, begun), (last, _, ended) = timeline[0], timeline[-1]
     return {
         "rows": rows,
         "run": rows / alone,
@@ -66,7 +66,7 @@ def measure(rows: int, progress: Progress) -> dict[str, Any]:
         "actor_cpu": 1e6 * (ended - begun) / (last - first),
         "same": bool(np.array_equal(expected, queried)),
         "queries": int(queried.sum()),
-        "memory": [*marks, course[-1][1]],
+        "memory": [*marks, timeline[-1][1]],
         "sizes": sizes,
     }
 
@@ -144,5 +144,5 @@ def tables(measurements: dict[str, Any]) -> list[Table]:
     header = ["rows", "`run`, rows/s", "cluster, rows/s", "ratio", "CPU µs a row: run, actor"]
     header += ["actor MB at 10, 50, 100 %", "queries"]
     title = f"Parquet files of {DIM} numbers a row, on a local Ray with {WORKERS} workers"
-    speed = Table(title, header, [row], f"A ratio of {WANTED:g} is wanted, on two cores for all of it.")
+    speed = Table(title, header, [row], f"The target is a ratio of {TARGET:g}, on two cores in total.")
     return [speed, cluster_rows.table(measurements["sizes"])]

@@ -26,9 +26,19 @@ def ask_first(folder: Path, budget: int, horizon: int, *options: str) -> None:
     from qufur.cli import execute
 
     table, state, out = (str(folder / name) for name in ("first.parquet", "state.qufur", "first.csv"))
-    how = ["--model", "ridge", "--label-range", "-1", "1", "--budget", str(budget), "--horizon", str(horizon)]
+    model = [
+        "--model",
+        "ridge",
+        "--label-range",
+        "-1",
+        "1",
+        "--budget",
+        str(budget),
+        "--horizon",
+        str(horizon),
+    ]
     with contextlib.redirect_stdout(io.StringIO()):
-        execute(["ask", table, "--state", state, "-o", out, *how, *options, "--json"])
+        execute(["ask", table, "--state", state, "-o", out, *model, *options, "--json"])
 
 
 def measure(folder: Path, rows: int) -> list[dict[str, Any]]:
@@ -90,14 +100,14 @@ def table(measurements: list[dict[str, Any]]) -> Table:
     """Return a table of the cost of 10⁹ rows."""
     rows = [
         [
-            f"{one['row']}",
-            f"{one['bytes']:,.0f}",
-            f"{one['encode']:.0f}, {one['decide']:.0f}",
-            f"{one['bytes'] / 1e3:.1f}",
-            f"{one['encode'] / 3.6:.0f}, {one['decide'] / 3.6:.0f}",
+            m["row"],
+            f"{m['bytes']:,.0f}",
+            f"{m['encode']:.0f}, {m['decide']:.0f}",
+            f"{m['bytes'] / 1e3:.1f}",
+            f"{m['encode'] / 3.6:.0f}, {m['decide'] / 3.6:.0f}",
         ]
-        for one in measurements
+        for m in measurements
     ]
     header = ["a row", "bytes in Parquet", "CPU µs: read and encode, decide", "TB for 10⁹ rows"]
     header += ["core-hours for 10⁹ rows: encode, decide"]
-    return Table(f"What rows take with `Ridge` and a budget of {LABELS:,} of 10⁹ labels", header, rows)
+    return Table(f"Cost per row with `Ridge` and a budget of {LABELS:,} of 10⁹ labels", header, rows)

@@ -38,7 +38,7 @@ def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
 
 
 def _write(path: Path, rng: np.random.Generator, start: int, rows: int) -> None:
-    """Write ids, numbers in several units, an hour and a city."""
+    """Write rows of an id, numbers in several units, an hour and a city."""
     with path.open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["id", *(f"x{i}" for i in range(COLUMNS)), "hour", "city"])
@@ -90,6 +90,6 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
         ]
         for r in results
     ]
-    header = ["command", "rows", "rows per CPU second", "CPU µs per row", "by the clock", "peak"]
+    header = ["command", "rows", "rows per CPU second", "CPU µs per row", "wall time", "peak"]
     title = f"`qufur ask` on a CSV table of {COLUMNS + 3} columns at {BUDGET} of labels, imports included"
     return [Table(title, header, rows)] if rows else []

@@ -16,8 +16,11 @@ from qufur.models.gram.gram import Gram
 DIM = 8
 REGULARIZATION = 1.0
 PROMISE = 1e-6
+"""Largest relative error."""
 IGNORED = 1e-9
+"""Absolute errors of predictions up to this count as none."""
 BLOCKS = (1, 64)
+"""Rows per update."""
 PROBES = 100
 """Probes of each of three types: rows of the stream, multiples of rare directions, random directions."""
 
@@ -76,8 +79,8 @@ def render(results: list[dict[str, Any]]) -> str:
     ]
     return (
         "Worst relative error of ‖x‖² in M⁻¹ and of ⟨θ̂, x⟩ over probes, at every power of ten updates,\n"
-        "against a solve in 60 digits. Predictions are not clipped; of their errors those up to "
-        f"{IGNORED:g}\nabsolute (labels are in [−1, 1]) count as none.\n" + table(header, rows) + "\n"
+        "against a solve in 60 digits. Predictions are not clipped. Their absolute errors up to "
+        f"{IGNORED:g}\ncount as none (labels are in [−1, 1]).\n" + table(header, rows) + "\n"
     )
 
 

@@ -12,8 +12,11 @@ FRACTION_BITS = 108
 LIMB_BITS = 16
 LIMBS = 8
 CHUNK = 2**16
-"""Numbers below 2^20 on a grid of 2^-108 have 8 limbs of 16 bits; 2^16 products of two limbs add up to less
-than 2^48, so that a floating-point matrix product of limbs is exact in any order of summation."""
+"""Rows per product of limbs.
+
+Numbers below 2^20 on a grid of 2^-108 have 8 limbs of 16 bits. 2^16 products of two limbs add up to less than
+2^48, so that a floating-point matrix product of limbs is exact in any order of summation.
+"""
 
 
 def on_grid(values: Floats) -> Floats:

@@ -15,6 +15,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "authors' loop": {"color": "#D55E00", "marker": "^"},
     "GEMM row": {"color": "#555555", "ls": "--"},
 }
+MEANINGS = {"d": "number of features", "T": "length of the stream"}
 COLORS = {88: "#0072B2", 768: "#D55E00", 32: "#009E73"}
 
 
@@ -31,14 +32,11 @@ def draw_growth(results: dict[str, Any]) -> Any:
             if points:
                 _draw_curve(panel, symbol, name, points, results["exponents"][axis].get(name), look)
         panel.set(xscale="log", yscale="log", title=f"Cost of a step, {title}")
-        panel.set(xlabel=f"{symbol}, {_MEANING[symbol]}", ylabel="CPU µs per step")
+        panel.set(xlabel=f"{symbol}, {MEANINGS[symbol]}", ylabel="CPU µs per step")
         _tick_points(panel, [p["at"] for p in results["curves"][axis]])
         panel.set_ylim(bottom=min(1.0, panel.get_ylim()[0]))
         panel.legend(frameon=False, fontsize="small", loc="upper left")
     return figure
-
-
-_MEANING = {"d": "number of features", "T": "length of the stream"}
 
 
 def _draw_curve(
@@ -69,11 +67,12 @@ def draw_memory(results: list[dict[str, Any]]) -> Any:
         style = {"npy": "-", "parquet": "--"}[r["format"]]
         plain = r["loops"] == "plain"
         label = f"{r['rows']:,} × {r['dim']}, {r['format']}, {r['megabytes']:,.0f} MB"
-        label += "" if plain else ", compiled"
+        if not plain:
+            label += ", compiled"
         color = COLORS.get(r["dim"], "#555555")
         panel.plot(100 * rows / r["rows"], memory, style, color=color, lw=1.4 if plain else 2.6, label=label)
     top = max(r["peak"] for r in results)
     panel.set(xlabel="% of the rows", ylabel="resident memory, MB", ylim=(0, 1.15 * top), xlim=(0, 100))
-    panel.set_title("Memory while a file goes by")
+    panel.set_title("Memory while a file is read")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure

@@ -1,6 +1,6 @@
-"""Blocks decided on a GPU: seconds, share of the speed of GEMM, and times as fast as two cores.
+"""Speed of blocks decided on a GPU: seconds, share of the speed of GEMM, and speed-up over two cores.
 
-`python -m benchmarks.gpu_alone` measures some of the cells, and needs little besides torch.
+`python -m benchmarks.gpu_alone` measures selected cells and needs few libraries besides torch.
 """
 
 from __future__ import annotations
@@ -29,12 +29,10 @@ from qufur.rules import Rule
 from qufur.streams import Arrays, Stream
 
 CORES = 2
-ROWS, DIMS, SHARES, SOURCES = (
-    (10**5, 10**6),
-    (768, 4096),
-    (0.01, 0.045, 0.1),
-    ("card", "host", "npy", "parquet"),
-)
+ROWS = (10**5, 10**6)
+DIMS = (768, 4096)
+SHARES = (0.01, 0.045, 0.1)
+SOURCES = ("card", "host", "npy", "parquet")
 RULES = "qufur", "paced", "steady"
 TRIES = 5
 """Runs of the search for the α of a share of labels."""
@@ -121,7 +119,7 @@ def _cells(
 
 
 def _rule(name: str, data: Data, share: float, device: Any) -> Rule:
-    """Return the rule of a name; one with a budget has that share of the examples."""
+    """Return a rule by name; a rule with a budget may buy this share of the examples."""
     if name == "qufur":
         return QuFUR(_alpha(data, share, device))
     return (Paced if name == "paced" else Steady)(round(share * data.rows), data.rows)
@@ -148,10 +146,9 @@ def _alpha(data: Data, share: float, device: Any) -> float:
 def _cpu(data: Data, rule: Rule, device: Any) -> dict[str, Any]:
     """Measure the CPU's engine on the first rows, and on the last rows from the GPU's state at that point.
 
-    Both decide them too, and agree or not.
+    The GPU decides the same rows; `equal` and `equal_late` say whether all decisions agree.
     """
-    first = min(data.rows // 2, max(256, 2**24 // data.dim))
-    last = min(data.rows // 2, max(256, 2**24 // data.dim))
+    first = last = min(data.rows // 2, max(256, 2**24 // data.dim))
     ahead = data.rows - last
     X, y = data.X[:first].cpu().numpy(), data.y[:first]
     with _two_threads():
@@ -212,7 +209,7 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def _gemm(device: Any, size: int) -> float:
-    """Return flops per second of a large product, the best of several."""
+    """Return the flops per second of a large matrix product, the best of four."""
     import torch
 
     A = torch.randn((size, size), dtype=torch.float64, device=device)
@@ -244,13 +241,13 @@ HEADER = "rows × columns", "rule", "labels", "from", "seconds", "of GEMM", f"ti
 
 
 def _row(cell: dict[str, Any]) -> tuple[str, ...]:
-    what = f"{cell['rows']:,} × {cell['dim']}"
+    size = f"{cell['rows']:,} × {cell['dim']}"
     if "failed" in cell:
-        return what, cell["rule"], f"{cell['wanted']:.0%}", cell["source"], cell["failed"], "", "", ""
-    equal = "as the CPU's" if cell["cpu"]["equal"] and cell["cpu"]["equal_late"] else "OTHERS"
+        return size, cell["rule"], f"{cell['wanted']:.0%}", cell["source"], cell["failed"], "", "", ""
+    equal = "as the CPU's" if cell["cpu"]["equal"] and cell["cpu"]["equal_late"] else "DIFFERENT"
     share, faster = f"{cell['share_of_gemm']:.0%}", f"{cell['faster']:.0f}"
     return (
-        what,
+        size,
         cell["rule"],
         f"{cell['queries'] / cell['rows']:.1%}",
         cell["source"],

@@ -1,6 +1,7 @@
-"""Some cells of `gpu`, where NumPy, SciPy and torch are, and little else that the library is installed with.
+"""Selected cells of `gpu`, on a machine with NumPy, SciPy and torch but few other dependencies.
 
-`python -m benchmarks.gpu_alone --rows 1e6 --dims 4096 --shares 0.05 --sources card host` prints as it goes.
+`python -m benchmarks.gpu_alone --rows 1e6 --dims 4096 --shares 0.05 --sources card host` prints each cell
+when it is measured.
 """
 
 from __future__ import annotations
@@ -47,10 +48,12 @@ def _parser(
     parser.add_argument("--sources", nargs="+", choices=sources, default=sources)
     parser.add_argument("--rules", nargs="+", choices=rules, default=rules[:1])
     parser.add_argument("--device", help="cuda, cuda:1 or cpu")
-    parser.add_argument("--folder", type=Path, help="where files are written for a while")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the results")
-    parser.add_argument("--profile", action="store_true", help="say where the time of the host goes")
-    parser.add_argument("--quick", action="store_true", help="proves the code, not the speed")
+    parser.add_argument("--folder", type=Path, help="folder for temporary files")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file for the results")
+    parser.add_argument("--profile", action="store_true", help="print a profile of the host's time")
+    parser.add_argument(
+        "--quick", action="store_true", help="run for seconds only: tests the code, does not measure speed"
+    )
     return parser
 
 

@@ -19,9 +19,9 @@ PIECE = 2**16
 
 
 class Data:
-    """Unit vectors on a device whose coordinates have variances that fall like those of embeddings.
+    """Unit vectors on a device, with variances of the coordinates that fall like those of embeddings.
 
-    In the middle of the stream another half of the coordinates takes the lead, as in a new domain.
+    In the second half of the stream the order of the variances is reversed, as in a new domain.
     """
 
     def __init__(self, rows: int, dim: int, device: Any) -> None:
@@ -50,7 +50,7 @@ class Data:
         return Arrays(self.X, self.y)
 
     def host(self) -> Stream:
-        """Return it from the host's memory."""
+        """Return the stream from the host's memory."""
         import torch
 
         if self._host is None:
@@ -60,7 +60,7 @@ class Data:
         return Arrays(self._host, self.y)
 
     def npy(self, folder: Path) -> Stream:
-        """Return it from a single-precision file that is not in the page cache."""
+        """Return the stream from a single-precision file that is not in the page cache."""
         path = folder / f"{self.rows}x{self.dim}.npy"
         if not path.exists():
             out = np.lib.format.open_memmap(path, "w+", np.float32, (self.rows, self.dim))
@@ -72,7 +72,7 @@ class Data:
         return Arrays(np.load(path, mmap_mode="r"), self.y)
 
     def parquet(self, folder: Path) -> Stream:
-        """Return it from a file of columns."""
+        """Return the stream from a columnar file that is not in the page cache."""
         from benchmarks.large import write_parquet
         from qufur.streams import Table as TableStream
 

@@ -28,15 +28,15 @@ FITTED = {"dim": 256, "horizon": 1000}
 
 
 def measure(quick: bool, progress: Progress) -> dict[str, Any]:
-    """Measure both ladders."""
+    """Measure the cost of a step at every d and at every T."""
     rounds = 1 if quick else ROUNDS
     dims, horizons = (DIMS[:3], HORIZONS[:2]) if quick else (DIMS, HORIZONS)
     curves: dict[str, list[dict[str, Any]]] = {"dim": [], "horizon": []}
     for dim in dims:
         progress.say(f"growth: d = {dim}")
         data = drawn(dim, 100 if quick else HORIZON)
-        known = {"qufur, 2d labels known": _after_labels(data)}
-        timings = _replays(data, rounds, "dim", known) | {"GEMM row": limits.of(dim, rounds)["gemm"]}
+        after_labels = {"qufur, 2d labels known": _after_labels(data)}
+        timings = _replays(data, rounds, "dim", after_labels) | {"GEMM row": limits.of(dim, rounds)["gemm"]}
         curves["dim"].append({"at": dim, "microseconds": _plain(timings)})
     for horizon in horizons:
         progress.say(f"growth: T = {horizon}")
@@ -61,20 +61,21 @@ def drawn(dim: int, horizon: int) -> Arrays:
 
 
 def _replays(
-    data: Arrays, rounds: int, axis: str, more: dict[str, Callable[[], object]]
+    data: Arrays, rounds: int, axis: str, others: dict[str, Callable[[], object]]
 ) -> dict[str, Timing]:
     alpha = workloads.calibrated(data, RATE)
     size = getattr(data, axis)
-    variants: dict[str, Callable[[], object]] = {"qufur": lambda: workloads.play(data, alpha)} | more
-    hand = {"NumPy loop": loops.plain_numpy, "authors' loop": loops.authors_loop}
-    for name, loop in hand.items():
+    variants: dict[str, Callable[[], object]] = {"qufur": lambda: workloads.play(data, alpha)} | others
+    by_hand = {"NumPy loop": loops.plain_numpy, "authors' loop": loops.authors_loop}
+    for name, loop in by_hand.items():
         if size <= LARGEST[name][axis]:
             variants[name] = lambda loop=loop: loop(data, alpha)
-    slow = {name: 1 for name in hand if size > LARGEST[name][axis] // 8}
+    slow = {name: 1 for name in by_hand if size > LARGEST[name][axis] // 8}
     return interleaved(variants, data.horizon, rounds, slow, shortest=SHORTEST)
 
 
 def _after_labels(data: Arrays) -> Callable[[], object]:
+    """Return a replay by a learner that starts with 2d labels."""
     before = drawn(data.dim, 2 * data.dim)
     learner = Learner(Ridge(data.dim), QuFUR(1.0))
     learner.learn(before.X, before.y)
@@ -100,7 +101,7 @@ def _exponents(points: Sequence[dict[str, Any]], start: int) -> dict[str, float]
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Return a table for each ladder, with exponents in the last row."""
+    """Return a table against d and one against T, with exponents in the last row."""
     d, T, rate = results["dim"], results["horizon"], results["rate"]
     titles = {
         "dim": f"Cost of a step against d, T = {T}, {rate:.0%} of labels, CPU microseconds",
@@ -118,4 +119,6 @@ def _table(title: str, axis: str, results: dict[str, Any]) -> Table:
         rows.append([f"{'d' if axis == 'dim' else 'T'} = {point['at']}"])
         rows[-1] += [timings.get(name, "-") for name in names]
     rows.append(["exponent", *(f"{exponents[name]:.2f}" if name in exponents else "-" for name in names)])
-    return Table(title, ["growth", *names], rows, f"Exponents are fitted from {FITTED[axis]} on.")
+    return Table(
+        title, ["growth", *names], rows, f"Exponents are fitted to sizes of at least {FITTED[axis]}."
+    )

@@ -79,7 +79,7 @@ def _exponents(ladder: list[int], seconds: Floats) -> dict[str, float]:
 def render(results: dict[str, Any]) -> str:
     """Return the table and the verdict."""
     header = [f"kernel, d = {results['dim']}", *(f"Q = {labels}" for labels in results["ladder"])]
-    header += ["exponent", "quartiles", "to hold", ""]
+    header += ["exponent", "quartiles", "target", ""]
     rows = []
     for work, timings in results["microseconds"].items():
         exponent = results["exponent"][work]
@@ -95,6 +95,6 @@ def render(results: dict[str, Any]) -> str:
         )
     return (
         "Kernel regression, CPU microseconds per step after Q labels, one BLAS thread: median of the rounds\n"
-        "± half the quartile range. The cost per step is to grow as Q², not Q³; exponent fitted over "
+        "± half the quartile range. The cost per step must grow as Q², not Q³; the exponent is fitted to "
         f"Q >= {min(results['fitted'])}.\n" + table(header, rows) + "\n"
     )

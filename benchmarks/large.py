@@ -18,12 +18,12 @@ NOISE = 0.1
 class Drawn(Stream):
     """Ten domains one after the other: unit vectors in overlapping subspaces of half the dimension.
 
-    Every block of rows has a random generator of its own, so that any part can be drawn again.
+    Every block of rows has a separate random generator, so that any block can be drawn again.
 
     Parameters
     ----------
     horizon, dim
-        Its size.
+        Number of rows and of columns.
     """
 
     def __init__(self, horizon: int, dim: int) -> None:
@@ -63,13 +63,13 @@ def write_npy(path: Path, stream: Stream) -> str:
 
 
 def write_parquet(path: Path, stream: Stream) -> str:
-    """Write row groups of a block each; return the name of the column of labels."""
+    """Write one row group per block; return the name of the column of labels."""
     import polars as pl
     from polars.io.plugins import register_io_source
 
     schema = {**{f"x{j}": pl.Float64 for j in range(stream.dim)}, "y": pl.Float64}
 
-    def frames(*wanted: object) -> Iterator[pl.DataFrame]:
+    def frames(*_: object) -> Iterator[pl.DataFrame]:
         for chunk in stream.chunks(BLOCK):
             yield pl.DataFrame(np.column_stack([chunk.X, chunk.y]), schema=schema)
 
@@ -78,14 +78,14 @@ def write_parquet(path: Path, stream: Stream) -> str:
 
 
 def write_csv(path: Path, stream: Stream) -> str:
-    """Write numbers of six decimals; return the name of the column of labels."""
+    """Write numbers with six decimals; return the name of the column of labels."""
     import polars as pl
 
     names = [*(f"x{j}" for j in range(stream.dim)), "y"]
     with path.open("wb") as file:
-        for place, chunk in enumerate(stream.chunks(BLOCK)):
+        for index, chunk in enumerate(stream.chunks(BLOCK)):
             frame = pl.DataFrame(np.column_stack([chunk.X, chunk.y]), schema=names)
-            frame.write_csv(file, include_header=not place, float_precision=6)
+            frame.write_csv(file, include_header=index == 0, float_precision=6)
     return "y"
 
 

@@ -1,4 +1,4 @@
-"""Latency of leases of rows, by rows per request and by waiting annotators."""
+"""Latency of leasing rows, by the requests that filled the stream, and of another stream meanwhile."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from benchmarks.text import Progress, Table
 ROWS = 10_000
 TOGETHER = (100, 1_000, 10_000)
 """Numbers of rows per request that fills a stream."""
-COUNT, PEOPLE = 100, 20
-WANTED = 50.0
+COUNT, ANNOTATORS = 100, 20
+TARGET = 50.0
 """Required milliseconds to lease 100 rows."""
 STREAM = {"dim": 4, "budget": "100%", "rule": "uniform", "model": "ridge", "label_range": [0, 1]}
 
@@ -28,17 +28,17 @@ def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
     """Lease 100 rows each from streams that were filled by requests of different sizes."""
     if not all(map(importable, ("fastapi", "uvicorn", "msgspec", "sqlalchemy"))):
         return []
-    rows, people = (200, 1) if quick else (ROWS, PEOPLE)
+    rows, annotators = (200, 1) if quick else (ROWS, ANNOTATORS)
     with TemporaryDirectory() as folder, serving(Path(folder)) as (port, _):
         _send(port, "", {"name": "other", **STREAM})
         measurements = []
         for together in (size for size in TOGETHER if size <= rows):
             progress.say(f"leases: {together} rows a request")
-            measurements.append(_case(port, rows, together, people))
+            measurements.append(_case(port, rows, together, annotators))
     return measurements
 
 
-def _case(port: int, rows: int, together: int, people: int) -> dict[str, Any]:
+def _case(port: int, rows: int, together: int, annotators: int) -> dict[str, Any]:
     name = f"rows-{together}"
     _send(port, "", {"name": name, **STREAM})
     for start in range(0, rows, together):
@@ -48,9 +48,9 @@ def _case(port: int, rows: int, together: int, people: int) -> dict[str, Any]:
     def lease(person: str) -> float:
         return _send(port, f"/{name}/queue/lease", {"person": person, "count": COUNT})
 
-    alone = [lease(f"p{person}") for person in range(people)]
+    alone = [lease(f"p{person}") for person in range(annotators)]
     beside = []
-    for person in range(people):
+    for person in range(annotators):
         thread = threading.Thread(target=lease, args=(f"q{person}",))
         thread.start()
         beside.append(_send(port, "/other/examples", {"id": f"{together}-{person}", "x": [1, 2, 3, 4]}))
@@ -69,8 +69,6 @@ def _send(port: int, path: str, body: Any) -> float:
 
 def render(measurements: list[dict[str, Any]]) -> str:
     """Return a table."""
-    rows = [
-        [f"{one['together']:,}", f"{one['lease_ms']:.0f}", f"{one['other_ms']:.0f}"] for one in measurements
-    ]
-    header = ["rows of a request", f"{COUNT} rows leased, ms", "an example of another stream meanwhile, ms"]
-    return str(Table(f"Leases, d = 4; {WANTED:g} ms wanted", header, rows))
+    rows = [[f"{m['together']:,}", f"{m['lease_ms']:.0f}", f"{m['other_ms']:.0f}"] for m in measurements]
+    header = ["rows per request", f"{COUNT} rows leased, ms", "an example of another stream meanwhile, ms"]
+    return str(Table(f"Leases, d = 4; target: {TARGET:g} ms", header, rows))

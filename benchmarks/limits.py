@@ -19,7 +19,7 @@ NUMBERS = 2**23
 
 
 def measure(quick: bool, progress: Progress) -> dict[str, Any]:
-    """Measure products at every dimension, and copies and sums of large vectors."""
+    """Measure matrix products at every dimension, and copies and sums of large vectors."""
     progress.say("limits")
     rounds, dims = (1, DIMS[:2]) if quick else (ROUNDS, DIMS)
     numbers = NUMBERS // 64 if quick else NUMBERS
@@ -74,7 +74,7 @@ def tables(results: dict[str, Any]) -> list[Table]:
         for r in results["products"]
     ]
     header = ["limits", "GEMM, µs per row", "GFLOP/s", "dsymv, µs", "GB/s"]
-    title = f"What BLAS does on one thread, with {ROWS} rows and one row at a time"
+    title = f"Speed of BLAS on one thread, with {ROWS} rows and one row at a time"
     copy, daxpy = results["copy"], results["daxpy"]
     note = f"Large vectors: {copy:.1f} GB/s to copy, {daxpy:.1f} GB/s for y + ax (daxpy)."
     return [Table(title, header, rows, note)]

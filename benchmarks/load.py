@@ -19,7 +19,7 @@ class Load:
     Attributes
     ----------
     next
-        The first example that was not sent.
+        Index of the next example to send.
     """
 
     port: int
@@ -80,7 +80,8 @@ async def send(
 ) -> Sent:
     """Send a share of the examples over several connections, at full speed or at a fixed rate.
 
-    With `create` the stream is made first; `warm` sends a few examples that do not count.
+    `create` is the body of a request that creates the stream first, or None. `warm` sends one batch per
+    connection instead of a share, to warm up the server.
     """
     connections = [await asyncio.open_connection("127.0.0.1", load.port, limit=2**24) for _ in range(clients)]
     if create is not None:

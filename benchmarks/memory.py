@@ -1,4 +1,7 @@
-"""Run over a file in a separate process and print its memory as JSON."""
+"""Run over a file and print time and memory as JSON.
+
+It runs in a separate process, so that the process's memory is that of the run.
+"""
 
 from __future__ import annotations
 

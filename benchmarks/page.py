@@ -1,6 +1,6 @@
 """Figures of the benchmarks, and the documentation page of the last full run.
 
-`python -m benchmarks.page` writes the tables of the page anew from the numbers beside it.
+`python -m benchmarks.page` rebuilds the tables of the documentation from `docs/studies/benchmarks.json`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TABLES = {
 RUNS = 3
 """Number of runs whose ratios the page stores."""
 FIGURES = {"growth": draw_growth, "scale": draw_memory}
-PLACE = re.compile(r"(?P<mark><!-- bench: (?P<part>\w+) -->\n)(?P<text>.*?)(?P<end><!-- end -->)", re.S)
+TABLE_BLOCK = re.compile(r"(?P<mark><!-- bench: (?P<part>\w+) -->\n)(?P<text>.*?)(?P<end><!-- end -->)", re.S)
 
 
 def draw(results: dict[str, Any], folder: Path) -> list[Path]:
@@ -80,13 +80,13 @@ def update(results: dict[str, Any], docs: Path = DOCS) -> list[Path]:
 
 
 def pages_of(docs: Path = DOCS) -> list[Path]:
-    """Return the pages that show numbers."""
-    return sorted(page for page in docs.rglob("*.md") if PLACE.search(page.read_text(encoding="utf-8")))
+    """Return the documentation pages with tables of benchmarks."""
+    return sorted(page for page in docs.rglob("*.md") if TABLE_BLOCK.search(page.read_text(encoding="utf-8")))
 
 
 def filled(source: str, stored: dict[str, Any]) -> str:
-    """Return the page with the tables that belong to the numbers."""
-    return PLACE.sub(lambda place: place["mark"] + tables(place["part"], stored) + place["end"], source)
+    """Return the text of a page with its tables rebuilt from the stored numbers."""
+    return TABLE_BLOCK.sub(lambda block: block["mark"] + tables(block["part"], stored) + block["end"], source)
 
 
 def tables(part: str, stored: dict[str, Any]) -> str:

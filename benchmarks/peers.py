@@ -141,7 +141,7 @@ def _clipped(predictions: Floats) -> Floats:
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Return costs and losses."""
+    """Return a table of costs, losses and regrets."""
     rows = [
         [r["name"], str(Timing(**r["microseconds"])), f"{r['loss']:.4f}", f"{r['regret']:.4f}"]
         for r in results["peers"]
@@ -149,5 +149,5 @@ def tables(results: dict[str, Any]) -> list[Table]:
     rows += [[name, f"skipped: needs {module}", "-", "-"] for name, module in results["skipped"].items()]
     stream = f"d = {results['dim']}, T = {results['horizon']}"
     title = f"Peers, {stream}: CPU microseconds per step, mean loss and regret"
-    note = "Every label is bought unless it says otherwise; every example is predicted before it is learned."
+    note = "All labels are bought unless stated otherwise; every example is predicted before it is learned."
     return [Table(title, ["library", "µs per step", "mean loss", "mean regret"], rows, note)]

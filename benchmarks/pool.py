@@ -20,7 +20,7 @@ BUDGET = 50
 
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
-    """Write every file, choose from it in a process of its own, and delete it."""
+    """Write every file, choose from it in a separate process, and delete it."""
     if not (importable("typer") and importable("polars") and Path("/proc/self/statm").exists()):
         return []
     rows = QUICK_ROWS if quick else ROWS

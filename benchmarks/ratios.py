@@ -1,4 +1,4 @@
-"""Promised ratios beside the measured ones."""
+"""Targets, compared with the measurements."""
 
 from __future__ import annotations
 
@@ -17,73 +17,76 @@ FASTER = {
 """Required speed-up of a replay over the authors' loop, at the three query rates."""
 NAMES = {"qufur": "NumPy and SciPy only", "compiled": "with the compiled extra"}
 EXPERTS = {20: 4, 88: 4, 768: 8}
+"""Largest cost of the linear experts relative to one `Ridge`, by d."""
 SLOWER = {88: 1.4, 384: 1.1, 768: 1.1}
 """Largest cost of `FixedBudget` relative to `QuFUR`."""
 BARE_CALLS = 1.3
+"""Largest cost of a call relative to bare BLAS calls."""
 RIVER = 5.0
+"""Required speed-up of one `ask` over river with uncertainty."""
 SHARE_OF_GEMM = 0.65
 MEGABYTES, GROWTH = 200.0, 20.0
+"""Limits of a run over a file, in MB: peak memory, and growth of memory during the run."""
 ASKED = {"Ridge": 50_000, "Experts": 12_000}
-"""Rows per second of `qufur ask`."""
+"""Required rows per CPU second of `qufur ask`."""
 MEGABYTES_OF_COMMAND = 250.0
 SECONDS_TO_CHOOSE = 60.0
-"""CPU time of `qufur choose` on a million rows."""
+"""Limit of the CPU time of `qufur choose` on a million rows."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """One promise.
+    """Target and its measurement.
 
     Parameters
     ----------
     work
-        What was done.
-    to_hold, measured
-        For people.
+        Name of the measured work; the key of earlier runs in the stored results.
+    target, measured
+        Target and measured value as text.
     kept
-        Whether it holds.
+        Whether the measurement reaches the target.
     """
 
     work: str
-    to_hold: str
+    target: str
     measured: str
     kept: bool
 
 
 def ratios(results: dict[str, Any]) -> list[Ratio]:
-    """Return the promises about the parts that were measured."""
-    return [
-        ratio for part, promises in PROMISES.items() if part in results for ratio in promises(results[part])
-    ]
+    """Return the targets of the parts that were measured."""
+    return [ratio for part, check in CHECKS.items() if part in results for ratio in check(results[part])]
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Return all promises in one table, evaluated together with the stored earlier runs."""
-    promised, runs = ratios(results), results.get("runs", {})
-    kept = [[kept for _, kept in runs.get(r.work, [[r.measured, r.kept]])] for r in promised]
+    """Return all targets in one table; a verdict also covers the stored earlier runs."""
+    measured, runs = ratios(results), results.get("runs", {})
+    kept = [[kept for _, kept in runs.get(r.work, [[r.measured, r.kept]])] for r in measured]
     rows = [
-        [r.work, r.to_hold, r.measured, _verdict(verdicts)]
-        for r, verdicts in zip(promised, kept, strict=True)
+        [r.work, r.target, r.measured, _verdict(verdicts)] for r, verdicts in zip(measured, kept, strict=True)
     ]
     why = next((r["no_compiled"] for r in results.get("replay", [])), None)
-    note = f"Left out: replay, d = 88, {NAMES['compiled']}: {why}." if why else ""
-    return [Table("Ratios to hold", ["work", "to hold", "measured", "verdict"], rows, note)] if rows else []
+    note = f"Not measured: replay, d = 88, {NAMES['compiled']}: {why}." if why else ""
+    return [Table("Targets", ["work", "target", "measured", "verdict"], rows, note)] if rows else []
 
 
 def _verdict(kept: list[bool]) -> str:
-    return "reached" if all(kept) else f"{sum(kept)} of {len(kept)}" if any(kept) else "short"
+    if all(kept):
+        return "reached"
+    return f"{sum(kept)} of {len(kept)}" if any(kept) else "short"
 
 
 def _replay(result: list[dict[str, Any]]) -> Iterator[Ratio]:
-    for (dim, name), wanted in FASTER.items():
+    for (dim, name), target in FASTER.items():
         faster = [r["faster_than_authors"].get(name) for r in result if r["dim"] == dim]
         if None not in faster:
             horizon = next(r["horizon"] for r in result if r["dim"] == dim)
             yield Ratio(
                 f"replay, d = {dim}, T = {horizon}, against the authors' loop, {NAMES[name]}",
-                "≥ " + " / ".join(map(str, wanted)),
+                "≥ " + " / ".join(map(str, target)),
                 " / ".join(f"{value:.0f}" for value in faster),
-                all(value >= least for value, least in zip(faster, wanted, strict=True)),
+                all(value >= least for value, least in zip(faster, target, strict=True)),
             )
     share = next(r["share_of_gemm"] for r in result if (r["dim"], r["rate"]) == (768, 0.6))
     name = "share of the speed of GEMM, d = 768, at 60 %"
@@ -147,7 +150,7 @@ def _pool(result: list[dict[str, Any]]) -> Iterator[Ratio]:
         yield Ratio(work, f"< {SECONDS_TO_CHOOSE:.0f} s", f"{seconds:.0f} s", seconds < SECONDS_TO_CHOOSE)
 
 
-PROMISES = {
+CHECKS = {
     "replay": _replay,
     "rules": _rules,
     "experts": _experts,

@@ -30,7 +30,7 @@ def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
 
 def _compare(data: Arrays, rate: float, rounds: int) -> dict[str, Any]:
     fixed = _fixed_budget(data, rate)
-    labels = workloads.play_rule(data, fixed).queries  # a few more than asked for if there are few
+    labels = workloads.play_rule(data, fixed).queries  # with few labels the budget is only met roughly
     rules: dict[str, Rule] = {
         "QuFUR": QuFUR(workloads.calibrated(data, labels / data.horizon)),
         "FixedBudget": fixed,
@@ -82,4 +82,4 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
             ]
         )
     header = ["rules", "queries", "QuFUR", "FixedBudget", "Paced", "FixedBudget / QuFUR", "Paced / QuFUR"]
-    return [Table("Rules at the same number of labels, CPU microseconds per step", header, rows)]
+    return [Table("Rules at equal labels, CPU microseconds per step", header, rows)]

@@ -58,13 +58,16 @@ def _measure(rows: int, dim: int, format: str, loops: str, progress: Progress) -
 
 def environment() -> dict[str, str]:
     """Return an environment with the same code and one BLAS thread for a new process."""
-    places = [str(Path(module.__file__).parents[1]) for module in (benchmarks, qufur)]
-    path = os.pathsep.join([*places, os.environ.get("PYTHONPATH", "")])
+    folders = [str(Path(module.__file__).parents[1]) for module in (benchmarks, qufur)]
+    path = os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _growth(measurements: dict[str, Any]) -> float:
-    """Return by how many MB its maximum in the last fifth exceeds that in the second: the first warms up."""
+    """Return the MB by which the maximum in the last fifth of a run exceeds that in the second fifth.
+
+    The first fifth is left out because the run warms up.
+    """
     samples = [memory for _, _, memory in measurements["samples"]]
     fifth = len(samples) // 5
     return float(max(samples[4 * fifth :]) - max(samples[fifth : 2 * fifth + 1]))
@@ -74,7 +77,8 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
     """Return speeds and memory."""
     rows = [
         [
-            f"{r['rows']:,} × {r['dim']} from {r['format']}{', compiled' * (r['loops'] == COMPILED)}",
+            f"{r['rows']:,} × {r['dim']} from {r['format']}"
+            + (", compiled" if r["loops"] == COMPILED else ""),
             f"{r['megabytes']:,.0f} MB",
             f"{r['rows'] / r['seconds']:,.0f}",
             f"{1e6 * r['cpu_seconds'] / r['rows']:.1f}",
@@ -87,6 +91,6 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
         for r in results
     ]
     header = ["run", "file", "rows/s", "CPU µs per row", "labels", "mean loss", "before", "peak", "growth"]
-    note = "Growth is that of the maximum, from the second fifth of a run to its last. "
-    note += "Numba alone takes some 100 MB."
-    return [Table("Runs over files, memory resident in the process", header, rows, note)] if rows else []
+    note = "Growth is the increase of the maximum from the second to the last fifth of a run. "
+    note += "Numba alone takes about 100 MB."
+    return [Table("Runs over files, resident memory", header, rows, note)] if rows else []

@@ -27,7 +27,7 @@ CLIENTS = 64
 BATCH = 64
 SHARE = "5%"
 MODELS = {"Ridge": {"model": "ridge", "label_range": [-20, 20]}, "Experts": {"model": "experts"}}
-WANTED = {"single": 4_000, "batches": 30_000, "p99": 20.0}
+TARGET = {"single": 4_000, "batches": 30_000, "p99": 20.0}
 """Required examples per second with Ridge, single and in batches, and milliseconds at half of that load."""
 
 
@@ -89,7 +89,7 @@ def _case(model: str, case: Case, examples: int, clients: int) -> dict[str, Any]
 
 
 def _in_process(model: str, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], batch: int) -> float:
-    """Return examples a second of the same loop without a service."""
+    """Return the examples per second of the same loop without a service."""
     from qufur.service.config import StreamConfig
 
     workbook = StreamConfig(name="load", dim=DIM, budget=SHARE, **MODELS[model]).workbook()
@@ -155,16 +155,16 @@ def render(measurements: list[dict[str, Any]]) -> str:
     """Return a table."""
     rows = [
         [
-            one["model"],
-            one["case"],
-            f"{one['rate']:,.0f}",
-            f"{one['rate'] / one['in_process']:.2f}",
-            f"{one['server_us']:.0f}",
-            f"{one['p50']:.1f}",
-            f"{one['p99']:.1f}",
-            f"{one['megabytes']:.0f} → {one['megabytes_end']:.0f}",
+            m["model"],
+            m["case"],
+            f"{m['rate']:,.0f}",
+            f"{m['rate'] / m['in_process']:.2f}",
+            f"{m['server_us']:.0f}",
+            f"{m['p50']:.1f}",
+            f"{m['p99']:.1f}",
+            f"{m['megabytes']:.0f} → {m['megabytes_end']:.0f}",
         ]
-        for one in measurements
+        for m in measurements
     ]
     header = ["model", "examples", "per second", "÷ in process", "server CPU µs", "p50 ms", "p99 ms", "MB"]
     return str(

@@ -23,7 +23,7 @@ PAIRS = {"ask": "dsymv", "ask+tell": "dsymv+dsyr"}
 
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
-    """Measure one example at a time, nothing outstanding."""
+    """Measure one example at a time, without pending labels."""
     progress.say("single: one ask, one tell")
     return [_measure(dim, 20 if quick else 1000, 1 if quick else ROUNDS) for dim in DIMS]
 
@@ -120,4 +120,4 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
             name = f"d = {r['dim']}, ask"
             rows.append([name, cost["ask"], "river, with uncertainty", cost["river"], ratio])
     header = ["one example", "qufur", "against", "cost", "ratio"]
-    return [Table("One example at a time, nothing outstanding, CPU microseconds", header, rows)]
+    return [Table("One example at a time, no pending labels, CPU microseconds", header, rows)]

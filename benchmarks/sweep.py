@@ -38,7 +38,7 @@ def measure(quick: bool, progress: Progress) -> dict[str, Any]:
             seconds[name].append(wall)
         cpu.append(busy)
     progress.say("sweep: authors' loop on one seed")
-    # The loop takes equally long on every seed: time only some of them.
+    # The loop takes equally long on every seed: the others would take 90 s more and show the same.
     wall, busy = _timed(lambda: [loops.authors_loop(data, alpha) for alpha in alphas])
     cost = {name: float(np.median(taken)) for name, taken in seconds.items()} | {"authors": SEEDS * wall}
     return {
@@ -68,7 +68,7 @@ def _sweep(data: Arrays, alphas: tuple[float, ...], jobs: int) -> None:
 
 
 def _timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return the seconds of the clock, and those in which this process was at work."""
+    """Return the wall-clock seconds, and the CPU seconds of this process."""
     wall, busy = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - wall, time.process_time() - busy
@@ -77,8 +77,8 @@ def _timed(work: Callable[[], object]) -> tuple[float, float]:
 def tables(r: dict[str, Any]) -> list[Table]:
     """Return seconds and ratios."""
     names = {
-        "fresh": f"{r['jobs']} processes, started",
-        "kept": f"{r['jobs']} processes, there already",
+        "fresh": f"{r['jobs']} new processes",
+        "kept": f"{r['jobs']} running processes",
         "serial": "one process",
     }
     rows = [
@@ -91,10 +91,10 @@ def tables(r: dict[str, Any]) -> list[Table]:
         for name, title in names.items()
     ]
     rows.append(["authors' loop, one process", f"{r['seconds']['authors']:.1f}", "", ""])
-    title = f"Sweep of {r['cells']} runs, d = {r['dim']}, T = {r['horizon']}, by the clock"
+    title = f"Sweep of {r['cells']} runs, d = {r['dim']}, T = {r['horizon']}, wall-clock time"
     ours, theirs = r["cpu_seconds"]["serial"], r["cpu_seconds"]["authors"]
     note = (
-        f"Median and best of {r['rounds']}. CPU seconds, one process each, whatever else the machine does: "
+        f"Median and best of {r['rounds']}. CPU seconds in one process, which do not depend on other load: "
     )
     note += f"{ours:.2f} and {theirs:.1f}, {theirs / ours:.0f}x."
     return [Table(title, ["sweep", "seconds", "best", "vs authors"], rows, note)]

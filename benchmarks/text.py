@@ -14,11 +14,11 @@ class Table:
     Parameters
     ----------
     title
-        What the numbers are.
+        Title above the table.
     header, rows
-        Cells, the first column on the left and the others on the right.
+        Cells; the first column is aligned on the left, the others on the right.
     note
-        A sentence below.
+        Remark below the table; empty for none.
     """
 
     title: str

@@ -45,7 +45,7 @@ def interleaved(
     steps: int,
     rounds: int,
     fewer: Mapping[str, int] | None = None,
-    check: Callable[[dict[str, Any]], object] = id,
+    check: Callable[[dict[str, Any]], object] | None = None,
     shortest: float = 0.0,
 ) -> dict[str, Timing]:
     """Time each variant in each round.
@@ -53,16 +53,16 @@ def interleaved(
     Parameters
     ----------
     variants
-        The work, by name.
+        Functions to time, by name.
     steps
-        How many examples it is about.
+        Number of examples per call; times are per example.
     rounds, fewer
-        How often; `fewer` limits the rounds of slow ones.
+        Number of rounds, and smaller numbers for slow variants.
     check
-        Is called with what the variants returned in the first round, so that no slow one runs only for that.
+        Called with the results of the first round, so that no slow variant runs only to be checked.
     shortest
-        Seconds: work that takes less is repeated, from the second round on. What other variants leave in the
-        caches would otherwise be most of what is measured.
+        Minimum seconds per sample: from the second round, faster variants are repeated within a sample.
+        Otherwise most of the time would be that of caches filled by other variants.
     """
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     repeats = dict.fromkeys(variants, 1)
@@ -75,7 +75,8 @@ def interleaved(
                     returned[name] = work()
                 seconds[name].append((time.process_time() - start) / repeats[name])
         if done == 0:
-            check(returned)
+            if check is not None:
+                check(returned)
             repeats = {
                 name: math.ceil(shortest / max(taken[0], 1e-6)) or 1 for name, taken in seconds.items()
             }

@@ -25,7 +25,7 @@ QUICK_ROWS = 150
 
 
 def stream(dim: int, quick: bool) -> Arrays:
-    """Return the stream of this dimension; a quick one has a few rows only.
+    """Return the stream of this dimension; with `quick` only about `QUICK_ROWS` of its rows.
 
     16 is a small synthetic stream. 88 is the setting of the authors' scripts with their coordinate that no
     input uses. The others stand in for embeddings of three domains: unit vectors in overlapping subspaces.
@@ -33,21 +33,21 @@ def stream(dim: int, quick: bool) -> Arrays:
     domains = STREAMS[dim]()
     (whole,) = domains.chunks(domains.horizon)
     # The hand-written loops are slow at d = 4096.
-    wanted = min(domains.horizon, QUICK_ROWS if dim < 1000 else 6) if quick else domains.horizon
-    rows = slice(None, None, domains.horizon // wanted)
+    count = min(domains.horizon, QUICK_ROWS if dim < 1000 else 6) if quick else domains.horizon
+    rows = slice(None, None, domains.horizon // count)
     X = np.pad(whole.X[rows], [(0, 0), (0, dim - domains.dim)])
     return Arrays(X, whole.y[rows], truth=whole.truth[rows], domain=whole.domain[rows])
 
 
 def calibrated(data: Arrays, rate: float) -> float:
     """Return the α that spends this share of the stream, by bisection on inputs alone."""
-    low, high, wanted = 1e-6, 1e9, rate * data.horizon
+    low, high, labels = 1e-6, 1e9, rate * data.horizon
     while high / low > 1.0001:
         alpha = math.sqrt(low * high)
         spent = play(data, alpha).queries
-        if abs(spent - wanted) <= 0.002 * data.horizon:
+        if abs(spent - labels) <= 0.002 * data.horizon:
             return alpha
-        low, high = (alpha, high) if spent < wanted else (low, alpha)
+        low, high = (alpha, high) if spent < labels else (low, alpha)
     return math.sqrt(low * high)
 
 

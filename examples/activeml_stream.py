@@ -1,7 +1,8 @@
-"""scikit-activeml: choose the labels of a stream whose domain shifts, for a regressor of another library.
+"""scikit-activeml: choose labels on a stream whose domain shifts, for a regressor of another library.
 
-The stream is the example of the paper's introduction: a few inputs of many dimensions, then many of one. The
-error is the mean squared one of predictions as examples come, against the truth.
+The stream is the example of the paper's introduction: a few inputs that span many dimensions, then many that
+span one. The error is the mean squared difference between the predictions, each made before its label, and
+the noiseless labels.
 """
 
 import numpy as np
@@ -26,7 +27,7 @@ def at_random(seed):
     return StreamRandomSampling(budget=SHARE, random_state=seed)
 
 
-def play(strategy, seed):
+def evaluate(strategy, seed):
     """Return the number of labels bought, and the error."""
     (chunk,) = streams.HiddenDomains.introduction(9, HORIZON, seed=seed).chunks(HORIZON)
     bought, predictions, model = [], np.zeros(HORIZON), None
@@ -43,5 +44,5 @@ def play(strategy, seed):
 
 print(f"{'strategy':<16}{'labels':>8}{'error':>9}")
 for make in (qufur, at_random):
-    labels, error = np.mean([play(make(seed), seed) for seed in SEEDS], axis=0)
+    labels, error = np.mean([evaluate(make(seed), seed) for seed in SEEDS], axis=0)
     print(f"{make.__name__:<16}{labels:>8.1f}{error:>9.4f}")

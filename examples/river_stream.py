@@ -1,6 +1,7 @@
-"""river: a stream over dicts whose domain shifts, 50 labels of 1000; mean squared error against the truth.
+"""river: a stream of dicts whose domain shifts, with 50 of 1000 labels.
 
-The stream is the example of the paper's introduction: a few inputs of many dimensions, then many of one.
+The stream is the example of the paper's introduction: a few inputs that span many dimensions, then many that
+span one. The error is the mean squared difference between the predictions and the noiseless labels.
 """
 
 from river import metrics
@@ -12,7 +13,7 @@ SEEDS = range(3)
 RULES = {"paced by uncertainty": Paced(50, 1000), "at random": Uniform(0.05), "all labels": Uniform(1.0)}
 
 
-def play(rule, seed):
+def evaluate(rule, seed):
     """Return the number of labels bought, and the error."""
     linear = {"model": Ridge, "regularization": 0.1, "intercept": False}
     model, error = QuFURRegressor(rule=rule, seed=seed, **linear), metrics.MSE()
@@ -26,5 +27,5 @@ def play(rule, seed):
 
 print(f"{'labels':<22}{'bought':>8}{'error':>9}")
 for name, rule in RULES.items():
-    labels, errors = zip(*(play(rule, seed) for seed in SEEDS), strict=True)
+    labels, errors = zip(*(evaluate(rule, seed) for seed in SEEDS), strict=True)
     print(f"{name:<22}{sum(labels) / len(labels):>8.1f}{sum(errors) / len(errors):>9.4f}")

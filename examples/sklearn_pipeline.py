@@ -1,4 +1,4 @@
-"""How few labels would have done? A pipeline on a stream whose domain shifts, at several budgets.
+"""Error of a scikit-learn pipeline on a stream whose domain shifts, at several label budgets.
 
 Run it with  python examples/sklearn_pipeline.py
 """
@@ -15,7 +15,7 @@ ROWS, TEST = 2000, 500
 
 
 def machine_hours(rng, rows):
-    """Return temperature, load and speed of a machine, and the power it draws; halfway winter comes."""
+    """Return temperature, load and speed of a machine, and its power. The second half is in winter."""
     winter = np.arange(rows) >= rows // 2
     temperature = rng.normal(np.where(winter, 2.0, 22.0), 4.0)
     load, speed = rng.uniform(0.2, 1.0, rows), rng.uniform(10, 60, rows)
@@ -29,7 +29,7 @@ def error(model, X, y):
 
 
 def main():
-    """Print the error on new rows for each budget, beside as many labels at random and from the start."""
+    """Print the error on new rows for each budget, also with as many random labels and first labels."""
     rng = np.random.default_rng(0)
     X, y = machine_hours(rng, ROWS)
     X_new, y_new = machine_hours(rng, TEST)

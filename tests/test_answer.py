@@ -1,4 +1,4 @@
-"""Why a label is wanted, or not: in one line."""
+"""Answers, and the reason for each decision in one sentence."""
 
 import math
 
@@ -74,7 +74,7 @@ def test_batch_answers_equal_single_answers(rule):
     ids=lambda model: type(model).__name__,
 )
 def test_new_share_is_the_part_no_query_explains(model):
-    """λ‖x‖² in M⁻¹ over ‖x‖² from a plain solve."""
+    """The share is λ xᵀM⁻¹x / ‖x‖², here from a plain solve."""
     width = model.dim or 3
     X = np.random.default_rng(1).normal(size=(6, width))
     learner = Learner(model, Uniform(1.0))

@@ -232,10 +232,10 @@ def test_ratios_get_a_verdict():
 def test_benchmark_pages_match_the_recorded_numbers():
     from benchmarks import page
 
-    sources = [found.read_text(encoding="utf-8") for found in page.pages_of()]
+    sources = [path.read_text(encoding="utf-8") for path in page.pages_of()]
     stored = json.loads((page.DOCS / page.NUMBERS).read_text())
     assert [page.filled(source, stored) for source in sources] == sources
-    shown = {place["part"] for source in sources for place in page.PLACE.finditer(source)}
+    shown = {block["part"] for source in sources for block in page.TABLE_BLOCK.finditer(source)}
     assert {"ratios"} < shown <= {"ratios", *page.TABLES}
     assert set(stored) == {"versions", "runs", *page.TABLES}
     assert {len(runs) for runs in stored["runs"].values()} == {page.RUNS}
@@ -280,7 +280,7 @@ def test_page_is_updated_part_by_part(tmp_path):
 
 
 def _docs(folder, text):
-    """Make a manual of one page."""
+    """Create a manual of one page and return the page."""
     for name in ("studies", "figures"):
         (folder / name).mkdir()
     shown = folder / "page.md"
@@ -321,7 +321,7 @@ def test_kernel_prints_an_exponent_and_a_verdict(tmp_path, capsys):
         costs = [timing["median"] for timing in results["microseconds"][work]]
         assert costs[-1] > costs[0] > 0
         assert results["exponent"][work]["value"] > 0
-    assert "exponent fitted over Q >= 500" in capsys.readouterr().out
+    assert "exponent is fitted to Q >= 500" in capsys.readouterr().out
 
 
 def test_cubic_kernel_step_fails_the_target():

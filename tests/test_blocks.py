@@ -1,4 +1,4 @@
-"""Blocks: decided in parts as in one, and how long the next one is."""
+"""Blocks: decisions do not depend on how a block is divided, and the adaptive block size."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ DOMAIN = np.repeat([0, 1], 3)
 
 
 class BuysAll(Lookahead):
-    """Decides some rows at once, and buys every label that is wanted."""
+    """Look-ahead that decides `rows_at_once` rows per offer and buys every label that a rule queries."""
 
     def __init__(self, rows_at_once):
         self.rows_at_once = rows_at_once

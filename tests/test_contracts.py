@@ -1,4 +1,4 @@
-"""Every promise of `qufur.checks`, for every model with every rule; and rules that break them."""
+"""Every check of `qufur.checks` passes for every model with every rule, and fails for invalid ones."""
 
 import dataclasses
 import itertools
@@ -15,8 +15,8 @@ from qufur.rules.spending import Spending
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 
-def places():
-    """Return every model with its rules, by the numbers of both."""
+def indexed_combinations():
+    """Return every pair of model and rule by the index of the model and of the rule."""
     grid, models = {}, []
     for model, rule in checks.combinations():
         if model not in models:
@@ -28,7 +28,7 @@ def places():
 
 CONTRACTS = {
     (*place, number): pytest.param(check, *pair, id=f"{check.__name__}-{pair[0]}-{pair[1]}")
-    for place, pair in places().items()
+    for place, pair in indexed_combinations().items()
     for number, check in enumerate(checks.CHECKS)
 }
 
@@ -42,13 +42,11 @@ def test_contract(check, model, rule, monkeypatch):
 
 @pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2)])
 def test_contract_covers_every_pair_of_model_and_rule(axes):
-    tried = spread({places: places for places in CONTRACTS}, 8)
-    assert {itemgetter(*axes)(places) for places in tried} == {
-        itemgetter(*axes)(place) for place in CONTRACTS
-    }
+    tried = spread({index: index for index in CONTRACTS}, 8)
+    assert {itemgetter(*axes)(index) for index in tried} == {itemgetter(*axes)(place) for place in CONTRACTS}
 
 
-@pytest.mark.parametrize(("model", "rule"), spread(places()), ids=repr)
+@pytest.mark.parametrize(("model", "rule"), spread(indexed_combinations()), ids=repr)
 def test_pickled_learner_continues(model, rule):
     stream = checks.shifting_stream(model)
     learner = Learner(model, rule, seed=7)
@@ -61,7 +59,7 @@ def test_pickled_learner_continues(model, rule):
     assert later[0] == later[1]
 
 
-class OneLeftAtTheEnd(Spending):
+class ReportsOneLabelTooMany(Spending):
     @property
     def left(self):
         return super().left + 1
@@ -70,10 +68,10 @@ class OneLeftAtTheEnd(Spending):
 @dataclasses.dataclass(frozen=True)
 class OverspendsByOne(QuFUR):
     def start(self):
-        return OneLeftAtTheEnd(self)
+        return ReportsOneLabelTooMany(self)
 
 
-class TwoCoinsPerBlock(Spending):
+class TwoDrawsPerBlock(Spending):
     def offer(self, count, rng, domain):
         rng.random()
         return super().offer(count, rng, domain)
@@ -82,7 +80,7 @@ class TwoCoinsPerBlock(Spending):
 @dataclasses.dataclass(frozen=True)
 class UsesTwoRandomNumbers(QuFUR):
     def start(self):
-        return TwoCoinsPerBlock(self)
+        return TwoDrawsPerBlock(self)
 
 
 @dataclasses.dataclass(frozen=True)

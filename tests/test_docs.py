@@ -1,7 +1,7 @@
-"""The documentation is true: its code runs, its output is real, and nothing public is left out.
+"""The documentation is correct: its code runs, its output is real, and it covers every public name.
 
 `python -m tests.test_docs [PAGE…]` writes the real output and help texts into the pages.
-A page whose data are not here is skipped by name.
+A page whose data are not installed is skipped, and its name is printed.
 """
 
 import contextlib
@@ -47,12 +47,12 @@ CLAIMS = re.compile(
     r"<!-- (?P<which>claims|open claims|ratio claims): (?P<names>[^\n]*) -->\n(?P<text>(?:\|[^\n]*\n)*)"
 )
 RATIO_CLAIM = re.compile(r"(?P<what>.*) is (?P<order>lower|higher) than with (?P<rival>\w+) queries")
-SHARES = ("5%", "20%", "50%")  # of the five that claims are about: more columns would not fit
+SHARES = ("5%", "20%", "50%")  # three of the five shares in the claims: more columns would not fit
 RATIO = re.compile(r"(?P<ratio>[\d.]+) ± (?P<error>[\d.]+) at (?P<share>\d+%)")
 LISTING = re.compile(r"<!-- listing: (?P<name>[\w-]+) (?P<place>\d) -->\n(?P<text>(?:\|[^\n]*\n)*)")
 MADE_WITH = re.compile(r"typer (?P<version>\d+(\.\d+)*)")
-COMMAND = re.compile(r"^\$ (?:.*\\\n)*.*\n", re.M)  # a backslash goes on in the next line
-TIME = re.compile(r"` of [-0-9 ]*[0-9]{2}:[0-9]{2}:")  # of a command, which `undo` says
+COMMAND = re.compile(r"^\$ (?:.*\\\n)*.*\n", re.M)  # a backslash continues the command on the next line
+TIME = re.compile(r"` of [-0-9 ]*[0-9]{2}:[0-9]{2}:")  # time of a command in the output of `undo`
 MEASURED = re.compile(r"\d+\.\d+|\d{4,}")  # numbers that depend on rounding
 COPIED = re.compile(r"<!-- copied from (?P<page>[^\n]*) -->")
 COMMANDS = (
@@ -68,7 +68,7 @@ MODULES = [name for name in qufur.__all__ if inspect.ismodule(getattr(qufur, nam
 
 @dataclass(frozen=True)
 class Output:
-    """Where a page shows output, what it shows, and what really comes."""
+    """Output of a page: its position, the text that the page shows, and the real output."""
 
     start: int
     end: int
@@ -87,7 +87,7 @@ def outputs(page: Path) -> Iterator[Output]:
 
 def _outputs(page: Path, served: Served) -> Iterator[Output]:
     source = page.read_text()
-    # A module of its own, since dataclasses look theirs up by name.
+    # Dataclasses look up their module by name, so the code needs a registered module.
     module = sys.modules["documentation"] = types.ModuleType("documentation")
     blocks = list(FENCE.finditer(source))
     for block, after in zip_longest(blocks, blocks[1:]):
@@ -109,12 +109,12 @@ def _outputs(page: Path, served: Served) -> Iterator[Output]:
 
 
 def _copied(text: str, page: Path) -> str:
-    """Return the commands of a block with what another page, which runs them, shows."""
+    """Return the commands of a block with the output on another page, which runs them."""
     shown: dict[str, str] = {}
     for block in FENCE.finditer(page.read_text()):
         commands = COMMAND.findall(block["text"])
         answers = COMMAND.split(block["text"])[1:]
-        shown = dict(zip(commands, answers, strict=True)) | shown  # of the same again, the first
+        shown = dict(zip(commands, answers, strict=True)) | shown  # of a repeated command, the first output
     return "".join(f"{command}{shown[command]}" for command in COMMAND.findall(text))
 
 
@@ -134,21 +134,21 @@ def _answer(command: str, served: Served) -> str:
         return served.start(arguments[1:-1])
     if program != "qufur":
         return ""
-    said = io.StringIO()
+    printed = io.StringIO()
     with (
-        contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(said),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
         contextlib.suppress(SystemExit),
         mock.patch.dict(os.environ, COLUMNS="110"),
         mock.patch.object(sys, "argv", ["qufur", *arguments]),
     ):
         main()
-    shown = TIME.sub("` of 12:30:", said.getvalue())
+    shown = TIME.sub("` of 12:30:", printed.getvalue())
     return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 
 def help_text(command: str) -> str:
-    """Return what `--help` says, whatever the terminal and however the program was started."""
+    """Return the output of `--help`, independent of the terminal and of how the program was started."""
     arguments = [] if command == "qufur" else command.split()
     result = CliRunner().invoke(
         app, [*arguments, "--help"], prog_name="qufur", env={"COLUMNS": "80"}, terminal_width=80
@@ -157,7 +157,7 @@ def help_text(command: str) -> str:
 
 
 def claims_table(which: str, names: str) -> str:
-    """Return what the last full run said of the claims of some experiments.
+    """Return a table of the claims of some experiments, with the verdicts of the last full run.
 
     Of "open claims" only those that do not hold or are undecided are listed, and the others counted. "Ratio
     claims" compare losses at equal numbers of labels, which become columns.
@@ -197,7 +197,7 @@ def _table(rows: list[dict[str, str]]) -> str:
 
 
 def listing_table(name: str, place: str) -> str:
-    """Return a table of an experiment, made of the runs that are kept beside the pages."""
+    """Return a table of an experiment, computed from the recorded runs in docs/studies."""
     experiment = next(part for parts in (PAPER | OWN_STUDIES).values() for part in parts if part.name == name)
     listing = experiment.listings(pl.read_csv(STUDIES / f"{name}.csv"))[int(place)]
     lines = [listing.header, ["---"] * len(listing.header), *listing.rows]
@@ -221,7 +221,7 @@ def test_claims_match_the_last_full_run():
     tables = [table for page in PAGES for table in CLAIMS.finditer(page.read_text())]
     named = {name for table in tables for name in table["names"].split()}
     claiming = {experiment.name for part in (PAPER | OWN_STUDIES).values() for experiment in part}
-    assert named == claiming - {"fig2", "real-curves"}  # which are pictures
+    assert named == claiming - {"fig2", "real-curves"}  # these are figures without claims
     for table in tables:
         assert table["text"] == claims_table(table["which"], table["names"])
 
@@ -333,7 +333,7 @@ def test_commands_are_all_documented():
     assert list(shown) == list(COMMANDS)
     same_typer = MADE_WITH.search(page)["version"] == importlib.metadata.version("typer")
     for command in COMMANDS:
-        # Another typer may set the text differently; what can be given must be there all the same.
+        # Another version of typer may format the text differently, but must list the same options.
         as_compared = str if same_typer else _options
         assert as_compared(shown[command]) == as_compared(help_text(command))
 
@@ -348,7 +348,9 @@ def test_site_builds_without_a_warning_and_explains_every_public_name(tmp_path):
     assert done.returncode == 0, done.stderr
     pages = [page.read_text() for page in (tmp_path / "reference" / "api").glob("*.html")]
     assert {name for name in _public_names() if not any(_explains(page, name) for page in pages)} == set()
-    assert not any("<blockquote" in page for page in pages)  # a doctest outside of the section `Examples`
+    assert not any(
+        "<blockquote" in page for page in pages
+    )  # from a doctest outside of the section `Examples`
 
 
 def _public_names() -> Iterator[str]:
@@ -366,7 +368,7 @@ def _is_public(name: str, member: object) -> bool:
 
 
 def _explains(page: str, name: str) -> bool:
-    as_module = f"{name}.{name.rpartition('.')[2]}"  # a function has the name of its module
+    as_module = f"{name}.{name.rpartition('.')[2]}"  # for a function with the name of its module
     return f'id="{name}"' in page or f'id="{as_module}"' in page
 
 
@@ -378,7 +380,7 @@ def rewrite(pages: list[Path]) -> None:
             try:
                 found = list(outputs(page))
             except MissingDataError as missing:
-                print(f"{page.name} is left as it is: {missing}")
+                print(f"{page.name} is unchanged: {missing}")
                 continue
         source = page.read_text()
         for output in reversed(found):

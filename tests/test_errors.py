@@ -1,4 +1,4 @@
-"""Bad input: one line that names the parameter, what is accepted and what came; and nothing has changed."""
+"""Invalid input raises one line with the parameter, the allowed and the received value; nothing changes."""
 
 import re
 from unittest import mock
@@ -31,7 +31,7 @@ BUDGET = "must be an integer of at least 1, got {}."
 COUNTS_LABELS = " It counts labels; a share of the stream is share * horizon."
 
 
-# Descriptions
+# Models and rules
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ COUNTS_LABELS = " It counts labels; a share of the stream is share * horizon."
         ),
     ],
 )
-def test_rules_refuse(build, message):
+def test_rules_reject_invalid_parameters(build, message):
     assert refusal(build) == message
 
 
@@ -119,7 +119,7 @@ def test_rules_refuse(build, message):
         ("ab", [1, 1]),
     ],
 )
-def test_domain_oracle_refuses_domains_that_cannot_be(durations, dims):
+def test_domain_oracle_rejects_invalid_domains(durations, dims):
     message = refusal(lambda: DomainOracle(durations=durations, dims=dims, budget=5))
     assert re.fullmatch(
         r"(durations|dims|each of .*|durations and dims) of DomainOracle must be .+, got .+\.", message
@@ -155,12 +155,12 @@ RANGE = "label_range of Ridge must be two finite numbers (low, high) with low < 
         ],
     ],
 )
-def test_ridge_refuses(options, message):
+def test_ridge_rejects_invalid_parameters(options, message):
     assert refusal(lambda: Ridge(**{"dim": 3, **options})) == message
 
 
 @pytest.mark.parametrize("noise", [-1, -0.5, NAN, INF, "1", None])
-def test_ridge_refuses_a_noise_that_is_negative(noise):
+def test_ridge_rejects_invalid_noise(noise):
     assert re.fullmatch(
         rf"noise of Ridge must be a finite number of at least 0, got {re.escape(repr(noise))}\.",
         refusal(lambda: Ridge(3, noise=noise)),
@@ -168,7 +168,7 @@ def test_ridge_refuses_a_noise_that_is_negative(noise):
 
 
 @pytest.mark.parametrize("norm_bound", [1e-200, 1e200])
-def test_norm_bound_whose_regularization_is_no_number_is_refused(norm_bound):
+def test_norm_bound_is_rejected_when_its_regularization_overflows(norm_bound):
     assert "norm_bound of Ridge must be" in refusal(lambda: Ridge(3, norm_bound=norm_bound))
 
 
@@ -192,8 +192,8 @@ def oracle():
     return learner
 
 
-def assert_refused(learner, call, message):
-    """The call is refused with this message, and the learner is the same to the bit."""
+def assert_rejected(learner, call, message):
+    """Check that a call raises this message and leaves the learner unchanged, bit for bit."""
     header, arrays = encode(learner)
     assert refusal(call) == message
     after = encode(learner)
@@ -233,25 +233,25 @@ BAD_INPUTS = [
 
 @pytest.mark.parametrize(("X", "message"), BAD_INPUTS, ids=[message for _, message in BAD_INPUTS])
 @pytest.mark.parametrize("method", ["ask", "ask_many", "predict", "uncertainty"])
-def test_inputs_are_checked(learner, method, X, message):
-    assert_refused(learner, lambda: getattr(learner, method)(X), message)
+def test_invalid_inputs_are_rejected(learner, method, X, message):
+    assert_rejected(learner, lambda: getattr(learner, method)(X), message)
 
 
 @pytest.mark.parametrize(("X", "message"), BAD_INPUTS, ids=[message for _, message in BAD_INPUTS])
-def test_inputs_of_free_labels_are_checked(learner, X, message):
-    assert_refused(learner, lambda: learner.learn(X, [0.0]), message)
+def test_invalid_inputs_of_free_labels_are_rejected(learner, X, message):
+    assert_rejected(learner, lambda: learner.learn(X, [0.0]), message)
 
 
 @pytest.mark.parametrize("call", ["ask", "ask_many", "predict", "uncertainty"])
 @pytest.mark.parametrize("number", [-1e160, -np.nextafter(1e50, 2e50)])
-def test_squares_of_inputs_do_not_overflow(learner, call, number):
+def test_inputs_above_1e50_are_rejected(learner, call, number):
     message = f"X of Learner must be at most 1e+50 in magnitude, got {number} at row 0, column 1."
-    assert_refused(learner, lambda: getattr(learner, call)([0.0, number, 0.0]), message)
+    assert_rejected(learner, lambda: getattr(learner, call)([0.0, number, 0.0]), message)
     assert np.isfinite(learner.predict([[1e50, 1e50, 0]])).all()
 
 
-def test_sum_of_squares_is_a_number_too(learner):
-    """The quick look at one input is at ‖x‖², which is larger than any of its numbers."""
+def test_input_of_largest_numbers_is_accepted(learner):
+    """The fast check of one input uses ‖x‖², which may exceed the limit although every entry is valid."""
     assert np.isfinite(learner.ask(np.full(3, 1e50)).uncertainty)
 
 
@@ -266,32 +266,32 @@ def test_sum_of_squares_is_a_number_too(learner):
         ),
     ],
 )
-def test_inputs_that_a_kernel_cannot_compute_with_are_refused_before_they_are_paid_for(call, message):
+def test_inputs_that_overflow_a_kernel_are_rejected_before_any_charge(call, message):
     learner = Learner(KernelRidge(DotProduct(1.0) ** 7), QuFUR(1.0))
     X = np.ones((1, 2)) if call == "ask" else np.ones((100, 2))
     X[-1] = 1e49
     with np.errstate(over="ignore"):
-        assert_refused(learner, lambda: getattr(learner, call)(X), message)
+        assert_rejected(learner, lambda: getattr(learner, call)(X), message)
 
 
-def test_no_label_is_paid_for_where_there_is_no_uncertainty():
+def test_infinite_uncertainty_raises_and_charges_nothing():
     learner = Learner(Ridge(2), QuFUR(1.0))
     message = (
         "x of Learner must be small enough for a finite prediction and uncertainty, got 0.0 and inf. "
         "Scale the inputs."
     )
     with mock.patch.object(LeastSquaresState, "predict_next", return_value=(0.0, INF)):
-        assert_refused(learner, lambda: learner.ask([1.0, 2.0]), message)
-        assert_refused(learner, lambda: learner.ask_many([1.0, 2.0]), message)
+        assert_rejected(learner, lambda: learner.ask([1.0, 2.0]), message)
+        assert_rejected(learner, lambda: learner.ask_many([1.0, 2.0]), message)
 
 
 MASKED = np.ma.array([1.0, 99.0, 0.0], mask=[False, True, False])
 
 
 @pytest.mark.parametrize("call", ["ask", "ask_many", "predict", "uncertainty"])
-def test_masked_cells_are_refused(learner, call):
+def test_masked_values_are_rejected(learner, call):
     message = "X of Learner must be without masked values, got some. Fill them or drop the rows."
-    assert_refused(learner, lambda: getattr(learner, call)(MASKED), message)
+    assert_rejected(learner, lambda: getattr(learner, call)(MASKED), message)
     getattr(learner, call)(np.ma.array(np.zeros(3)))
 
 
@@ -312,23 +312,23 @@ BAD_LABELS = [
 
 
 @pytest.mark.parametrize(("label", "message"), BAD_LABELS, ids=[message for _, message in BAD_LABELS])
-def test_labels_are_checked(learner, label, message):
-    assert_refused(learner, lambda: learner.tell_many(["c"], label), message)
-    assert_refused(learner, lambda: learner.learn([[1.0, 0, 0]], label), message)
+def test_invalid_labels_are_rejected(learner, label, message):
+    assert_rejected(learner, lambda: learner.tell_many(["c"], label), message)
+    assert_rejected(learner, lambda: learner.learn([[1.0, 0, 0]], label), message)
 
 
 @pytest.mark.parametrize("label", [NAN, INF, "good", None, [1.0, 2.0], [], np.ones(2)], ids=repr)
-def test_label_of_one_query_is_one_finite_number(learner, label):
+def test_tell_rejects_anything_but_one_finite_number(learner, label):
     header = encode(learner)[0]
     assert re.fullmatch(r"label of Learner must be .+, got .+\.", refusal(lambda: learner.tell("b", label)))
     assert encode(learner)[0] == header
 
 
-def test_bad_one_of_many_labels_is_named_and_none_is_taken(learner):
+def test_invalid_label_in_a_batch_is_named_and_no_label_is_learned(learner):
     message = "label of Learner must be finite, got inf at row 1."
-    assert_refused(learner, lambda: learner.tell_many(["b", "c"], [1.0, INF]), message)
-    assert_refused(learner, lambda: learner.learn(np.eye(3)[:2], [1.0, INF]), message)
-    assert_refused(
+    assert_rejected(learner, lambda: learner.tell_many(["b", "c"], [1.0, INF]), message)
+    assert_rejected(learner, lambda: learner.learn(np.eye(3)[:2], [1.0, INF]), message)
+    assert_rejected(
         learner,
         lambda: learner.tell_many(["b", "c"], [1.0]),
         "label of Learner must be of shape (2,), one per row of X, got shape (1,).",
@@ -345,52 +345,52 @@ OUTSTANDING = " Outstanding: 'b', 'c', 'd'."
 
 
 @pytest.mark.parametrize("id", ["a", "e", 0, -1, "B", None, 1.5, ("b",)], ids=repr)
-def test_only_outstanding_ids_can_be_told_or_retracted(learner, id):
+def test_tell_and_retract_reject_ids_that_are_not_outstanding(learner, id):
     message = f"id of Learner must be outstanding, got {id!r}." + OUTSTANDING
-    assert_refused(learner, lambda: learner.tell(id, 1.0), message)
-    assert_refused(learner, lambda: learner.retract(id), message)
-    assert_refused(learner, lambda: learner.tell_many(["b", id], [1.0, 1.0]), message)
+    assert_rejected(learner, lambda: learner.tell(id, 1.0), message)
+    assert_rejected(learner, lambda: learner.retract(id), message)
+    assert_rejected(learner, lambda: learner.tell_many(["b", id], [1.0, 1.0]), message)
 
 
 @pytest.mark.parametrize("id", [["b"], {"b": 1}, np.array([1])], ids=repr)
-def test_ids_that_cannot_be_ids_are_refused(learner, id):
+def test_ids_of_unhashable_types_are_rejected(learner, id):
     header = encode(learner)[0]
     assert refusal(lambda: learner.tell(id, 1.0)).startswith("id of Learner must be ")
     assert refusal(lambda: learner.retract(id)).startswith("id of Learner must be ")
     assert encode(learner)[0] == header
 
 
-def test_ids_are_not_outstanding_twice(learner):
+def test_id_is_rejected_after_its_query_is_closed(learner):
     learner.retract("b")
     message = "id of Learner must be outstanding, got 'b'. Outstanding: 'c', 'd'."
-    assert_refused(learner, lambda: learner.retract("b"), message)
+    assert_rejected(learner, lambda: learner.retract("b"), message)
     learner.tell_many(["c", "d"], [0.1, 0.2])
     message = "id of Learner must be outstanding, got 'c'. Outstanding: none."
-    assert_refused(learner, lambda: learner.tell("c", 0.1), message)
+    assert_rejected(learner, lambda: learner.tell("c", 0.1), message)
 
 
-def test_only_a_few_outstanding_ids_are_listed():
+def test_error_lists_at_most_five_outstanding_ids():
     learner = Learner(Ridge(1), Greedy(100))
     learner.ask_many(np.ones((100, 1)))
     message = "id of Learner must be outstanding, got 'x'. Outstanding: 0, 1, 2, 3, 4."
     assert refusal(lambda: learner.tell("x", 1.0)) == message
 
 
-def test_same_id_cannot_be_told_twice_at_once(learner):
+def test_tell_many_rejects_duplicate_ids(learner):
     message = "ids of Learner must be distinct, got 'b' more than once."
-    assert_refused(learner, lambda: learner.tell_many(["b", "b"], [1.0, 1.0]), message)
+    assert_rejected(learner, lambda: learner.tell_many(["b", "b"], [1.0, 1.0]), message)
 
 
 @pytest.mark.parametrize("id", [1.5, True, ["x"], ("x",), b"x"], ids=repr)
-def test_id_is_an_int_or_a_text(learner, id):
+def test_ids_other_than_int_or_str_are_rejected(learner, id):
     message = f"id of Learner must be an int or a str, got {id!r}."
-    assert_refused(learner, lambda: learner.ask(np.zeros(3), id=id), message)
-    assert_refused(learner, lambda: learner.ask_many(np.zeros((2, 3)), ids=["x", id]), message)
+    assert_rejected(learner, lambda: learner.ask(np.zeros(3), id=id), message)
+    assert_rejected(learner, lambda: learner.ask_many(np.zeros((2, 3)), ids=["x", id]), message)
 
 
-def test_numbers_of_any_length_that_can_be_saved_are_ids(learner, tmp_path):
+def test_numeric_ids_have_at_most_1000_digits(learner, tmp_path):
     message = "id of Learner must be a number of at most 1000 digits, got an integer of 3322 bits."
-    assert_refused(learner, lambda: learner.ask(np.zeros(3), id=10**1000), message)
+    assert_rejected(learner, lambda: learner.ask(np.zeros(3), id=10**1000), message)
     learner.ask(np.eye(3)[0], id=10**1000 - 1)
     learner.ask_many(np.eye(3))
     run(learner, streams.Arrays(np.eye(3), np.zeros(3)))
@@ -399,7 +399,7 @@ def test_numbers_of_any_length_that_can_be_saved_are_ids(learner, tmp_path):
     again.tell_many(again.outstanding, np.zeros(len(again.outstanding)))
 
 
-def test_ids_of_a_batch_are_checked(learner):
+def test_invalid_ids_of_a_batch_are_rejected(learner):
     X = np.zeros((2, 3))
     cases = [
         (["b", "x"], "id of Learner must be new while its label is outstanding, got 'b'."),
@@ -408,17 +408,17 @@ def test_ids_of_a_batch_are_checked(learner):
         ([], "ids of Learner must be 2 ids, one per input, got 0."),
     ]
     for ids, message in cases:
-        assert_refused(learner, lambda ids=ids: learner.ask_many(X, ids=ids), message)
+        assert_rejected(learner, lambda ids=ids: learner.ask_many(X, ids=ids), message)
 
 
-def test_ask_is_for_one_input(learner):
+def test_ask_rejects_anything_but_one_input(learner):
     message = "x of Learner must be one input, got 2 rows. Use ask_many for a batch."
-    assert_refused(learner, lambda: learner.ask(np.zeros((2, 3))), message)
+    assert_rejected(learner, lambda: learner.ask(np.zeros((2, 3))), message)
     message = "x of Learner must be one input, got 0 rows. Use ask_many for a batch."
-    assert_refused(learner, lambda: learner.ask(np.zeros((0, 3))), message)
+    assert_rejected(learner, lambda: learner.ask(np.zeros((0, 3))), message)
 
 
-def test_domains_are_checked(oracle):
+def test_invalid_domains_are_rejected(oracle):
     x = np.zeros(3)
     cases = [
         (None, "domain of DomainOracle must be given for every example, got None."),
@@ -428,11 +428,11 @@ def test_domains_are_checked(oracle):
         ("0", "domain of Learner must be 1 integers, one per input, got <U1 of shape (1,)."),
     ]
     for domain, message in cases:
-        assert_refused(oracle, lambda domain=domain: oracle.ask(x, domain=domain), message)
+        assert_rejected(oracle, lambda domain=domain: oracle.ask(x, domain=domain), message)
     message = "domain of Learner must be 2 integers, one per input, got int64 of shape (3,)."
-    assert_refused(oracle, lambda: oracle.ask_many([x, x], domain=[0, 1, 1]), message)
+    assert_rejected(oracle, lambda: oracle.ask_many([x, x], domain=[0, 1, 1]), message)
     message = "domain of DomainOracle must be between 0 and 1, got 7."
-    assert_refused(oracle, lambda: oracle.ask_many([x] * 200, domain=[0] * 199 + [7]), message)
+    assert_rejected(oracle, lambda: oracle.ask_many([x] * 200, domain=[0] * 199 + [7]), message)
 
 
 # Runs
@@ -455,37 +455,37 @@ DELAY = "delay of run must be an integer of at least 0, or an array of them, got
         ],
     ],
 )
-def test_run_refuses(learner, options, message):
-    assert_refused(learner, lambda: run(learner, STREAM, **options), message)
+def test_run_rejects_invalid_options(learner, options, message):
+    assert_rejected(learner, lambda: run(learner, STREAM, **options), message)
 
 
 @pytest.mark.parametrize("delay", [[0], [0, 1], []], ids=repr)
-def test_run_refuses_too_few_delays_before_it_starts(learner, delay):
-    came = f"{len(delay)} numbers for a longer stream"
-    message = f"delay of run must be one number, or one for every example, got {came}."
-    assert_refused(learner, lambda: run(learner, STREAM, delay=np.array(delay, dtype=int)), message)
+def test_run_rejects_too_few_delays_before_it_starts(learner, delay):
+    received = f"{len(delay)} numbers for a longer stream"
+    message = f"delay of run must be one number, or one for every example, got {received}."
+    assert_rejected(learner, lambda: run(learner, STREAM, delay=np.array(delay, dtype=int)), message)
 
 
 @pytest.mark.parametrize("dim", [2, 4])
 @pytest.mark.parametrize("block", [1, None])
-def test_run_refuses_a_stream_of_another_dimension(learner, dim, block):
+def test_run_rejects_a_stream_of_another_dimension(learner, dim, block):
     header = encode(learner)[0]
     message = refusal(lambda: run(learner, streams.Arrays(np.eye(dim), np.zeros(dim)), block=block))
     assert re.fullmatch(rf"\S+ of \S+ must be .*\b3\b.*, got .*\b{dim}\b.*", message)
     assert encode(learner)[0] == header
 
 
-def test_run_refuses_a_stream_without_the_domains_that_the_rule_needs(oracle):
+def test_run_rejects_a_stream_without_domains_when_the_rule_requires_them(oracle):
     message = "domain of DomainOracle must be given for every example, got None."
-    assert_refused(oracle, lambda: run(oracle, STREAM), message)
+    assert_rejected(oracle, lambda: run(oracle, STREAM), message)
 
 
-def test_run_refuses_domains_that_the_rule_does_not_know(oracle):
+def test_run_rejects_domains_unknown_to_the_rule(oracle):
     stream = streams.Arrays(np.eye(3), np.zeros(3), domain=[0, 1, 2])
     message = "domain of DomainOracle must be between 0 and 1, got 2."
-    assert_refused(oracle, lambda: run(oracle, stream), message)
+    assert_rejected(oracle, lambda: run(oracle, stream), message)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "a"], ids=repr)
-def test_seed_is_a_natural_number_or_a_generator(seed):
+def test_invalid_seeds_are_rejected(seed):
     assert refusal(lambda: Learner(Ridge(1), Greedy(1), seed=seed)).startswith("seed of Learner must be ")

@@ -1,4 +1,4 @@
-"""Every file in examples/ runs as it stands, and so does every notebook."""
+"""Every file in examples/ and every notebook runs unchanged."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def test_bought_labels_beat_the_first_ones(tmp_path):
     assert len(set(rows[-1][1:])) == 1  # with all labels there is nothing to choose
 
 
-SAYS = {
+RESULTS = {
     "embeddings.py": r"the report says +69\d 84\d",
     "figure1.py": r"QuFUR +┆ 44\d\.\d +┆ 4\.6",
     "llm_judge.py": r"\n +160 +0\.[78]",
@@ -48,14 +48,14 @@ SAYS = {
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.name)
-def test_a_notebook_runs_says_what_it_is_about_and_draws_a_figure(file, tmp_path):
-    assert re.search(SAYS[file.name], output(file, tmp_path))
+def test_notebook_prints_the_expected_result_and_draws_a_figure(file, tmp_path):
+    assert re.search(RESULTS[file.name], output(file, tmp_path))
     assert (tmp_path / file.with_suffix(".png").name).stat().st_size > 10_000
 
 
-def test_notebooks_are_cells_that_begin_with_a_title_and_are_linked():
+def test_notebooks_begin_with_a_title_and_are_linked():
     page = (NOTEBOOKS[0].parent / "index.md").read_text()
-    assert [file.name for file in NOTEBOOKS] == sorted(SAYS)
+    assert [file.name for file in NOTEBOOKS] == sorted(RESULTS)
     for file in NOTEBOOKS:
         assert file.read_text().startswith("# %% [markdown]\n# # ")
         assert f"]({file.name})" in page

@@ -1,4 +1,4 @@
-"""Ids that were asked about are known again, and no others."""
+"""Digests of processed ids: every processed id matches, and no other id does."""
 
 import numpy as np
 

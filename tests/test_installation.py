@@ -1,4 +1,4 @@
-"""Messages that name an extra say how to get it, for the way in which the package was installed."""
+"""Messages about a missing extra contain the command that installs it, however the package was installed."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ WHEEL = "qufur-0.1.0-py3-none-any.whl"
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Return what installs a package of this name, with the files that an installer leaves."""
+    """Return a function that creates the metadata files which an installer writes for the package."""
 
     def install(origin=None, installer="pip"):
         folder = tmp_path / "site" / "qufur-0.1.0.dist-info"
@@ -30,7 +30,7 @@ def installed(tmp_path, monkeypatch):
 
 @pytest.fixture
 def environment(tmp_path, monkeypatch):
-    """Activate an environment with a Python and its pip."""
+    """Put an environment with a Python and its pip on the path."""
     for name in ("python", "pip"):
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
@@ -59,28 +59,28 @@ def environment(tmp_path, monkeypatch):
     ],
     ids=["index", "editable", "folder", "wheel", "address", "repository"],
 )
-def test_extra_comes_from_where_the_package_came(installed, environment, origin, command):
+def test_install_command_uses_the_origin_of_the_package(installed, environment, origin, command):
     installed(origin)
     assert command_for("text") == command
 
 
-def test_pip_of_another_python_is_not_asked(installed, environment):
+def test_install_command_ignores_the_pip_of_another_python(installed, environment):
     installed()
     (environment / "pip").unlink()
     assert command_for("text") == f"{environment}/python -m pip install 'qufur[text]'"
 
 
-def test_uv_has_no_pip(installed, environment):
+def test_install_command_uses_uv_when_uv_installed_the_package(installed, environment):
     installed(installer="uv")
     assert command_for("text") == f"uv pip install --python {environment}/python 'qufur[text]'"
 
 
-def test_the_message(installed, environment):
+def test_missing_extra_error_names_purpose_package_and_command(installed, environment):
     installed()
     error = missing_extra("zstandard", "zstd", "a .zst file")
     assert str(error) == "a .zst file needs zstandard: install it with  pip install 'qufur[zstd]'"
 
 
-def test_no_other_place_says_how_to_install():
+def test_install_commands_are_built_in_one_module():
     sources = Path(qufur.__file__).parent.rglob("*.py")
     assert [path.name for path in sources if "pip install" in path.read_text()] == ["errors.py"]

@@ -1,4 +1,4 @@
-"""What a caller of the learner relies on: ids, late labels, refunds, files, and independence."""
+"""Guarantees of the learner for its callers: ids, late labels, refunds, files and independence."""
 
 import json
 
@@ -233,16 +233,16 @@ def test_retraction_restores_the_model(block):
 
 
 def half_retracted(many):
-    """Return a learner that was asked for labels of which some came and some never will."""
+    """Return a learner of whose queries every second one is retracted, in one batch or one by one."""
     rng = np.random.default_rng(5)
     learner = Learner(Ridge(4), Uniform(0.9), seed=3)
     learner.ask_many(rng.normal(size=(60, 4)))
     learner.ask(rng.normal(size=4))
-    gone = learner.outstanding[::2]
+    retracted = learner.outstanding[::2]
     if many:
-        learner.retract_many(gone)
+        learner.retract_many(retracted)
     else:
-        for id in gone:
+        for id in retracted:
             learner.retract(id)
     return learner
 
@@ -253,7 +253,7 @@ def test_retract_many_equals_consecutive_retractions():
 
 
 def test_deferred_retractions_are_saved(tmp_path):
-    """M is rebuilt from what is labelled by then: saving or looking before that must not change a bit."""
+    """M is rebuilt from the remaining rows when next needed; saving or reading before changes no bit."""
     learner, stopped, looked = (half_retracted(many=True) for _ in range(3))
     stopped.save(tmp_path / "state")
     stopped = Learner.load(tmp_path / "state")
@@ -340,8 +340,8 @@ def labels(learner, count):
     return learner.model.label_codec.examples(Y[:count])
 
 
-def moments():
-    """Return ways to bring a learner to a moment worth saving."""
+def states_to_save():
+    """Return functions that bring a new learner to a state worth saving."""
 
     def nothing(learner):
         pass
@@ -371,23 +371,23 @@ def moments():
 
 
 def combinations():
-    """Return every rule with the first model, and every model with the first rule of each kind."""
+    """Return every rule with the first model, and every model with the first example of each rule."""
     pairs = list(checks.combinations(3))
     first_model, first_rules = pairs[0][0], [kind.examples(checks.HORIZON)[0] for kind in RULES]
     return [(model, rule) for model, rule in pairs if model == first_model or rule in first_rules]
 
 
 SAVED = {
-    (number, place): pytest.param(*pair, moment, id=f"{pair[0]}-{pair[1]}-{moment.__name__}")
+    (number, place): pytest.param(*pair, bring_to_state, id=f"{pair[0]}-{pair[1]}-{bring_to_state.__name__}")
     for number, pair in enumerate(combinations())
-    for place, moment in enumerate(moments())
+    for place, bring_to_state in enumerate(states_to_save())
 }
 
 
-@pytest.mark.parametrize(("model", "rule", "moment"), spread(SAVED, 3))
-def test_save_and_load_continue_to_the_bit(tmp_path, model, rule, moment):
+@pytest.mark.parametrize(("model", "rule", "bring_to_state"), spread(SAVED, 3))
+def test_save_and_load_continue_to_the_bit(tmp_path, model, rule, bring_to_state):
     learner = Learner(model, rule, seed=9)
-    moment(learner)
+    bring_to_state(learner)
     learner.save(tmp_path / "learner.qufur")
     again = Learner.load(tmp_path / "learner.qufur")
     assert same(learner, again)
@@ -490,10 +490,10 @@ def test_probabilities_are_in_the_order_of_the_classes(model):
     names = np.array([0.0, 1.0, 2.0] if model.classes == 3 else model.classes)
     np.testing.assert_allclose(learner.predict_proba(X), 1 / 3)
     learner.learn(X, names[np.digitize(Y, [-0.3, 0.3])])
-    before, found = encode(learner), learner.predict_proba(X)
-    assert found.shape == (len(X), 3)
-    np.testing.assert_allclose(found.sum(axis=1), 1)
-    np.testing.assert_array_equal(names[found.argmax(axis=1)], learner.predict(X))
+    before, probabilities = encode(learner), learner.predict_proba(X)
+    assert probabilities.shape == (len(X), 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_array_equal(names[probabilities.argmax(axis=1)], learner.predict(X))
     assert len(set(learner.predict(X))) == 3
     assert same_content(before, encode(learner))
 

@@ -1,4 +1,4 @@
-"""Online to batch: the predictors of a run, used on new data."""
+"""Online-to-batch conversion: the predictors of a run, used on new data."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_mixture_draw_follows_the_weights():
     drawn = [mixture.predictors.index(mixture.draw(rng)) for _ in range(4000)]
     counts = np.bincount(drawn, minlength=len(mixture.weights))
     spread = np.sqrt(4000 * mixture.weights * (1 - mixture.weights))
-    # Five standard deviations for each of some 40 counts: fails by chance once in 10,000, were the seed free.
+    # Five standard deviations for each of about 40 counts: a random seed would fail once in 10,000.
     assert (np.abs(counts - 4000 * mixture.weights) < 5 * spread + 1).all()
 
 
@@ -79,7 +79,7 @@ def test_excess_risk_is_regret_per_step_on_iid_data():
         risks.append(mixture.loss(X, X @ stream.theta))
         regrets.append(trace.total_regret / 150)
     difference = np.subtract(risks, regrets)
-    # Three standard errors: fails by chance once in 370, were the seeds free.
+    # Three standard errors: random seeds would fail once in 370.
     assert abs(difference.mean()) < 3 * difference.std() / np.sqrt(60)
 
 

@@ -1,4 +1,4 @@
-"""The learner against the slow implementation, call by call; `test_paths.py` plays whole streams."""
+"""The learner against a slow reference, call by call; `models/engines/test_paths.py` runs whole streams."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -114,7 +114,7 @@ calls = st.lists(call, min_size=1, max_size=25)
 
 
 class _Horizon:
-    """Enough of a `FixedBudget` to count its copies."""
+    """Stand-in for a `FixedBudget`, from which the reference counts the copies."""
 
     def __init__(self, horizon):
         self.horizon = horizon
@@ -124,20 +124,20 @@ _Horizon.__name__ = "FixedBudget"
 
 
 class Pair:
-    """A learner and the slow one, given the same calls, and compared after each."""
+    """A learner and the slow reference, compared after each of the same calls."""
 
     def __init__(self, model, rule, seed):
         self.learner = Learner(model, rule, seed=seed)
         self.oracle = oracle_of(model, rule, np.random.default_rng(seed))
         self.inputs = np.random.default_rng(seed + 1)
         low, high = getattr(model, "label_range", (-1, 1))
-        # Before its first row an intercept that is all but free has a variance of up to 10⁶/λ.
+        # Before its first row, an intercept with a small penalty has a variance of up to 10⁶/λ.
         self.digits = 1e-7 if getattr(model, "constant", 1.0) > 1 else TOLERANCE
         self.middle, self.half = (low + high) / 2, (high - low) / 2
         self.seen = [np.zeros(model.dim)]
 
     def draw(self, count):
-        """Return inputs of different sizes, some of them seen before."""
+        """Return inputs of different norms, about a third of them repeated."""
         rows = np.empty((count, len(self.seen[0])))
         for row in rows:
             if self.inputs.random() < 0.3:
@@ -191,7 +191,7 @@ class Pair:
         self.oracle.learn(X, y)
 
     def labels(self, numbers):
-        """Turn numbers about 0 into labels of the model."""
+        """Convert numbers around 0 to labels of the model."""
         return self.learner.model.label_codec.examples(self.middle + self.half * numbers)
 
     def check(self):

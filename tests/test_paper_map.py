@@ -1,4 +1,4 @@
-"""The map of the paper has a row for everything in the paper, and whatever a row names exists."""
+"""The map of the paper has a row for every item of the paper, and every name in a row exists."""
 
 import ast
 import pkgutil
@@ -22,7 +22,7 @@ PAGES = [ROOT / "docs" / "explanation" / name for name in ("paper-map.md", "pape
 QUOTED = re.compile(r"`([^`]+)`")
 ROW = re.compile(r"^\* \*\*(?P<item>.+?)\*\* (?P<code>.+?); (?P<checks>.+)$", re.M)
 
-# What the paper numbers, and how far.
+# Numbered items of the paper, with the last number of each.
 NUMBERED = {
     "Algorithm {}": 4,
     "Theorem {}": 14,
@@ -30,7 +30,7 @@ NUMBERED = {
     "Definition {}": 3,
     "Equation ({})": 23,
 }
-# Figures by panel, and what has no number, in order.
+# Items without a number, and figures by panel, in order.
 NAMED = """
     Example of the introduction
     Realizable labels, Domain structure, Protocol, Queries Q, Regret R, Budget Q ≤ B
@@ -58,7 +58,7 @@ ITEMS = [kind.format(i) for kind, last in NUMBERED.items() for i in range(1, las
 COMMANDS = get_command(app).commands
 PARTS = PAPER | STUDIES
 EXPERIMENTS = {experiment.name for part in PARTS.values() for experiment in part}
-# What the paper does not speak of.
+# Experiments that are not in the paper.
 BEYOND = {
     "libsvm",
     *(experiment.name for part in STUDIES.values() for experiment in part),
@@ -72,19 +72,19 @@ class Row(NamedTuple):
 
 
 def rows(page):
-    """Return what the lines of the map say."""
+    """Return the rows of the map."""
     return [Row(**line.groupdict()) for line in ROW.finditer(page)]
 
 
 @cache
-def complaints(page):
-    """Return what is wrong with a page, in words."""
-    found = rows(page)
-    wrong = _about_items(Counter(row.item for row in found))
-    for row in found:
-        wrong += [f"{row.item}: {complaint}" for complaint in _about_row(row)]
+def problems(page):
+    """Return a message for each problem of a page."""
+    entries = rows(page)
+    wrong = _about_items(Counter(row.item for row in entries))
+    for row in entries:
+        wrong += [f"{row.item}: {problem}" for problem in _about_row(row)]
     wrong += [f"no such test: {node}" for node in QUOTED.findall(page) if _is_test(node) and not _has(node)]
-    named = {name for row in found for name in QUOTED.findall(row.code + row.checks)}
+    named = {name for row in entries for name in QUOTED.findall(row.code + row.checks)}
     wrong += [f"theory.{name} is nowhere" for name in theory.__all__ if f"theory.{name}" not in named]
     wrong += [f"experiment {name} is nowhere" for name in EXPERIMENTS - BEYOND - named]
     return wrong
@@ -128,7 +128,7 @@ def _tests_of(path):
 
 
 def _exists(name):
-    """Return whether a command can be called so, or `qufur` has such a name."""
+    """Return whether a name is a valid command or a name in `qufur`."""
     if name.startswith("qufur "):
         return _can_be_called(shlex.split(name)[1:])
     try:
@@ -142,7 +142,7 @@ def _can_be_called(arguments):
     command = COMMANDS.get(arguments[0])
     try:
         return command is not None and bool(command.make_context(arguments[0], list(arguments[1:])))
-    except Exception as error:  # typer keeps its exceptions to itself
+    except Exception as error:  # the exception classes of typer are private
         if hasattr(error, "format_message"):
             return False
         raise
@@ -153,7 +153,7 @@ def whole_map():
 
 
 def test_paper_map_is_complete_and_correct():
-    assert complaints(whole_map()) == []
+    assert problems(whole_map()) == []
 
 
 def test_paper_items_are_distinguished():
@@ -207,6 +207,6 @@ def test_wrong_paper_map_is_detected(case):
     page = whole_map()
     doctored = re.sub(pattern, put, page)
     assert doctored != page
-    new = set(complaints(doctored)) - set(complaints(page))
-    for complaint in expected:
-        assert any(complaint in line for line in new), new
+    new = set(problems(doctored)) - set(problems(page))
+    for problem in expected:
+        assert any(problem in line for line in new), new

@@ -1,4 +1,4 @@
-"""Queries: one record for each that is outstanding, whatever way it was made, and none for the others."""
+"""Every outstanding query has one record, however it was asked; a closed query has none."""
 
 import numpy as np
 import pytest
@@ -12,35 +12,35 @@ X = np.random.default_rng(0).normal(size=(60, 3)) / 2
 @pytest.mark.parametrize("rule", [QuFUR(3.0), FixedBudget(600, 60)])
 @pytest.mark.parametrize("model", [Ridge(3), Softmax(3, 2)])
 def test_pending_query_keeps_its_answer_until_the_label_arrives(model, rule):
-    learner, said, paid = Learner(model, rule, seed=1), {}, 0
+    learner, decisions, charged = Learner(model, rule, seed=1), {}, 0
 
-    def note(answers):
-        said.update(
+    def record(answers):
+        decisions.update(
             (answer.id, (answer.prediction, answer.probability)) for answer in answers if answer.query
         )
 
     def exchange(block):
         return Arrivals(block.queried[1:3], np.ones(2), np.full(2, len(block)))
 
-    note([learner.ask(x) for x in X[:20]])
-    note(learner.ask_many(X[20:40], ids=[f"x{i}" for i in range(20)]))
+    record([learner.ask(x) for x in X[:20]])
+    record(learner.ask_many(X[20:40], ids=[f"x{i}" for i in range(20)]))
     block, prediction = learner._run_block(X[40:], None, exchange)
     columns = prediction[block.query], block.probability[block.query]
-    said |= dict(zip(block.queried, zip(*columns, strict=True), strict=True))
-    told, gone = learner.outstanding[::7], learner.outstanding[3::7]
-    answered = {*block.queried[1:3], *told, *gone}
+    decisions |= dict(zip(block.queried, zip(*columns, strict=True), strict=True))
+    told, retracted = learner.outstanding[::7], learner.outstanding[3::7]
+    answered = {*block.queried[1:3], *told, *retracted}
     learner.tell_many(told, np.ones(len(told)))
-    learner.retract_many(gone)
+    learner.retract_many(retracted)
     queries = learner.pending
     assert {id: (query.prediction, query.probability) for id, query in queries.items()} == {
-        id: decision for id, decision in said.items() if id not in answered
+        id: decision for id, decision in decisions.items() if id not in answered
     }
     assert queries.keys() == learner.state.pending.keys()
     for id in learner.outstanding:
-        paid = paid + queries[id].charge.copies
+        charged = charged + queries[id].charge.copies
         learner.retract(id)
     assert (learner.pending, learner.state.pending) == ({}, {})
-    assert paid.sum() >= len(said) - len(answered) > 5
+    assert charged.sum() >= len(decisions) - len(answered) > 5
 
 
 @pytest.mark.parametrize("part", ["ids", "ledger", "state"])

@@ -1,4 +1,4 @@
-"""What the top of the package offers is what users construct or call, and no more."""
+"""The top-level names of the package are those that users construct, call or catch, and no others."""
 
 import importlib
 import re
@@ -19,11 +19,11 @@ PAGES = [
 ]
 IMPORTED = re.compile(r"^from qufur import (?P<names>\([^)]*\)|.*)$", re.M)
 WHY = {
-    "models and rules, which a learner is made of": {kind.__name__ for kind in (*MODELS, *RULES)},
-    "how a softmax is trained": {"Converged", "PaperAdam"},
-    "does the work": {"Learner", "online_to_batch", "plan", "run"},
-    "made or opened in a loop of one's own": {"Answer", "Answers", "Trace"},
-    "caught or silenced": {"OutlierWarning"},
+    "models and rules, the parts of a learner": {kind.__name__ for kind in (*MODELS, *RULES)},
+    "training of a softmax": {"Converged", "PaperAdam"},
+    "learns, runs and plans": {"Learner", "online_to_batch", "plan", "run"},
+    "returned to a loop of the user, or opened from a file": {"Answer", "Answers", "Trace"},
+    "caught or filtered by users": {"OutlierWarning"},
     "packages whose contents users construct or call": {
         "cluster",
         "hypotheses",

@@ -1,4 +1,4 @@
-"""What goes out: the wheel has the library and nothing else, and every place names the same version."""
+"""The wheel contains the library and nothing else, and all files name the same version."""
 
 import re
 import zipfile
@@ -16,7 +16,7 @@ INFO = f"qufur-{qufur.__version__}.dist-info"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Build the wheel and return what is in it."""
+    """Build the wheel and return its files by name."""
     backend = pytest.importorskip("hatchling.build")
     folder = tmp_path_factory.mktemp("wheel")
     with pytest.MonkeyPatch.context() as patch:
@@ -41,7 +41,7 @@ def test_wheel_contains_the_library_only(wheel):
 
 @pytest.fixture
 def metadata(wheel):
-    """Return what an index shows."""
+    """Return the metadata that a package index shows."""
     return message_from_bytes(wheel[f"{INFO}/METADATA"])
 
 

@@ -1,4 +1,4 @@
-"""A learner that is rebuilt from recorded decisions is the one that made them, whatever it would compute."""
+"""A learner rebuilt from recorded decisions equals the one that made them, even with other arithmetic."""
 
 import copy
 from dataclasses import fields, replace
@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from tests.soak import spread
-from tests.test_contracts import places
+from tests.test_contracts import indexed_combinations
 
 from qufur import Answer, Experts, Learner, Paced, QuFUR, Ridge, Softmax, Steady, Uniform, checks
 from qufur.models._regression import LeastSquares
@@ -25,8 +25,8 @@ def new_workbook(model, rule):
     return Workbook(Learner(model, rule, seed=7), Encoding(()), "id", "y")
 
 
-def play(workbook, stream, seed=1):
-    """Ask, tell, retract, learn and add to the budget in random cuts; return the log of it."""
+def random_log(workbook, stream, seed=1):
+    """Ask, tell, retract, learn and add budget at random; return the log of these calls."""
     rng, log, start = np.random.default_rng(seed), [], 0
 
     def note(*event):
@@ -34,14 +34,14 @@ def play(workbook, stream, seed=1):
         apply(workbook, event)
 
     while start < len(stream.X):
-        part = slice(start, start + int(rng.choice([1, 1, 2, 20, 40])))
-        names, X = [f"r{row}" for row in range(len(stream.X))[part]], stream.X[part]
-        log.append(("asked", X, names, ask(workbook, X, names, stream.domain[part]), stream.domain[part]))
-        start = part.stop
-        waiting = workbook.learner.outstanding
-        for name in rng.permutation(waiting)[: rng.integers(4)].tolist():
-            happened = rng.random()
-            if happened < 0.2:
+        window = slice(start, start + int(rng.choice([1, 1, 2, 20, 40])))
+        names, X = [f"r{row}" for row in range(len(stream.X))[window]], stream.X[window]
+        log.append(("asked", X, names, ask(workbook, X, names, stream.domain[window]), stream.domain[window]))
+        start = window.stop
+        outstanding = workbook.learner.outstanding
+        for name in rng.permutation(outstanding)[: rng.integers(4)].tolist():
+            draw = rng.random()
+            if draw < 0.2:
                 note("retracted", name)
             else:
                 note("told", name, stream.y[int(name[1:])])
@@ -91,8 +91,8 @@ def without_loops(model, rule, log):
         return replayed(model, rule, log)
 
 
-def same_books(one, other):
-    """Whether all that decides is the same: digest, outstanding, spent, and the ledger."""
+def assert_same_state(one, other):
+    """Check that digest, outstanding queries, spending, ledger and random generator are equal."""
     mine, its = one.learner, other.learner
     assert state_digest(one) == state_digest(other)
     assert (mine.pending.keys(), mine.spent, mine.left) == (its.pending.keys(), its.spent, its.left)
@@ -102,7 +102,7 @@ def same_books(one, other):
     assert mine.rng.bit_generator.state == its.rng.bit_generator.state
 
 
-def same_next(one, other, stream):
+def assert_same_next_decisions(one, other, stream):
     domain = np.ones(len(stream.X), dtype=np.int64)
     mine, its = (workbook.learner.ask_many(stream.X, domain=domain) for workbook in (one, other))
     assert mine.query.tolist() == its.query.tolist()
@@ -110,30 +110,30 @@ def same_next(one, other, stream):
     np.testing.assert_allclose(mine.uncertainty, its.uncertainty, atol=1e-6)
 
 
-@pytest.mark.parametrize(("model", "rule"), spread(places(), 12), ids=repr)
+@pytest.mark.parametrize(("model", "rule"), spread(indexed_combinations(), 12), ids=repr)
 def test_replayed_log_rebuilds_the_learner(model, rule):
     stream, workbook = checks.shifting_stream(model), new_workbook(model, rule)
-    log = play(workbook, stream)
+    log = random_log(workbook, stream)
     twins = replayed(model, rule, log), without_loops(model, rule, log)
     for twin in twins:
-        same_books(workbook, twin)
+        assert_same_state(workbook, twin)
     for twin in twins:
-        same_next(copy.deepcopy(workbook), twin, checks.shifting_stream(model, seed=6))
+        assert_same_next_decisions(copy.deepcopy(workbook), twin, checks.shifting_stream(model, seed=6))
 
 
 @pytest.fixture
 def noise(monkeypatch):
-    """Let predictions, Δ and what experts say be off a little, as another BLAS would have them."""
+    """Perturb predictions, Δ and expert outputs slightly, as another BLAS would."""
     for kind, name in (
         (LeastSquares, "unscaled"),
         (LeastSquares, "uncertainty_of"),
         (FitSchedule, "predict"),
         (EnsembleState, "combine"),
     ):
-        monkeypatch.setattr(kind, name, off(getattr(kind, name)))
+        monkeypatch.setattr(kind, name, perturbed(getattr(kind, name)))
 
 
-def off(method):
+def perturbed(method):
     return lambda self, values: method(self, values) * (1 + 1e-9)
 
 
@@ -145,21 +145,21 @@ RULES = [Steady(0.3), Paced(0.2, burst=10.0, floor=0.1), Paced(20, 90)]
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_replay_does_not_depend_on_local_arithmetic(model, rule, request):
     stream, workbook = checks.shifting_stream(model), new_workbook(model, rule)
-    log = play(workbook, stream)
+    log = random_log(workbook, stream)
     request.getfixturevalue("noise")
-    same_books(workbook, replayed(model, rule, log))
+    assert_same_state(workbook, replayed(model, rule, log))
 
 
 def changed(log, change):
-    """Return a log with other decisions."""
+    """Return a log whose decisions are replaced by `change(decisions)`."""
     return [
         (kind, *rest[:2], change(rest[2]), *rest[3:]) if kind == "asked" else (kind, *rest)
         for kind, *rest in log
     ]
 
 
-def strange(decisions, rng):
-    """Return decisions that no learner would make, but for which labels are bought."""
+def with_random_numbers(decisions, rng):
+    """Replace all recorded numbers of decisions by random ones; which labels are bought stays the same."""
     count = len(decisions)
     numbers = {name: rng.uniform(0.1, 0.9, count) for name in ("prediction", "uncertainty", "probability")}
     if decisions.expert_outputs is not None:
@@ -171,19 +171,20 @@ def strange(decisions, rng):
 @pytest.mark.parametrize("model", [Ridge(4), Experts(4)], ids=repr)
 def test_replay_uses_recorded_numbers_only(model):
     stream, rule, rng = checks.shifting_stream(model), Steady(0.3), np.random.default_rng(3)
-    log = play(new_workbook(model, rule), stream)
-    log = changed(log, lambda decisions: strange(decisions, rng))
+    log = random_log(new_workbook(model, rule), stream)
+    log = changed(log, lambda decisions: with_random_numbers(decisions, rng))
     workbook = replayed(model, rule, log)
-    same_books(workbook, without_loops(model, rule, log))
-    found = [event[3] for event in log if event[0] == "asked"]
-    delta = np.concatenate([decisions.uncertainty for decisions in found])
+    assert_same_state(workbook, without_loops(model, rule, log))
+    recorded = [event[3] for event in log if event[0] == "asked"]
+    delta = np.concatenate([decisions.uncertainty for decisions in recorded])
     mean = 0.0
     for t, width in enumerate(delta[: workbook.learner.spending.seen].tolist(), 1):
         mean += max(1 / t, 0.01) * (width - mean)
     assert workbook.learner.spending.mean == mean
-    said = np.concatenate([np.column_stack([each.prediction, each.probability]) for each in found])
+    columns = [np.column_stack([each.prediction, each.probability]) for each in recorded]
+    numbers = np.concatenate(columns)
     for name, query in workbook.learner.pending.items():
-        assert query[:2] == tuple(said[int(name[1:])])
+        assert query[:2] == tuple(numbers[int(name[1:])])
 
 
 def edited(decisions, **changes):
@@ -193,7 +194,7 @@ def edited(decisions, **changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"expert_outputs": lambda said: said + 0.01},
+        {"expert_outputs": lambda outputs: outputs + 0.01},
         {"at_random": lambda at_random: ~at_random},
         {"uncertainty": lambda delta: delta * (1 + 1e-9)},
         {"prediction": lambda prediction: prediction + 1e-9},
@@ -203,7 +204,7 @@ def edited(decisions, **changes):
 )
 def test_digest_covers_every_field_of_a_decision(changes):
     model, rule = Experts(4), Steady(0.3)
-    log = play(new_workbook(model, rule), checks.shifting_stream(model))
+    log = random_log(new_workbook(model, rule), checks.shifting_stream(model))
     other = changed(log, lambda decisions: edited(decisions, **changes))
     assert state_digest(replayed(model, rule, log)) != state_digest(replayed(model, rule, other))
 
@@ -225,11 +226,11 @@ def test_replay_charges_absent_rows_without_learning_them():
     )
     assert learner.spending.save() == workbook.learner.spending.save()
     assert learner.ledger.examples == 40
-    gone = answers.query & ~present
-    assert gone.any()
-    assert learner.ledger.retracted == gone.sum()
+    retracted = answers.query & ~present
+    assert retracted.any()
+    assert learner.ledger.retracted == retracted.sum()
     assert list(learner.outstanding) == [names[row] for row in np.flatnonzero(answers.query & present)]
-    # The model is the one that those rows alone would have made.
+    # The model equals one that processed only the rows that are present.
     bare.replay(stream.X[:40][present], names_of(names, present), of_rows(decisions, present))
     np.testing.assert_array_equal(learner.uncertainty(stream.X), bare.uncertainty(stream.X))
     twin.replay(np.empty((0, 4)), ["s0"], of_rows(decisions, np.arange(40) == 0), present=[False])
@@ -242,14 +243,12 @@ def names_of(names, rows):
 
 
 def of_rows(decisions, rows):
-    """Return the decisions of some rows."""
+    """Return the decisions of the rows that a mask selects."""
     asked = rows[decisions.query]
-    every, queried = (
-        ("prediction", "uncertainty", "probability", "query"),
-        ("at_random", "charges", "expert_outputs"),
-    )
-    columns = {name: getattr(decisions, name)[rows] for name in every}
-    return RecordedDecisions(**columns, **{name: getattr(decisions, name)[asked] for name in queried})
+    per_row = "prediction", "uncertainty", "probability", "query"
+    per_query = "at_random", "charges", "expert_outputs"
+    columns = {name: getattr(decisions, name)[rows] for name in per_row}
+    return RecordedDecisions(**columns, **{name: getattr(decisions, name)[asked] for name in per_query})
 
 
 @pytest.mark.parametrize(

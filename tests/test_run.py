@@ -1,4 +1,4 @@
-"""The one loop: golden numbers, what a trace holds, when labels arrive, and who may watch the learner."""
+"""`run`: golden numbers, contents of a trace, arrival of labels, and adaptive adversaries."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def learner_of(rule=None, **options):
     return Learner(Ridge(3, **options), rule or QuFUR(1.5), seed=3)
 
 
-# Golden numbers, from the published scripts' own stream and coins
+# Golden numbers, from the stream and the random draws of the published scripts
 
 
 GOLDEN = [(QuFUR(2.0), 638, 18.62150188), (Uniform(0.3), 430, 21.44705409), (Greedy(450), 450, 27.90887421)]
@@ -142,7 +142,7 @@ def test_trace_before_a_failure_is_readable(tmp_path):
 
 @pytest.mark.parametrize("horizon", [60, 5])
 def test_open_trace_stays_valid_when_its_file_is_replaced(tmp_path, horizon):
-    """In a process of its own: a map of a file that was cut short kills whoever looks at it."""
+    """Runs in a separate process, since reading a memory map of a truncated file kills the reader."""
     code = f"""
 import numpy as np
 from qufur import Learner, QuFUR, Ridge, Trace, Uniform, run, streams
@@ -216,7 +216,7 @@ def test_file_trace_uses_no_memory_for_records(tmp_path):
     ],
 )
 def test_label_arrives_after_its_delay(delay, told, block):
-    """Always x = 1 and y = 1 with λ = 1: with n labels in, the prediction is n/(n + 1)."""
+    """With x = y = 1 and λ = 1, the prediction after n labels is n/(n + 1)."""
     learner = Learner(Ridge(1), Uniform(1.0))
     trace = run(learner, streams.Arrays(np.ones((5, 1)), np.ones(5)), delay=delay, block=block)
     np.testing.assert_allclose(trace.prediction, [n / (n + 1) for n in told], atol=1e-15)
@@ -234,7 +234,7 @@ def test_label_may_never_arrive(delay):
 
 
 def test_delays_do_not_change_what_is_queried():
-    """Of a label-free model."""
+    """Holds for label-free models."""
     traces = [run(learner_of(), full_stream(), delay=delay) for delay in (0, 4, 100, np.arange(60) % 7)]
     for trace in traces[1:]:
         np.testing.assert_array_equal(trace.query, traces[0].query)
@@ -243,13 +243,13 @@ def test_delays_do_not_change_what_is_queried():
 
 
 def test_run_continues_from_the_state_of_the_learner():
-    whole, parts = learner_of(), learner_of()
+    whole, in_parts = learner_of(), learner_of()
     trace = run(whole, full_stream())
-    first = run(parts, streams.Arrays(X[:25], Y[:25]))
-    second = run(parts, streams.Arrays(X[25:], Y[25:]))
+    first = run(in_parts, streams.Arrays(X[:25], Y[:25]))
+    second = run(in_parts, streams.Arrays(X[25:], Y[25:]))
     np.testing.assert_array_equal(trace.query, [*first.query, *second.query])
     np.testing.assert_allclose(trace.prediction, [*first.prediction, *second.prediction], atol=1e-12)
-    assert whole.spent == parts.spent
+    assert whole.spent == in_parts.spent
 
 
 def test_run_keeps_earlier_outstanding_queries():
@@ -261,7 +261,7 @@ def test_run_keeps_earlier_outstanding_queries():
 
 
 def test_run_reveals_queried_labels_only():
-    """Labels that were not bought may be anything: changing them changes only the losses."""
+    """Changing the labels that were not bought changes only the losses."""
     first = run(learner_of(), full_stream())
     other = np.where(first.query, Y, 77.0)
     second = run(learner_of(), streams.Arrays(X, other))
@@ -320,7 +320,7 @@ def test_adversary_is_harder_than_random_inputs():
 def test_regret_and_excess_agree_in_expectation():
     """E[R] = E[Reg]: the difference of the sums is 2 Σ (ŷ − f*) ξ, of mean 0 given the past.
 
-    Over 200 seeds it is within 4.5 standard errors of 0: by chance it fails once in 150,000; here never.
+    Over 200 seeds it is within 4.5 standard errors of 0: random seeds would fail once in 150,000.
     """
     differences, regrets = [], []
     for seed in range(200):
@@ -335,7 +335,7 @@ def test_regret_and_excess_agree_in_expectation():
 
 
 def test_oracle_divides_its_budget_over_the_domains():
-    """Domain 0 gets √8/(√8 + 1) of the labels; the hard cap, biting late, moves that by less than 0.03."""
+    """Domain 0 gets √8/(√8 + 1) of the labels; the hard cap, reached late, changes this by less than 0.03."""
     durations, dims = [200, 200], [8, 1]
     stream = streams.HiddenDomains(durations, dims, seed=0)
     rule = DomainOracle(durations=durations, dims=dims, budget=60)
@@ -360,7 +360,7 @@ run(Learner(Ridge(2), Greedy(50)), Watched([90], [2]))  # long enough to need Sc
 
 
 def test_run_limits_blas_to_one_thread():
-    """SciPy is imported late, yet before its pool of threads is looked for."""
+    """SciPy is imported late, but before the limit looks for its thread pool."""
     threads = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     code = [sys.executable, "-c", WATCHED]
     done = subprocess.run(code, env=threads, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Any sequence of calls, with saves, loads and crashes among them, against the slow implementation."""
+"""Any sequence of calls, saves, loads and crashes, compared with the slow reference."""
 
 import contextlib
 import copy
@@ -28,11 +28,11 @@ sequences = st.lists(call | files, min_size=1, max_size=25)
 
 
 class Crash(BaseException):
-    """Not even an `Exception`: nothing may take it for an error to recover from."""
+    """Not an `Exception`, so that no code recovers from it."""
 
 
 def crashing(moment):
-    """Return a patch with which a save stops there."""
+    """Return a patch that makes a save crash at this moment."""
 
     @contextlib.contextmanager
     def half(path):
@@ -50,7 +50,7 @@ def crashing(moment):
 
 
 class SavedPair(Pair):
-    """A `Pair` with a file; loading takes the slow learner back to the moment of the last save."""
+    """A `Pair` with a file; `load` also resets the slow reference to its state at the last save."""
 
     def __init__(self, model, rule, seed, file):
         super().__init__(model, rule, seed)
@@ -108,7 +108,7 @@ extremes = st.lists(
 
 
 def play_extreme(learner, name, size, label, both):
-    """Call with numbers of these sizes, or of both in one input."""
+    """Call a method with numbers of these magnitudes, with `both` in one input."""
     x = np.full(learner.model.dim, size)
     x[-1] = label if both else 0
     if name == "ask":

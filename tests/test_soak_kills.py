@@ -1,4 +1,4 @@
-"""A process killed at any moment of a save leaves the state before it or the one after."""
+"""A process killed at any moment of a save leaves the file from before or after that save."""
 
 import random
 import subprocess
@@ -39,7 +39,7 @@ def test_kill_while_saving_leaves_a_readable_file(tmp_path):
 
 
 def killed_after(path, seconds):
-    """Kill a process after it has saved twice; return the numbers of the saves last begun and ended."""
+    """Kill a process after its second save; return the numbers of the last save begun and completed."""
     command = [sys.executable, "-c", SAVE_FOREVER, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         lines = [int(process.stdout.readline()) for _ in range(4)]

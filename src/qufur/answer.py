@@ -71,7 +71,7 @@ class Answer(_Fields):
 
     @property
     def why(self) -> str:
-        """The decision in one sentence: uncertainty, probability, new share of the input, and budget.
+        """The decision in one sentence: uncertainty, probability, what share of the input is new, and budget.
 
         Examples
         --------
@@ -135,8 +135,10 @@ def _budget(spent: Ints, left: Ints | None) -> Iterator[str]:
     counts = list(zip(spent.tolist(), repeat(None) if left is None else left.tolist(), strict=False))
     # Most consecutive rows share their counts, so that each text is formatted once.
     texts = {
-        (bought, more): f"; {counted(bought, 'label')} bought{'' if more is None else f', {more} left'}."
-        for bought, more in set(counts)
+        (bought, remaining): (
+            f"; {counted(bought, 'label')} bought{'' if remaining is None else f', {remaining} left'}."
+        )
+        for bought, remaining in set(counts)
     }
     return map(texts.__getitem__, counts)
 

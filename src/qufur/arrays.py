@@ -171,7 +171,7 @@ def set_fields(description: Any, **values: Any) -> None:
 def as_domains(
     durations: Sequence[int], dims: Sequence[int], owner: str
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return T_u and d_u as tuples of integers of equal length."""
+    """Validate the duration T_u and dimension d_u of every domain, and return each as a tuple."""
     for name, values in (("durations", durations), ("dims", dims)):
         if np.ndim(values) != 1:
             raise invalid(name, owner, "a sequence of one positive integer per domain", repr(values))
@@ -185,6 +185,8 @@ def as_domains(
 
 def check_shapes(arrays: Mapping[str, NDArray[Any]], axes: Axes, **lengths: int) -> None:
     """Raise `InvalidError` if arrays of a saved state disagree in the length of an axis.
+
+    `lengths` gives the lengths that are known, by letter; the first array with a letter sets the others.
 
     >>> check_shapes({"X": np.ones((3, 2)), "y": np.ones(4)}, {"X": "nd", "y": "n"})
     Traceback (most recent call last):

@@ -11,7 +11,7 @@ import dataclasses
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from qufur.arrays import Floats
 from qufur.learner import Learner
 from qufur.models import MODELS, Model
 from qufur.models.base import Purchases
+from qufur.models.capabilities import UsesPurchases
 from qufur.rules import RULES, Rule
 from qufur.run import run
 from qufur.snapshot import encode
@@ -72,9 +73,9 @@ def check_blocks(model: Model, rule: Rule) -> None:
     stream = shifting_stream(model)
     random_delays = np.random.default_rng(3).integers(0, 40, HORIZON)
     for delay in (0, 7, random_delays):
-        one_by_one = _played(model, rule, stream, block=1, delay=delay)
+        one_by_one = _run_learner(model, rule, stream, block=1, delay=delay)
         for block in BLOCKS:
-            _assert_same_run(one_by_one, _played(model, rule, stream, block=block, delay=delay))
+            _assert_same_run(one_by_one, _run_learner(model, rule, stream, block=block, delay=delay))
     single, batch = Learner(model, rule), Learner(model, rule)
     answers = [_ask(single, stream, t) for t in range(HORIZON)]
     for one, other in zip(answers, batch.ask_many(stream.X, domain=stream.domain), strict=True):
@@ -88,7 +89,7 @@ def check_late_labels(model: Model, rule: Rule) -> None:
     stream = shifting_stream(model)
     if not (model.tags.label_free and model.tags.order_independent):
         return
-    immediate, trace = _played(model, rule, stream, block=1, delay=0)
+    immediate, trace = _run_learner(model, rule, stream, block=1, delay=0)
     late = Learner(model, rule)
     late.ask_many(stream.X, domain=stream.domain)
     queried = _outstanding(late)
@@ -98,7 +99,7 @@ def check_late_labels(model: Model, rule: Rule) -> None:
     half = queried[::2]
     for id in reversed(half):
         late.tell(id, stream.y[id])
-    only = _taught(model, rule, stream, half)
+    only = _trained_learner(model, rule, stream, half)
     _assert_close(late.predict(stream.X), only.predict(stream.X))
     for id in queried[1::2]:
         late.tell(id, stream.y[id])
@@ -120,7 +121,7 @@ def check_retract(model: Model, rule: Rule) -> None:
     assert list(learner.outstanding) == pending
     assert learner.spent == len(answered) + len(pending)
     learner.tell_many(pending, stream.y[pending])
-    only = _taught(model, rule, stream, answered + pending)
+    only = _trained_learner(model, rule, stream, answered + pending)
     if model.tags.order_independent:
         _assert_close(learner.predict(stream.X), only.predict(stream.X))
     if model.tags.label_free and not model.tags.scales_inputs:
@@ -185,13 +186,13 @@ def check_numbers(model: Model, rule: Rule) -> None:
     decades = 6 if model.tags.any_norm else 1
     X = stream.X * 10.0 ** rng.uniform(-decades, decades, (HORIZON, 1))
     spread = Arrays(X, stream.y, domain=stream.domain)
-    learner, trace = _played(model, rule, spread)
+    learner, trace = _run_learner(model, rule, spread)
     for column in (trace.prediction, trace.uncertainty, trace.probability):
         assert np.isfinite(column).all()
     assert (trace.uncertainty >= 0).all()
     if model.tags.scales_inputs:  # the scaling depends on all inputs, not only on labelled ones
         return
-    batch = _taught(model, rule, spread, np.flatnonzero(trace.query).tolist())
+    batch = _trained_learner(model, rule, spread, np.flatnonzero(trace.query).tolist())
     np.testing.assert_allclose(learner.predict(X), batch.predict(X), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(learner.uncertainty(X), batch.uncertainty(X), rtol=1e-6)
 
@@ -200,7 +201,7 @@ def check_memory(model: Model, rule: Rule) -> None:
     """Invariant 7: the state of a bounded model does not grow with the stream."""
     if model.tags.bounded:
         lengths = (HORIZON, 33 * HORIZON)
-        sizes = [_size(_played(model, rule, shifting_stream(model, T))[0]) for T in lengths]
+        sizes = [_size(_run_learner(model, rule, shifting_stream(model, T))[0]) for T in lengths]
         all_inputs = 8 * DIM * (lengths[1] - lengths[0])
         # Half, since the ledger buffers up to 1024 examples as two or three numbers each.
         assert sizes[1] - sizes[0] < 0.5 * all_inputs, "the state stores the examples"
@@ -249,15 +250,15 @@ def check_widen(model: Model, rule: Rule) -> None:
     if constants is None:
         return
     horizon = HORIZON if model.tags.fast else HORIZON // 3
-    stream, moments = shifting_stream(model, horizon), (0, 4, horizon // 2)
-    begun = np.arange(horizon)[:, None] >= moments
-    wide = np.column_stack([stream.X, constants + begun * stream.X[::-1, 1:]])
+    stream, positions = shifting_stream(model, horizon), (0, 4, horizon // 2)
+    is_added = np.arange(horizon)[:, None] >= positions
+    wide = np.column_stack([stream.X, constants + is_added * stream.X[::-1, 1:]])
     early, late = Learner(model, rule), Learner(model, rule)
     early.widen(constants)
     with tempfile.TemporaryDirectory() as folder:
         for t in range(horizon):
-            if t in moments:  # before the first input, and later with outstanding queries
-                late.widen(constants[[moments.index(t)]])
+            if t in positions:  # before the first input, and later with outstanding queries
+                late.widen(constants[[positions.index(t)]])
                 late.save(Path(folder) / "learner.qufur")
                 late = Learner.load(Path(folder) / "learner.qufur")
             inputs = (early, wide[t]), (late, wide[t, : late.dim])
@@ -298,19 +299,19 @@ def _outstanding(learner: Learner) -> list[int]:
     return [int(id) for id in learner.outstanding]
 
 
-def _played(model: Model, rule: Rule, stream: Arrays, **options: Any) -> tuple[Learner, Any]:
+def _run_learner(model: Model, rule: Rule, stream: Arrays, **options: Any) -> tuple[Learner, Any]:
     learner = Learner(model, rule)
     return learner, run(learner, stream, **options)
 
 
-def _taught(model: Model, rule: Rule, stream: Arrays, rows: list[int]) -> Learner:
+def _trained_learner(model: Model, rule: Rule, stream: Arrays, rows: list[int]) -> Learner:
     """Return a learner trained on these labels in one batch, or in stream order if the model forgets.
 
     The labels are free, except for a model that uses the terms of purchases.
     """
     learner = Learner(model, rule)
     if model.tags.uses_purchases and model.tags.order_independent:
-        p = _played(model, rule, stream)[1].probability
+        p = _run_learner(model, rule, stream)[1].probability
         mean = np.cumsum(p) / np.arange(1, HORIZON + 1)
         purchases = Purchases(p[rows], mean[rows], np.zeros(len(rows), dtype=bool))
         cast(UsesPurchases, learner.state).note_purchases(rows, purchases)
@@ -362,8 +363,10 @@ def _same(one: Learner, other: Learner) -> bool:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    tensors = one[1].keys() == other[1].keys() and all(np.array_equal(one[1][k], other[1][k]) for k in one[1])
-    return bool(one[0] == other[0] and tensors)
+    (header, arrays), (other_header, other_arrays) = one, other
+    if header != other_header or arrays.keys() != other_arrays.keys():
+        return False
+    return all(np.array_equal(arrays[name], other_arrays[name]) for name in arrays)
 
 
 def _size(learner: Learner) -> int:

@@ -242,10 +242,10 @@ class Learner:
         blocks, predictions = [], [np.empty(0)]
         start, size = 0, self._block_size()
         while start < len(rows):
-            part = slice(start, start + size.value)
-            look = self.state.look_ahead(rows[part], labels_may_arrive=False)
-            block_domains = None if domains is None else domains[part]
-            block = self._decide(look, rows.shape[1], names[part], block_domains)
+            window = slice(start, start + size.value)
+            look = self.state.look_ahead(rows[window], labels_may_arrive=False)
+            block_domains = None if domains is None else domains[window]
+            block = self._decide(look, rows.shape[1], names[window], block_domains)
             predictions.append(self._finish(block, NO_ARRIVALS))
             blocks.append(block)
             size.update(block.effort)
@@ -318,7 +318,7 @@ class Learner:
             self._tell([id], as_label_one(self.model.label_codec.encode(label), "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
-        """Learn the labels of several outstanding queries in one batch; see `tell`."""
+        """Learn the labels of several outstanding queries in one batch, all of them or none; see `tell`."""
         with self._operation:
             y = as_labels(self.model.label_codec.encode(labels), len(ids), "Learner")
             if len(ids):
@@ -332,11 +332,17 @@ class Learner:
         self.ledger.tell([self.pending.pop(id) for id in ids], labels)
 
     def retract(self, id: Id) -> None:
-        """Retract an outstanding query whose label will never arrive, and refund its cost."""
+        """Retract an outstanding query whose label will never arrive, and refund its cost.
+
+        Raises
+        ------
+        InvalidError
+            If the id is not outstanding. The learner does not change.
+        """
         self.retract_many([id])
 
     def retract_many(self, ids: Sequence[Id]) -> None:
-        """Retract several outstanding queries, and refund their cost."""
+        """Retract several outstanding queries, all of them or none, and refund their cost; see `retract`."""
         with self._operation:
             check_outstanding(ids, self.pending)
             for id in ids:
@@ -379,6 +385,8 @@ class Learner:
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn from free labels. They charge no budget and use no random draws.
+
+        A label far outside the label range is learned with an `OutlierWarning`, as in `tell`.
 
         Parameters
         ----------
@@ -605,7 +613,7 @@ class Learner:
         Raises
         ------
         InvalidError
-            If `save` did not write the file, or it was modified since.
+            If `save` did not write the file, a later version of the package did, or it was modified since.
         """
         learner = snapshot.load(cls, path, estimators or {})
         learner._choose_device(device)

@@ -92,7 +92,10 @@ def run(
 
 
 def _chunks(learner: Learner, stream: Stream, size: BlockSize) -> Iterator[tuple[Chunk, StagedChunk | None]]:
-    """Read the stream; prefetch for a device, unless the stream depends on the learner."""
+    """Yield the chunks of the stream, each with the future of the next one if a device prefetches it.
+
+    A stream that depends on the learner cannot be read ahead, so its chunks are not prefetched.
+    """
     source = stream.against(learner)
     if learner.device is None or source is not stream:
         return ((chunk, None) for chunk in source.chunks(max(rows_at_once(stream.dim), size.largest)))
@@ -127,20 +130,20 @@ class _Loop:
         self._next: Any = None  # prefetched inputs of the next block
 
     def run_chunk(self, chunk: Chunk, coming: StagedChunk | None) -> None:
-        """Run the learner on a chunk; `coming` is the future of the next chunk."""
+        """Run the learner on a chunk; `coming` is the future of the next one, None without a device."""
         start = 0
         while start < len(chunk):
             X = chunk.X[start : start + self._size.value] if self._next is None else self._next
-            part = slice(start, start + len(X))
+            offered = slice(start, start + len(X))
             block, prediction = self._learner._run_block(
                 X,
-                None if chunk.domain is None else chunk.domain[part],
-                partial(self._delayed.exchange, labels=chunk.y[part]),
+                None if chunk.domain is None else chunk.domain[offered],
+                partial(self._delayed.exchange, labels=chunk.y[offered]),
                 partial(self._ahead, chunk, start, coming),
             )
-            part = slice(start, start + len(block))
-            self._recorder.write(_records(self._learner, block, prediction, chunk, part))
-            start = part.stop
+            decided = slice(start, start + len(block))
+            self._recorder.write(_records(self._learner, block, prediction, chunk, decided))
+            start = decided.stop
 
     def _ahead(self, chunk: Chunk, start: int, coming: StagedChunk | None, block: Block) -> Any:
         """Return the inputs of the next block if they are already on the device."""
@@ -159,19 +162,19 @@ def _finished_inputs(coming: StagedChunk | None) -> Any:
     return None if chunk is None else chunk.X
 
 
-def _records(learner: Learner, block: Block, prediction: Floats, chunk: Chunk, part: slice) -> Records:
+def _records(learner: Learner, block: Block, prediction: Floats, chunk: Chunk, rows: slice) -> Records:
     records = np.empty(len(block), RECORD)
     loss = learner.model.loss
     records["prediction"] = prediction
     records["uncertainty"] = block.uncertainty
     records["probability"] = block.probability
     records["query"] = block.query
-    records["loss"] = loss(prediction, chunk.y[part])
+    records["loss"] = loss(prediction, chunk.y[rows])
     records["regret"] = records["excess"] = np.nan
     if chunk.truth is not None:
-        records["regret"] = loss(prediction, chunk.truth[part])
-        records["excess"] = records["loss"] - loss(chunk.truth[part], chunk.y[part])
-    records["domain"] = -1 if chunk.domain is None else chunk.domain[part]
+        records["regret"] = loss(prediction, chunk.truth[rows])
+        records["excess"] = records["loss"] - loss(chunk.truth[rows], chunk.y[rows])
+    records["domain"] = -1 if chunk.domain is None else chunk.domain[rows]
     return records
 
 

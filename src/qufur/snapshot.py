@@ -155,8 +155,8 @@ def _check_agreement(learner: Learner) -> None:
         raise invalid("dim", "the file", "that of the model" if model_dim else "an integer", dim)
 
 
-def _describe(part: Any, base: type[Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    name = name_of(type(part), base, base.__name__.lower(), "Learner.save")
+def _describe(instance: Any, base: type[Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    name = name_of(type(instance), base, base.__name__.lower(), "Learner.save")
     return {"type": name, **_plain(arguments)}
 
 

@@ -116,7 +116,13 @@ class Trace:
         return self.totals.excess
 
     def cost(self, cost_ratio: float) -> float:
-        """Return the total cost cR + Q of the appendix's cost model; QuFUR(α = c) nearly minimises it."""
+        """Return the total cost cR + Q of the appendix's cost model; QuFUR(α = c) nearly minimises it.
+
+        Parameters
+        ----------
+        cost_ratio
+            c > 0, the cost of one unit of regret relative to that of one label.
+        """
         return as_number(cost_ratio, "cost_ratio", "Trace", low=0) * self.total_regret + self.queries
 
     @property

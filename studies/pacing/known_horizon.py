@@ -37,6 +37,7 @@ JUDGED = "Paced"
 FOR_TABLES = "Steady"
 """Rule of the command line, evaluated on the same streams."""
 MOST, WORST = 1.10, 1.6
+"""Limits of the ratio of regret to hindsight's: in the geometric mean, and on every stream."""
 BRIEF = ("homogeneous", "iid, short", "interleaved", "five short domains")
 DRAW_SEED_OFFSET = 1000
 """Offset of the seed of query draws, which are independent of the stream's draws."""
@@ -58,14 +59,13 @@ def play(cell: Cell) -> Row:
         rule_class.__name__: play_rule_class(rule_class, budget, stream, DRAW_SEED_OFFSET + cell["seed"])
         for rule_class in RULES
     }
-    ran = {name: totals for name, totals in results.items() if totals}
-    queries, regret = (list(column) for column in zip(*ran.values(), strict=True))
+    applicable = {name: totals for name, totals in results.items() if totals}
     return {
         "horizon": stream.horizon,
         "budget": budget,
-        "rule": list(ran),
-        "queries": queries,
-        "regret": regret,
+        "rule": list(applicable),
+        "queries": [queries for queries, _ in applicable.values()],
+        "regret": [regret for _, regret in applicable.values()],
     }
 
 

@@ -69,7 +69,7 @@ def play(cell: Cell) -> Row:
 
 
 def _untrained(model: Model) -> Model:
-    """Return a fast model with the same Δ, which suffices to search α."""
+    """Return a fast model with the same Δ. It suffices for the search of α, which uses inputs only."""
     return model.raw if isinstance(model, Softmax) else model
 
 
@@ -120,9 +120,9 @@ def _list(table: pl.DataFrame, title: str) -> Listing:
 
 def draw(table: pl.DataFrame) -> Figure:
     """Draw the mean loss against the share of labels bought, one panel per dataset."""
-    there = {key: panel for key, panel in PANELS.items() if key in table["stream"]}
-    figure, axes = subplots_for(len(there))
-    for axis, (key, panel) in zip(axes, there.items(), strict=True):
+    available = {key: panel for key, panel in PANELS.items() if key in table["stream"]}
+    figure, axes = subplots_for(len(available))
+    for axis, (key, panel) in zip(axes, available.items(), strict=True):
         rows = table.filter(table["stream"] == key)
         for rule in NAMES:
             means = (

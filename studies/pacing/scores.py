@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "QuFUR"
 LEAST_SPENT = 0.98
+"""Share of the budget that a rule must spend, in the mean over seeds."""
 
 
 def mean_ratio(samples: Floats) -> float:
@@ -83,7 +84,7 @@ def groups(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def judge(table: pl.DataFrame, rule: str, source: str, most: float, worst: float) -> list[Statement]:
-    """Return the statements about the spending and the regret of a budget rule."""
+    """Return the statements that a rule spends its budget, never more, and has little more regret."""
     if rule not in table["rule"]:
         return []
     return [
@@ -126,11 +127,11 @@ def on_average(table: pl.DataFrame, rule: str, source: str, most: float) -> Stat
 def _at_worst(table: pl.DataFrame, rule: str, source: str, worst: float) -> Statement:
     ratios, shares = of_streams(table, rule), of_shares(table, rule)
     stream = max(ratios, key=lambda name: ratios[name].value)
-    peak, share = max(shares, key=lambda place: shares[place])
+    peak, share = max(shares, key=lambda setting: shares[setting])
     return Statement(
         source,
         f"on no stream is {rule}'s regret above {worst:.1f} times hindsight's, all budgets together",
-        f"at most {_written(ratios[stream])} ± {ratios[stream].high - ratios[stream].value:.2f} ({stream}); "
+        f"at most {_format(ratios[stream])} ± {ratios[stream].high - ratios[stream].value:.2f} ({stream}); "
         f"at one budget {shares[peak, share]:.2f} ({peak}, {share:.0%})",
         every(interval.within(0, worst) for interval in ratios.values()),
     )
@@ -161,12 +162,12 @@ def list_streams(table: pl.DataFrame, rules: Sequence[str]) -> Listing:
     ratios = {rule: of_streams(table, rule) for rule in present}
     streams = table.select("stream", "set", "horizon").unique("stream", maintain_order=True).rows()
     rows = [
-        [name, part, str(horizon), *(_written(ratios[rule].get(name)) for rule in present)]
+        [name, part, str(horizon), *(_format(ratios[rule].get(name)) for rule in present)]
         for name, part, horizon in streams
     ]
     title = "Regret ÷ that of α tuned in hindsight, by stream, all budgets together"
     return Listing(title, ["stream", "set", "T", *present], rows)
 
 
-def _written(interval: Interval | None) -> str:
+def _format(interval: Interval | None) -> str:
     return "–" if interval is None else f"{interval.value:.2f}"

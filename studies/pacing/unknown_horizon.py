@@ -1,4 +1,4 @@
-"""Rates instead of budgets: regret against QuFUR with α tuned in hindsight to buy as many labels."""
+"""Rates instead of budgets: regret against QuFUR with α tuned in hindsight, at equal labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST = 1.3
 
 
 def play(cell: Cell) -> Row:
-    """Run Paced at a rate, then the rivals with as many labels as it bought."""
+    """Run `Paced` at a rate, then its rivals with the number of labels that it bought."""
     stream, draw_seed = FAMILIES[cell["stream"]](cell["seed"]), DRAW_SEED_OFFSET + cell["seed"]
     rule = Paced(cell["share"])
     trace = run(Learner(model_of(stream), rule, seed=draw_seed), stream)
@@ -66,7 +66,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
         Statement(
             "unknown horizon",
             "no window of n examples has more than ρn + burst labels",
-            f"{-over.max():.1f} labels fewer at least",
+            f"at least {-over.max():.1f} labels fewer",
             bool(over.max() <= 1e-6),  # a sum of thousands of rates is rounded
         ),
         *scores.averages(table, "Paced", "unknown horizon", MOST),
@@ -76,15 +76,16 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 def listings(table: pl.DataFrame) -> list[Listing]:
     """Return tables of rules and streams, and the labels bought at each rate ρ, as a share of ρT."""
     paced = table.filter(table["rule"] == "Paced")
+    rates = paced["share"].unique().sort()
     bought = [
-        [name, *(_bought(rows.filter(rows["share"] == share)) for share in paced["share"].unique().sort())]
+        [name, *(_bought(rows.filter(rows["share"] == rate)) for rate in rates)]
         for name, rows in scores.groups(paced).items()
     ]
-    header = ["labels ÷ ρT", *(f"ρ = {share:.0%}" for share in paced["share"].unique().sort())]
+    header = ["labels ÷ ρT", *(f"ρ = {rate:.0%}" for rate in rates)]
     return [
         scores.list_rules(table, NAMES),
         scores.list_streams(table, NAMES),
-        Listing("What a rate buys", header, bought),
+        Listing("Labels bought at each rate", header, bought),
     ]
 
 

@@ -52,7 +52,10 @@ def log_determinant(X: Floats, count: int, seed: int) -> Ints:
 
 
 def k_means(X: Floats, count: int, seed: int) -> Ints:
-    """Return the rows nearest to the cluster means, filled up with random rows."""
+    """Return the rows nearest to the means of `count` clusters.
+
+    Two means may share their nearest row. The result is then filled up with random rows.
+    """
     from sklearn.cluster import KMeans
 
     rows = _scaled(X)

@@ -83,7 +83,7 @@ def listings(table: pl.DataFrame) -> list[Listing]:
     titles = {"Errors": ERRORS, "Log loss": LOG_LOSSES}
     results = [
         ratios.list_ratios(
-            table, f"{title} of `Experts` with `Steady` ÷ that with labels at random", columns, RIVALS
+            table, f"{title} of `Experts` with `Steady` ÷ that with random labels", columns, RIVALS
         )
         for title, columns in titles.items()
     ]

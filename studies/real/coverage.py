@@ -45,7 +45,7 @@ PARTS = {"covered": "over all rows", "late_covered": "in the last fifth"}
 
 
 def cells(seeds: int) -> list[Cell]:
-    """Return the cells of every available table, ordered by seed."""
+    """Return the cells of every available table at the larger of its budgets, ordered by seed."""
     available = {name: make for name, make in TABLES.items() if why_missing(make) is None}
     return [
         {"stream": name, "data": provenance(make), "seed": seed}
@@ -76,8 +76,8 @@ def measure(learner: Learner, table: Arrays) -> Row:
         records = np.concatenate([records, trace.records])
         report = learner.report()
         # The report covers neither examples of zero probability nor those before the labels have a range.
-        chances = records["loss"][records["probability"] > 0]
-        truth = float(chances[len(chances) - round(report.covered * len(records)) :].mean())
+        losses = records["loss"][records["probability"] > 0]
+        truth = float(losses[len(losses) - round(report.covered * len(records)) :].mean())
         held &= report.interval[0] <= truth <= report.interval[1]
     return {
         "queries": learner.spent,
@@ -119,11 +119,11 @@ def half_widths(trace: Trace, y: Floats, levels: Sequence[float]) -> Floats:
 def shares(table: pl.DataFrame, level: float, column: str) -> dict[str, Ratio]:
     """Return the share of labels covered on each table, with its standard error over seeds."""
     rows = table.filter(table["level"] == level)
-    return {
-        name: Ratio.of(results, np.ones(len(results)))
-        for name in table["stream"].unique(maintain_order=True)
-        for results in [rows.filter(rows["stream"] == name)[column].to_numpy()]
-    }
+    results = {}
+    for name in table["stream"].unique(maintain_order=True):
+        covered = rows.filter(rows["stream"] == name)[column].to_numpy()
+        results[name] = Ratio.of(covered, np.ones(len(covered)))
+    return results
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
@@ -136,12 +136,12 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 def _of_predictions(table: pl.DataFrame, column: str) -> Statement:
     results, least = shares(table, JUDGED, column), JUDGED - SLACK
     lowest, highest = (end(results, key=lambda name: results[name].value) for end in (min, max))
-    known = not any(math.isnan(share.error) for share in results.values())
+    has_errors = not any(math.isnan(share.error) for share in results.values())
     return Statement(
         "real tables, prediction intervals",
         f"intervals at {JUDGED:g} contain at least {least:.2f} of the labels {PARTS[column]}, on every table",
         f"{results[lowest]} ({lowest}) to {results[highest]} ({highest})",
-        all(share.value + 2 * share.error >= least for share in results.values()) if known else None,
+        all(share.value + 2 * share.error >= least for share in results.values()) if has_errors else None,
     )
 
 
@@ -174,7 +174,7 @@ def _list_predictions(table: pl.DataFrame) -> Listing:
     rows = [
         [name, *(str(part[name]) for part in columns.values()), f"{width[name].value:.2f}"] for name in width
     ]
-    header = ["table", *columns, f"half width at {JUDGED:g}, in deviations of the labels"]
+    header = ["table", *columns, f"half-width at {JUDGED:g}, in standard deviations of the labels"]
     return Listing("Labels in prediction intervals", header, rows)
 
 
@@ -187,7 +187,7 @@ def _list_reports(table: pl.DataFrame) -> Listing:
         )
         held = f"{runs['report_held'].sum()} of {len(runs)}"
         rows.append([name, held, f"{error:.0%}", f"{width:.1f}", f"{beyond:.1f}"])
-    header = ["table", "never wrong", "estimate off by", "width ÷ loss", "labels beyond the range"]
+    header = ["table", "runs without a miss", "relative error", "width ÷ loss", "labels beyond the range"]
     return Listing("The report's interval for the mean loss, at the end", header, rows)
 
 
@@ -201,10 +201,8 @@ def draw(table: pl.DataFrame) -> Figure:
             each = [part[name] for part in results]
             bars = [2 * share.error for share in each]
             panel.errorbar(LEVELS, [share.value for share in each], bars, ms=4, lw=1, label=name, **look)
-        panel.plot(LEVELS, LEVELS, color="#000000", lw=1.0, ls="--", label="as wanted")
-        panel.set(
-            title=title, xlabel="share of labels wanted", ylabel="share of labels covered", xticks=LEVELS
-        )
+        panel.plot(LEVELS, LEVELS, color="#000000", lw=1.0, ls="--", label="nominal")
+        panel.set(title=title, xlabel="nominal coverage", ylabel="share of labels covered", xticks=LEVELS)
     panels[0].legend(frameon=False)
     return figure
 

@@ -31,7 +31,7 @@ SHARES = {
     "temperature": (0.01, 0.02, 0.04, 0.08),
 }
 ERRORS = {
-    "phishing": "share of sites mistaken",
+    "phishing": "share of sites misclassified",
     "abalone": "RMSE, rings",
     "temperature": "RMSE, °F",
 }

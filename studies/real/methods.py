@@ -38,7 +38,8 @@ MOST_COLUMNS = 100
 MOST_BOOSTED = 1000
 """Columns times classes above which boosting takes minutes per fit and is skipped."""
 BOOSTED_FROM = 40
-"""Minimum labels of boosting: fewer cannot be split into two leaves of 20."""
+"""Minimum labels of boosting. Fewer cannot be split into two leaves of 20: boosting would predict their mean,
+which stands in for it."""
 
 
 def fits(bought: Ints, horizon: int) -> Iterator[tuple[int, slice]]:
@@ -147,11 +148,10 @@ Method = Callable[[Arrays, int, int], tuple[int, Losses]]
 RIDGE, USUAL = "Ridge", "usual"
 NAMES = {
     OURS: "`Experts`, `Steady`",
-    SAME: "labels at random, the same experts",
-    RIDGE: "labels at random, `Ridge`",
-    USUAL: "labels at random, the usual models",
+    SAME: "random labels with the same experts",
+    RIDGE: "random labels with `Ridge`",
+    USUAL: "random labels with the usual models",
 }
-
 BRIEFLY = {SAME: "same experts", RIDGE: "Ridge", USUAL: "usual models"}
 """Column headings of the methods with random labels."""
 

@@ -83,7 +83,7 @@ def listings(table: pl.DataFrame) -> list[Listing]:
     """Return all ratios, and the labels saved."""
     return [
         ratios.list_ratios(
-            table, "Squared loss of `Experts` with `Steady` ÷ that with labels at random", COLUMNS, RIVALS
+            table, "Squared loss of `Experts` with `Steady` ÷ that with random labels", COLUMNS, RIVALS
         ),
         list_saved(table, "loss"),
     ]

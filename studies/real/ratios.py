@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Place = tuple[str, float]
-"""A table and a share of labels."""
-PARTS = {"": "over all rows", "late_": "in the last fifth"}
+Setting = tuple[str, float]
+"""Name of a table, and budget as a share of its rows."""
+LATE = "late_"
+PARTS = {"": "over all rows", LATE: "in the last fifth"}
+"""Rows that a loss is averaged over, by the prefix of its column."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,14 @@ class Limits:
     each: float = math.inf
 
 
-def ratios(table: pl.DataFrame, rival: str, column: str) -> dict[Place, Ratio]:
+def ratios(table: pl.DataFrame, rival: str, column: str) -> dict[Setting, Ratio]:
     """Return our loss ÷ a rival's for each table and share at which both were run."""
     results = {}
-    for place in table.select("stream", "share").unique(maintain_order=True).rows():
-        rows = table.filter((table["stream"] == place[0]) & (table["share"] == place[1]))
+    for stream, share in table.select("stream", "share").unique(maintain_order=True).rows():
+        rows = table.filter((table["stream"] == stream) & (table["share"] == share))
         above, below = (rows.filter(rows["method"] == name)[column].to_numpy() for name in (OURS, rival))
         if len(above) and len(below):
-            results[place] = Ratio.of(above, below)
+            results[stream, share] = Ratio.of(above, below)
     return results
 
 
@@ -100,67 +102,80 @@ def geometric_mean(results: Sequence[Ratio]) -> Ratio:
 def judge(table: pl.DataFrame, source: str, limits: Mapping[tuple[str, str], Limits]) -> list[Statement]:
     """Return a statement per limit; `limits` are keyed by rival and column."""
     statements = []
-    for (rival, column), asked in limits.items():
+    for (rival, column), limit in limits.items():
         results = ratios(table, rival, column)
         if results:
-            part, of = ("late_", column[5:]) if column.startswith("late_") else ("", column)
-            what = f"{of.replace('_', ' ')} ÷ that of {NAMES[rival]}, {PARTS[part]},"
-            statements.append(_of_mean(results, source, what, asked.mean))
-            if math.isfinite(asked.each):
-                statements.append(_of_each(results, source, what, asked.each))
+            part = LATE if column.startswith(LATE) else ""
+            loss = column.removeprefix(LATE).replace("_", " ")
+            subject = f"{loss} ÷ that of {NAMES[rival]}, {PARTS[part]},"
+            statements.append(_of_mean(results, source, subject, limit.mean))
+            if math.isfinite(limit.each):
+                statements.append(_of_each(results, source, subject, limit.each))
     return statements
 
 
-def _of_mean(results: Mapping[Place, Ratio], source: str, what: str, most: float) -> Statement:
+def _of_mean(results: Mapping[Setting, Ratio], source: str, subject: str, most: float) -> Statement:
     mean = geometric_mean(list(results.values()))
-    claim = f"{what} is at most {most:.2f} in the geometric mean"
+    claim = f"{subject} is at most {most:.2f} in the geometric mean"
     return Statement(source, claim, str(mean), all_at_most([mean], most))
 
 
-def _of_each(results: Mapping[Place, Ratio], source: str, what: str, most: float) -> Statement:
-    missed = {place: ratio for place, ratio in results.items() if ratio.exceeds(most)}
-    place = max(results, key=lambda key: results[key].value)
-    measured = f"at most {results[place]} ({written(place)})"
+def _of_each(results: Mapping[Setting, Ratio], source: str, subject: str, most: float) -> Statement:
+    missed = {setting: ratio for setting, ratio in results.items() if ratio.exceeds(most)}
+    worst = max(results, key=lambda setting: results[setting].value)
+    measured = f"at most {results[worst]} ({format_setting(worst)})"
     if missed:
-        measured += "; missed on " + ", ".join(f"{written(key)} {ratio}" for key, ratio in missed.items())
+        listed = (f"{format_setting(setting)} {ratio}" for setting, ratio in missed.items())
+        measured += "; missed on " + ", ".join(listed)
     return Statement(
-        source, f"{what} is at most {most:.2f} on every table", measured, all_at_most(results.values(), most)
+        source,
+        f"{subject} is at most {most:.2f} on every table",
+        measured,
+        all_at_most(results.values(), most),
     )
 
 
 def all_at_most(results: Iterable[Ratio], most: float) -> bool | None:
     """Return whether no ratio exceeds a limit; None if a single seed leaves that open."""
     exceeded = {ratio.exceeds(most) for ratio in results}
-    return False if True in exceeded else None if None in exceeded else True
+    if True in exceeded:
+        return False
+    return None if None in exceeded else True
 
 
-def written(place: Place) -> str:
-    """Format a table and a share.
+def format_setting(setting: Setting) -> str:
+    """Format the name of a table and a share.
 
-    >>> written(("bike", 0.02))
+    >>> format_setting(("bike", 0.02))
     'bike 2%'
     """
-    return f"{place[0]} {place[1]:.0%}"
+    name, share = setting
+    return f"{name} {share:.0%}"
 
 
 def list_ratios(
     table: pl.DataFrame, title: str, columns: Mapping[str, str], rivals: Sequence[str]
 ) -> Listing:
     """Return a row per table and share, and the geometric mean; `columns` are losses with their headings."""
-    asked = [(rival, column) for rival in rivals for column in columns]
-    results = [ratios(table, rival, column) for rival, column in asked]
-    places = list(dict.fromkeys(place for part in results for place in part))
+    pairs = [(rival, column) for rival in rivals for column in columns]
+    results = [ratios(table, rival, column) for rival, column in pairs]
+    settings = list(dict.fromkeys(setting for part in results for setting in part))
     rows = [
-        [written(place), str(_runs(table, place)), *(str(part.get(place, "–")) for part in results)]
-        for place in places
+        [
+            format_setting(setting),
+            str(_runs(table, setting)),
+            *(str(part.get(setting, "–")) for part in results),
+        ]
+        for setting in settings
     ]
     means = [str(geometric_mean(list(part.values()))) for part in results]
-    header = ["table", "seeds", *(f"÷ {BRIEFLY[rival]}, {columns[column]}" for rival, column in asked)]
+    header = ["table", "seeds", *(f"÷ {BRIEFLY[rival]}, {columns[column]}" for rival, column in pairs)]
     return Listing(title, header, [*rows, ["geometric mean", "", *means]] if rows else [])
 
 
-def _runs(table: pl.DataFrame, place: Place) -> int:
-    rows = table.filter((table["stream"] == place[0]) & (table["share"] == place[1]))
+def _runs(table: pl.DataFrame, setting: Setting) -> int:
+    name, share = setting
+    rows = table.filter((table["stream"] == name) & (table["share"] == share))
     return len(rows.filter(rows["method"] == OURS))
 
 
@@ -179,7 +194,7 @@ HEADER = ("table", "labels/rows", "error ÷ at random", "labels saved")
 
 
 def list_saved(table: pl.DataFrame, column: str) -> Listing:
-    """Return a row per table at the smaller of its budgets, sorted by gain.
+    """Return a row per table at the smaller of its budgets, the largest gain first.
 
     Parameters
     ----------
@@ -191,17 +206,18 @@ def list_saved(table: pl.DataFrame, column: str) -> Listing:
     """
     results = ratios(table, SAME, column)
     smaller = {name: min(share for other, share in results if other == name) for name, _ in results}
-    places = sorted(smaller.items(), key=lambda place: results[place].value)
-    rows = [_row(table, place, results[place], column) for place in places]
-    return Listing("Labels saved at equal error, against labels at random and the same experts", HEADER, rows)
+    settings = sorted(smaller.items(), key=lambda setting: results[setting].value)
+    rows = [_row(table, setting, results[setting], column) for setting in settings]
+    return Listing("Labels saved at equal error, against random labels with the same experts", HEADER, rows)
 
 
-def _row(table: pl.DataFrame, place: tuple[str, float], results: Ratio, column: str) -> list[str]:
-    rows = table.filter(table["stream"] == place[0])
-    runs = _runs_at_share(rows, place[1], column)
-    labels = f"{rows.filter(rows['share'] == place[1])['budget'][0]}/{rows['horizon'][0]}"
-    unclear = abs(1 - results.value) <= 2 * results.error
-    return [place[0], labels, str(results), UNCLEAR if unclear else saved(runs)]
+def _row(table: pl.DataFrame, setting: Setting, ratio: Ratio, column: str) -> list[str]:
+    name, share = setting
+    rows = table.filter(table["stream"] == name)
+    runs = _runs_at_share(rows, share, column)
+    labels = f"{rows.filter(rows['share'] == share)['budget'][0]}/{rows['horizon'][0]}"
+    unclear = abs(1 - ratio.value) <= 2 * ratio.error
+    return [name, labels, str(ratio), UNCLEAR if unclear else saved(runs)]
 
 
 def _runs_at_share(rows: pl.DataFrame, share: float, column: str) -> Floats:

@@ -76,8 +76,7 @@ def play(cell: Cell) -> Row:
 def _three_lines(table: Stream, budget: int, seed: int) -> float:
     from qufur.models import Experts
 
-    learner = Learner(Experts(), Steady(budget, table.horizon), seed=seed)
-    trace = run(learner, table)
+    trace = run(Learner(Experts(), Steady(budget, table.horizon), seed=seed), table)
     return float(trace.loss[1:].mean())
 
 
@@ -93,7 +92,7 @@ def best_in_hindsight(table: pl.DataFrame) -> dict[str, tuple[str, Ratio]]:
 
 
 def judge(table: pl.DataFrame) -> list[Statement]:
-    """Evaluate whether three lines do as well."""
+    """Evaluate whether three lines do as well as the best tuned method."""
     if table.is_empty():
         return []
     each = best_in_hindsight(table)
@@ -101,7 +100,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     exceeds = mean.exceeds(MOST)
     return [
         Statement(
-            "real tables, as they are",
+            "real tables, unprepared",
             f"loss ÷ that of the best of scaled inputs and tuned settings is at most {MOST:.2f}",
             f"{mean}; " + ", ".join(f"{name} {ratio}" for name, (_, ratio) in each.items()),
             None if exceeds is None else not exceeds,

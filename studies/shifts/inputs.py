@@ -35,6 +35,7 @@ SYNTHETIC, DOMAINS, ORDERED, SHUFFLED = (
     "tables shuffled",
 )
 MOST_FALSE = 1e-4
+"""Largest number of false alarms per example."""
 BEFORE, AFTER = "Δ", "inputs"
 
 
@@ -42,13 +43,13 @@ BEFORE, AFTER = "Δ", "inputs"
 class Source:
     """Stream of the study: its group, design or held-out, its constructor, and its shifts.
 
-    `places` are the positions of the shifts; if None, they follow from the domains of the stream.
+    `shifts` are the rows of the shifts; if None, they follow from the domains of the stream.
     """
 
     group: str
     part: str
     make: Callable[[int], Stream]
-    places: tuple[int, ...] | None = None
+    shifts: tuple[int, ...] | None = None
 
 
 def _shuffled(make: Callable[[int], Stream]) -> Callable[[int], Stream]:
@@ -94,18 +95,20 @@ def play(cell: Cell) -> Row:
     alarms, block = _alarms(stream.X)
     within = max(WITHIN, 2 * block)
     rows = [_score(np.array(alarm_rows), starts, changes, within) for alarm_rows in alarms]
-    counts = {"examples": stream.horizon, "beginnings": len(starts)}
-    return counts | {"signal": [BEFORE, AFTER]} | {name: [row[name] for row in rows] for name in rows[0]}
+    totals = {"examples": stream.horizon, "beginnings": len(starts)}
+    return totals | {"signal": [BEFORE, AFTER]} | {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _truth(source: Source, stream: Arrays) -> tuple[list[int], list[int]]:
-    if source.places is not None:
-        return list(source.places), list(source.places)
+    """Return the rows at which new domains begin, and those of all changes of domain."""
+    if source.shifts is not None:
+        return list(source.shifts), list(source.shifts)
     domain: Ints = np.zeros(stream.horizon, dtype=np.int64) if stream.domain is None else stream.domain
     return beginnings(domain), (np.flatnonzero(np.diff(domain)) + 1).tolist()
 
 
 def _alarms(X: Floats) -> tuple[tuple[list[int], list[int]], int]:
+    """Return the rows of the alarms of Δ and of the inputs, and the size of a block of inputs."""
     from qufur.models import Experts
 
     learner = Learner(Experts(X.shape[1]), Steady(len(X) // 20, len(X)))
@@ -143,7 +146,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
         (_is_quiet, "real tables, shuffled", inputs.filter(inputs["group"] == SHUFFLED)),
         (_finds, "real tables in order", inputs.filter(inputs["group"] == ORDERED)),
     )
-    return [judged(rows, f"shifts of inputs, {name}") for judged, name, rows in parts if len(rows)]
+    return [statement(rows, f"shifts of inputs, {name}") for statement, name, rows in parts if len(rows)]
 
 
 def _is_quiet(table: pl.DataFrame, source: str) -> Statement:
@@ -157,22 +160,23 @@ def _is_quiet(table: pl.DataFrame, source: str) -> Statement:
 
 
 def _finds(table: pl.DataFrame, source: str) -> Statement:
-    hits, there = (int(table[name].sum()) for name in ("found", "beginnings"))
-    return Statement(source, "nine of ten shifts are found", f"{hits} of {there}", hits >= 0.9 * there)
+    hits, shifts = (int(table[name].sum()) for name in ("found", "beginnings"))
+    claim = "at least nine of ten shifts are detected"
+    return Statement(source, claim, f"{hits} of {shifts}", hits >= 0.9 * shifts)
 
 
 def listings(table: pl.DataFrame) -> list[Listing]:
     """Return the rates of both signals, by type of synthetic stream and by real dataset."""
-    kinds: dict[tuple[str, str, str], list[str]] = {}
+    types: dict[tuple[str, str, str], list[str]] = {}
     for name, family in FAMILIES.items():
-        kinds.setdefault((family.beginnings, family.norms, family.part), []).append(name)
+        types.setdefault((family.beginnings, family.norms, family.part), []).append(name)
     synthetic = [
-        [f"{'never' if kind == NO_BEGINNINGS else kind}, {norms}, {part}", *_both(table, names)]
-        for (kind, norms, part), names in kinds.items()
+        [f"{'never' if begin == NO_BEGINNINGS else begin}, {norms}, {part}", *_both(table, names)]
+        for (begin, norms, part), names in types.items()
     ]
     others = [name for name, source in SOURCES.items() if source.group != SYNTHETIC]
-    there = dict(zip(table["stream"], table["title"], strict=True))
-    by_name = [[there[name], *_both(table, [name])] for name in others if name in there]
+    titles = dict(zip(table["stream"], table["title"], strict=True))
+    by_name = [[titles[name], *_both(table, [name])] for name in others if name in titles]
     return [
         Listing("Alarms of Δ and shifts of inputs, synthetic streams", ["domains begin", *HEADER], synthetic),
         Listing("Alarms of Δ and shifts of inputs, real data", ["data", *HEADER], by_name),
@@ -201,7 +205,9 @@ def draw(table: pl.DataFrame) -> Figure:
         hits = [rate(counts(part, "found", "beginnings")) for part in points]
         false = [1e4 * rate(counts(part, "false", "examples")) for part in points]
         panel.plot(false, hits, ls="none", marker=marker, ms=5, alpha=0.6, label=signal)
-    panel.set(xscale="symlog", xlabel="false alarms per 10,000 examples", ylabel="share of beginnings found")
+    panel.set(
+        xscale="symlog", xlabel="false alarms per 10,000 examples", ylabel="share of beginnings detected"
+    )
     panel.legend(frameon=False)
     return figure
 
@@ -218,7 +224,7 @@ def in_brief(cell: Cell) -> bool:
 
 EXPERIMENT = Experiment(
     "shifts-inputs",
-    "Shifts of the inputs, found without labels",
+    "Shifts of the inputs, detected without labels",
     cells,
     play,
     draw,

@@ -53,14 +53,14 @@ def judge(table: pl.DataFrame) -> list[Statement]:
         (_finds, table.filter(table["beginnings"] > 0)),
         (_is_quiet, table.filter(table["beginnings"] == 0)),
     )
-    return [judged(rows) for judged, rows in parts if len(rows)]
+    return [statement(rows) for statement, rows in parts if len(rows)]
 
 
 def _finds(table: pl.DataFrame) -> Statement:
     detected = jackknife(rate, counts(table, "found", "beginnings"))
     return Statement(
         "shifts, real data with domains",
-        "half of the beginnings are found within 50 examples",
+        "at least half of the beginnings are detected within 50 examples",
         f"{detected.value:.0%} ± {detected.high - detected.value:.0%}",
         detected.within(0.5, float("inf")),
     )
@@ -83,18 +83,18 @@ def listings(table: pl.DataFrame) -> list[Listing]:
         for key, panel in PANELS.items()
         if key in table["stream"]
     ]
-    return [Listing("What is found on real data, all rules together", ["data", *HEADER], rows)]
+    return [Listing("Detections on real data, all rules together", ["data", *HEADER], rows)]
 
 
 def draw(table: pl.DataFrame) -> Figure:
     """Draw the share of detected shifts per rule; datasets without shifts have no bars."""
-    there = [key for key in PANELS if key in table["stream"]]
-    figure, axes = subplots_for(len(there))
-    for axis, key in zip(axes, there, strict=True):
+    available = [key for key in PANELS if key in table["stream"]]
+    figure, axes = subplots_for(len(available))
+    for axis, key in zip(axes, available, strict=True):
         rows = table.filter(table["stream"] == key)
         shares = [rate(counts(rows.filter(rows["rule"] == rule), "found", "beginnings")) for rule in RULES]
         axis.barh(list(RULES), shares, height=0.6)
-        axis.set(title=PANELS[key].name, xlabel="share of beginnings found", xlim=(0, 1))
+        axis.set(title=PANELS[key].name, xlabel="share of beginnings detected", xlim=(0, 1))
     return figure
 
 
@@ -105,7 +105,7 @@ def in_brief(cell: Cell) -> bool:
 
 EXPERIMENT = Experiment(
     "shifts-real",
-    "Shifts found without labels, on real data",
+    "Shifts detected without labels, on real data",
     cells,
     play,
     draw,

@@ -24,7 +24,8 @@ WITHIN = 50
 """Examples within which a shift must be detected."""
 
 RISE = 1.5
-"""Smallest ratio of the mean Δ after a beginning to that before it, for the beginning to count as clear."""
+"""Smallest ratio of the mean Δ of up to 50 examples after a beginning to that before it, for the beginning to
+count as clear."""
 
 RULES: dict[str, Callable[[int], Rule]] = {
     "QuFUR(0.3)": lambda horizon: QuFUR(0.3),
@@ -141,4 +142,4 @@ def cells_of(table: pl.DataFrame) -> list[str]:
     return ["–" if "nan" in text else text for text in (*formatted, f"{delay:.0f}", f"{1000 * false:.2f}")]
 
 
-HEADER = ("beginnings", "found", "clear ones", "found", "delay", "false per 1000")
+HEADER = ("beginnings", "found", "clear beginnings", "found", "delay", "false per 1000")

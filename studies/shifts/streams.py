@@ -81,10 +81,13 @@ def _heavy(rng: np.random.Generator, count: int) -> Floats:
     return np.asarray(np.minimum(np.abs(rng.standard_t(2, count)) / 2, 20.0))
 
 
-def _kind(name: str) -> str:
+def _beginnings(name: str) -> str:
+    """Return how the domains of a pacing stream begin."""
     if name.startswith(_MIXED):
         return NO_BEGINNINGS
-    return {"recurring": COMING_BACK}.get(name, AMONG_OTHERS if "Poisson" in name else ONE_AFTER_ANOTHER)
+    if name == "recurring":
+        return COMING_BACK
+    return AMONG_OTHERS if "Poisson" in name else ONE_AFTER_ANOTHER
 
 
 def _even(seed: int) -> HiddenDomains:
@@ -116,7 +119,7 @@ def _any_norm(part: str, beginnings: str, makers: dict[str, pacing.Family]) -> d
 
 
 FAMILIES: dict[str, Family] = {
-    name: Family(_kind(name), OF_NORM_ONE, "design" if name in pacing.DESIGN else "held-out", make)
+    name: Family(_beginnings(name), OF_NORM_ONE, "design" if name in pacing.DESIGN else "held-out", make)
     for name, make in pacing.FAMILIES.items()
 }
 FAMILIES |= _any_norm(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST_FOUND = {OF_NORM_ONE: 0.95, OF_ANY_NORM: 0.75}
+"""Smallest share of clear beginnings that must be detected."""
 MOST_FALSE = {OF_NORM_ONE: 0.1, OF_ANY_NORM: 0.5}
 """Largest number of alarms per 1000 examples in streams without beginnings."""
 
@@ -40,8 +41,8 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     """Evaluate whether clear shifts are detected, and alarms are rare without a shift."""
     held_out = table.filter(table["set"] == "held-out")
     return [
-        judged(_of(held_out, kind, norms), norms)
-        for judged, kind in ((_finds, ONE_AFTER_ANOTHER), (_is_quiet, NO_BEGINNINGS))
+        statement(_of(held_out, kind, norms), norms)
+        for statement, kind in ((_finds, ONE_AFTER_ANOTHER), (_is_quiet, NO_BEGINNINGS))
         for norms in LEAST_FOUND
         if len(_of(held_out, kind, norms))
     ]
@@ -56,8 +57,8 @@ def _finds(table: pl.DataFrame, norms: str) -> Statement:
     least = LEAST_FOUND[norms]
     return Statement(
         f"shifts, held-out streams, {norms}",
-        f"of the domains that come one after another and raise Δ by half, {least:.0%} are found within "
-        f"{WITHIN} examples",
+        f"of the domains that come one after another and raise Δ by half, at least {least:.0%} are detected "
+        f"within {WITHIN} examples",
         f"{detected.value:.1%} ± {detected.high - detected.value:.1%}",
         detected.within(least, float("inf")),
     )
@@ -68,7 +69,7 @@ def _is_quiet(table: pl.DataFrame, norms: str) -> Statement:
     most = MOST_FALSE[norms] / 1000
     return Statement(
         f"shifts, held-out streams, {norms}",
-        f"where no domain begins there are at most {1000 * most:g} alarms in 1000 examples",
+        f"in streams in which no domain begins, there are at most {1000 * most:g} alarms in 1000 examples",
         f"{1000 * false.value:.3f} ± {1000 * (false.high - false.value):.3f}",
         false.within(-float("inf"), most),
     )
@@ -87,7 +88,7 @@ def listings(table: pl.DataFrame) -> list[Listing]:
     streams = table["stream"].unique(maintain_order=True)
     return [
         Listing(
-            "What is found, all rules together",
+            "Detections, all rules together",
             ["domains begin", "inputs", "set", *HEADER],
             [[*map(str, kind), *cells_of(rows)] for kind, rows in kinds],
         ),
@@ -109,7 +110,9 @@ def draw(table: pl.DataFrame) -> Figure:
         detected = [rate(counts(part, "found", "beginnings")) for part in points]
         false = [1000 * rate(counts(part, "false", "examples")) for part in points]
         panel.plot(false, detected, ls="none", marker="o", ms=4, alpha=0.5, label=f"inputs of {norms}")
-    panel.set(xlabel="false alarms per 1000 examples", ylabel="share of beginnings found", ylim=(-0.02, 1.02))
+    panel.set(
+        xlabel="false alarms per 1000 examples", ylabel="share of beginnings detected", ylim=(-0.02, 1.02)
+    )
     panel.legend(frameon=False)
     return figure
 
@@ -127,7 +130,7 @@ def in_brief(cell: Cell) -> bool:
 
 EXPERIMENT = Experiment(
     "shifts",
-    "Shifts found without labels",
+    "Shifts detected without labels",
     cells,
     play,
     draw,

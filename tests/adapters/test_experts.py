@@ -188,8 +188,8 @@ LINEAR_SETTINGS = {
 @pytest.mark.parametrize("case", LINEAR_SETTINGS)
 def test_options_of_linear_models_raise_beside_experts(case):
     message = refusal(LINEAR_SETTINGS[case])
-    assert "must be left out beside experts" in message
-    assert message.endswith(("model=Ridge takes it.", "model=Softmax takes it."))
+    assert "must be omitted with experts" in message
+    assert message.endswith(("model=Ridge accepts it.", "model=Softmax accepts it."))
 
 
 def test_floor_is_accepted_with_alpha():

@@ -1,4 +1,4 @@
-"""What tests of commands share."""
+"""Fixtures shared by the tests of commands."""
 
 import pytest
 from tests.cli.test_cli import qufur

@@ -1,4 +1,4 @@
-"""`qufur budget`, and what `ask` says of a share."""
+"""Tests of `qufur budget`, and of the limit that `qufur ask` prints for a share."""
 
 import json
 
@@ -64,7 +64,7 @@ def test_invalid_additions_change_nothing(work, tmp_path, start, options, messag
         (["--budget", "5%", *LINEAR, "--label-range", 0, 60], Paced(0.05), "plus 82 labels"),
     ],
 )
-def test_every_ask_says_what_a_share_buys_at_most(work, tmp_path, options, rule, said):
+def test_ask_prints_the_maximum_labels_of_a_share(work, tmp_path, options, rule, said):
     tables = (("may.csv", range(60), [*NAMED, *options]), ("june.csv", range(60, 100), ["--force"]))
     for month, rows, how in tables:
         code, text = work("ask", write(tmp_path / month, rows), "-o", tmp_path / "to_label.csv", *how)
@@ -85,7 +85,7 @@ def test_every_ask_says_what_a_share_buys_at_most(work, tmp_path, options, rule,
         ["--alpha", 2],
     ],
 )
-def test_burst_is_for_shares(work, tmp_path, options):
+def test_burst_raises_without_a_share(work, tmp_path, options):
     start = [*START[:2], *START[4:], *options, "--burst", 5]
     code, text = work("ask", write(tmp_path / "may.csv", range(30)), "-o", tmp_path / "out.csv", *start)
     assert code == 2

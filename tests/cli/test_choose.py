@@ -1,4 +1,4 @@
-"""`qufur choose`: rows of a table without order, all at once."""
+"""Tests of `qufur choose`: rows of an unordered table in one batch."""
 
 import csv
 import json
@@ -40,7 +40,7 @@ def rows_of(path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "xlsx"])
-def test_rows_are_those_of_the_function(run, tmp_path, ending):
+def test_chosen_rows_equal_those_of_the_library(run, tmp_path, ending):
     path = save(tmp_path, WITHOUT, ending)
     code, text = run(path, "--id", "flight", "--budget", 5)
     assert (code, text) == (
@@ -64,7 +64,7 @@ def test_rows_are_those_of_the_function(run, tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet", "tsv.gz"])
-def test_format_is_that_of_the_ending(run, tmp_path, ending):
+def test_extension_sets_the_output_format(run, tmp_path, ending):
     path = save(tmp_path, WITHOUT, "csv")
     assert run(path, "--id", "flight", "--budget", 4)[0] == 0
     assert run(path, "--id", "flight", "--budget", 4, out=f"out.{ending}")[0] == 0
@@ -72,7 +72,7 @@ def test_format_is_that_of_the_ending(run, tmp_path, ending):
     assert list(batch.columns["flight"]) == [row["flight"] for row in rows_of(tmp_path / "out.csv")]
 
 
-def test_rows_that_have_labels_are_known(run, tmp_path):
+def test_labelled_rows_are_not_chosen(run, tmp_path):
     code, text = run(save(tmp_path, TABLE, "csv"), "--id", "flight", "--budget", 3)
     assert (code, "2 rows have existing labels." in text) == (0, True)
     (batch,) = read(tmp_path / "table.csv")
@@ -84,7 +84,7 @@ def test_rows_that_have_labels_are_known(run, tmp_path):
     assert rows[0]["reason"].startswith("unlike the labelled rows in ")
 
 
-def test_second_choice_goes_on_from_the_first(run, tmp_path):
+def test_known_rows_continue_an_earlier_choice(run, tmp_path):
     path = save(tmp_path, WITHOUT, "csv")
     run(path, "--id", "flight", "--budget", 5)
     code, text = run(path, "--id", "flight", "--budget", 5, "--known", tmp_path / "out.csv", out="more.csv")
@@ -122,7 +122,7 @@ def test_lists_of_numbers_can_be_read_again(run, tmp_path):
         assert json.loads(row["text"]) == cells[int(row["flight"][2:])]
 
 
-def test_names_that_are_taken_get_a_mark(run, tmp_path):
+def test_existing_column_names_get_a_suffix(run, tmp_path):
     path = save(tmp_path, {"rank": TABLE["wind"], "row": TABLE["hour"]}, "csv")
     assert run(path, "--budget", 3)[0] == 0
     assert list(rows_of(tmp_path / "out.csv")[0]) == ["row_", "rank", "row", "rank_", "reason", "label"]
@@ -148,7 +148,7 @@ def test_long_table_is_sampled(run, tmp_path, monkeypatch):
     assert seeds[0] != seeds[1]
 
 
-def test_column_that_may_have_labels_is_pointed_out(run, tmp_path):
+def test_note_names_a_possible_label_column(run, tmp_path):
     path = save(tmp_path, {"wind": TABLE["wind"], "y": TABLE["hour"]}, "csv")
     assert "Column 'y' is an input; pass --target y if it has the labels." in run(path, "--budget", 2)[1]
 
@@ -194,11 +194,11 @@ def test_bad_input_is_one_line_and_writes_nothing(run, tmp_path, table, argument
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_missing_cells_are_let_in_if_told(run, tmp_path):
+def test_missing_cells_need_impute(run, tmp_path):
     assert run(save(tmp_path, BLANK, "csv"), "--budget", 5, "--impute")[0] == 0
 
 
-def test_id_that_comes_again_much_later_is_noticed(run, tmp_path, monkeypatch):
+def test_repeated_id_far_down_raises(run, tmp_path, monkeypatch):
     monkeypatch.setattr("qufur.tables.batch.ROWS", 10)
     again = {"flight": [*TABLE["flight"][:-1], "LH1"], "wind": TABLE["wind"]}
     code, text = run(save(tmp_path, again, "csv"), "--budget", 5, "--id", "flight")
@@ -215,7 +215,7 @@ def test_out_never_overwrites_an_input_file(run, tmp_path, used):
     assert (tmp_path / used).read_bytes() == before
 
 
-def test_existing_file_stays_unless_forced(run, tmp_path):
+def test_existing_file_is_replaced_only_with_force(run, tmp_path):
     path = save(tmp_path, WITHOUT, "csv")
     (tmp_path / "out.csv").write_text("my labels")
     code, text = run(path, "--budget", 5)

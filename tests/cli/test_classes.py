@@ -1,4 +1,4 @@
-"""Labels that are classes, on the command line: named, found, told, predicted and judged."""
+"""Tests of class labels on the command line: naming, inference, learning, prediction and error rate."""
 
 import csv
 import json
@@ -21,7 +21,7 @@ NAMES = ["--classes", "yes,no,cancelled"]
 
 
 def write(path, rows, labels=None):
-    """Write flights, with a column of labels if there are any."""
+    """Write flights, with a label column if labels are given."""
     lines = [[f"LH{t}", WIND[t], *([labels[t]] if labels is not None else [])] for t in rows]
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([["flight", "wind", *(["late"] if labels is not None else [])], *lines])
@@ -86,7 +86,7 @@ def test_loop_is_a_learner_of_classes(work, tmp_path):
     assert found == {name: judged.count(name) for name in found}
 
 
-def test_classes_are_found_in_the_first_table(work, tmp_path):
+def test_classes_are_inferred_from_the_first_table(work, tmp_path):
     labels = LATE.copy()
     labels[3] = ""
     _, text = asked(work, tmp_path, labels=labels)
@@ -95,7 +95,7 @@ def test_classes_are_found_in_the_first_table(work, tmp_path):
 
 
 def test_numbers_may_be_classes(work, tmp_path):
-    """Written as 1, 1.0 or true, in any format."""
+    """They are written as 1, 1.0 or true, in any format."""
     out, _ = asked(work, tmp_path, "--classes", "0, 1", labels=["1.0", "0"] * 45)
     assert work("tell", filled(out, ["1", "0.0"] * 45))[0] == 0
     told = Workbook.load(tmp_path / "s.qufur").labels
@@ -103,7 +103,7 @@ def test_numbers_may_be_classes(work, tmp_path):
 
 
 @pytest.mark.parametrize("options", [[], ["--label-range", 0, 90]], ids=str)
-def test_text_where_numbers_are_meant_is_said(work, tmp_path, options):
+def test_text_among_numeric_labels_is_noted(work, tmp_path, options):
     labels = ["n/a" if t == 4 or options else f"{t}" for t in range(90)]
     _, text = asked(work, tmp_path, *options, labels=labels)
     row = 1 if options else 5
@@ -141,7 +141,7 @@ def test_text_where_numbers_are_meant_is_said(work, tmp_path, options):
     ],
     ids=str,
 )
-def test_start_that_does_not_work(work, tmp_path, options, labels, message):
+def test_invalid_start_raises(work, tmp_path, options, labels, message):
     may, out = write(tmp_path / "may.csv", range(60), labels), tmp_path / "out.csv"
     code, text = work("ask", may, "-o", out, *START, *options)
     assert (code, len(text.splitlines())) == (2, 1)
@@ -149,7 +149,7 @@ def test_start_that_does_not_work(work, tmp_path, options, labels, message):
     assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
 
 
-def test_every_accepted_class_can_be_told(work, tmp_path):
+def test_every_accepted_class_can_be_learned(work, tmp_path):
     names = ["NA", "None", "null", "true", "-", "+", "=cmd", "@x"]
     out, _ = asked(work, tmp_path, "--classes", ",".join(names))
     code, text = work("tell", filled(out, names * 12))
@@ -158,7 +158,7 @@ def test_every_accepted_class_can_be_told(work, tmp_path):
     assert {name: record.label for name, record in told.items()} == {n: int(n[2:]) % len(names) for n in told}
 
 
-def test_unknown_class_is_refused_and_nothing_learned(work, tmp_path):
+def test_unknown_class_raises_and_nothing_is_learned(work, tmp_path):
     out, _ = asked(work, tmp_path, "--classes", "yes,no")
     before = (tmp_path / "s.qufur").read_bytes()
     code, text = work("tell", filled(out))
@@ -166,11 +166,11 @@ def test_unknown_class_is_refused_and_nothing_learned(work, tmp_path):
     assert "must be one of 'yes', 'no', got 'cancelled' in row" in text
     assert text.endswith("Correct it, leave it blank, or name it with --classes.\n")
     code, text = work("tell", filled(out), "--classes", "yes,cancelled")
-    assert (code, "must be those there are, 'yes', 'no', and more" in text) == (2, True)
+    assert (code, "must be the existing classes, 'yes', 'no', and any new ones" in text) == (2, True)
     assert (tmp_path / "s.qufur").read_bytes() == before
 
 
-def test_new_class_keeps_what_was_told(work, tmp_path):
+def test_new_class_keeps_the_learned_labels(work, tmp_path):
     out, _ = asked(work, tmp_path, "--classes", "yes,no")
     labels = filled(out)
     lines = labels.read_text().splitlines()
@@ -190,7 +190,7 @@ def test_new_class_keeps_what_was_told(work, tmp_path):
     assert "not known yet: no label was queried after the first label arrived" in work("status")[1]
 
 
-def test_labels_that_turn_out_to_be_classes_keep_what_was_paid(work, tmp_path):
+def test_late_class_names_keep_purchases(work, tmp_path):
     out, _ = asked(work, tmp_path)
     before, labels = (tmp_path / "s.qufur").read_bytes(), filled(out)
     code, text = work("tell", labels)
@@ -213,14 +213,14 @@ def test_labels_that_turn_out_to_be_classes_keep_what_was_paid(work, tmp_path):
     assert "error rate    0" in work("status")[1]
 
 
-def test_numbers_that_were_told_stay_numbers(work, tmp_path):
+def test_numeric_labels_cannot_become_classes(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out, range(90)))
     code, text = work("tell", filled(out), *NAMES)
     assert (code, "--classes of qufur must be left out where labels are numbers" in text) == (2, True)
 
 
-def test_another_class_is_refused_or_replaced(work, tmp_path):
+def test_different_class_raises_unless_replaced(work, tmp_path):
     out, _ = asked(work, tmp_path, *NAMES)
     wrong = LATE.copy()
     first = int(table(out)[0]["flight"][2:])
@@ -238,27 +238,27 @@ def test_another_class_is_refused_or_replaced(work, tmp_path):
     assert len(encode(learner)[1]["ledger.errors"]) == 0
 
 
-def test_out_replaces_rows_whose_labels_were_told(work, tmp_path):
+def test_out_replaces_rows_with_learned_labels(work, tmp_path):
     out, _ = asked(work, tmp_path, *NAMES)
     work("tell", filled(out))
     filled(out).replace(out)
     assert work("ask", write(tmp_path / "june.csv", range(60, 90)), "-o", out)[0] == 0
 
 
-def test_run_counts_wrong_classes(monkeypatch, capsys, tmp_path):
+def test_run_reports_the_error_rate_for_classes(monkeypatch, capsys, tmp_path):
     may, out = write(tmp_path / "may.csv", range(30), LATE), tmp_path / "out"
     arguments = ["--target", "late", "--skip", "flight", "--budget", 8, "--seeds", 1, "--out", out, "--json"]
     assert qufur(monkeypatch, "run", may, *arguments) == 0
     result = json.loads(capsys.readouterr().out)
     error = {row["rule"]: row["error rate"] for row in result["runs"]}
-    assert error["no labels"] == np.mean(LATE[1:30] != LATE[0])  # but for the first, which all know
+    assert error["no labels"] == np.mean(LATE[1:30] != LATE[0])  # without the first row, which is not scored
     assert result["constant"] == 1 - np.unique(LATE[1:30], return_counts=True)[1].max() / 29
     assert error["every label"] < 0.6
     assert {"QuFUR", "Threshold"} <= set(result["left_out"])
 
 
 @pytest.mark.parametrize("options", [["--target", "late"], ["--classes", "a,b"]], ids=str)
-def test_plan_is_for_numbers(monkeypatch, capsys, tmp_path, options):
+def test_plan_raises_for_classes(monkeypatch, capsys, tmp_path, options):
     may, out = write(tmp_path / "may.csv", range(60), LATE), tmp_path / "out"
     assert qufur(monkeypatch, "plan", may, "--skip", "flight", "--budget", 9, "--out", out, *options) == 2
     text = capsys.readouterr().err
@@ -266,14 +266,14 @@ def test_plan_is_for_numbers(monkeypatch, capsys, tmp_path, options):
     assert not out.exists()
 
 
-def test_interval_is_for_numbers(work, tmp_path):
+def test_interval_raises_for_classes(work, tmp_path):
     asked(work, tmp_path, *NAMES)
     code, text = work("predict", tmp_path / "may.csv", "-o", tmp_path / "p.csv", "--interval", 0.9)
     assert (code, "--interval of qufur predict must be omitted for classes" in text) == (2, True)
     assert not (tmp_path / "p.csv").exists()
 
 
-def test_lists_are_no_classes(work, tmp_path):
+def test_lists_raise_as_classes(work, tmp_path):
     data = tmp_path / "may.jsonl"
     data.write_text("".join(f'{{"wind": {t}, "label": [{t}, 2.5]}}\n' for t in range(9)))
     code, text = work("ask", data, "-o", tmp_path / "out.csv", "--budget", 5, "--classes", "0,1")

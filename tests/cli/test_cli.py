@@ -1,4 +1,4 @@
-"""The command line, as a user meets it."""
+"""Tests of the command line as a whole: help, errors, exit codes and `qufur run`."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_run_on_a_file(monkeypatch, capsys, tmp_path, table):
     assert {path.name for path in out.iterdir()} == {"run.csv", "run.png", "run.svg"}
 
 
-def test_run_for_machines(monkeypatch, capsys, tmp_path, table, no_pictures):
+def test_run_prints_json(monkeypatch, capsys, tmp_path, table, no_pictures):
     arguments = ["--model", "ridge", "--target", "delay", "--budget", "25%", "--budget", "50"]
     arguments += ["--seeds", 2, "--json"]
     assert qufur(monkeypatch, "run", table, *arguments, "--out", tmp_path) == 0
@@ -61,7 +61,7 @@ def test_run_for_machines(monkeypatch, capsys, tmp_path, table, no_pictures):
 
 @dataclass(frozen=True)
 class EveryOther(Uniform):
-    """A rule as `docs/contributing.md` tells to add one."""
+    """A rule added as described in `docs/contributing.md`."""
 
 
 def test_new_rule_is_swept_printed_and_drawn(monkeypatch, capsys, tmp_path, table):
@@ -72,12 +72,12 @@ def test_new_rule_is_swept_printed_and_drawn(monkeypatch, capsys, tmp_path, tabl
     assert "\nEveryOther," in (tmp_path / "run.csv").read_text()
     drawn = (tmp_path / "run.svg").read_text()
     assert "<!-- EveryOther -->" in drawn
-    assert "<!-- every label -->" not in drawn  # which is no rule
+    assert "<!-- every label -->" not in drawn  # it is a reference, not a rule
 
 
 @pytest.mark.parametrize("command", [["run", "--target", "delay"], ["plan", "--skip", "delay"]], ids=str)
-def test_files_of_any_name(monkeypatch, capsys, tmp_path, table, command):
-    """Titles of figures and tables are text: neither formulas nor markup."""
+def test_titles_accept_any_file_name(monkeypatch, capsys, tmp_path, table, command):
+    """Titles of figures and tables are plain text, neither formulas nor markup."""
     name = "[bold] :smile: cost_$5_to_$6^ [red].csv"
     file = table.rename(tmp_path / name)
     options = ["--model", "ridge", "--budget", 30, "--seeds", 1, "--out", tmp_path / "out"]
@@ -87,7 +87,7 @@ def test_files_of_any_name(monkeypatch, capsys, tmp_path, table, command):
 
 
 @pytest.mark.parametrize("column", ["wind", "delay"])
-def test_numbers_too_large_to_be_squared(monkeypatch, capsys, tmp_path, table, column):
+def test_too_large_numbers_raise_in_one_line(monkeypatch, capsys, tmp_path, table, column):
     lines = table.read_text().splitlines()
     lines[4] = {"wind": "-1e200,2,3", "delay": "1,2,1e200"}[column]
     table.write_text("\n".join(lines))
@@ -104,7 +104,7 @@ def test_run_on_the_synthetic_stream(monkeypatch, capsys, tmp_path):
     text = capsys.readouterr().out
     assert "20 hidden domains" in text
     assert "DomainOracle" in text
-    # The stream of every seed has its own length, and only this rule leaves budget over.
+    # Streams of different seeds differ in length, and only this rule leaves budget unspent.
     assert re.findall(r"(\w+) bought only", text) == ["FixedBudget"]
 
 
@@ -112,14 +112,14 @@ def gone(seed):
     raise MissingDataError("gone.npz is missing.")
 
 
-def test_reproduce_prints_what_is_measured(monkeypatch, capsys, tmp_path):
+def test_reproduce_prints_measurements_and_verdicts(monkeypatch, capsys, tmp_path):
     synthetic = {"synthetic": fig1.PANELS["synthetic"], "gone": Panel("Gone", gone, unit_ridge, (1.0,))}
     figure = figure_of("fig1", "Figure 1", "Section 6", synthetic)
     monkeypatch.setitem(experiments.PARTS, "fig1", (figure,))
     arguments = ["reproduce", "fig1", "--seeds", 2, "--jobs", 1, "--quick", "--out", tmp_path]
     assert qufur(monkeypatch, *arguments) == 0
     text = capsys.readouterr().out
-    assert "Synthetic, as the scripts have it: regret R" in text
+    assert "Synthetic, authors' scripts: regret R" in text
     assert "holds: " in text
     assert "Skipped because data are missing: Gone. gone.npz is missing." in text
     assert "report.html" in text
@@ -216,7 +216,7 @@ def test_the_version(monkeypatch, capsys):
     ("typed", "word", "offered"),
     [("qufur re", 1, ["retract", "reproduce"]), ("qufur run --model ", 3, ["experts", "ridge", "kernel"])],
 )
-def test_tab_key_in_a_shell(tmp_path, typed, word, offered):
+def test_shell_completion_offers_commands_and_values(tmp_path, typed, word, offered):
     asked = {"_QUFUR_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(word)}
     command = [sys.executable, "-m", "qufur"]
     environment = {**os.environ, **asked}
@@ -224,7 +224,7 @@ def test_tab_key_in_a_shell(tmp_path, typed, word, offered):
     assert (done.stdout.split(), done.stderr) == (offered, "")
 
 
-def test_missing_tools_are_named(monkeypatch, capsys):
+def test_missing_extra_is_named(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "qufur.cli", None)
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.delitem(sys.modules, "qufur.cli")

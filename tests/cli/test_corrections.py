@@ -1,4 +1,4 @@
-"""`qufur retract` and `qufur forget-label`: labels that will not come, and labels that should not have."""
+"""Tests of `qufur retract` and `qufur forget-label`: labels that will not arrive, and wrong labels."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ def loaded(tmp_path):
     return Workbook.load(tmp_path / "s.qufur")
 
 
-def test_budget_gets_retracted_labels_back(work, tmp_path):
+def test_retracted_labels_are_refunded(work, tmp_path):
     out, _ = asked(work, tmp_path)
     workbook = loaded(tmp_path)
     names = workbook.learner.outstanding[3:6]
@@ -58,8 +58,8 @@ def test_retract_expire_retracts_old_pending_labels(work, tmp_path, monkeypatch)
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
-def test_ask_gives_up_on_what_waits_for_too_long(work, tmp_path, monkeypatch):
-    """What it asks for then is what `retract --expire` before it would have left to ask for."""
+def test_ask_expire_retracts_old_pending_labels(work, tmp_path, monkeypatch):
+    """It chooses the same rows as after a separate `retract --expire`."""
     now, day = time.time(), 86400
     monkeypatch.setattr("time.time", lambda: now)
     out, _ = asked(work, tmp_path, "--horizon", 350)
@@ -89,7 +89,7 @@ def test_ask_gives_up_on_what_waits_for_too_long(work, tmp_path, monkeypatch):
     assert (code, "--expire of qufur ask must be hours, days or weeks" in text) == (2, True)
 
 
-def test_age_of_rows_of_earlier_versions_is_not_known(work, tmp_path):
+def test_rows_of_earlier_versions_do_not_expire(work, tmp_path):
     file = WORKBOOKS / "1-csv-paced.qufur.gz"
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
     assert work("retract", "--expire", "0h")[1].startswith("0 labels retracted")
@@ -98,8 +98,8 @@ def test_age_of_rows_of_earlier_versions_is_not_known(work, tmp_path):
 
 @pytest.mark.parametrize("start", [START, EXPERTS], ids=["ridge", "experts"])
 @pytest.mark.parametrize("rest", [True, False], ids=["while labels are outstanding", "when all are there"])
-def test_label_is_forgotten_as_if_it_would_never_come(work, tmp_path, start, rest):
-    """M, predictions and what is known of the loss are those of a retracted query; the purchase stays."""
+def test_forgotten_label_equals_one_that_never_arrived(work, tmp_path, start, rest):
+    """M, predictions and the loss estimate are those of a retracted query; the purchase stays charged."""
     out = tmp_path / "to_label.csv"
     work("ask", write(tmp_path / "may.csv", range(100)), "-o", out, *start)
     other = loaded(tmp_path)
@@ -116,7 +116,7 @@ def test_label_is_forgotten_as_if_it_would_never_come(work, tmp_path, start, res
     other.tell(list(kept), np.array(list(kept.values())), "labels.csv")
     assert learner.spent == spent == other.learner.spent + 2
     assert learner.outstanding == other.learner.outstanding
-    if start is START:  # how far experts are trusted stays
+    if start is START:  # with experts, the weights of the ensemble stay
         np.testing.assert_allclose(learner.predict(X), other.learner.predict(X), rtol=1e-9)
     np.testing.assert_allclose(learner.uncertainty(X), other.learner.uncertainty(X), rtol=1e-7)
     found, expected = learner.report(), other.learner.report()
@@ -128,7 +128,7 @@ def test_label_is_forgotten_as_if_it_would_never_come(work, tmp_path, start, res
 
 
 @pytest.mark.parametrize("start", [START, EXPERTS], ids=["ridge", "experts"])
-def test_all_labels_can_be_forgotten_free_ones_too(work, tmp_path, start):
+def test_bought_and_free_labels_can_be_forgotten(work, tmp_path, start):
     out = tmp_path / "to_label.csv"
     work("ask", write(tmp_path / "may.csv", range(60)), "-o", out, *start)
     fresh = loaded(tmp_path).learner.predict(X)

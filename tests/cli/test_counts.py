@@ -1,4 +1,4 @@
-"""Counts in what commands print: one of a thing is not called several."""
+"""Tests of the counts that commands print: singular after 1."""
 
 import re
 import sys
@@ -20,7 +20,7 @@ def test_counts_of_one_are_singular_in_every_command(work, tmp_path):
     said += [work("label", write(tmp_path / "july.csv", [5]), "--with", judge, "--cost", 1), work("status")]
     assert [text for code, text in said if code] == []
     assert [found[0] for _, text in said for found in SEVERAL.finditer(text)] == []
-    assert "1 row, 1 row to label" in said[0][1]
+    assert "1 of 1 row to label" in said[0][1]
     assert "1 row predicted" in said[5][1]
     assert (
         "1 label learned, 0 already known, 0 rows without a label.\n0 labels are outstanding." in said[6][1]

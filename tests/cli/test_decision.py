@@ -1,4 +1,4 @@
-"""The last line of `qufur run`: what the table above it comes to."""
+"""Tests of the last line of `qufur run`: its verdict on the rule."""
 
 import json
 import re
@@ -14,7 +14,7 @@ SHARES = [0.1, *further_shares(0.1)]
 
 
 def comparison(ours, theirs=lambda n: 100 / n, boosting=9.0, constant=99.0, first=9.0, seeds=4):
-    """A comparison of 1000 rows; each seed is 2 % off at random."""
+    """Return a comparison on 1000 rows; losses have a relative noise of 2 % per seed."""
     rng = np.random.default_rng(0)
     points = [("Steady", 0.1, ours), ("at random, boosting", 0.1, boosting), ("Greedy", 0.1, first)]
     points += [("Uniform", share, theirs(1000 * share)) for share in SHARES]
@@ -28,7 +28,7 @@ def comparison(ours, theirs=lambda n: 100 / n, boosting=9.0, constant=99.0, firs
     return Comparison(task, pl.DataFrame(rows), {}, constant)
 
 
-def test_half_the_loss_is_half_the_labels_where_loss_falls_with_labels():
+def test_half_the_loss_saves_half_the_labels_if_loss_is_inverse_to_labels():
     decision = Decision.of(comparison(0.5), "Steady", 0.1)
     assert decision.loss_ratio.value == pytest.approx(0.5, abs=0.03)
     assert decision.labels_saved.value == pytest.approx(0.5, abs=0.04)
@@ -55,13 +55,13 @@ def test_decision_names_the_better_alternative(ours, others, said):
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0)])
-def test_no_loss_at_all_is_no_error(ours, theirs):
+def test_decision_works_without_any_loss(ours, theirs):
     found = comparison(ours, theirs=lambda n: theirs, boosting=0.0, constant=0.0)
     sentence = Decision.of(found, "Steady", 0.1).sentence("100 labels", "qufur ask")
     assert sentence.startswith("With 100 labels, Steady's error is ")
 
 
-def test_no_labels_at_random_are_no_error():
+def test_decision_works_without_random_labels():
     found = comparison(0.5)
     ours = found.table["rule"] == "Steady"
     none = found.table.with_columns((found.table["queries"] * ours).alias("queries"))
@@ -78,7 +78,7 @@ def test_decision_is_not_significant_with_one_seed():
 
 @pytest.fixture
 def table(tmp_path):
-    """Rows that are rare and large tell most: labels at random miss them."""
+    """Write a table whose rare, large rows are the most informative; random labels miss them."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 3)) * np.where(rng.random(300) < 0.05, 20, 1)[:, None]
     y = 500 + X @ [1, 2, -3] + rng.normal(size=300)
@@ -96,7 +96,7 @@ def table(tmp_path):
 OPTIONS = ["--target", "y", "--model", "ridge", "--budget", "10%", "--seeds", 3]
 
 
-def test_sentence_is_right_by_the_table(monkeypatch, capsys, tmp_path, table, no_pictures):
+def test_sentence_agrees_with_the_table(monkeypatch, capsys, tmp_path, table, no_pictures):
     assert qufur(monkeypatch, "run", table, *OPTIONS, "--skip", "d", "--json", "--out", tmp_path) == 0
     found = json.loads(capsys.readouterr().out)
     runs = pl.DataFrame(found["runs"]).filter(pl.col("parameter") == 0.1)
@@ -118,5 +118,5 @@ def test_run_ends_with_the_next_command(monkeypatch, capsys, tmp_path, table, no
     text = "\n".join(above)
     assert "DomainOracle" in text
     assert "Omitted: DomainOracle" not in text
-    assert "│ * " in text  # the lowest, in a log file too
+    assert "│ * " in text  # marks the lowest loss without colours, as in a log file
     assert "the best constant" in text

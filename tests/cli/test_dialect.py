@@ -1,4 +1,4 @@
-"""How the first CSV table was written holds for later ones, unless they say otherwise."""
+"""Tests of the CSV dialect: that of the first table holds for later ones, unless detection contradicts it."""
 
 import csv
 import gzip
@@ -16,7 +16,7 @@ WORKBOOKS = Path(__file__).parents[1] / "storage" / "workbooks"
 
 @pytest.fixture
 def begun(work, tmp_path):
-    """Return a function that writes a table, gives it to a command, and returns what is said of cells."""
+    """Return a function that writes a table, passes it to a command, and returns the notes on the dialect."""
 
     def give(command, name, text, *options):
         (tmp_path / name).write_text(text)
@@ -38,10 +38,10 @@ def dialect(tmp_path):
     return Workbook.load(tmp_path / "s.qufur").dialect
 
 
-def test_thousands_are_no_decimals_where_commas_were(begun, tmp_path):
+def test_stored_decimal_comma_decides_ambiguous_numbers(begun, tmp_path):
     assert len(begun("ask", "may.csv", "n;wind;rain\n1;0,5;2\n2;2000,5;3\n", *START)) == 1
     assert dialect(tmp_path) == Dialect(";", ",")
-    assert begun("ask", "june.csv", "n;wind;rain\n3;7,5;2\n4;1.000;5\n") == [], "as it is found out too"
+    assert begun("ask", "june.csv", "n;wind;rain\n3;7,5;2\n4;1.000;5\n") == [], "detected as well"
     notes = begun("ask", "july.csv", "n;wind;rain\n5;1.000;2\n6;3;5\n")
     assert winds(tmp_path, "july.csv") == ["1000", "3"]
     how = "';' between fields, and 1,5 is a number, as in earlier tables"
@@ -49,7 +49,7 @@ def test_thousands_are_no_decimals_where_commas_were(begun, tmp_path):
     assert begun("predict", "p.csv", "n;wind;rain\n7;1.000;2\n")[0].startswith("p.csv: ';' between fields")
     assert begun("ask", "given.csv", "n;wind;rain\n8;1.500;2\n", "--decimal", ".") == []
     assert winds(tmp_path, "given.csv") == ["1.500"]
-    assert dialect(tmp_path) == Dialect(";", "."), "what was said last"
+    assert dialect(tmp_path) == Dialect(";", "."), "the last option"
 
 
 def test_detected_dialect_precedes_the_stored_one(begun, tmp_path):
@@ -70,7 +70,7 @@ def test_detected_dialect_precedes_the_stored_one(begun, tmp_path):
     ]
 
 
-def test_point_that_was_said_holds(begun, tmp_path):
+def test_decimal_option_is_stored_for_later_tables(begun, tmp_path):
     """The codes look like numbers with commas, in every table."""
     begun("ask", "may.csv", "n;code;rain\n1;1,5;2\n2;2,7;3\n3;1,5;4\n", *START, "--decimal", ".")
     notes = begun("ask", "june.csv", "n;code;rain\n4;2,7;2\n5;1,5;9\n")
@@ -79,7 +79,7 @@ def test_point_that_was_said_holds(begun, tmp_path):
     assert "1.5 is a number, as in earlier tables" in notes[0]
 
 
-def test_learn_keeps_it_too_and_other_formats_do_not_mind(begun, tmp_path):
+def test_learn_stores_the_dialect_and_other_formats_ignore_it(begun, tmp_path):
     spend = START[-2:]
     begun("learn", "april.csv", "n|wind|sold\n1|0.5|2\n2|2.5|3\n", *START[:-2], "--sep", "|")
     assert dialect(tmp_path) == Dialect("|", ".")
@@ -87,7 +87,7 @@ def test_learn_keeps_it_too_and_other_formats_do_not_mind(begun, tmp_path):
     assert dialect(tmp_path) == Dialect("|", ".")
 
 
-def test_files_of_earlier_versions_get_it_with_the_next_table(begun, tmp_path):
+def test_files_of_earlier_versions_store_the_dialect_of_the_next_table(begun, tmp_path):
     file = WORKBOOKS / "1-csv-paced.qufur.gz"
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
     assert dialect(tmp_path) is None

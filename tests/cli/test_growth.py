@@ -1,4 +1,4 @@
-"""Tables that bring what the first one did not have: columns, categories, empty cells."""
+"""Tests of later tables with new columns, new categories and empty cells."""
 
 import gzip
 from pathlib import Path
@@ -38,7 +38,7 @@ def tell(work, tmp_path, *options, add=0.0):
 
 
 @pytest.mark.parametrize("model", START)
-def test_labels_of_before_count_and_can_be_replaced(work, tmp_path, model):
+def test_earlier_labels_remain_after_growth_and_can_be_replaced(work, tmp_path, model):
     out = ["-o", tmp_path / "out.csv", "--force"]
     assert work("ask", write(tmp_path / "1.csv"), *out, *START[model])[0] == 0
     tell(work, tmp_path)
@@ -96,7 +96,7 @@ REMEDIES = {
 
 @pytest.mark.parametrize("table", REMEDIES)
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_remedy_helps_and_keeps_everything(begun, tmp_path, command, table):
+def test_suggested_remedy_works_and_keeps_the_state(begun, tmp_path, command, table):
     cells, remedy = REMEDIES[table]
     before = (tmp_path / "s.qufur").read_bytes()
     code, text = begun(command, **cells)
@@ -105,11 +105,11 @@ def test_remedy_helps_and_keeps_everything(begun, tmp_path, command, table):
     assert (tmp_path / "s.qufur").read_bytes() == before
     assert begun(command, *remedy, **cells)[0] == 0
     assert ((tmp_path / "s.qufur").read_bytes() == before) == (command == "predict")
-    if command == "ask":  # it stays on
+    if command == "ask":  # later calls need no --impute
         assert begun("ask", **cells)[0] == 0
 
 
-def test_predictions_make_nothing_grow(begun, tmp_path):
+def test_predict_adds_no_inputs(begun, tmp_path):
     before = (tmp_path / "s.qufur").read_bytes()
     code, text = begun("predict", head="wind,sky,crew,gate", line="{wind},hail,{t},2")
     assert code == 0
@@ -129,13 +129,13 @@ def test_predictions_make_nothing_grow(begun, tmp_path):
         (["--skip", "gate"], "--skip of qufur ask must be omitted for an existing state file"),
     ],
 )
-def test_options_that_do_not_work_later(begun, options, message):
+def test_invalid_later_options_raise(begun, options, message):
     code, text = begun("ask", *options, head="wind,sky,crew,gate", line="{wind},fog,2,1")
     assert (code, len(text.splitlines())) == (2, 1)
     assert message in text
 
 
-def test_kinds_of_new_columns_can_be_said(begun, tmp_path):
+def test_types_of_added_columns_can_be_given(begun, tmp_path):
     options = [
         "--add-column",
         "gate",
@@ -149,10 +149,10 @@ def test_kinds_of_new_columns_can_be_said(begun, tmp_path):
     table = {"head": "wind,sky,crew,gate,radar,label", "line": '{wind},fog,2,{t},"[{t}, 1]",3'}
     code, text = begun("ask", *options, **table)
     assert code == 0, text
-    assert "is new" not in text  # not even the labels
+    assert "is new" not in text  # no note on the label column either
     names = Workbook.load(tmp_path / "s.qufur").encoding.names[4:]
     assert names == ["gate=0", "gate=1", "gate=2", "gate=3", "radar[0]", "radar[1]", "radar known"]
-    assert "is an input" not in begun("ask", *options[:2], head=table["head"], line=table["line"] + "4")[1]
+    assert "as an input" not in begun("ask", *options[:2], head=table["head"], line=table["line"] + "4")[1]
 
 
 def test_first_table_adds_no_columns(work, tmp_path):
@@ -162,7 +162,7 @@ def test_first_table_adds_no_columns(work, tmp_path):
     assert "--add-column of qufur ask must be omitted for the first table" in text
 
 
-def test_files_of_before_grow_as_well(work, tmp_path):
+def test_files_of_earlier_versions_grow(work, tmp_path):
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(OLD.read_bytes()))
     table = tmp_path / "t.csv"
     table.write_text("flight,wind,gate,sky,fuel\nKL1,,2,hail,3\nKL2,1,2,fog,4\n")
@@ -175,8 +175,8 @@ def test_files_of_before_grow_as_well(work, tmp_path):
     assert np.isfinite(workbook.learner.predict(workbook.encoding.encode(batch))).all()
 
 
-def test_amount_that_begins_to_vary_counts(work, tmp_path):
-    """The label is the price, which was the same in the first table."""
+def test_constant_amount_affects_predictions_when_it_varies(work, tmp_path):
+    """The label equals the price, which was constant in the first table."""
     out = ["-o", tmp_path / "out.csv", "--force"]
     first = write(tmp_path / "1.csv", head="wind,price", line="{wind},€ 3")
     code, text = work("ask", first, *out, *START["ridge"])

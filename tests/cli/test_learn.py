@@ -1,4 +1,4 @@
-"""`qufur learn`: labels that exist already cost nothing, and count like others."""
+"""Tests of `qufur learn`: existing labels are free and are learned like bought ones."""
 
 import json
 
@@ -65,7 +65,7 @@ def test_learned_rows_cannot_be_asked_again(work, tmp_path):
     assert loaded(tmp_path).rows == 360, "rows that were asked about count once"
 
 
-def test_rows_that_wait_get_their_labels(work, tmp_path):
+def test_learn_answers_pending_rows(work, tmp_path):
     out, _ = asked(work, tmp_path)
     other = tmp_path / "other"
     other.mkdir()
@@ -107,7 +107,7 @@ def test_free_label_can_be_replaced(work, tmp_path, start):
         np.testing.assert_allclose(workbook.learner.predict(X), fresh.predict(X), rtol=1e-9)
 
 
-def test_rows_without_ids_go_on_being_numbered(work, tmp_path):
+def test_rows_without_ids_continue_the_numbering(work, tmp_path):
     out, options = tmp_path / "to_label.csv", [*LINEAR, "--budget", "100%", "--label-range", 0, 1]
     (tmp_path / "a.csv").write_text("wind\n1\n5\n")
     (tmp_path / "b.csv").write_text("wind,label\n2,0.5\n3,\n4,0.25\n")
@@ -127,11 +127,11 @@ def test_rows_without_ids_go_on_being_numbered(work, tmp_path):
         ("flight,wind,sky,delay\nA,1,clear,30\nB,x,clear,30\n", "column 'wind' of t.csv must be"),
         ("flight,wind,delay\nA,1,30\n", "column 'sky' of t.csv must be one of"),
         ("flight,wind,sky\nA,1,clear\n", "column 'delay' of t.csv must be one of"),
-        ("flight,wind,sky,delay\nA,1,clear,1e6\n", "--accept-outliers takes it as it is"),
+        ("flight,wind,sky,delay\nA,1,clear,1e6\n", "--accept-outliers accepts it"),
         ("flight,wind,sky,delay\nLH0,1,clear,31\n", "which has 30. `qufur tell --replace` replaces it"),
     ],
 )
-def test_bad_row_leaves_everything_as_it_was(work, tmp_path, text, message):
+def test_invalid_row_changes_nothing(work, tmp_path, text, message):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out, {"LH0": 30.0}))
     state = (tmp_path / "s.qufur").read_bytes()
@@ -152,7 +152,7 @@ def test_table_without_a_new_label_changes_nothing(work, tmp_path):
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
-def test_experts_learn_them_too(work, tmp_path):
+def test_experts_learn_free_labels(work, tmp_path):
     out = tmp_path / "to_label.csv"
     work("ask", write(tmp_path / "may.csv", range(60)), "-o", out, *EXPERTS)
     assert work("learn", write(tmp_path / "april.csv", range(100, 200), with_delay=True))[0] == 0

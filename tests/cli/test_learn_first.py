@@ -1,4 +1,4 @@
-"""`qufur learn` as the first command: labels that exist start the work, and the first ask says the budget."""
+"""Tests of `qufur learn` as the first command; the first `qufur ask` then sets the budget."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def test_learn_on_a_first_table_equals_the_library(work, tmp_path):
     assert text.splitlines() == [
         "100 labels learned, 0 already known, 0 rows without a label.",
         "0 labels are outstanding.",
-        "Pass the first table to buy labels for to `qufur ask`, with --budget.",
+        "To buy labels, pass a table of unlabelled rows to `qufur ask`, with --budget.",
     ]
     out = tmp_path / "to_label.csv"
     assert work("ask", write(tmp_path / "may.csv", range(100, 400)), "-o", out, "--budget", 40)[0] == 0
@@ -56,7 +56,7 @@ def test_learn_on_a_first_table_equals_the_library(work, tmp_path):
         (RIDGE, ["--alpha", 2, "--budget", 9], QuFUR(2.0, budget=9)),
     ],
 )
-def test_first_ask_says_what_labels_may_cost(work, tmp_path, start, spend, rule):
+def test_first_ask_after_learn_sets_the_budget(work, tmp_path, start, spend, rule):
     begun(work, tmp_path, *start)
     state, out = (tmp_path / "s.qufur").read_bytes(), ["-o", tmp_path / "out.csv"]
     may = write(tmp_path / "may.csv", range(100, 140))
@@ -90,7 +90,7 @@ def test_ridge_options_raise_with_experts(work, tmp_path):
 
 
 def orders(path, rows, *, late):
-    """Write orders with words, dates and amounts; whether one was late goes by the country."""
+    """Write orders with words, dates and amounts; the country determines whether one is late."""
     names = ["order", "day", "price", "country", *["late"] * late]
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([names, *(_order(j)[: len(names)] for j in rows)])
@@ -108,7 +108,7 @@ def _order(j):
     ]
 
 
-def test_classes_dates_and_amounts(work, tmp_path):
+def test_learn_infers_classes_dates_and_amounts(work, tmp_path):
     past = orders(tmp_path / "past.csv", range(60), late=True)
     code, text = work("learn", past, "--id", "order", "--target", "late", "--json")
     assert code == 0, text
@@ -128,7 +128,7 @@ def test_classes_dates_and_amounts(work, tmp_path):
         assert next(csv.reader(file))[:3] == ["order", "prediction", "probability of no"]
 
 
-def test_class_that_is_new_later(work, tmp_path):
+def test_learn_accepts_a_new_class_later(work, tmp_path):
     work("learn", orders(tmp_path / "past.csv", range(30), late=True), "--id", "order", "--target", "late")
     more = tmp_path / "more.csv"
     more.write_text("order,day,price,country,late\nB1,2024-03-05,€ 4,DE,lost\nB2,2024-03-06,€ 4,FR,no\n")
@@ -138,7 +138,7 @@ def test_class_that_is_new_later(work, tmp_path):
     assert loaded(tmp_path).classes == ("no", "yes", "lost")
 
 
-def test_arrays_name_their_labels(work, tmp_path):
+def test_arrays_supply_the_label_column(work, tmp_path):
     np.savez(tmp_path / "a.npz", X=np.column_stack([WIND, SKY])[:50], y=DELAY[:50])
     assert work("learn", tmp_path / "a.npz")[0] == 0
     assert (loaded(tmp_path).target, loaded(tmp_path).encoding.dim) == ("y", 2)
@@ -155,14 +155,14 @@ def test_arrays_name_their_labels(work, tmp_path):
         ("wind,label\n1,4\n", ["--budget", 5], "No such option: --budget"),
     ],
 )
-def test_start_that_does_not_work(work, tmp_path, text, options, message):
+def test_invalid_start_raises(work, tmp_path, text, options, message):
     (tmp_path / "t.csv").write_text(text)
     code, said = work("learn", tmp_path / "t.csv", *options)
     assert (code, len(said.splitlines()), message in said) == (2, 1, True), said
     assert not (tmp_path / "s.qufur").exists()
 
 
-def test_start_options_are_refused_later(work, tmp_path):
+def test_start_options_raise_later(work, tmp_path):
     begun(work, tmp_path, *RIDGE)
     june = write(tmp_path / "june.csv", range(200, 300), with_delay=True)
     for option in (["--target", "delay"], ["--skip", "sky"], ["--model", "ridge"]):
@@ -171,7 +171,7 @@ def test_start_options_are_refused_later(work, tmp_path):
     assert work("learn", june)[1].startswith("100 labels learned")
 
 
-def test_column_that_tells_the_labels_is_pointed_out(work, tmp_path):
+def test_leaking_column_is_noted(work, tmp_path):
     lines = "".join(f"{t},{3 * delay + 1},{delay}\n" for t, delay in enumerate(DELAY[:30]))
     (tmp_path / "t.csv").write_text(f"row,meter,delay\n{lines}")
     text = work("learn", tmp_path / "t.csv", *RIDGE[:-4], "--id", "row", "--target", "delay")[1]

@@ -1,4 +1,4 @@
-"""What `qufur ask` does without, so that a million rows take little memory."""
+"""Tests of the imports that `qufur ask` avoids to save memory and time."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from qufur.models.engines import compiled
 
 
 @pytest.mark.parametrize("options", [START, START[2:]])
-def test_numba_is_left_out(work, tmp_path, monkeypatch, few_trees, options):
+def test_ask_does_not_import_numba(work, tmp_path, monkeypatch, few_trees, options):
     monkeypatch.setattr(compiled, "_works", lambda: pytest.fail("numba takes 100 MB"))
     table = write(tmp_path / "may.csv", range(60))
     assert work("ask", table, "-o", tmp_path / "out.csv", *options)[0] == 0
@@ -32,7 +32,7 @@ assert ExtraTreesRegressor(1).fit(frame, [1.0, 2.0]).feature_names_in_ == ["wind
 """
 
 
-def test_scikit_learn_comes_without_pandas_and_knows_frames_later(tmp_path):
+def test_scikit_learn_is_imported_without_pandas_and_accepts_frames_later(tmp_path):
     pytest.importorskip("pandas")
     for rows, options in ((range(20), START[2:]), (range(20, 40), [])):
         table = write(tmp_path / f"{rows.start}.csv", rows)
@@ -40,7 +40,7 @@ def test_scikit_learn_comes_without_pandas_and_knows_frames_later(tmp_path):
         subprocess.run(command, cwd=tmp_path, check=True)
 
 
-def test_pandas_that_is_there_stays(monkeypatch):
+def test_imported_pandas_stays(monkeypatch):
     module = object()
     monkeypatch.setitem(sys.modules, "pandas", module)
     with without_pandas():

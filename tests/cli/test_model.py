@@ -1,4 +1,4 @@
-"""The model that commands work with: experts on columns as they come, or the linear learner of the paper."""
+"""Tests of the models of the commands: experts on raw columns, ridge and kernel."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ START = [option for option in START if option not in ("--model", "ridge", "--lab
 
 @pytest.fixture
 def table(tmp_path):
-    """Return labels far from 0, of columns in units that differ by many orders of magnitude."""
+    """Return labels far from 0; the units of the columns differ by many orders of magnitude."""
     rng = np.random.default_rng(2)
     seconds, rate = 1.7e9 + 3600.0 * np.arange(80), 1e-4 * rng.normal(size=80)
     rows = np.column_stack([seconds, rate, 5000 + 2e5 * rate + seconds % 7])
@@ -60,8 +60,8 @@ def test_loop_is_a_learner_of_experts_on_raw_columns(work, tmp_path):
     assert np.sqrt(np.mean((np.array(found) - DELAY[120:200]) ** 2)) < 3 < DELAY.std()
 
 
-def test_table_in_two_parts_goes_on_as_one(work, tmp_path):
-    """Saved and loaded between: the rows, the labels and the scaling are all there."""
+def test_table_in_two_files_equals_one(work, tmp_path):
+    """The state file keeps the rows, the labels and the scaling between the calls."""
     out = asked(work, tmp_path, "--horizon", 160)
     work("tell", filled(out))
     work("ask", write(tmp_path / "june.csv", range(120, 160)), "-o", out)
@@ -85,7 +85,7 @@ def test_label_is_replaced(work, tmp_path):
     assert state.labelled.first().y.tolist() == list(right.values())
 
 
-def test_column_that_is_constant_at_first_counts_when_it_varies(work, tmp_path):
+def test_constant_column_affects_predictions_when_it_varies(work, tmp_path):
     first, second, out = (tmp_path / name for name in ("1.csv", "2.csv", "out.csv"))
     first.write_text("year,wind\n" + "".join(f"2011,{t % 7}\n" for t in range(30)))
     _, text = work("ask", first, "-o", out, "--budget", "100%")
@@ -150,12 +150,12 @@ def test_run_compares_rules_on_experts(monkeypatch, capsys, tmp_path, table, no_
     assert {"QuFUR", "Steady", "Uniform", "Threshold", "every label"} <= set(error)
     spent = {row["rule"]: row["queries"] for row in result["runs"]}
     assert spent["Steady"] == 20
-    assert {spent["QuFUR"], spent["Threshold"]} <= {18, 19, 20}  # which are set on inputs but the first
+    assert {spent["QuFUR"], spent["Threshold"]} <= {18, 19, 20}  # tuned on the inputs without the first row
     assert error["every label"] < error["no labels"]
     assert result["decision"]["rule"] == "Steady"
 
 
-def test_many_rows_are_not_all_labelled(monkeypatch, capsys, tmp_path, table):
+def test_long_streams_are_not_learned_with_every_label(monkeypatch, capsys, tmp_path, table):
     monkeypatch.setattr(import_module("qufur.cli.run"), "MAX_LABELS", 78)
     monkeypatch.setattr("qufur.cli._compare.Decision.of", lambda *_: None)
     monkeypatch.setattr("qufur.cli._compare.budget_grid", lambda *_: ({}, {}))
@@ -169,7 +169,7 @@ def test_many_rows_are_not_all_labelled(monkeypatch, capsys, tmp_path, table):
         assert rules == {"no labels", "every label", "at random, boosting"} - set(left_out)
 
 
-def test_plan_says_where_a_steady_pace_buys(monkeypatch, capsys, tmp_path, table):
+def test_plan_prints_where_steady_buys(monkeypatch, capsys, tmp_path, table):
     arguments = ["--target", "load", "--budget", "25%", "--parts", 4, "--seeds", 5, "--out", tmp_path / "out"]
     assert qufur(monkeypatch, "plan", table, *arguments) == 0
     text = capsys.readouterr().out
@@ -203,7 +203,7 @@ def test_plan_says_where_a_steady_pace_buys(monkeypatch, capsys, tmp_path, table
     ],
     ids=str,
 )
-def test_model_is_the_users_choice(work, tmp_path, options, model):
+def test_ask_uses_the_given_model(work, tmp_path, options, model):
     out = asked(work, tmp_path, *options)
     assert Workbook.load(tmp_path / "s.qufur").learner.model == model
     assert work("tell", filled(out))[0] == 0
@@ -239,7 +239,7 @@ def test_model_is_the_users_choice(work, tmp_path, options, model):
     ],
     ids=str,
 )
-def test_model_that_means_nothing_is_refused(work, tmp_path, options, message):
+def test_invalid_model_options_raise(work, tmp_path, options, message):
     may, out = write(tmp_path / "may.csv", range(30)), tmp_path / "out.csv"
     code, text = work("ask", may, "-o", out, *START, *options)
     assert (code, len(text.splitlines())) == (2, 1)
@@ -250,7 +250,7 @@ def test_model_that_means_nothing_is_refused(work, tmp_path, options, message):
 @pytest.mark.parametrize(
     "options", [["--model", "kernel", "--regularization", 0.2], ["--half-life", 30, *LINEAR]]
 )
-def test_run_takes_the_model_as_well(monkeypatch, capsys, tmp_path, table, options, no_pictures):
+def test_run_uses_the_given_model(monkeypatch, capsys, tmp_path, table, options, no_pictures):
     arguments = ["--target", "load", "--budget", 20, "--seeds", 1, "--out", tmp_path / "out", "--json"]
     assert qufur(monkeypatch, "run", table, *arguments, *options) == 0
     error = {row["rule"]: row["mean squared error"] for row in json.loads(capsys.readouterr().out)["runs"]}
@@ -259,7 +259,7 @@ def test_run_takes_the_model_as_well(monkeypatch, capsys, tmp_path, table, optio
     assert "--also of qufur run must be omitted with --model" in capsys.readouterr().err
 
 
-def test_plan_takes_a_kernel(monkeypatch, capsys, tmp_path, table, no_pictures):
+def test_plan_works_with_a_kernel(monkeypatch, capsys, tmp_path, table, no_pictures):
     arguments = ["--target", "load", "--budget", 20, "--seeds", 2, "--out", tmp_path / "out", "--json"]
     assert qufur(monkeypatch, "plan", table, *arguments, "--model", "kernel") == 0
     assert json.loads(capsys.readouterr().out)["spend"]["mean"] == pytest.approx(20, abs=4)
@@ -284,7 +284,7 @@ def test_intervals_are_written(work, tmp_path):
     assert (code, "interval" in text) == (2, True)
 
 
-def test_intervals_without_labels_have_no_ends(work, tmp_path):
+def test_intervals_are_empty_without_labels(work, tmp_path):
     asked(work, tmp_path)
     predicted = tmp_path / "predicted.csv"
     code, text = work("predict", tmp_path / "may.csv", "-o", predicted, "--interval", 0.9)

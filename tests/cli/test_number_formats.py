@@ -1,4 +1,4 @@
-"""Labels such as 5%, 1,000 and € 3.20: read as inputs are, and said; in one way throughout."""
+"""Tests of labels such as 5%, 1,000 and € 3.20: read like inputs, with a note, in one format per column."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_number_formats_are_read_and_noted(work, tmp_path, command, cells, expec
     assert Workbook.load(tmp_path / "s.qufur").unit == unit
 
 
-def test_first_table_does_not_take_them_for_classes(work, tmp_path):
+def test_first_table_reads_formatted_numbers_not_classes(work, tmp_path):
     may, out = table(tmp_path / "may.csv", ["5%", "7%", "9%", ""]), tmp_path / "out.csv"
     code, text = work("ask", may, "-o", out, *START, "--budget", "100%")
     assert (code, "Labels in column 'share' are read as numbers: '5%' is 0.05." in text) == (0, True), text
@@ -61,7 +61,7 @@ def test_first_table_does_not_take_them_for_classes(work, tmp_path):
     )
 
 
-def test_words_among_them_are_classes_all_the_same(work, tmp_path):
+def test_words_among_formatted_numbers_make_classes(work, tmp_path):
     may = table(tmp_path / "may.csv", ["5%", "10%", "other", "5%"])
     assert work("ask", may, "-o", tmp_path / "out.csv", *START, "--budget", 2)[0] == 0
     assert Workbook.load(tmp_path / "s.qufur").classes == ("10%", "5%", "other")
@@ -78,7 +78,7 @@ def test_words_among_them_are_classes_all_the_same(work, tmp_path):
     ],
 )
 @pytest.mark.parametrize("start", [START, RIDGE], ids=["experts", "ridge"])
-def test_more_than_one_way_is_refused(work, tmp_path, cells, received, start):
+def test_mixed_number_formats_raise(work, tmp_path, cells, received, start):
     code, text = work("learn", table(tmp_path / "t.csv", cells), *start, "--decimal", ".")
     assert (code, text) == (
         2,
@@ -88,7 +88,7 @@ def test_more_than_one_way_is_refused(work, tmp_path, cells, received, start):
     assert not (tmp_path / "s.qufur").exists()
 
 
-def test_unit_of_labels_stays(work, tmp_path):
+def test_label_unit_is_stored(work, tmp_path):
     work("learn", table(tmp_path / "a.csv", ["€ 3", "€ 4.50"]), *START)
     state = (tmp_path / "s.qufur").read_bytes()
     code, text = work("learn", table(tmp_path / "b.csv", ["$ 3"], first=7))
@@ -98,7 +98,7 @@ def test_unit_of_labels_stays(work, tmp_path):
     assert told(tmp_path) == {1: 3.0, 2: 4.5, 8: 3.25, 9: 4.0}
 
 
-def test_ways_that_differ_between_batches_are_noticed(work, tmp_path):
+def test_different_formats_in_two_batches_raise(work, tmp_path):
     cells = ["5%"] * 5000 + ["5"]
     code, text = work("learn", table(tmp_path / "t.csv", cells), *RIDGE)
     assert (code, "'5%' in row 1 and '5' in row 5001" in text) == (2, True), text

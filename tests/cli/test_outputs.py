@@ -1,4 +1,4 @@
-"""What commands write, and over what they do not write."""
+"""Tests of output files: formats, and files that are never overwritten."""
 
 import csv
 import json
@@ -49,7 +49,7 @@ def test_out_never_overwrites_a_used_file(work, tmp_path, command, file, name):
     assert everything(tmp_path) == before
 
 
-def test_state_file_that_is_to_be_made(work, tmp_path):
+def test_out_never_overwrites_a_new_state_file(work, tmp_path):
     (tmp_path / "link.csv").symlink_to("s.qufur")
     for out in ("s.qufur", "link.csv"):
         may = write(tmp_path / "may.csv", range(30))
@@ -59,7 +59,7 @@ def test_state_file_that_is_to_be_made(work, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_no_pipe_folder_or_other_format(work, tmp_path, command):
+def test_out_rejects_pipes_folders_and_unknown_formats(work, tmp_path, command):
     asked(work, tmp_path)
     june, before = write(tmp_path / "june.csv", range(300, 320)), everything(tmp_path)
     os.mkfifo(tmp_path / "pipe")
@@ -71,7 +71,7 @@ def test_no_pipe_folder_or_other_format(work, tmp_path, command):
     assert everything(tmp_path) == before | {"june.csv": june.read_bytes()}
 
 
-def test_state_file_is_no_pipe(work, tmp_path):
+def test_state_file_rejects_pipes(work, tmp_path):
     os.mkfifo(tmp_path / "s.qufur")
     may, out = write(tmp_path / "may.csv", range(30)), ["-o", tmp_path / "t.csv"]
     for command in (["ask", may, *out], ["predict", may, *out], ["tell", may], ["status"]):
@@ -109,7 +109,7 @@ def test_out_with_pending_rows_is_not_overwritten(work, tmp_path, command):
 @pytest.mark.parametrize(
     "content", ["", "flight,prediction\nLH0,3\n", "flight,delay\n", "flight,delay\nKL9,3\n", '"\x00', "told"]
 )
-def test_all_else_is_written_over(work, tmp_path, content):
+def test_other_files_are_overwritten(work, tmp_path, content):
     out, _ = asked(work, tmp_path)
     if content == "told":
         work("tell", filled(out))
@@ -123,7 +123,7 @@ def test_all_else_is_written_over(work, tmp_path, content):
 
 @pytest.mark.parametrize("command", [["run", "--target", "wind", "--skip", "flight"], ["plan"]], ids=str)
 @pytest.mark.parametrize("name", LINKS)
-def test_folders_do_not_hold_the_table(monkeypatch, capsys, tmp_path, command, name):
+def test_out_folder_never_overwrites_the_table(monkeypatch, capsys, tmp_path, command, name):
     folder = tmp_path / "out"
     folder.mkdir()
     table = write(folder / {"run": "run.csv", "plan": "plan-parts.csv"}[command[0]], range(30))
@@ -136,7 +136,7 @@ def test_folders_do_not_hold_the_table(monkeypatch, capsys, tmp_path, command, n
     assert "--out of qufur must be a folder, or a new one" in capsys.readouterr().err
 
 
-def test_folder_is_checked_first(monkeypatch, capsys, tmp_path):
+def test_out_folder_is_checked_before_any_work(monkeypatch, capsys, tmp_path):
     (tmp_path / "file").touch()
     assert qufur(monkeypatch, "reproduce", "fig1", "--out", tmp_path / "file") == 2
     (tmp_path / "claims.csv").mkdir()
@@ -200,7 +200,7 @@ def test_out_saved_by_excel_is_still_checked(work, tmp_path):
     assert (code, "40 rows are pending or changed" in text) == (2, True)
 
 
-def test_numbers_that_came_as_floats_name_the_same_rows(work, tmp_path):
+def test_ids_read_as_floats_name_the_same_rows(work, tmp_path):
     data = tmp_path / "t.csv"
     data.write_text("flight,wind\n11,1\n12,2\n013,4\n")
     assert work("ask", data, "-o", tmp_path / "o.csv", *START[:2], "--budget", 3, *START[4:])[0] == 0
@@ -211,7 +211,7 @@ def test_numbers_that_came_as_floats_name_the_same_rows(work, tmp_path):
 
 
 def test_labels_of_other_rows_are_not_learned_for_rows_with_equal_numbers(work, tmp_path):
-    """12 and 12.0 are two rows of the table, so that a label of one is never learned for the other."""
+    """The ids 12 and 12.0 name two rows of the table; a label of one is never learned for the other."""
     table, told = tmp_path / "may.csv", tmp_path / "told.csv"
     names = [name for number in range(10, 30) for name in (f"{number}", f"{number}.0")]
     table.write_text("flight,wind\n" + "".join(f"{name},{len(name) * 7 % 5}\n" for name in names))
@@ -227,7 +227,7 @@ def test_labels_of_other_rows_are_not_learned_for_rows_with_equal_numbers(work, 
     assert set(Workbook.load(tmp_path / "s.qufur").labels) == {int(other[:-2])}
 
 
-def test_pattern_of_files_is_one_table(work, tmp_path):
+def test_glob_pattern_is_one_table(work, tmp_path):
     weeks = tmp_path / "weeks"
     weeks.mkdir()
     for week in (2, 10):
@@ -235,7 +235,7 @@ def test_pattern_of_files_is_one_table(work, tmp_path):
     code, text = work("ask", weeks / "*.csv", "-o", weeks / "w10.csv", *START)
     assert (code, f"another file than the table {weeks / 'w10.csv'}" in text) == (2, True)
     code, text = work("ask", weeks / "*.csv", "-o", tmp_path / "out.csv", *START)
-    assert (code, text.splitlines()[0].startswith("40 rows, ")) == (0, True)
+    assert (code, " of 40 rows to label: " in text.splitlines()[0]) == (0, True)
     code, text = work("ask", weeks / "w10.csv", "-o", tmp_path / "more.csv")
     assert (code, "table of w10.csv must be one that was not asked about before" in text) == (2, True)
     assert work("predict", weeks / "*.csv", "-o", tmp_path / "predicted.csv")[0] == 0
@@ -244,25 +244,25 @@ def test_pattern_of_files_is_one_table(work, tmp_path):
     assert names == [f"LH{t}" for week in (2, 10) for t in range(week * 10, week * 10 + 20)]
 
 
-def test_table_may_come_through_a_pipe(tmp_path):
+def test_table_is_read_from_stdin(tmp_path):
     table = write(tmp_path / "may.csv", range(30)).read_bytes().replace(b",", b"\t")
     command = [sys.executable, "-m", "qufur", "ask", "-", "--state", "s.qufur", "-o", "out.jsonl", *START]
     done = subprocess.run(
         list(map(str, command)), input=table, capture_output=True, cwd=tmp_path, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"30 rows, 30 rows to label" in done.stdout
+    assert b"30 of 30 rows to label" in done.stdout
     assert b"standard-input.csv: tabs between fields" in done.stdout
 
 
-def test_id_that_is_there_twice_is_named_with_its_rows(work, tmp_path):
+def test_repeated_id_is_named_with_its_rows(work, tmp_path):
     data = write(tmp_path / "may.csv", [1, 2, 3, 2])
     code, text = work("ask", data, "-o", tmp_path / "out.csv", *START)
     assert (code, "id of may.csv must be unique, got 'LH2' in rows 2 and 4." in text) == (2, True)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_ids_that_look_like_numbers_are_written_as_they_are(tmp_path, ending):
+def test_numeric_ids_are_written_unchanged(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
     with table(path, ["id", "wind"]) as write_rows:
         write_rows([["1.50", "1.50"], ["2e5", None]])

@@ -1,4 +1,4 @@
-"""`qufur outstanding`: the rows that wait, as `ask` wrote them."""
+"""Tests of `qufur outstanding`: pending rows as `qufur ask` wrote them."""
 
 import csv
 import gzip
@@ -21,7 +21,7 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-def test_rows_that_wait_are_written_again(work, tmp_path):
+def test_pending_rows_are_written_again(work, tmp_path):
     out, _ = asked(work, tmp_path)
     again, first = tmp_path / "again.csv", out.read_bytes()
     code, text = work("outstanding", "-o", again)
@@ -36,7 +36,7 @@ def test_rows_that_wait_are_written_again(work, tmp_path):
     assert rows(again) == wanted[25:]
 
 
-def test_rows_of_all_tables_and_formats_wait_together(work, tmp_path):
+def test_pending_rows_of_all_tables_and_formats_are_written_together(work, tmp_path):
     start = [*LINEAR, "--budget", "100%", "--label-range", 0, 1, "--id", "id", "--target", "y"]
     (tmp_path / "a.jsonl").write_text(
         '{"id": 7, "wind": 1.5, "note": "=1+1", "who": "\\ud800"}\n'
@@ -73,9 +73,9 @@ def test_rows_of_earlier_versions_lack_their_columns(work, tmp_path):
     )
 
 
-def test_labels_that_were_not_told_are_not_written_over(work, tmp_path):
+def test_labels_not_given_to_tell_are_not_overwritten(work, tmp_path):
     out, _ = asked(work, tmp_path)
-    assert work("outstanding", "-o", out)[0] == 0  # blank rows lose nothing
+    assert work("outstanding", "-o", out)[0] == 0  # blank rows may be replaced
     done = filled(out, {"LH0": 30.0})
     before = done.read_bytes()
     code, text = work("outstanding", "-o", done)
@@ -87,7 +87,7 @@ def test_labels_that_were_not_told_are_not_written_over(work, tmp_path):
     assert (code, "another file than the state file" in text) == (2, True)
 
 
-def test_million_rows_that_do_not_wait_add_nothing(work, tmp_path):
+def test_labelled_rows_are_not_stored_as_pending(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out))
     workbook = Workbook.load(tmp_path / "s.qufur")

@@ -1,4 +1,4 @@
-"""`--per week 50`: no week has more labels, in whatever files its rows come, and every command says so."""
+"""Tests of `--per week 50`: no week has more labels, however its rows are split into files."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ RIDGE = ["--model", "ridge", "--label-range", -5, 5, "--target", "delay", "--id"
 
 
 def write(path, first, days, rows=24, cells=None):
-    """Write a table of so many rows a day from a day on; `cells` may change the times that are written."""
+    """Write a table with `rows` rows a day from day `first`; `cells` may change the written times."""
     times = [MONDAY + timedelta(days=first + row / rows) for row in range(days * rows)]
     written = [time.strftime("%Y-%m-%d %H:%M") for time in times]
     rng = np.random.default_rng([first + 9, rows])
@@ -30,14 +30,14 @@ def write(path, first, days, rows=24, cells=None):
 
 
 def weeks(path):
-    """Return how many rows there are in a file of each week, by its Monday."""
+    """Return the number of rows of a file per week, by its Monday."""
     with path.open(newline="") as file:
         times = [datetime.fromisoformat(row["when"]) for row in csv.DictReader(file)]
     return Counter((time - timedelta(days=time.weekday())).date().isoformat() for time in times)
 
 
 def asked(work, folder, tables, *options):
-    """Ask about tables; return the rows wanted by week, and what the last call said."""
+    """Run `qufur ask` on tables; return the rows to label per week and the output of the last call."""
     found, text = Counter(), ""
     for place, table in enumerate(tables):
         out = folder / f"out{place}.csv"
@@ -57,11 +57,11 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_no_week_has_more_labels_than_it_may(work, tmp_path, cut):
+def test_no_week_exceeds_its_labels(work, tmp_path, cut):
     tables = [write(tmp_path / f"{first}.csv", first, days) for first, days in CUTS[cut]]
     found, text = asked(work, tmp_path, tables, *RIDGE, "--per", "week", 12)
     rows = sum(map(weeks, tables), Counter())
-    if cut.startswith("from"):  # weeks go on in the next file, and the last may do so too
+    if cut.startswith("from"):  # a week may continue in the next file, also the last week
         assert list(found.values())[:-1] == [12] * 4
         assert 4 <= found[max(found)] < 12
     else:
@@ -82,21 +82,21 @@ def test_no_week_has_more_labels_than_it_may(work, tmp_path, cut):
 
 
 @pytest.mark.parametrize(("unit", "periods"), [("hour", 48), ("day", 35), ("month", 2)])
-def test_other_periods(work, tmp_path, unit, periods):
+def test_periods_may_be_hours_days_or_months(work, tmp_path, unit, periods):
     days, rows = (2, 24 * 4) if unit == "hour" else (35, 24)
     table = write(tmp_path / "t.csv", 0, days, rows)
     code, text = work("ask", table, "-o", tmp_path / "out.csv", *RIDGE, "--per", unit, 3, "--time", "when")
     assert code == 0, text
-    assert f"{3 * periods} rows to label" in text
+    assert text.startswith(f"{3 * periods} of ")
 
 
-def test_pace_is_even_and_a_first_week_in_parts_can_be_announced(work, tmp_path):
+def test_rate_is_constant_and_horizon_gives_the_rows_of_a_partial_first_week(work, tmp_path):
     tables = [write(tmp_path / f"{day}.csv", day, 1) for day in range(14)]
     options = [*RIDGE, "--per", "week", 28, "--horizon", 7 * 24]
     wanted = []
     for place, table in enumerate(tables):
         _, text = work("ask", table, "-o", tmp_path / f"{place}.out.csv", *(options if place == 0 else []))
-        wanted.append(int(text.split(" rows, ")[1].split()[0]))
+        wanted.append(int(text.split(" of ")[0]))
     assert sum(wanted[:7]) == sum(wanted[7:]) == 28
     assert max(wanted[1:]) <= 10
     assert sum(labels > 0 for labels in wanted[7:]) >= 6
@@ -113,7 +113,7 @@ def test_batches_change_nothing(work, tmp_path, monkeypatch):
     assert found == found[:1] * 3
 
 
-def test_rows_that_are_late_or_have_no_time_are_of_the_running_week(work, tmp_path):
+def test_late_and_untimed_rows_count_towards_the_current_week(work, tmp_path):
     def odd(times):
         blank = ["", *times[1:30], *[""] * 60, *times[90:]]
         blank[8 * 24 : 8 * 24 + 90] = times[:90]  # a week late
@@ -122,14 +122,14 @@ def test_rows_that_are_late_or_have_no_time_are_of_the_running_week(work, tmp_pa
     table, out = write(tmp_path / "t.csv", 0, 14, cells=odd), tmp_path / "out.csv"
     code, text = work("ask", table, "-o", out, *RIDGE, "--per", "week", 12, "--skip", "when")
     assert code == 0
-    odd = "Rows of an earlier week: 90, rows without a time: 61. They are assigned to the current week.\n"
+    odd = "Rows of an earlier week: 90; rows without a time: 61. They count towards the current week.\n"
     assert odd in text
     with out.open(newline="") as file:
         rows = [int(row["id"].split("-")[1]) for row in csv.DictReader(file)]
     assert sum(row < 7 * 24 for row in rows) == sum(row >= 7 * 24 for row in rows) == 12
 
 
-def test_column_is_found_and_said_or_named(work, tmp_path):
+def test_date_column_is_inferred_and_noted_or_given(work, tmp_path):
     table = write(tmp_path / "t.csv", 0, 7)
     start = ["ask", table, "-o", tmp_path / "out.csv", *RIDGE, "--per", "week", 5]
     assert "Column 'when' gives the week of a row; --time names another column.\n" in work(*start)[1]
@@ -146,27 +146,25 @@ def test_budget_add_is_for_this_week_and_a_new_rate_for_the_next(work, tmp_path)
     assert "week of 2024-01-01: 12 of 12 bought, 0 left." in work("budget")[1]
     assert "week of 2024-01-01: 12 of 15 bought, 3 left." in work("budget", "--add", 3)[1]
     assert "At most 9 labels per week; week of 2024-01-01" in work("budget", "--per", "week", 9)[1]
-    assert "72 rows, 3 rows to label" in work("ask", tables[1], "-o", out, "--force")[1]
+    assert "3 of 72 rows to label" in work("ask", tables[1], "-o", out, "--force")[1]
     _, text = work("ask", tables[2], "-o", out, "--force")
-    assert "168 rows, 9 rows to label" in text
+    assert "9 of 168 rows to label" in text
     assert "week of 2024-01-08: 9 of 9 bought, 0 left." in text
     assert "Undid `ask" in work("undo")[1]
     assert "week of 2024-01-01: 15 of 15 bought, 0 left." in work("budget")[1]
 
 
-def test_labels_come_back_within_their_own_week_only(work, tmp_path):
+def test_refunds_are_for_the_current_week_only(work, tmp_path):
     tables = [write(tmp_path / f"{first}.csv", first, days) for first, days in ((0, 9), (9, 5), (14, 7))]
     out = tmp_path / "out.csv"
     work("ask", tables[0], "-o", out, *RIDGE, "--per", "week", 12)
     ids = Workbook.load(tmp_path / "s.qufur").learner.outstanding
     assert len(ids) == 24
     assert (
-        "2 labels retracted; 0 of them can be bought again in this week: 0 left"
-        in work("retract", *ids[:2])[1]
+        "2 labels retracted; 0 of them can be bought again this week: 0 left" in work("retract", *ids[:2])[1]
     )
     assert (
-        "3 labels retracted; 3 of them can be bought again in this week: 3 left"
-        in work("retract", *ids[-3:])[1]
+        "3 labels retracted; 3 of them can be bought again this week: 3 left" in work("retract", *ids[-3:])[1]
     )
     assert "19 labels are outstanding" in work("outstanding", "-o", out)[1]
     with out.open(newline="") as file:
@@ -174,11 +172,11 @@ def test_labels_come_back_within_their_own_week_only(work, tmp_path):
     with out.open("w", newline="") as file:
         csv.writer(file).writerows([head, *([*row[:-1], row[2]] for row in rows)])
     assert "19 labels learned" in work("tell", out)[1]
-    assert "120 rows, 3 rows to label" in work("ask", tables[1], "-o", out)[1]
-    assert "168 rows, 12 rows to label" in work("ask", tables[2], "-o", out, "--force")[1]
+    assert "3 of 120 rows to label" in work("ask", tables[1], "-o", out)[1]
+    assert "12 of 168 rows to label" in work("ask", tables[2], "-o", out, "--force")[1]
 
 
-def test_free_labels_are_of_no_period(work, tmp_path):
+def test_free_labels_count_for_no_period(work, tmp_path):
     work("ask", write(tmp_path / "a.csv", 0, 7), "-o", tmp_path / "out.csv", *RIDGE, "--per", "week", 5)
     before = Workbook.load(tmp_path / "s.qufur").learner.spending.save()
     labelled = tmp_path / "b.csv"
@@ -187,7 +185,7 @@ def test_free_labels_are_of_no_period(work, tmp_path):
     assert Workbook.load(tmp_path / "s.qufur").learner.spending.save() == before
 
 
-def test_work_that_began_with_labels_may_go_on_by_weeks(work, tmp_path):
+def test_per_week_works_after_learn(work, tmp_path):
     known = write(tmp_path / "known.csv", -7, 7)
     lines = known.read_text().splitlines()
     known.write_text("\n".join([lines[0] + ",delay", *(line + ",1.5" for line in lines[1:])]) + "\n")
@@ -198,7 +196,7 @@ def test_work_that_began_with_labels_may_go_on_by_weeks(work, tmp_path):
     assert "week of 2024-01-15: 6 of 6 bought, 0 left" in text
 
 
-def test_state_file_goes_on_bit_for_bit(work, tmp_path):
+def test_loaded_state_file_continues_bit_for_bit(work, tmp_path):
     work("ask", write(tmp_path / "a.csv", 0, 10), "-o", tmp_path / "out.csv", *RIDGE, "--per", "week", 12)
     workbook = Workbook.load(tmp_path / "s.qufur")
     workbook.save(tmp_path / "again.qufur")
@@ -279,7 +277,7 @@ def test_invalid_later_periods_change_nothing(work, tmp_path, monkeypatch, comma
     assert not (tmp_path / "later.csv").exists()
 
 
-def test_budget_that_is_none_per_week_has_no_rate(work, tmp_path):
+def test_budget_per_raises_without_periods(work, tmp_path):
     work("ask", write(tmp_path / "t.csv", 0, 7), "-o", tmp_path / "out.csv", *RIDGE, "--budget", 5)
     code, text = work("budget", "--per", "week", 5)
     assert code == 2

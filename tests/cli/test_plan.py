@@ -1,4 +1,4 @@
-"""`qufur plan`, as a user meets it."""
+"""Tests of `qufur plan`."""
 
 import csv
 import json
@@ -35,7 +35,7 @@ def test_plan_of_a_file_without_labels(monkeypatch, capsys, tmp_path, table):
     assert float(rows[0]["regret"]) > float(rows[-1]["regret"]) > 0
 
 
-def test_plan_for_machines(monkeypatch, capsys, tmp_path, table):
+def test_plan_prints_json(monkeypatch, capsys, tmp_path, table):
     arguments = ["--model", "ridge", "--skip", "delay", "--domain", "place", "--budget", 18]
     arguments += ["--noise", 3, "--label-range", 0, 60]
     arguments += ["--seeds", 4, "--parts", 3, "--norm", 0.5, "--out", tmp_path, "--json"]
@@ -47,7 +47,7 @@ def test_plan_for_machines(monkeypatch, capsys, tmp_path, table):
     assert 0 < result["norm"] <= 0.5
 
 
-def test_archives_set_their_labels_aside(monkeypatch, capsys, tmp_path):
+def test_labels_of_archives_are_not_inputs(monkeypatch, capsys, tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, X=np.random.default_rng(0).normal(size=(30, 1)), y=np.zeros(30))
     assert qufur(monkeypatch, "plan", path, "--budget", 5, "--seeds", 2, "--out", tmp_path) == 0

@@ -1,4 +1,4 @@
-"""A command killed at any moment leaves the state before it or the one after, and `undo` goes on from it."""
+"""Soak test: a command killed at any moment leaves the old or the new state, and `undo` works on it."""
 
 import contextlib
 import csv
@@ -27,9 +27,9 @@ from qufur.workbook import Workbook
 START = ["--model", "ridge", "--budget", 10, "--label-range", 0, 60, "--id", "flight", "--target", "delay"]
 REPLAY = ["--model", "ridge", "--budget", 3, "--seeds", 1, "--target", "delay", "--json"]
 EVENTS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.chmod", "os.listdir"}
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked, to be there at once")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 if hasattr(os, "fork"):
-    # From one that has no threads: those of polars and OpenMP are not there in a fork, which waits for them.
+    # The fork server has no threads: a fork would lack those of polars and OpenMP, and wait for them forever.
     PROCESSES = multiprocessing.get_context("forkserver")
     PROCESSES.set_forkserver_preload([__name__])
 
@@ -50,7 +50,7 @@ def labels(folder, ids):
 
 
 def commands(folder, called, workbook):
-    """Return every command with arguments that it takes now; rows of tables are new."""
+    """Return every command with arguments that are valid now; tables have new rows."""
     waiting, out = workbook.learner.outstanding, ["-o", folder / "out.csv", "--force"]
     return {
         "ask": lambda: [table(folder, called, labelled=False), *out],
@@ -97,7 +97,7 @@ def begun(work, folder):
 
 
 def refill(work, folder, called):
-    """See that labels are there, and that others are awaited."""
+    """Buy and learn labels until the state has two labels and two pending rows."""
     workbook = Workbook.load(folder / "s.qufur")
     if len(workbook.labels) < 2:
         assert work("learn", table(folder, f"{called}-free", labelled=True))[0] == 0
@@ -110,7 +110,7 @@ def refill(work, folder, called):
 
 
 def check(work, folder, state, old, before, name):
-    """See that a state is the one before a command or the one after, and can be taken back."""
+    """Check that the state is the one before or after a command, and that `undo` works."""
     workbook, now = Workbook.load(state), digest_in(state)
     if now != before:
         assert name in CHANGES
@@ -120,7 +120,7 @@ def check(work, folder, state, old, before, name):
     with (folder / "out.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
     assert {len(row) for row in rows} <= {len(header)}
-    if name == "ask":  # whoever pays for labels is told which
+    if name == "ask":  # the file of rows to label is written before the state
         new = {*workbook.learner.outstanding} - {*old.learner.outstanding}
         assert new <= {row[0] for row in rows}
     if workbook.history.before:
@@ -130,9 +130,9 @@ def check(work, folder, state, old, before, name):
 
 
 def killed_at(folder, state, count, name, arguments):
-    """Let a process kill itself before it uses the folder for the n-th time; return None.
+    """Run a process that kills itself before it uses the folder for the n-th time; return None.
 
-    If n is 0, or more than there are, it goes to its end, and how often it used the folder is returned.
+    If n is 0 or larger than the number of uses, the process finishes, and the number of uses is returned.
     """
     own = [] if name in ("run", "plan") else ["--state", state]
     receiver, sender = PROCESSES.Pipe(duplex=False)
@@ -149,7 +149,7 @@ def killed_at(folder, state, count, name, arguments):
 
 
 def go(folder, count, arguments, sender):
-    """Run a command, and send how often it used the folder."""
+    """Run a command and send how often it used the folder."""
     style.save = without_pictures
     used = kill_before(folder, count)
     try:
@@ -161,7 +161,7 @@ def go(folder, count, arguments, sender):
 
 
 def kill_before(folder, count):
-    """Kill this process before it opens, renames, links or removes something in the folder so many times."""
+    """Kill this process before the n-th time it opens, renames, links or removes a file in the folder."""
     used = []
 
     def look(event, arguments):

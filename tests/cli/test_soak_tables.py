@@ -1,4 +1,4 @@
-"""Tables of any content through every command: an answer or one line, and no other file is touched."""
+"""Soak test of random tables: every command succeeds or prints one line, and changes no other file."""
 
 import contextlib
 import io
@@ -32,7 +32,7 @@ CHANGES = {"ask", "tell", "learn", "retract", "forget-label", "undo", "budget"}
 
 
 class Desk:
-    """A folder with a state file, tables that nobody may touch, and a count of what commands answered."""
+    """Folder with a state file, tables that must not change, and counts of the exit codes."""
 
     def __init__(self, folder, monkeypatch):
         self.folder, self.state, self.out = folder, folder / "s.qufur", folder / "out.csv"
@@ -40,7 +40,7 @@ class Desk:
         self._monkeypatch = monkeypatch
 
     def call(self, name, *arguments):
-        """Run a command; return its exit code, once it is clear that it touched what it may and no more."""
+        """Run a command, check that it changed only files that it may change, and return its exit code."""
         before, state = self.files(), [] if name in ("run", "plan") else ["--state", self.state]
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -55,12 +55,12 @@ class Desk:
         return code
 
     def may_touch(self, name, path):
-        """Return whether a command may change a file: the state file, its versions, or what it writes."""
+        """Return whether a command may change a file: the state file, its versions, or its output."""
         own = path == self.state or path.parent == folder_of(self.state)
         return (name in CHANGES and own) or (name in WRITES and path == self.out) or path.parent.name == name
 
     def files(self):
-        """Return what is in all files but locks, which are empty."""
+        """Return the contents of all files except locks, which are empty."""
         paths = [path for path in self.folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
         return {path: path.read_bytes() for path in paths}
 
@@ -83,7 +83,7 @@ def starts(work, tmp_path, few_trees):
 
 
 def drawn_table(rng, called, known):
-    """Return the columns of a table: most like those of the first one, with some cells of any kind."""
+    """Return the columns of a table: mostly those of the first one, with some cells of any type."""
     pick = rng.choice
     sound = rng.random() < 0.75
     names = SOUND[: 4 - rng.integers(3) // 2] if sound else pick(NAMES, rng.integers(1, 5)).tolist()
@@ -104,7 +104,7 @@ def any_cell(rng):
 
 
 def drawn_file(folder, rng, called, known=()):
-    """Write a table in any format; some are damaged, or called as they should not be."""
+    """Write a table in any format; some are damaged or have a wrong extension."""
     table, ending = drawn_table(rng, called, known), str(rng.choice(FORMATS))
     mixed = any(len({type(cell) for cell in column}) > 1 for column in table.values())
     if mixed and ending in ("parquet", "xlsx", "npz"):
@@ -118,7 +118,7 @@ def drawn_file(folder, rng, called, known=()):
 
 
 def options_of(rng):
-    """Return options of a first command, of which some are wrong."""
+    """Return options of a first command, some of them invalid."""
     options = []
     for name in ("--id", "--target", "--embedding", "--categorical", "--skip", "--text"):
         if rng.random() < 0.05:
@@ -131,13 +131,13 @@ def options_of(rng):
 
 
 def some_ids(desk, rng, known):
-    """Return names of rows, most of them known, behind which nothing is taken for an option."""
+    """Return ids, most of them existing, after `--`, so that none is read as an option."""
     names = [*map(str, known), "LH1", "nobody", ""] if rng.random() < 0.8 else CELLS
     return ["--", *rng.choice(names, rng.integers(1, 3)).tolist()]
 
 
 def every_command(desk, rng, called):
-    """Call every command, in any order, over tables that are drawn anew."""
+    """Call every command in random order on new random tables."""
     force = ["--force"] if rng.random() < 0.5 else []
     replace = ["--replace"] if rng.random() < 0.5 else []
     add = [] if rng.random() < 0.3 else ["--add", rng.integers(0, 4)]
@@ -165,7 +165,7 @@ def every_command(desk, rng, called):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_any_table_through_every_command(starts, monkeypatch, part):
+def test_every_command_accepts_random_tables(starts, monkeypatch, part):
     let_letters_be_counted(monkeypatch)
     monkeypatch.setattr("qufur.figures.style.save", without_pictures)
     answers = Counter()

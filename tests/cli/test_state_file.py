@@ -1,4 +1,4 @@
-"""`qufur ask`, `tell`, `status` and `predict`: a table, an annotator and one state file."""
+"""Tests of `qufur ask`, `tell`, `status` and `predict` with one state file."""
 
 import csv
 import gzip
@@ -55,9 +55,9 @@ def asked(work, tmp_path, *options):
     return out, text
 
 
-def test_the_loop(work, tmp_path):
+def test_ask_label_and_tell_until_the_budget_is_spent(work, tmp_path):
     out, text = asked(work, tmp_path)
-    assert text.splitlines()[0].startswith("300 rows, 40 rows to label: written to ")
+    assert text.splitlines()[0].startswith("40 of 300 rows to label: written to ")
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["flight", "wind", "sky", "prediction", "delay"]
@@ -78,7 +78,7 @@ def test_the_loop(work, tmp_path):
 
 
 def test_ask_and_tell_equal_the_library(work, tmp_path):
-    """The same queries and predictions as a learner fed by hand: scaled wind, the sky one-hot."""
+    """Queries and predictions are those of a learner on the encoded rows: scaled wind, one-hot sky."""
     out, _ = asked(work, tmp_path, "--seed", 3)
     wind = WIND[:300]
     X = np.column_stack([(wind - wind.mean()) / wind.std(), *(SKY[:300] == k for k in range(3))])
@@ -108,7 +108,7 @@ def test_labels_in_the_first_table_are_no_inputs(work, tmp_path):
         assert {row["delay"] for row in csv.DictReader(file)} == {""}
 
 
-def test_telling_twice_is_telling_once(work, tmp_path):
+def test_repeated_tell_changes_nothing(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out))
     before = encode(Workbook.load(tmp_path / "s.qufur").learner)
@@ -119,7 +119,7 @@ def test_telling_twice_is_telling_once(work, tmp_path):
     np.testing.assert_array_equal(before[1]["ledger.seen"], after[1]["ledger.seen"])
 
 
-def test_labels_may_come_bit_by_bit(work, tmp_path):
+def test_labels_may_arrive_in_several_files(work, tmp_path):
     out, _ = asked(work, tmp_path)
     with out.open(newline="") as file:
         first = next(csv.DictReader(file))["flight"]
@@ -141,7 +141,7 @@ def test_labels_may_come_bit_by_bit(work, tmp_path):
         ("delay\n3\n", "column 'flight' of labels.csv must be one of"),
     ],
 )
-def test_bad_row_leaves_everything_as_it_was(work, tmp_path, lines, message):
+def test_invalid_row_changes_nothing(work, tmp_path, lines, message):
     asked(work, tmp_path)
     state = (tmp_path / "s.qufur").read_bytes()
     (tmp_path / "labels.csv").write_text(lines)
@@ -152,7 +152,7 @@ def test_bad_row_leaves_everything_as_it_was(work, tmp_path, lines, message):
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
-def test_another_label_for_the_same_row_is_refused(work, tmp_path):
+def test_different_label_for_a_labelled_row_raises(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out, {"LH0": 30.0}))
     code, text = work("tell", filled(out, {"LH0": 31.0}))
@@ -162,7 +162,7 @@ def test_another_label_for_the_same_row_is_refused(work, tmp_path):
 
 @pytest.mark.parametrize("value", [70.0, 1.7e12, 1234567890123456789], ids=["typo", "timestamp", "id"])
 @pytest.mark.parametrize("rest", [True, False], ids=["while labels are outstanding", "when all are there"])
-def test_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest, value):
+def test_replaced_label_equals_the_correct_label_from_the_start(work, tmp_path, rest, value):
     out, _ = asked(work, tmp_path)
     learner = Workbook.load(tmp_path / "s.qufur").learner
     right = {name: DELAY[int(name[2:])] for name in learner.outstanding[: 20 if rest else None]}
@@ -186,7 +186,7 @@ def test_label_is_replaced_as_if_it_had_been_told_at_once(work, tmp_path, rest, 
 
 
 @pytest.mark.parametrize("first", [{}, {"LH0": 30.0}], ids=["new", "replaced"])
-def test_label_far_out_of_range_is_to_be_confirmed(work, tmp_path, first):
+def test_label_far_outside_the_range_needs_accept_outliers(work, tmp_path, first):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out, first))
     state, odd = (tmp_path / "s.qufur").read_bytes(), filled(out, {"LH0": 661.0})
@@ -194,7 +194,7 @@ def test_label_far_out_of_range_is_to_be_confirmed(work, tmp_path, first):
     assert code == 2
     assert text == (
         "qufur: label of labels.csv must be at most ten times the range [0, 60] away from it, "
-        "got 661 for 'LH0'. --accept-outliers takes it as it is.\n"
+        "got 661 for 'LH0'. --accept-outliers accepts it.\n"
     )
     assert (tmp_path / "s.qufur").read_bytes() == state
     code, text = work("tell", odd, "--replace", "--accept-outliers")
@@ -203,7 +203,7 @@ def test_label_far_out_of_range_is_to_be_confirmed(work, tmp_path, first):
     assert Workbook.load(tmp_path / "s.qufur").labels["LH0"].label == 661.0
 
 
-def test_bad_table_leaves_everything_as_it_was(work, tmp_path):
+def test_invalid_table_changes_nothing(work, tmp_path):
     out, _ = asked(work, tmp_path)
     state, to_label = (tmp_path / "s.qufur").read_bytes(), out.read_bytes()
     june = tmp_path / "june.csv"
@@ -216,7 +216,7 @@ def test_bad_table_leaves_everything_as_it_was(work, tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_more_tables_go_on_with_the_budget(work, tmp_path):
+def test_later_tables_continue_the_budget(work, tmp_path):
     out, _ = asked(work, tmp_path, "--horizon", 400)
     spent = Workbook.load(tmp_path / "s.qufur").learner.spent
     assert spent < 40
@@ -226,7 +226,7 @@ def test_more_tables_go_on_with_the_budget(work, tmp_path):
     assert "40 labels bought in total, 0 left" in text
 
 
-def test_same_table_again_is_refused(work, tmp_path):
+def test_repeated_table_raises(work, tmp_path):
     out, _ = asked(work, tmp_path)
     state = (tmp_path / "s.qufur").read_bytes()
     code, text = work("ask", tmp_path / "may.csv", "-o", out)
@@ -235,8 +235,8 @@ def test_same_table_again_is_refused(work, tmp_path):
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
-def test_row_in_another_table_again_is_refused(work, tmp_path):
-    """Also one that was not queried: its id is all that is known of it."""
+def test_row_repeated_in_another_table_raises(work, tmp_path):
+    """Also a row that was not queried: only its id is stored."""
     out, _ = asked(work, tmp_path)
     with out.open(newline="") as file:
         queried = {row["flight"] for row in csv.DictReader(file)}
@@ -250,7 +250,7 @@ def test_row_in_another_table_again_is_refused(work, tmp_path):
     assert work("ask", write(tmp_path / "june.csv", [300, 301]), "-o", tmp_path / "more.csv")[0] == 0
 
 
-def test_row_that_is_far_down_again_is_refused(work, tmp_path, monkeypatch):
+def test_row_repeated_far_down_raises(work, tmp_path, monkeypatch):
     monkeypatch.setattr("qufur.tables.batch.ROWS", 50)
     may = write(tmp_path / "may.csv", [*range(300), 7])
     code, text = work("ask", may, "-o", tmp_path / "to_label.csv", *START)
@@ -282,7 +282,7 @@ def test_rows_without_ids_are_numbered_through_all_tables(work, tmp_path):
     assert {name: record.label for name, record in told.items()} == {4: 0.25, 1: 1.0}
 
 
-def test_for_machines(work, tmp_path):
+def test_ask_tell_and_status_print_json(work, tmp_path):
     out = tmp_path / "to_label.csv"
     _, text = work("ask", write(tmp_path / "may.csv", range(300)), "-o", out, *START, "--json")
     assert json.loads(text) == {"rows": 300, "wanted": 40, "left": 0, "outstanding": 40, "notes": []}
@@ -326,7 +326,7 @@ def test_constant_columns_and_new_categories_are_noted(work, tmp_path):
 
 
 @pytest.mark.parametrize("option", [[], ["--json"]])
-def test_bars_are_for_people(work, tmp_path, monkeypatch, capsys, option):
+def test_progress_bars_are_shown_on_terminals_only(work, tmp_path, monkeypatch, capsys, option):
     monkeypatch.setattr("qufur._internal.progress.PATIENCE", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
@@ -358,7 +358,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("options", "rule"), RULES, ids=str)
-def test_rules(work, tmp_path, options, rule):
+def test_options_select_the_rule(work, tmp_path, options, rule):
     out, may = tmp_path / "to_label.csv", write(tmp_path / "may.csv", range(300))
     code, text = work("ask", may, "-o", out, *LINEAR, "--label-range", 0, 60, "--id", "flight", *options)
     assert code == 0
@@ -400,7 +400,7 @@ def test_rules(work, tmp_path, options, rule):
         (["--budget", 5, "--label-range", 0, 60, "--id", "fligth"], "Did you mean 'flight'?"),
     ],
 )
-def test_start_that_does_not_work(work, tmp_path, options, message):
+def test_invalid_start_raises(work, tmp_path, options, message):
     may, out = write(tmp_path / "may.csv", range(30)), tmp_path / "out.csv"
     code, text = work("ask", may, "-o", out, *LINEAR, *options)
     assert code == 2
@@ -415,7 +415,7 @@ def test_start_options_raise_for_an_existing_state_file(work, tmp_path):
     assert "--budget of qufur ask must be omitted for an existing state file" in text
 
 
-def test_two_processes_cannot_work_on_one_file(work, tmp_path):
+def test_state_file_is_locked_for_one_process(work, tmp_path):
     out, _ = asked(work, tmp_path)
     with FileLock(tmp_path / "s.qufur.lock"):
         code, text = work("tell", filled(out))
@@ -425,7 +425,7 @@ def test_two_processes_cannot_work_on_one_file(work, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights")
 @pytest.mark.parametrize("new", [True, False])
-def test_link_does_not_get_around_the_lock(work, tmp_path, new):
+def test_symbolic_link_has_the_same_lock(work, tmp_path, new):
     there = tmp_path / "there"
     there.mkdir()
     (tmp_path / "s.qufur").symlink_to(there / "real.qufur")
@@ -438,7 +438,7 @@ def test_link_does_not_get_around_the_lock(work, tmp_path, new):
     assert "which another process uses. Wait until it has finished." in text
 
 
-def test_files_of_another_kind_are_refused(work, tmp_path):
+def test_other_files_raise_as_state_file(work, tmp_path):
     Learner(Ridge(2), Paced(2, 5)).save(tmp_path / "s.qufur")
     code, text = work("status")
     assert code == 2
@@ -447,8 +447,8 @@ def test_files_of_another_kind_are_refused(work, tmp_path):
     assert "`qufur ask` and `qufur learn` create one." in work("status")[1]
 
 
-def test_files_of_earlier_versions_go_on(work, tmp_path):
-    """The file was saved before there were text columns, and before ids that were asked about were kept."""
+def test_files_of_earlier_versions_continue(work, tmp_path):
+    """The file was written before text columns existed and before the ids of all rows were stored."""
     file = Path(__file__).parents[1] / "storage" / "workbooks" / "0-before-texts.qufur.gz"
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
     assert "17 of 40 examples, 9 outstanding; 3 left" in work("status")[1]
@@ -457,15 +457,15 @@ def test_files_of_earlier_versions_go_on(work, tmp_path):
     assert work("ask", june, "-o", tmp_path / "to_label.csv")[0] == 0
     (tmp_path / "labels.csv").write_text("flight,delay\nLH36,1.5\n")
     assert "1 label learned" in work("tell", tmp_path / "labels.csv")[1]
-    for name in ("LH0", "LH21"):  # which has a label, and is outstanding
+    for name in ("LH0", "LH21"):  # one has a label, one is pending
         june.write_text(f'{head}\n{name},0.5,clear,"[1, 2]"\n')
         code, text = work("ask", june, "-o", tmp_path / "more.csv")
         assert code == 2
         assert name in text
 
 
-def test_long_ids_of_earlier_versions_can_be_told(tmp_path):
-    """They were text if they came from CSV, and ints of any size if not."""
+def test_long_ids_of_earlier_versions_can_be_labelled(tmp_path):
+    """Ids were text if read from CSV, and ints of any size otherwise."""
     learner = Learner(Ridge(1), Uniform(1.0))
     learner.ask_many([[1.0], [2.0], [3.0]], ids=["1234567890123456789", "007", 7])
     workbook = Workbook(learner, Encoding.of([Batch({"wind": [1, 3]})]), "flight", "delay")

@@ -1,4 +1,4 @@
-"""`qufur status`: one screen that says what is spent, what shifted and what to do next; and a page."""
+"""Tests of `qufur status`: text of one screen, JSON, and the HTML page."""
 
 import csv
 import json
@@ -32,7 +32,7 @@ def write(path, rows):
 
 
 def told(work, tmp_path, rows, *options):
-    """Ask about rows and tell all labels that are wanted."""
+    """Run `qufur ask` on rows and `qufur tell` on all their labels."""
     out = tmp_path / "to_label.csv"
     code, text = work("ask", write(tmp_path / f"{rows.start}.csv", rows), "-o", out, *options)
     assert code == 0, text
@@ -72,7 +72,7 @@ def test_json_keeps_its_fields(shifted):
     assert list(found["summary"]) == ["spent", "error", "shifts", "next"]
 
 
-def test_page_is_whole(shifted, tmp_path):
+def test_page_is_complete(shifted, tmp_path):
     page = tmp_path / "status.html"
     code, text = shifted("status", "--html", page)
     assert (code, text.splitlines()[-1]) == (0, f"Page written to {page}.")
@@ -86,13 +86,13 @@ def test_page_is_whole(shifted, tmp_path):
     assert "budget 40" in drawings[1]
     assert "one model alone" in drawings[2]
     assert "<storm>" not in source
-    # Nothing is fetched from elsewhere; the names of formats are no addresses to go to.
+    # The page loads nothing from other hosts; the XML namespaces are not loaded.
     assert not re.findall(r'(?:src|href)="(?!#)', source)
     assert not re.findall(r"url\((?!#)|@import|<script|<link", source)
     assert len(source) < 300_000
 
 
-def test_page_of_a_work_that_has_just_begun(work, tmp_path):
+def test_page_of_a_new_workbook(work, tmp_path):
     out, page = tmp_path / "o.csv", tmp_path / "p.html"
     work("ask", write(tmp_path / "a.csv", range(20)), "-o", out, *RIDGE)
     code, text = work("status", "--html", page)
@@ -100,7 +100,7 @@ def test_page_of_a_work_that_has_just_begun(work, tmp_path):
     assert "error         not known yet" in text
     assert "pass them to `qufur tell`" in text
     source = page.read_text()
-    assert "known when labels come" in source
+    assert "unknown until later queries" in source
     assert ">none<" in source
 
 
@@ -112,7 +112,7 @@ def test_page_with_experts(work, tmp_path):
     page = tmp_path / "p.html"
     assert work("status", "--html", page)[0] == 0
     source = page.read_text()
-    assert "this work" in source
+    assert "this run" in source
     assert "a constant" in source
     workbook = Workbook.load(tmp_path / "s.qufur")
     points = workbook.monitor.timeline.points
@@ -120,7 +120,7 @@ def test_page_with_experts(work, tmp_path):
     assert next(iter(points[-1].weights)) in source
 
 
-def test_where_the_page_cannot_be(shifted, tmp_path):
+def test_invalid_page_paths_raise(shifted, tmp_path):
     state = tmp_path / "s.qufur"
     before = state.read_bytes()
     for path, message in (
@@ -133,7 +133,7 @@ def test_where_the_page_cannot_be(shifted, tmp_path):
     assert state.read_bytes() == before
 
 
-def test_files_of_before_are_followed_from_then_on(shifted, tmp_path):
+def test_timeline_of_earlier_versions_starts_at_their_last_row(shifted, tmp_path):
     workbook = Workbook.load(tmp_path / "s.qufur")
     assert workbook.monitor.timeline.first == 0
     old = Path(__file__).parents[1] / "storage" / "workbooks" / "1-csv-paced.qufur.gz"
@@ -147,7 +147,7 @@ def test_files_of_before_are_followed_from_then_on(shifted, tmp_path):
     assert Workbook.load(tmp_path / "new.qufur").monitor.timeline == again.monitor.timeline
 
 
-def test_of_many_shifts_the_largest_are_shown():
+def test_only_the_largest_shifts_are_shown():
     shift = InputShift(80, 8, 2.0, 1.5, (Change("text", np.nan, np.nan, 2.5, False),))
     said = shift_sentences([shift] * (SHOWN + 3))
     assert len(said) == SHOWN + 1
@@ -157,14 +157,14 @@ def test_of_many_shifts_the_largest_are_shown():
     assert shift_sentences([spread]) == ["after 80 rows: the spread of wind from 1 to 2 (+0.5 deviations)"]
 
 
-def test_numbers_of_a_list_have_the_name_of_their_column():
+def test_numbers_of_an_embedding_are_named_after_their_column():
     batch = Batch({"radar": [[1.0, 2.0], [0.0, 4.0]], "wind": [1, 3], "sky": ["a", "b"]})
     names = column_names(Encoding.of([batch]))
     assert names == ["radar", "radar", "wind", "sky=a", "sky=b"]
 
 
 def book_of(standing):
-    """Return a work of a hundred rows, and its report as if its experts stood so."""
+    """Return a workbook of a hundred rows, and its report with this ensemble report."""
     from dataclasses import replace
 
     learner = Learner(Ridge(1, label_range=(0, 1)), Uniform(0.5, budget=200))
@@ -176,7 +176,7 @@ def book_of(standing):
 
 
 def standing(loss, at_random, lead_error=0.01, constant=9.0, twin="linear, weights κ=0.5"):
-    """Return a standing in which the ensemble and the twin of the random-label expert lose `loss`."""
+    """Return an ensemble report in which the ensemble and the twin of the random-label expert lose `loss`."""
     names = ("linear, labels at random", "constant", twin)
     return EnsembleReport(
         50, loss, names, (9.0, constant, loss), (1.0, 0.0, 0.0), (0.1, 0.1, 0.01), (1,), (0,), 0.5, True,

@@ -1,4 +1,4 @@
-"""The column of labels: typed wrongly, yet to come, or given away by another column."""
+"""Tests of the label column: misspelled, missing in the table, or leaked by another column."""
 
 import json
 
@@ -30,7 +30,7 @@ def write(path, **columns):
         ("y", [], "y"),
     ],
 )
-def test_another_column_may_have_been_meant(work, tmp_path, column, options, meant):
+def test_missing_target_with_a_similar_column_raises(work, tmp_path, column, options, meant):
     may, out = write(tmp_path / "may.csv", wind=WIND, **{column: LOAD}), tmp_path / "out.csv"
     code, text = work("ask", may, "-o", out, *LINEAR, *options)
     assert (code, len(text.splitlines())) == (2, 1)
@@ -42,7 +42,7 @@ def test_another_column_may_have_been_meant(work, tmp_path, column, options, mea
     assert (workbook.target, workbook.encoding.names) == (target, ["wind"])
 
 
-def test_target_that_comes_later_is_no_slip_for_a_column_called_y(work, tmp_path):
+def test_given_target_missing_in_the_table_is_accepted_beside_a_column_named_y(work, tmp_path):
     may = write(tmp_path / "may.csv", wind=WIND, y=LOAD)
     code, text = work("ask", may, "-o", tmp_path / "out.csv", *LINEAR, "--target", "price")
     assert (code, "Column 'y' is an input. If it contains labels, start over with --skip y." in text) == (
@@ -59,13 +59,13 @@ def test_leak_note_ignores_columns_that_are_not_inputs(work, tmp_path, options):
     assert work("ask", may, "-o", tmp_path / "out.csv", *LINEAR, "--target", "loads", *options)[0] == 0
 
 
-def test_target_that_is_there_is_not_new(work, tmp_path):
+def test_new_raises_if_the_target_exists(work, tmp_path):
     may = write(tmp_path / "may.csv", wind=WIND, load=LOAD)
     code, text = work("ask", may, "-o", tmp_path / "out.csv", *LINEAR, "--target", "load", "--new")
     assert (code, "--target of qufur ask must be a new column with --new, got 'load'" in text) == (2, True)
 
 
-def test_number_of_a_matrix_may_be_the_label(work, tmp_path):
+def test_target_may_be_a_column_of_a_matrix(work, tmp_path):
     np.savez(tmp_path / "may.npz", X=np.column_stack([WIND, LOAD]))
     assert work("ask", tmp_path / "may.npz", "-o", tmp_path / "out.csv", *LINEAR, "--target", "x1")[0] == 0
     assert Workbook.load(tmp_path / "s.qufur").encoding.names == ["x0"]
@@ -80,14 +80,14 @@ def test_number_of_a_matrix_may_be_the_label(work, tmp_path):
         ({"noisy": LOAD + 3 * WIND, "constant": 1 + 0 * LOAD}, []),
     ],
 )
-def test_columns_that_tell_the_label_are_pointed_out(work, tmp_path, columns, named):
+def test_columns_that_leak_the_label_are_noted(work, tmp_path, columns, named):
     may, out = write(tmp_path / "may.csv", wind=WIND, **columns), tmp_path / "out.csv"
     assert work("ask", may, "-o", out, *LINEAR, "--alpha", 1e6, "--target", "load")[0] == 0
     names = Workbook.load(tmp_path / "s.qufur").learner.outstanding
     labels = tmp_path / "labels.csv"
     lines = [f"{name},{LOAD[name - 1]}" for name in names]
     labels.write_text("\n".join(["row,load", *lines[:19]]))
-    assert "tells the labels" not in work("tell", labels)[1]
+    assert "determines the label" not in work("tell", labels)[1]
     labels.write_text("\n".join(["row,load", *lines]))
     for text in (work("tell", labels)[1], work("status")[1]):
         assert [word for word in ("copy", "other", "noisy", "constant") if f"--skip {word}." in text] == named
@@ -95,7 +95,7 @@ def test_columns_that_tell_the_label_are_pointed_out(work, tmp_path, columns, na
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_column_that_names_the_class_is_pointed_out(work, tmp_path):
+def test_column_that_leaks_the_class_is_noted(work, tmp_path):
     sort = np.where(LOAD > 50, "high", "low")
     columns = {"wind": WIND, "band": np.where(LOAD > 50, "B", "A"), "near": np.where(LOAD > 48, "B", "A")}
     may, out = write(tmp_path / "may.csv", **columns), tmp_path / "out.csv"

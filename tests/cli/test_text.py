@@ -1,4 +1,4 @@
-"""The loop of a person whose table has a column of text."""
+"""Tests of all commands on a table with a text column."""
 
 import csv
 import json
@@ -33,7 +33,7 @@ def read(path):
 
 
 def whole_loop(work, tmp_path, *options):
-    """Ask, tell, look and predict; return the root mean squared error on rows never seen."""
+    """Run ask, tell, status and predict; return the root mean squared error on unseen rows."""
     may, out, predicted = (tmp_path / name for name in ("may.csv", "to_label.csv", "predicted.csv"))
     code, text = work("ask", write(may, range(150)), "-o", out, *START, *options)
     assert code == 0, text
@@ -58,7 +58,7 @@ def test_text_beside_numbers(work, tmp_path, monkeypatch):
     assert workbook.encoding.names == ["note[0]", "note[1]", "note[2]", "wind"]
 
 
-def test_text_by_a_language_model(work, tmp_path, monkeypatch):
+def test_text_is_embedded_by_a_language_model(work, tmp_path, monkeypatch):
     tiny, folder = tiny_model(tmp_path), tmp_path / "tiny"
     tiny.model.save_pretrained(folder)
     tiny.tokenizer.save_pretrained(folder)
@@ -75,7 +75,7 @@ def test_text_by_a_language_model(work, tmp_path, monkeypatch):
     assert (tmp_path / "s.qufur").read_bytes() == state
 
 
-def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):
+def test_changed_text_model_of_the_same_name_raises(work, tmp_path, monkeypatch):
     let_letters_be_counted(monkeypatch)
     whole_loop(work, tmp_path, "--text-model", "letters-abc")
     LOADED.clear()
@@ -86,8 +86,8 @@ def test_another_model_of_the_same_name(work, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("start", ["letters-abc", None], ids=["beside text", "without text"])
-def test_column_of_text_that_is_added(work, tmp_path, monkeypatch, start):
-    """Stars go by its letters d, which nothing before knew."""
+def test_text_column_can_be_added_later(work, tmp_path, monkeypatch, start):
+    """The number of letters d in the new column determines the label."""
     let_letters_be_counted(monkeypatch)
     out = ["-o", tmp_path / "out.csv", "--force"]
     begin = [*START, "--text-model", start] if start else [*START[:-2], "--skip", "note"]
@@ -118,8 +118,8 @@ def test_column_of_text_that_is_added(work, tmp_path, monkeypatch, start):
 
 
 @pytest.mark.parametrize("command", ["ask", "predict"])
-def test_state_file_fetches_no_model(work, tmp_path, monkeypatch, command):
-    """It may come from anywhere: what it names is fetched when the user names it too."""
+def test_loading_a_state_file_downloads_no_model(work, tmp_path, monkeypatch, command):
+    """A state file may be untrusted: its text model is downloaded only if the user names it too."""
     fetched = []
 
     def pretrained(name, *, fetch=True):
@@ -156,7 +156,7 @@ class Other:
         return iter([np.zeros(7)] * len(texts))
 
 
-def test_without_the_extra(work, tmp_path, monkeypatch):
+def test_text_without_the_extra_names_it(work, tmp_path, monkeypatch):
     LOADED.clear()
     monkeypatch.setitem(sys.modules, "transformers", None)
     code, text = work("ask", write(tmp_path / "may.csv", range(9)), "-o", tmp_path / "out.csv", *START)
@@ -175,7 +175,7 @@ def test_without_the_extra(work, tmp_path, monkeypatch):
         (["--text", "note", "--text-model", "x"], "got 'x' (x is not a local folder)."),
     ],
 )
-def test_start_that_does_not_work(work, tmp_path, monkeypatch, options, message):
+def test_invalid_start_raises(work, tmp_path, monkeypatch, options, message):
     let_letters_be_counted(monkeypatch)
     may, start = write(tmp_path / "may.csv", range(9)), ["--budget", 5, "--label-range", 0, 9]
     code, text = work("ask", may, "-o", tmp_path / "out.csv", *start, *options)

@@ -1,4 +1,4 @@
-"""`qufur undo`: the last commands, one after the other, whatever a crash left behind."""
+"""Tests of `qufur undo`: the last commands one by one, also after a crash."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ def kept(tmp_path):
     return sorted((tmp_path / "s.qufur.versions").glob("*"))
 
 
-def test_commands_are_taken_back_one_after_the_other(work, tmp_path):
+def test_undo_reverts_commands_one_by_one(work, tmp_path):
     out, _ = asked(work, tmp_path)
     first = state_of(tmp_path)
     work("budget", "--add", 5)
@@ -31,12 +31,12 @@ def test_commands_are_taken_back_one_after_the_other(work, tmp_path):
     third = state_of(tmp_path)
     june = write(tmp_path / "june.csv", range(300, 330))
     _, text = work("ask", june, "-o", out)
-    wanted = text.split(" rows to label")[0].split()[-1]
+    wanted = text.split(" of ")[0]
     now = time.strftime("%H:%M")
     code, text = work("undo")
     assert code == 0
     assert f"Undid `ask june.csv` of {now[:3]}" in text
-    assert f": {wanted} rows to label.\n0 labels are outstanding again.\n" in text
+    assert f": {wanted} rows to label.\n0 labels are outstanding.\n" in text
     assert state_of(tmp_path) == third
     assert "Undid `tell labels.csv`" in work("undo")[1]
     assert state_of(tmp_path) == second
@@ -48,7 +48,7 @@ def test_commands_are_taken_back_one_after_the_other(work, tmp_path):
     assert (code, len(text.splitlines())) == (2, 1)
     assert "got `ask may.csv`, which created the state file. Remove the state file" in text
     assert state_of(tmp_path) == first
-    assert work("ask", june, "-o", tmp_path / "june_out.csv")[0] == 0  # as if it had not been asked
+    assert work("ask", june, "-o", tmp_path / "june_out.csv")[0] == 0  # as if the table were new
 
 
 def test_commands_without_changes_are_not_undone(work, tmp_path):
@@ -79,7 +79,7 @@ def test_five_versions_are_kept(work, tmp_path):
     assert state_of(tmp_path) == state
 
 
-def test_large_versions_are_few(work, tmp_path, monkeypatch):
+def test_fewer_large_versions_are_kept(work, tmp_path, monkeypatch):
     monkeypatch.setattr(versions, "MAX_BYTES", 1)
     asked(work, tmp_path)
     for _ in range(3):
@@ -90,7 +90,7 @@ def test_large_versions_are_few(work, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("links", [True, False], ids=["hard links", "copies"])
 @pytest.mark.skipif(os.name == "nt", reason="links need rights")
-def test_versions_lie_beside_the_file_that_links_lead_to(work, tmp_path, monkeypatch, links):
+def test_versions_are_stored_beside_the_target_of_a_link(work, tmp_path, monkeypatch, links):
     def refuse(*_):
         raise OSError("no hard links here")
 
@@ -110,7 +110,7 @@ def test_versions_lie_beside_the_file_that_links_lead_to(work, tmp_path, monkeyp
     assert state_of(tmp_path) == state
 
 
-def test_damaged_version_is_not_put_back(work, tmp_path):
+def test_damaged_version_is_not_restored(work, tmp_path):
     asked(work, tmp_path)
     work("budget", "--add", 1)
     state, (version,) = state_of(tmp_path), kept(tmp_path)
@@ -140,7 +140,7 @@ def test_error_at_any_step_leaves_the_old_state_or_the_new_one(work, tmp_path, m
     assert len(kept(tmp_path)) <= 3
 
 
-def test_files_of_earlier_versions_have_no_version_before(work, tmp_path):
+def test_undo_raises_for_files_of_earlier_versions(work, tmp_path):
     file = WORKBOOKS / "1-csv-paced.qufur.gz"
     (tmp_path / "s.qufur").write_bytes(gzip.decompress(file.read_bytes()))
     state = state_of(tmp_path)
@@ -170,7 +170,7 @@ def test_first_table_that_fails_leaves_no_folder(work, tmp_path):
     ],
     ids=str,
 )
-def test_history_from_elsewhere_is_refused(work, tmp_path, history):
+def test_invalid_history_in_a_file_raises(work, tmp_path, history):
     asked(work, tmp_path)
     header, tensors = container.read(tmp_path / "s.qufur")
     header["workbook"]["history"] |= history
@@ -181,7 +181,7 @@ def test_history_from_elsewhere_is_refused(work, tmp_path, history):
 
 
 @pytest.mark.parametrize("line", ["5", "[9,1]", "[0]", "{}", "[0,1,2]", "[0,1e999,1,2,3,4,5]", "x"])
-def test_rows_from_elsewhere_are_refused(work, tmp_path, line):
+def test_invalid_pending_rows_in_a_file_raise(work, tmp_path, line):
     asked(work, tmp_path)
     header, tensors = container.read(tmp_path / "s.qufur")
     tensors["workbook.waiting"] = np.frombuffer("\n".join([line] * 40).encode(), dtype=np.uint8)

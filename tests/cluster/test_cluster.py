@@ -235,7 +235,7 @@ def test_missing_ray_raises_import_error(monkeypatch):
 
 def test_cluster_command_writes_the_same_file_as_ask(mixed, tmp_path, capsys):
     work = mixed
-    rows, state, out = work.cut(tmp_path, [5000]), work.fresh(tmp_path), tmp_path / "found.csv"
+    rows, state, out = work.cut(tmp_path, [5000]), work.fresh(tmp_path), tmp_path / "answers.csv"
     command = ["ask", rows, "--state", state, "-o", out, "--cluster", "local", "--json"]
     capsys.readouterr()
     run(*command)

@@ -64,7 +64,7 @@ def test_remote_client_decides_like_ask(head, tmp_path, categories):
     address, environment = head
     (tmp_path / "work").mkdir()
     work = Work(tmp_path / "work", categories=categories)
-    rows, state, out = work.cut(tmp_path, [1500]), work.fresh(tmp_path), tmp_path / "found.csv"
+    rows, state, out = work.cut(tmp_path, [1500]), work.fresh(tmp_path), tmp_path / "answers.csv"
     arguments = ["ask", rows, "--state", state, "-o", out, "--cluster", address]
     command = [sys.executable, "-m", "qufur", *map(str, arguments)]
     process = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)

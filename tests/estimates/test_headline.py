@@ -21,7 +21,7 @@ def real_table(name):
 
 
 def play(rule, X, y, seed):
-    """Return a learner that was asked about rows one by one, and its squared errors after the tenth row."""
+    """Ask a learner about rows one by one; return it and its squared errors after the tenth row."""
     learner, losses = Learner(Experts(seed=seed), rule, seed=seed), []
     for x, label in zip(X, y, strict=True):
         answer = learner.ask(x)

@@ -1,4 +1,4 @@
-"""Sums over blocks of inputs: the same however the stream is cut, and bounded."""
+"""Sums over blocks of inputs: bounded, and independent of how rows are batched."""
 
 import numpy as np
 import pytest

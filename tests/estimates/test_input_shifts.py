@@ -1,4 +1,4 @@
-"""Shifts of inputs: found where they are, by columns, and none where there are none."""
+"""Shifts of inputs: located in row and column, without false alarms."""
 
 import math
 
@@ -88,7 +88,7 @@ def test_clocks_and_counters_only_advance_and_measurements_do_not(rows_per_day):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_independent_rows_raise_no_alarm(seed):
-    """With a level of 1e-6 the odds of one are below 1 in 100."""
+    """At a level of 1e-6 the probability of an alarm is below 1 in 100."""
     rng = np.random.default_rng(seed)
     assert shifts_in(rng.normal(size=(3000, 4))) == []
     assert shifts_in(rng.lognormal(size=(3000, 4)).clip(max=50)) == []
@@ -120,7 +120,7 @@ def test_constant_and_huge_columns_raise_no_alarm():
     assert math.isfinite(shift.size)
 
 
-def test_numbers_under_one_name_count_together():
+def test_columns_of_one_name_count_together():
     X = noise()
     X[800:, 1:3] += 2.0
     (shift,) = shifts_in(X, ["wind", "text", "text", "night"])
@@ -131,7 +131,7 @@ def test_numbers_under_one_name_count_together():
     assert len([part for part in shift.changes if part.column == "text"]) == 1
 
 
-def test_rows_are_counted_from_the_start_of_the_work():
+def test_rows_are_counted_from_the_start_of_the_stream():
     X = noise()
     X[800:] += 2.0
     assert shifts_in(X, first=500)[0].row == 1300

@@ -1,4 +1,4 @@
-"""Prediction intervals: they cover what they say, in bounded memory, whatever labels were bought."""
+"""Prediction intervals: nominal coverage for any query probabilities, in bounded memory."""
 
 import math
 
@@ -18,7 +18,7 @@ LEVELS = [0.8, 0.9, 0.95]
 
 
 def slow_quantile(scores, weights, level):
-    """The definition, score by score."""
+    """Return the weighted quantile by its definition, score by score."""
     new = sum(weights**2) / sum(weights)
     for score in sorted(scores):
         if sum(w for s, w in zip(scores, weights, strict=True) if s <= score) >= level * (sum(weights) + new):
@@ -44,13 +44,13 @@ def test_labels_are_weighted_by_inverse_probability():
 def test_weights_are_capped_at_twenty_means():
     errors = Errors()
     errors.add(np.array([1.0, *[5.0] * 40]), np.array([1e-9, *[0.5] * 40]))
-    # Weights of 40 and 40 times 2: with a new one of (40² + 40·2²)/120 the first has 0.298 of all.
+    # One weight of 40 and 40 of 2; with (40² + 40·2²)/120 for a new example, the first has 0.298 of all.
     np.testing.assert_array_equal(errors.quantiles([0.29, 0.3], 0.5), [1.0, 5.0])
 
 
 @pytest.mark.parametrize("chosen", [False, True], ids=["at random", "by size of the error"])
 def test_coverage_holds_for_any_query_probabilities(chosen):
-    # 4000 runs: the share covered has a standard error of 0.005, so 4 of them are 1 chance in 30,000.
+    # 4000 runs: the coverage has a standard error of 0.005; 4 of them have a probability of 1 in 30,000.
     rng = np.random.default_rng(0)
     covered = np.zeros(len(LEVELS))
     for _ in range(4000):
@@ -178,7 +178,7 @@ def test_add_one_equals_add():
 
 
 def priced(labels, model=None, rows=400):
-    """Return a learner that was told such labels of every second row, and inputs to predict on."""
+    """Return a learner with these labels of about every second row, and inputs to predict."""
     learner = Learner(model or Refit(LinearRegression()), Uniform(0.5), seed=1)
     run(learner, streams.Arrays(STREAM.X[:rows], labels[:rows]))
     return learner, STREAM.X[rows:]
@@ -199,17 +199,17 @@ def test_intervals_stay_on_the_side_of_zero_where_all_labels_are(sign):
     learner, X = priced(sign * np.exp(2 * STREAM.y))
     prediction, low, high = learner.predict(X, interval=0.9)
     error = learner.ledger.likely_error(0.9)
-    assert ((prediction - error) * (prediction + error) < 0).mean() > 0.5, "unclipped they cross it"
+    assert ((prediction - error) * (prediction + error) < 0).mean() > 0.5, "unclipped intervals cross 0"
     ends = low if sign == 1 else high
     assert (ends * sign >= np.minimum(prediction * sign, 0)).all()
     assert ((low <= prediction) & (prediction <= high)).all()
     learner.learn(X[:1], [-sign * 1.0])
     *_, low, high = learner.predict(X, interval=0.9)
-    assert ((low if sign == 1 else high) * sign < 0).any(), "a label on the other side opens it"
+    assert ((low if sign == 1 else high) * sign < 0).any(), "a label on the other side removes the bound at 0"
 
 
 def test_clipping_costs_little_coverage():
-    """Labels with a long tail, of which the largest are beyond all before: the worst that is usual."""
+    """Long-tailed labels, whose largest values exceed all previous ones, are the worst common case."""
     rng, covered, plain = np.random.default_rng(0), [], []
     for _ in range(400):
         count = int(rng.integers(9, 60))
@@ -229,4 +229,4 @@ def test_intervals_of_equal_labels_are_not_clipped():
     ids = learner.ask_many(STREAM.X[:20]).id
     learner.tell_many(ids, np.full(20, 4.0))
     _, low, high = learner.predict(STREAM.X[:1], interval=0.9)
-    assert (low[0], high[0]) == (0.0, 8.0), "what was predicted before was off by 4"
+    assert (low[0], high[0]) == (0.0, 8.0), "the prediction before the first label was off by 4"

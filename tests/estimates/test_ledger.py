@@ -1,4 +1,4 @@
-"""The ledger: every decision is followed to its loss, whenever and however that comes."""
+"""Ledger: the loss of every decision is recorded, whenever its label arrives."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ MODELS = [Ridge(9, label_range=(-0.8, 1.0)), Ridge(9, clip=False, regularization
 
 
 def slow_estimate(model, answers, labels, gone, typical):
-    """Feed an estimate with one example at a time, as the documentation of `LossEstimate` has it."""
+    """Return an estimate that gets one example at a time, as documented for `LossEstimate`."""
     low, high = getattr(model, "label_range", (0.0, 1.0))
     estimate = LossEstimate((high - low) ** 2, typical_probability=typical)
     for id, prediction, _, probability, query in answers:

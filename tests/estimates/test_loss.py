@@ -1,4 +1,4 @@
-"""The loss from bought labels: unbiased, the same in blocks, and inside its interval at every moment."""
+"""`LossEstimate`: unbiased, equal in blocks, and inside its interval at all times."""
 
 import itertools
 import json
@@ -20,30 +20,35 @@ LARGEST = np.array([0.4, 1.0, 1.0, 0.9, 0.1, 1.0])
 HORIZON = 300
 
 
-def adaptive(coins):
-    """Yield probabilities that depend on the coins before them, and are 0 and 1 at times."""
-    for i in range(len(coins)):
-        yield (0.0 if i == 2 else 1.0) if i in (2, 4) else (0.6 if i and coins[i - 1] else 0.15)
+def adaptive(draws):
+    """Yield probabilities that depend on earlier draws; the third is 0 and the fifth is 1."""
+    for i in range(len(draws)):
+        if i in (2, 4):
+            yield 0.0 if i == 2 else 1.0
+        else:
+            yield 0.6 if i and draws[i - 1] else 0.15
 
 
 def outcomes():
-    """Yield the chance, probabilities and queries of everything that can happen in a short stream."""
-    for coins in itertools.product([False, True], repeat=len(LOSS)):
-        p = np.array(list(adaptive(coins)))
-        query = np.array(coins)
+    """Yield chance, query probabilities and queries of every possible outcome of a short stream."""
+    for draws in itertools.product([False, True], repeat=len(LOSS)):
+        p = np.array(list(adaptive(draws)))
+        query = np.array(draws)
         chance = np.prod(np.where(query, p, 1 - p))
         if chance > 0:
             yield chance, p, query
 
 
-def told(p, query, loss=LOSS, largest=LARGEST, **options):
+def updated(p, query, loss=LOSS, largest=LARGEST, **options):
     estimate = LossEstimate(1.0, **options)
     estimate.update(p, query, np.where(query, loss, np.nan), largest)
     return estimate
 
 
 def test_estimate_is_unbiased():
-    chances, values = zip(*((chance, told(p, query).value) for chance, p, query in outcomes()), strict=True)
+    chances, values = zip(
+        *((chance, updated(p, query).value) for chance, p, query in outcomes()), strict=True
+    )
     assert math.isclose(sum(chances), 1, rel_tol=1e-12)
     covered = np.delete(LOSS, 2)
     assert math.isclose(np.dot(chances, values), covered.mean(), rel_tol=1e-12)
@@ -52,11 +57,11 @@ def test_estimate_is_unbiased():
 def test_sums_are_supermartingales_at_every_rate():
     total, low, high = np.delete(LOSS, [2, 4]).sum(), 0.0, 0.0
     for chance, p, query in outcomes():
-        estimate = told(p, query)
+        estimate = updated(p, query)
         gains, costs = np.split(estimate._sums[len(_SUMS) :], 2)
         low = low + chance * np.exp(gains - estimate._low_rates * total)
         high = high + chance * np.exp(np.minimum(estimate._high_rates * total - costs, 700))
-    # The first is an equality, but for the rounding of exponents of up to 10⁶.
+    # The first is an equality, up to the rounding of exponents of up to 10⁶.
     np.testing.assert_allclose(low, 1, rtol=1e-8)
     assert (high <= 1 + 1e-8).all()
     np.testing.assert_allclose(high[:10], 1, rtol=1e-8)
@@ -84,7 +89,7 @@ def some_examples(count, seed):
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 60), max_size=3))
 @settings(deadline=None, max_examples=15)
-def test_blocks_change_nothing(seed, cuts):
+def test_estimate_does_not_depend_on_blocks(seed, cuts):
     columns = some_examples(60, seed)
     single, blocks = LossEstimate(4.0), LossEstimate(4.0)
     ends = []
@@ -136,7 +141,7 @@ def test_estimate_is_nan_without_covered_examples():
 
 
 def test_interval_is_exact_at_probability_one():
-    estimate = told(np.ones(6), np.ones(6, dtype=bool))
+    estimate = updated(np.ones(6), np.ones(6, dtype=bool))
     assert estimate.interval() == (estimate.value, estimate.value)
     assert math.isclose(estimate.value, LOSS.mean())
 
@@ -154,15 +159,15 @@ def test_interval_is_narrow_near_probability_one():
 def test_interval_respects_the_observed_losses():
     query = np.array([True, False, True, False, False, False])
     least, most = 0.3 / 6, (0.3 + 0.0 + 1.0 + 0.9 + 0.1 + 1.0) / 6
-    low, high = told(np.full(6, 0.5), query, confidence=1 - 1e-9).interval()
+    low, high = updated(np.full(6, 0.5), query, confidence=1 - 1e-9).interval()
     assert math.isclose(low, least, rel_tol=1e-3)
     assert math.isclose(high, most)
-    unlikely = np.full(6, 1e-9)  # such coins speak for more than is possible
-    assert told(unlikely, query).interval() == pytest.approx((most, most))
+    unlikely = np.full(6, 1e-9)  # the weighted losses exceed the possible total
+    assert updated(unlikely, query).interval() == pytest.approx((most, most))
 
 
 def test_interval_ends_do_not_cross():
-    # A loss that was seen by a miracle speaks for a large total, 200 coins without a query for a small one.
+    # A loss queried with probability 1e-9 suggests a large total, 200 draws without a query a small one.
     p, query = np.append(np.full(200, 0.5), 1e-9), np.arange(201) == 200
     assert LossEstimate(1.0).intervals(p, query, np.ones(201))[1][-2] < 0.2
     estimate = LossEstimate(1.0)
@@ -198,7 +203,7 @@ def test_interval_allows_any_value_of_outstanding_labels():
     assert estimate.examples == 40
 
 
-def test_labels_may_come_in_any_order():
+def test_estimate_does_not_depend_on_the_order_of_labels():
     columns = some_examples(40, 3)
     there, back = LossEstimate(4.0), LossEstimate(4.0)
     there.update(*columns)
@@ -262,7 +267,7 @@ def misspecified(seed):
 
 
 def played(make, rule, seed):
-    """Return the probabilities, queries, losses and their bounds in a run with its own coins and stream."""
+    """Return probabilities, queries, losses and their bounds of a run with this seed."""
     trace = run(Learner(Ridge(5), rule, seed=10_000 + seed), make(seed))
     return trace.probability, trace.query, trace.loss, (1 + abs(trace.prediction)) ** 2
 
@@ -272,7 +277,7 @@ def true_mean(p, loss):
 
 
 def ordinary(p, query, loss):
-    """Return the ends of the interval of the central limit theorem after each example."""
+    """Return the ends of the 95 % interval by the central limit theorem after each example."""
     count, inverse = np.maximum(1, (p > 0).cumsum()), 1 / np.where(p > 0, p, 1)
     mean = np.where(query, loss * inverse, 0).cumsum() / count
     half = 1.96 * np.sqrt(np.where(query, (1 - p) * (loss * inverse) ** 2, 0).cumsum()) / count
@@ -293,7 +298,7 @@ def misses(low, high, mean, since=0):
     ],
     ids=["realizable-5", "realizable-20", "misspecified-5", "misspecified-20"],
 )
-def test_coverage_at_every_moment(make, budget, rule):
+def test_interval_covers_the_mean_at_all_times(make, budget, rule):
     # A valid 95 % sequence misses in more than 14 of 125 runs, or 40 of 500, with probability 0.2 %.
     runs, most = (500, 40) if SOAK else (125, 14)
     wrong = naive = 0
@@ -302,7 +307,7 @@ def test_coverage_at_every_moment(make, budget, rule):
         mean = true_mean(p, loss)
         estimate = LossEstimate(4.0, typical_probability=budget)
         wrong += misses(*estimate.intervals(p, query, loss, largest), mean)
-        since = int(np.searchsorted(query.cumsum(), 5))  # fair to an interval meant for many labels
+        since = int(np.searchsorted(query.cumsum(), 5))  # this interval is meant for many labels
         naive += misses(*ordinary(p, query, loss), mean, since)
     assert wrong <= most, wrong
     assert naive > 0.16 * runs, naive

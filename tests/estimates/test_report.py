@@ -1,4 +1,4 @@
-"""The report: what can be known about the error, said without changing anything."""
+"""`Learner.report`: it agrees with the run, states what is unknown, and changes nothing."""
 
 import dataclasses
 import math
@@ -45,7 +45,7 @@ def test_report_contains_the_ledger():
     assert low < trace.loss.mean() < high < 0.3
     covered = trace.probability > 0
     weighted = np.where(trace.query, trace.loss, 0)[covered] / trace.probability[covered]
-    assert report.loss == pytest.approx(weighted.mean(), rel=1e-3)  # losses beyond the largest are cut
+    assert report.loss == pytest.approx(weighted.mean(), rel=1e-3)  # losses above the largest are capped
     assert report.covered == covered.mean()
     assert report.labelled_loss == pytest.approx(trace.loss[trace.query].mean())
     assert report.uncertainty == pytest.approx(trace.uncertainty.sum())
@@ -122,7 +122,7 @@ def test_report_mentions_a_stream_longer_than_the_horizon():
     assert learner.spent == 50
     assert "longer than the rule's horizon of 1000 examples" in str(learner.report())
     within, _ = played(Paced(50, 1200))
-    assert "beyond" not in str(within.report())
+    assert "horizon" not in str(within.report())
 
 
 def test_report_excludes_examples_with_probability_0():
@@ -130,7 +130,7 @@ def test_report_excludes_examples_with_probability_0():
     report = learner.report()
     assert report.covered == trace.query.mean() < 0.2
     assert f"the estimate excludes {100 * (1 - report.covered):.2g} % of the examples" in str(report)
-    # What is covered was certain to be labelled: its loss is known.
+    # The covered examples had query probability 1, so their losses are known.
     assert report.interval == pytest.approx((report.loss, report.loss))
 
 
@@ -144,7 +144,7 @@ def test_outstanding_and_retracted_labels_widen_the_interval():
         learner.retract(id)
     gone = learner.report()
     assert (gone.retracted, gone.outstanding) == (10, 10)
-    assert gone.interval == pytest.approx(waiting.interval)  # it may have been anything, and stays so
+    assert gone.interval == pytest.approx(waiting.interval)  # still an unknown loss
     assert "10 retracted" in str(gone)
     learner.tell_many(ids[10:20], STREAM.y[ids[10:20]])
     low, high = learner.report().interval
@@ -165,7 +165,7 @@ def test_report_counts_labels_out_of_range():
 
 @pytest.mark.parametrize("beyond", [1.0, 3.0])
 def test_report_loss_lies_in_its_interval(beyond):
-    # Labels bought with small probabilities weigh much: alone, their sum is above what is possible.
+    # Labels bought with small probabilities have large weights: the estimate exceeds the possible total.
     X = np.random.default_rng(5).normal(size=(400, 3)) / 2
     outside = 0
     for seed in range(40):
@@ -201,7 +201,7 @@ def test_report_states_a_misfit():
     y = np.tanh(4 * X @ np.array([0.5, -0.5, 0.5, 0.5]))
     learner = Learner(Ridge(4), QuFUR(2.0, floor=0.3), seed=1)
     run(learner, streams.Arrays(X, y))
-    assert "Errors bend with the prediction" in str(learner.report())
+    assert "Errors depend nonlinearly on the prediction" in str(learner.report())
 
 
 def test_report_rejects_invalid_inputs():

@@ -1,4 +1,4 @@
-"""The signal of shifts: the same in blocks, free of scale, and right about most shifts and little else."""
+"""`ShiftSignal`: equal in blocks, invariant to scale; detects most shifts with few false alarms."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def told(uncertainty):
 
 
 def slow(uncertainty):
-    """Return times and ratio as the module's docstring has them, with all logarithms and the whole past."""
+    """Return times and ratio by the formulas of the module docstring, from the whole past."""
     times, past, spreads = [], [], []
     S = level = begun = rise = 0.0
     quiet = 3
@@ -60,7 +60,7 @@ def slow(uncertainty):
 
 
 def average(values, most):
-    """Return the mean that gives value i a weight of 1/min(i, most); None stands for a step left out."""
+    """Return the running mean with weight 1/min(i, most) for value i; None skips a step."""
     mean = 0.0
     for i, value in enumerate(values, 1):
         mean = mean if value is None else mean + (value - mean) / min(i, most)
@@ -80,7 +80,7 @@ def test_signal_matches_the_formulas(seed):
     assert math.isclose(signal.ratio, ratio, rel_tol=1e-9)
 
 
-def test_signal_uses_the_formulas():
+def test_signal_has_many_shifts_in_the_compared_streams():
     found = [len(told(some_uncertainties(1500, seed)).times) for seed in range(20)]
     assert min(found) >= 10
 
@@ -157,8 +157,8 @@ def test_zero_uncertainty_is_accepted():
     assert told(np.zeros(200)).ratio == 1
     assert told(np.repeat([0.0, 1.0], 80)).times == [80]
     assert told(np.repeat([1.0, 0.0, 1.0], 80)).times == [160]
-    some = np.where(np.arange(400) % 11 == 0, 0.0, np.repeat([0.01, 1.0], 200))
-    assert told(some).times == [200]
+    with_zeros = np.where(np.arange(400) % 11 == 0, 0.0, np.repeat([0.01, 1.0], 200))
+    assert told(with_zeros).times == [200]
 
 
 IID = {
@@ -172,7 +172,8 @@ IID = {
 @pytest.mark.parametrize("norms", IID)
 @pytest.mark.parametrize("rule", [QuFUR(1.0), Uniform(0.2)], ids=str)
 def test_independent_inputs_of_any_size_raise_few_alarms(norms, rule):
-    # At most 0.4 per 1000 in 30,000 other examples; 9 in 10,000 have odds of 2 in 10,000 at that rate.
+    # 30,000 other examples had at most 0.4 alarms per 1000; at that rate, 9 in 10,000 examples have a
+    # probability of 2 in 10,000.
     count = 0
     for seed, dim in ((10, 3), (11, 10)):
         rng = np.random.default_rng(seed)
@@ -235,9 +236,9 @@ RULES = {"QuFUR": QuFUR(1.0), "Paced": Paced(400, 2000), "Uniform": Uniform(0.2)
 
 @pytest.mark.parametrize("rule", RULES)
 def test_most_shifts_are_detected_with_few_false_alarms(rule):
-    # Four beginnings in each of 10 streams. Seeds 1000 to 1199 had all of their 800 found with each rule, and
-    # no false alarm in 400,000 examples. At rates of 3/800 and 3/400,000, which that hardly leaves possible,
-    # three misses of 40 have odds of 5 in 10,000, and so have three alarms in 20,000 examples.
+    # Four shifts in each of 10 streams. With seeds 1000 to 1199 every rule had all 800 shifts detected and no
+    # false alarm in 400,000 examples. Rates of 3/800 and 3/400,000 are therefore upper limits at 95 %. With
+    # these rates three misses of 40 have a probability of 5 in 10,000, and so have three alarms in 20,000.
     found = false = 0
     for seed in range(10):
         stream = HiddenDomains([400] * 5, [5, 3, 8, 3, 5], seed=seed)
@@ -250,7 +251,7 @@ def test_most_shifts_are_detected_with_few_false_alarms(rule):
 
 @pytest.mark.parametrize("order", ["interleaved", "shuffled"])
 def test_stationary_streams_raise_no_alarm(order):
-    # Seeds 1000 to 1199 had no alarm in 400,000 examples; three in 20,000 have odds of 5 in 10,000 as above.
+    # Seeds 1000 to 1199 had no alarm in 400,000 examples; the limit is that of the previous test.
     count = 0
     for seed in range(10):
         stream = HiddenDomains([500] * 4, [5, 3, 8, 3], order=order, seed=seed)

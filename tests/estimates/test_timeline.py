@@ -1,4 +1,4 @@
-"""The course of the work: what is kept is short, and does not depend on how the stream is cut."""
+"""Timeline of a run: bounded, and independent of how rows are batched."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""`qufur data`, as a user meets it."""
+"""Tests of `qufur data`: listing, JSON, downloads and errors."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def qufur(monkeypatch, *arguments):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """An own folder with one dataset, whole, and one that is not."""
+    """Set QUFUR_DATA to a folder with one complete and one damaged dataset."""
     folder = tmp_path / "[own]"
     (folder / "libsvm").mkdir(parents=True)
     (folder / "libsvm/abalone_scale").write_text("1 1:0.5\n")
@@ -56,7 +56,7 @@ def test_data_command_prints_json(monkeypatch, capsys, own):
     assert (rows["amazon"]["place"], rows["amazon"]["stand_in"]) == ("missing", None)
 
 
-def test_unavailable_dataset_is_one_line_and_code_2(monkeypatch, capsys, own):
+def test_unavailable_dataset_exits_with_2_and_one_line(monkeypatch, capsys, own):
     assert qufur(monkeypatch, "data", "--download", "portrait") == 2
     assert "--download of qufur data must be one of mnist, portraits, amazon" in capsys.readouterr().err
     monkeypatch.delenv("QUFUR_DATA")
@@ -66,7 +66,7 @@ def test_unavailable_dataset_is_one_line_and_code_2(monkeypatch, capsys, own):
     assert error.count("\n") == 1
 
 
-def test_download_makes_what_has_to_be_made(monkeypatch, capsys, own):
+def test_download_creates_a_missing_dataset_once(monkeypatch, capsys, own):
     made = []
     file = File("made.bin")
 
@@ -83,7 +83,7 @@ def test_download_makes_what_has_to_be_made(monkeypatch, capsys, own):
 
 
 @pytest.mark.skipif("QUFUR_DATA" not in os.environ, reason="QUFUR_DATA is not set")
-def test_stand_in_is_called_so(monkeypatch, capsys):
+def test_stand_in_data_are_marked_in_the_list(monkeypatch, capsys):
     if not Path(os.environ["QUFUR_DATA"], "amazon_standin/streamB_mpnet_768.npz").is_file():
         pytest.skip("not in QUFUR_DATA: amazon_standin/streamB_mpnet_768.npz")
     assert qufur(monkeypatch, "data") == 0

@@ -1,4 +1,4 @@
-"""`qufur demo`: fifteen lines that are true, and a page with four figures whose links lead somewhere."""
+"""Tests of `qufur demo`: at most fifteen correct lines, and a page of four figures with working links."""
 
 import re
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from qufur.experiments.demo import study
 from qufur.experiments.fixed_budget import OURS, SAME
 
 
-def test_at_most_fifteen_lines_and_a_page_of_four_figures(monkeypatch, capsys, tmp_path):
+def test_demo_prints_at_most_fifteen_lines_and_writes_a_page_of_four_figures(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("qufur.models.ensemble.experts.TREES", 5)
     monkeypatch.setattr("qufur.experiments.base.QUICK_SEEDS", 1)
     monkeypatch.chdir(tmp_path)
@@ -33,31 +33,31 @@ def test_at_most_fifteen_lines_and_a_page_of_four_figures(monkeypatch, capsys, t
     assert "qufur run FILE" in page
 
 
-def doctored(ours, theirs, seeds=4):
-    """Return runs of 720 pictures with so many mistakes in each block, one more for odd seeds."""
-    places = range(0, 720, study.BLOCK)
+def made_up_result(ours, theirs, seeds=4):
+    """Return runs of 720 images with these numbers of errors in each block, one more for odd seeds."""
+    starts = range(0, 720, study.BLOCK)
     rows = [
         {"rule": rule, "parameter": share, "seed": seed, "start": start}
         | {"wrong": wrong + seed % 2, "bought": round(share * study.BLOCK)}
         for rule, wrong in ((OURS, ours), (SAME, theirs))
         for share in study.SHARES[rule]
         for seed in range(seeds)
-        for start in places
+        for start in starts
     ]
     return SimpleNamespace(table=pl.DataFrame(rows))
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "said", "holds"),
+    ("ours", "theirs", "text", "holds"),
     [
         (4, 9, "fewer labels for the same error", True),
         (9, 4, "Random labels are better here", False),
     ],
 )
-def test_demo_finding_matches_the_measurement(ours, theirs, said, holds):
-    shown = doctored(ours, theirs)
+def test_demo_finding_matches_the_measurement(ours, theirs, text, holds):
+    shown = made_up_result(ours, theirs)
     _, chosen, at_random, *finding = _compare(shown)
-    assert said in " ".join(finding)
+    assert text in " ".join(finding)
     for line, wrong in ((chosen, ours), (at_random, theirs)):
         assert line.endswith(", ".join([f"{(wrong + 0.5) / study.BLOCK:.0%}"] * 4))
     (statement,) = study.judge(shown.table)
@@ -65,7 +65,7 @@ def test_demo_finding_matches_the_measurement(ours, theirs, said, holds):
 
 
 def test_demo_finding_is_open_when_seeds_disagree():
-    shown = doctored(5, 5)
+    shown = made_up_result(5, 5)
     ours, odd = shown.table["rule"] == OURS, shown.table["seed"] % 2
     shown.table = shown.table.with_columns((shown.table["wrong"] + ours * (1 - 2 * odd)).alias("wrong"))
     assert "the difference is not significant" in " ".join(_compare(shown))
@@ -73,12 +73,12 @@ def test_demo_finding_is_open_when_seeds_disagree():
     assert statement.holds is None
 
 
-def test_shifts_that_were_missed_and_made_up_are_counted():
-    said = _describe_shifts([[288, 440, 576], [288, 296, 100], []])
-    assert "Detected without labels, within 16: 4 of 9; false alarms: 1." in said
+def test_demo_counts_missed_shifts_and_false_alarms():
+    text = _describe_shifts([[288, 440, 576], [288, 296, 100], []])
+    assert "Detected without labels, within 16 images: 4 of 9; false alarms: 1." in text
 
 
-def test_digits_turn_where_they_are_said_to():
+def test_digits_rotate_at_the_documented_rows():
     stream, other = study.turning_digits(0), study.turning_digits(1)
     changes = np.flatnonzero(np.diff(stream.domain)) + 1
     assert tuple(changes) == study.SHIFTS

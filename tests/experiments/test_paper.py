@@ -44,7 +44,7 @@ def test_panel_rules_get_the_same_streams(figure):
     assert set(table["rule"]) == {"QuFUR", "Uniform", "Greedy", "Threshold", "FixedBudget", NO_LABELS}
     unlabelled = table.filter(table["rule"] == NO_LABELS)
     assert unlabelled["queries"].to_list() == [0, 0]
-    # Without labels every prediction is 0: the regret is that of the stream itself.
+    # Without labels every prediction is 0, so the regret is the sum of squared f*.
     for row in unlabelled.iter_rows(named=True):
         truth = next(small_stream(row["seed"]).chunks(300)).truth
         assert math.isclose(row["regret"], float((truth**2).sum()))
@@ -204,7 +204,7 @@ def test_page_is_self_contained(figure, tmp_path):
     assert "A &lt;title&gt;" in text
     assert text.count("<svg") == 1
     assert "undecided" in text
-    # Nothing is fetched: addresses occur only as names of XML dialects.
+    # The page loads nothing: addresses occur only as names of XML namespaces.
     assert not re.findall(r'(?:src|href)="(?!#)[^"]*"', re.sub(r"<svg.*?</svg>", "", text, flags=re.S))
     assert "<script" not in text
     assert "drawn from the seed" in text

@@ -9,9 +9,10 @@ from qufur.figures.timeline import as_svg, draw_progress
 
 
 def panels(points=(), shifts=(), budget=None):
-    course = Timeline(points=list(points))
-    course.ask(np.arange(1000) % 20 == 0)
-    return {title: figure.axes[0] for title, figure in draw_progress(course, shifts, budget, "error").items()}
+    timeline = Timeline(points=list(points))
+    timeline.ask(np.arange(1000) % 20 == 0)
+    figures = draw_progress(timeline, shifts, budget, "error")
+    return {title: figure.axes[0] for title, figure in figures.items()}
 
 
 def texts(panel):
@@ -19,13 +20,13 @@ def texts(panel):
 
 
 def test_empty_timeline_draws_messages():
-    found = panels()
-    assert texts(found["Error"]) == ["known when labels come\nof rows asked about later"]
-    assert texts(found["Weights of experts"]) == ["one model alone, or no labels yet"]
-    assert texts(found["Shifts of inputs"]) == ["none"]
-    (line,) = found["Labels bought"].lines
+    drawn = panels()
+    assert texts(drawn["Error"]) == ["unknown until later queries\nare labelled"]
+    assert texts(drawn["Weights of experts"]) == ["one model alone, or no labels yet"]
+    assert texts(drawn["Shifts of inputs"]) == ["none"]
+    (line,) = drawn["Labels bought"].lines
     assert line.get_ydata()[-1] == 50
-    assert texts(found["Labels bought"]) == []
+    assert texts(drawn["Labels bought"]) == []
 
 
 def test_error_panel_omits_missing_errors():

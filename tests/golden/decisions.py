@@ -149,11 +149,11 @@ def _workbook(model):
             }
         )
 
-    def tell(some, *, shift=False):
-        values = [label[id] for id in some]
+    def tell(queried, *, shift=False):
+        values = [label[id] for id in queried]
         if shift:
-            values = [y[(ids.index(id) + 1) % ROWS] for id in some]
-        imports.tell(workbook, some, np.array(values), replace=shift)
+            values = [y[(ids.index(id) + 1) % ROWS] for id in queried]
+        imports.tell(workbook, queried, np.array(values), replace=shift)
 
     note("new")
     answers = imports.ask_rows(workbook, X[:40], ids[:40])

@@ -1,4 +1,4 @@
-"""Interrupts at any moment, errors in the middle, and threads: a learner is before or after a call."""
+"""Interrupts, errors and threads: a learner is in the state before a call or after it, never between."""
 
 import contextlib
 import copy
@@ -36,7 +36,7 @@ def _handler():
 
 
 def interrupted(call, moment):
-    """Call a function, and send a signal at one of the lines that are run; return whether there was one."""
+    """Call a function and send a signal at the line `moment`; return whether it ran that many lines."""
     left = moment
 
     def count(frame, event, argument):
@@ -62,22 +62,25 @@ def state(learner):
 
 
 def states(learner, call):
-    """Return the state before a call and the one after it."""
+    """Return the state before a call and the state after it."""
     twin = copy.deepcopy(learner)
     call(twin)
     return state(learner), state(twin)
 
 
-def whole(learner, call, moment, before, after):
-    """Interrupt a call, and make it again if nothing had happened; return whether it was over before."""
+def check_interrupted_call(learner, call, moment, before, after):
+    """Interrupt a call and check that it was applied completely or not at all; in that case repeat it.
+
+    Returns whether the call ended before the signal.
+    """
     try:
         reached = interrupted(lambda: call(learner), moment)
     except KeyboardInterrupt:
         reached = True
-        learner.predict(np.zeros(learner.model.dim))  # it can be used
-        found = state(learner)
-        assert found in (before, after)
-        if found == before:
+        learner.predict(np.zeros(learner.model.dim))  # raises if the learner is unusable
+        current = state(learner)
+        assert current in (before, after)
+        if current == before:
             call(learner)
     assert state(learner) == after
     return not reached
@@ -113,14 +116,14 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_interrupt_at_any_line_leaves_no_half(name):
+def test_interrupt_at_any_line_leaves_the_state_before_or_after(name):
     learner = Learner(Ridge(3), QuFUR(8.0), seed=0)
     learner.ask_many(X)
     learner.ask(X[0])
     moment, over, ends = 0, False, states(learner, CALLS[name])
     while not over:
         moment += 1
-        over = whole(copy.deepcopy(learner), CALLS[name], moment, *ends)
+        over = check_interrupted_call(copy.deepcopy(learner), CALLS[name], moment, *ends)
     assert moment > 5
 
 
@@ -142,7 +145,7 @@ def test_interrupts_in_any_sequence_of_calls(model, rule, calls, seed):
     for name, moment in calls:
         call = CALLS_OF_ANY.get(name)
         if call is not None and (len(learner.outstanding) > 2 or name in ("ask", "ask_many", "learn")):
-            whole(learner, call, moment, *states(learner, call))
+            check_interrupted_call(learner, call, moment, *states(learner, call))
 
 
 def rows(learner, count):
@@ -160,8 +163,8 @@ CALLS_OF_ANY = CALLS | {
 
 
 @contextlib.contextmanager
-def in_the_middle(action):
-    """Let something happen when a decision is made but not noted."""
+def during_a_change(action):
+    """Run an action after a decision is made and before it is recorded."""
     real = Ledger.record_one
 
     def record_one(self, *arguments):
@@ -174,9 +177,9 @@ def in_the_middle(action):
 
 @pytest.mark.parametrize("rule", [QuFUR(4.0), Uniform(0.5), Paced(3, 9), FixedBudget(60, 9)])
 @pytest.mark.parametrize("model", [Ridge(3), Softmax(3, 2)])
-def test_interrupt_waits_until_all_is_done(model, rule):
+def test_interrupt_is_deferred_until_the_call_is_complete(model, rule):
     learner, twin = (Learner(model, rule, seed=1) for _ in range(2))
-    with in_the_middle(lambda: signal.raise_signal(signal.SIGINT)), pytest.raises(KeyboardInterrupt):
+    with during_a_change(lambda: signal.raise_signal(signal.SIGINT)), pytest.raises(KeyboardInterrupt):
         learner.ask(X[0])
     twin.ask(X[0])
     assert state(learner) == state(twin)
@@ -195,16 +198,16 @@ def handler(number, function):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1, signal.SIGTERM])
 def test_handlers_of_the_host_run_immediately_and_stay_installed(number):
     learner, twin = (Learner(Ridge(3), QuFUR(8.0)) for _ in range(2))
-    moments = []
+    numbers = []
 
     def record(number, frame):
-        moments.append(learner.next_id)
+        numbers.append(number)
 
     def interrupt():
         signal.raise_signal(number)
-        assert len(moments) == 1
+        assert numbers == [number]
 
-    with handler(number, record), in_the_middle(interrupt):
+    with handler(number, record), during_a_change(interrupt):
         learner.ask(X[0])
     twin.ask(X[0])
     assert state(learner) == state(twin)
@@ -214,23 +217,25 @@ def test_handler_that_is_installed_during_a_call_stays_installed():
     def own(number, frame):
         pass
 
-    with in_the_middle(lambda: signal.signal(signal.SIGINT, own)):
+    with during_a_change(lambda: signal.signal(signal.SIGINT, own)):
         Learner(Ridge(3), QuFUR(8.0)).ask(X[0])
     assert signal.signal(signal.SIGINT, signal.default_int_handler) is own
 
 
 def test_second_interrupt_restores_the_handler():
     learner = Learner(Ridge(3), QuFUR(8.0))
-    with in_the_middle(stop_twice), pytest.raises(KeyboardInterrupt):
+    with during_a_change(stop_twice), pytest.raises(KeyboardInterrupt):
         learner.ask(X[0])
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_process_that_is_forked_in_a_thread_holds_signals_too():
+def test_process_forked_in_a_thread_defers_signals():
     context = multiprocessing.get_context("fork")
-    child = context.Process(target=test_interrupt_waits_until_all_is_done, args=(Ridge(3), QuFUR(4.0)))
+    child = context.Process(
+        target=test_interrupt_is_deferred_until_the_call_is_complete, args=(Ridge(3), QuFUR(4.0))
+    )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of a fork while threads run
         thread = threading.Thread(target=child.start)
         thread.start()
         thread.join()
@@ -248,17 +253,17 @@ def fail():
 
 
 @pytest.mark.parametrize(("action", "error"), [(stop_twice, KeyboardInterrupt), (fail, MemoryError)])
-def test_half_is_never_used_again(tmp_path, action, error):
+def test_learner_raises_on_every_call_after_an_interrupted_change(tmp_path, action, error):
     learner = Learner(Ridge(3), QuFUR(8.0))
     learner.save(tmp_path / "good")
     good = (tmp_path / "good").read_bytes()
-    with in_the_middle(action), pytest.raises(error):
+    with during_a_change(action), pytest.raises(error):
         learner.ask(X[0])
-    for half in (learner, copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
+    for broken in (learner, copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
         for call in (
-            lambda half=half: half.ask(X[0]),
-            lambda half=half: half.predict(X[0]),
-            lambda half=half: half.save(tmp_path / "good"),
+            lambda broken=broken: broken.ask(X[0]),
+            lambda broken=broken: broken.predict(X[0]),
+            lambda broken=broken: broken.save(tmp_path / "good"),
         ):
             assert refusal(call) == (
                 "Learner cannot be used: an exception interrupted its last operation. "
@@ -267,14 +272,14 @@ def test_half_is_never_used_again(tmp_path, action, error):
     assert (tmp_path / "good").read_bytes() == good
 
 
-def test_bad_input_is_no_half():
+def test_learner_is_usable_after_invalid_input():
     learner = Learner(Ridge(3), QuFUR(8.0))
     refusal(lambda: learner.ask([1.0]))
     assert learner.ask(X[0]).query
 
 
 @pytest.mark.parametrize("name", ["ask", "ask_many", "learn", "play", "report", "uncertainty"])
-def test_two_threads_at_a_time_are_refused(name):
+def test_concurrent_call_of_another_thread_raises(name):
     learner, reached, go_on = Learner(Ridge(3), QuFUR(8.0)), threading.Event(), threading.Event()
 
     def wait():
@@ -282,7 +287,7 @@ def test_two_threads_at_a_time_are_refused(name):
         assert go_on.wait(20)
 
     thread = threading.Thread(target=lambda: learner.ask(X[0]))
-    with in_the_middle(wait):
+    with during_a_change(wait):
         thread.start()
         assert reached.wait(20)
         message = refusal(lambda: CALLS[name](learner))
@@ -297,7 +302,7 @@ def test_two_threads_at_a_time_are_refused(name):
     assert state(learner) == state(twin)
 
 
-def test_another_thread_may_take_over():
+def test_consecutive_calls_may_come_from_different_threads():
     learner, twin = (Learner(Ridge(3), QuFUR(8.0)) for _ in range(2))
     for x in X[:5]:
         thread = threading.Thread(target=lambda x=x: learner.ask(x))

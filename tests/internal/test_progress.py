@@ -1,4 +1,4 @@
-"""Bars on a terminal, silence in a pipe."""
+"""Progress bars are shown on a terminal and omitted in a pipe."""
 
 import sys
 
@@ -9,14 +9,14 @@ from qufur._internal import progress
 BATCHES = [range(3), range(4)]
 
 
-def on_a_terminal(monkeypatch):
+def set_terminal(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
 
 
 @pytest.mark.parametrize("total", [7, None])
-def test_rows_on_a_terminal(monkeypatch, capsys, total):
-    on_a_terminal(monkeypatch)
+def test_progress_bar_shows_rows_and_speed_on_a_terminal(monkeypatch, capsys, total):
+    set_terminal(monkeypatch)
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     assert list(progress.track_rows(BATCHES, "Asking", total)) == BATCHES
     shown = capsys.readouterr().err
@@ -24,13 +24,13 @@ def test_rows_on_a_terminal(monkeypatch, capsys, total):
 
 
 def test_progress_bar_is_hidden_for_quick_work(monkeypatch, capsys):
-    on_a_terminal(monkeypatch)
+    set_terminal(monkeypatch)
     assert list(progress.track_rows(BATCHES, "Asking", 7)) == BATCHES
     assert capsys.readouterr().err == ""
 
 
-def test_bar_is_taken_down_when_something_goes_wrong(monkeypatch, capsys):
-    on_a_terminal(monkeypatch)
+def test_progress_bar_is_cleared_when_the_loop_ends_early(monkeypatch, capsys):
+    set_terminal(monkeypatch)
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     batches = progress.track_rows(BATCHES, "Asking", 7)
     next(batches)
@@ -39,7 +39,7 @@ def test_bar_is_taken_down_when_something_goes_wrong(monkeypatch, capsys):
     assert capsys.readouterr().err.endswith("\x1b[2K")
 
 
-def test_silence_in_a_pipe(monkeypatch, capsys):
+def test_progress_is_silent_in_a_pipe(monkeypatch, capsys):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     assert list(progress.track_rows(BATCHES, "Asking", 7)) == BATCHES
     assert capsys.readouterr() == ("", "")

@@ -137,7 +137,7 @@ def test_predictor_is_frozen():
 
 
 def test_importance_improves_a_linear_model_of_a_nonlinear_target():
-    """Most labels are bought in one corner; the weights compensate for it."""
+    """Most queries are in one corner; the weights compensate for it."""
     rng = np.random.default_rng(5)
     X = np.column_stack([rng.random(4000) ** 3, np.ones(4000)])
     y = X[:, 0] ** 2

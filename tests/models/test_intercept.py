@@ -127,7 +127,7 @@ def test_drift_is_detected_with_a_free_intercept():
     y = X[:, 0] * np.cos(angle) + X[:, 1] * np.sin(angle) + 0.1 * rng.normal(size=800)
     state = Ridge(5, intercept=True, regularization=0.05).start()
     state.learn(X, y)
-    assert "may be moving" in state.fit().misfit[0]
+    assert "may be drifting" in state.fit().misfit[0]
 
 
 def test_queries_are_independent_of_the_intercept_penalty():

@@ -88,7 +88,8 @@ def test_copies_are_counted_exactly():
         *[
             (
                 lambda high=high: Ridge(2, label_range=(0, high)),
-                f"label_range of Ridge must be such that (high - low)² is a number, got (0, {high}).",
+                "label_range of Ridge must be such that (high - low)² neither overflows nor underflows,"
+                f" got (0, {high}).",
             )
             for high in (1e-200, 1e200)
         ],

@@ -161,8 +161,8 @@ def test_converged_equals_scikit_learn(count, penalty):
     peer.fit(X, y)
     np.testing.assert_allclose(trainer.weights, peer.coef_, atol=1e-5)
     np.testing.assert_allclose(trainer.probabilities(X), peer.predict_proba(X), atol=1e-5)
-    moving = X.any(axis=1)
-    np.testing.assert_array_equal(trainer.predict(X)[moving], peer.predict(X)[moving])
+    nonzero = X.any(axis=1)
+    np.testing.assert_array_equal(trainer.predict(X)[nonzero], peer.predict(X)[nonzero])
 
 
 def test_two_classes_equal_scikit_learn():
@@ -465,8 +465,8 @@ def test_outputs_are_classes_and_probabilities(model):
     assert P.shape == (T, CLASSES)
     np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
     assert (P >= 0).all()
-    moving = X.any(axis=1)
-    np.testing.assert_array_equal(P.argmax(axis=1)[moving], learner.predict(X)[moving])
+    nonzero = X.any(axis=1)
+    np.testing.assert_array_equal(P.argmax(axis=1)[nonzero], learner.predict(X)[nonzero])
 
 
 @pytest.mark.parametrize("label", [-1, CLASSES, 0.5, 1e300, math.nan, "cat"])
@@ -506,7 +506,7 @@ def test_error_names_the_classes():
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "message"),
     [
         ({"dim": 0}, "dim of Softmax must be an integer of at least 1, got 0"),
         ({"classes": 1}, "classes of Softmax must be an integer of at least 2, got 1"),
@@ -521,8 +521,8 @@ def test_error_names_the_classes():
         ({"training": {"kind": "Prayer"}}, "training of Softmax"),
     ],
 )
-def test_invalid_options_raise(options, complaint):
-    with pytest.raises(ValueError, match=complaint):
+def test_invalid_options_raise(options, message):
+    with pytest.raises(ValueError, match=message):
         Softmax(**({"dim": 4, "classes": 3} | options))
 
 

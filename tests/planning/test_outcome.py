@@ -1,4 +1,4 @@
-"""What a budget would buy, against what it then bought."""
+"""Forecasts of `plan` against runs with the real labels and other random draws."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from qufur.planning import Spread
 from qufur.planning.search import Drawn
 
 HiddenDomains = streams.HiddenDomains
-# Name: stream, budget. The streams' seeds are not those of the simulated runs; noise is 0.1 unless said.
+# Name: stream, budget. The streams' seeds differ from those of the simulated runs; noise is 0.1 by default.
 STREAMS = {
     "scripts": (HiddenDomains.scripts(100), 340),
     "one domain": (HiddenDomains([1500], [12], seed=101), 150),
@@ -16,7 +16,7 @@ STREAMS = {
     "overlapping": (HiddenDomains([300, 200, 400, 300], [8, 12, 4, 10], ambient=25, seed=103), 120),
     "noisy": (HiddenDomains([400, 100, 600], [5, 15, 10], noise=0.3, seed=104), 220),
 }
-COINS = range(1000, 1020)
+SEEDS = range(1000, 1020)
 
 
 @pytest.fixture(scope="module", params=STREAMS)
@@ -24,7 +24,7 @@ def case(request):
     drawn, budget = STREAMS[request.param]
     stream = streams.Arrays.of(drawn)
     found = plan(Ridge(stream.dim), stream, budget, noise=drawn.noise)
-    traces = [run(Learner(Ridge(stream.dim), QuFUR(found.alpha), seed=coin), stream) for coin in COINS]
+    traces = [run(Learner(Ridge(stream.dim), QuFUR(found.alpha), seed=seed), stream) for seed in SEEDS]
     return found, traces
 
 
@@ -33,19 +33,19 @@ def regret_at(found, budget):
 
 
 def test_mean_spend_holds_for_other_random_draws(case):
-    # The deviation of this mean is at most 1.9 % of the budget: chance fails it in 1 of 100 draws of coins.
+    # The standard deviation of this mean is at most 1.9 % of the budget: 1 in 100 sets of draws fails.
     found, traces = case
     assert np.mean([trace.queries for trace in traces]) == pytest.approx(found.budget, rel=0.05)
     assert found.spend.mean == pytest.approx(found.budget, rel=0.05)
 
 
-def test_regret_of_the_real_labels(case):
+def test_forecast_regret_matches_the_real_labels(case):
     found, traces = case
     measured = np.mean([trace.total_regret for trace in traces])
     assert regret_at(found, found.budget).mean == pytest.approx(measured, rel=0.3)
 
 
-def test_labels_of_every_part(case):
+def test_labels_of_every_part_match_the_runs(case):
     found, traces = case
     assert [part.start for part in found.parts[1:]] == [part.stop for part in found.parts[:-1]]
     assert (found.parts[0].start, found.parts[-1].stop) == (0, found.horizon)
@@ -67,16 +67,16 @@ def test_regret_falls_as_the_budget_grows(case):
     )
 
 
-def test_noise_is_not_ignored():
+def test_regret_depends_on_the_noise():
     stream, budget = STREAMS["noisy"]
     quiet, right = (plan(Ridge(stream.dim), stream, budget, noise=noise) for noise in (0.1, 0.3))
     assert quiet.alpha == right.alpha
-    # A forecast that took 0.1 for granted would be off by more than the 30 % allowed above.
+    # A forecast with a fixed noise of 0.1 would be off by more than the 30 % allowed above.
     assert regret_at(quiet, budget).mean < 0.6 * regret_at(right, budget).mean
 
 
 def test_drawn_labels_have_the_regret_of_the_formula():
-    # Every label bought, λ = σ²/τ², nothing clipped: the expected regret is σ² Σ ‖x‖² in M⁻¹ exactly.
+    # With every label bought, λ = σ²/τ² and no clipping, the expected regret is exactly σ² Σ xᵀM⁻¹x.
     dim, noise, norm = 6, 0.4, 1.0
     model = Ridge(dim, regularization=noise**2 * dim / norm**2, cap=False, clip=False)
     X = np.random.default_rng(0).normal(size=(150, dim)) / 4
@@ -161,8 +161,8 @@ def test_planned_rule_keeps_the_budget():
     assert found.rule == QuFUR(found.alpha, budget=20)
 
 
-def test_ranges_hold_one_more_run_in_90_percent():
-    # The deviation of this share is 0.5 %.
+def test_intervals_contain_one_more_run_with_probability_90_percent():
+    # The standard deviation of this share is 0.5 %.
     runs = np.random.default_rng(0).normal(size=(4000, 21))
     spreads = [Spread.of(row[:20]) for row in runs]
     inside = [s.low <= one <= s.high for s, one in zip(spreads, runs[:, 20], strict=True)]

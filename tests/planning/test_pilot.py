@@ -1,4 +1,4 @@
-"""What error to expect of a budget, from some labels."""
+"""Expected error at a budget, from a pilot."""
 
 import numpy as np
 import pytest
@@ -25,11 +25,11 @@ def pilot_of(table, count, seed):
 
 @pytest.mark.parametrize("budget", [60, 120, 360])
 def test_expected_rmse_matches_uniform_runs(table, budget):
-    """In the units of labels; beyond the pilot the noise, which no label takes away, is yet to be seen."""
+    """Compare in the units of the labels; beyond the pilot the irreducible noise has not been measured."""
     found = np.mean([pilot_of(table, 120, s).expect(MODEL, [budget])[0].loss for s in range(4)])
     rule = Uniform(budget / table.horizon)
-    came = np.mean([run(Learner(MODEL, rule, seed=s), table).loss.mean() for s in range(4)])
-    assert np.sqrt(found) == pytest.approx(np.sqrt(came), rel=0.2)
+    measured = np.mean([run(Learner(MODEL, rule, seed=s), table).loss.mean() for s in range(4)])
+    assert np.sqrt(found) == pytest.approx(np.sqrt(measured), rel=0.2)
 
 
 def test_power_law_is_extrapolated():
@@ -47,19 +47,19 @@ def test_expected_error_never_rises_with_labels():
 
 
 def walk():
-    """Labels that move slowly, with nothing else to tell them by: neighbours know each other's."""
+    """Return constant inputs and labels that change slowly, so that only neighbours predict each other."""
     hours = np.arange(3000.0)
     return np.ones((3000, 1)), 10 * np.sin(hours / 40)
 
 
 @pytest.mark.parametrize("known", [np.arange(3000), np.arange(0, 3000, 25)], ids=["all", "a few"])
 def test_pilot_uses_as_many_rows_as_the_budget(known):
-    """With a half-life of labels the model follows the last ones; 30 labels are too far from each other."""
+    """A model with a half-life follows the last labels, so its error depends on how dense they are."""
     X, y = walk()
     model = Ridge(1, label_range=(-10, 10), half_life=3)
     (found,) = Pilot(known, X[known], y[known], 3000).expect(model, [120])
-    came = run(Learner(model, Uniform(1.0)), streams.Arrays(X[::25], y[::25])).loss.mean()
-    assert np.sqrt(found.loss) == pytest.approx(np.sqrt(came), rel=0.3)
+    measured = run(Learner(model, Uniform(1.0)), streams.Arrays(X[::25], y[::25])).loss.mean()
+    assert np.sqrt(found.loss) == pytest.approx(np.sqrt(measured), rel=0.3)
 
 
 def test_pilot_shuffles_rows_within_a_part():

@@ -1,4 +1,4 @@
-"""Parameters that spend a budget, found without labels."""
+"""Search for the parameter that spends a budget, without labels."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ MODEL = Ridge(STREAM.dim)
 def test_search_returns_the_smallest_parameter_that_spends_the_budget(rule_of, budget):
     found = matching_parameter(lambda value: rule_of(value, budget=budget), MODEL, STREAM, seed=3)
     assert run(Learner(MODEL, rule_of(found, budget=budget), seed=3), STREAM).queries == budget
-    # With given coins the spend may dip as the parameter grows: within the last percent it falls short once.
+    # With fixed draws the spend is not quite monotone: some parameter within 1 % below must fall short.
     below = [rule_of(found / (1 + k / 4000), budget=budget) for k in range(1, 41)]
     assert min(run(Learner(MODEL, rule, seed=3), STREAM).queries for rule in below) < budget
 
@@ -61,7 +61,7 @@ def test_search_plans_experts_without_fits(monkeypatch):
             for model in (Experts(), Experts().without_experts())
         ]
         np.testing.assert_array_equal(*found)
-    monkeypatch.setattr(Experts, "build_experts", None)  # fitting them is an error from here on
+    monkeypatch.setattr(Experts, "build_experts", None)  # any fit is now an error
     alpha = matching_parameter(lambda alpha: QuFUR(alpha, budget=20), Experts(), small)
     assert plan(Experts(), small, 20, seeds=range(2)).alpha == pytest.approx(alpha, rel=1)
 

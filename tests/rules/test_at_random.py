@@ -1,4 +1,4 @@
-"""The labels whose coin lay below the floor: a sample of the stream that no uncertainty has chosen."""
+"""Labels whose uniform draw lies below the floor are a uniform sample, independent of Δ."""
 
 import numpy as np
 import pytest
@@ -32,40 +32,41 @@ def uncertainties(count=COUNT):
 
 
 def in_blocks(rule, delta, seed, block):
-    """Offer examples in blocks; return the floor of each, which are queried, and which of these at random."""
+    """Offer examples in blocks; return the floor of each, and masks of the queried and of the random ones."""
     spending, rng, start = rule.start(), np.random.default_rng(seed), 0
     floor, query, at_random = np.empty(len(delta)), np.zeros(len(delta), bool), np.zeros(len(delta), bool)
     while start < len(delta):
         before = spending.floor
         domain = np.zeros(min(block, len(delta) - start), dtype=int)
         offer = spending.offer(len(domain), rng, domain)
-        part = slice(start, start + len(offer))
-        for row, width in enumerate(delta[part]):
+        rows = slice(start, start + len(offer))
+        for row, width in enumerate(delta[rows]):
             if width > offer.lowest_threshold[row]:
                 offer.buy(row, width)
-        offer.close(delta[part])
-        floor[part], query[part] = before, offer.query
-        at_random[np.flatnonzero(offer.query) + start] = offer.at_random  # as it stood when coins were thrown
-        start = part.stop
+        offer.close(delta[rows])
+        floor[rows], query[rows] = before, offer.query
+        # `offer.at_random` uses the floor at the time of the draws.
+        at_random[np.flatnonzero(offer.query) + start] = offer.at_random
+        start = rows.stop
     return floor, query, at_random
 
 
 def one_by_one(rule, delta, seed):
-    spending, rng, found = rule.start(), np.random.default_rng(seed), []
+    spending, rng, decisions = rule.start(), np.random.default_rng(seed), []
     for width in delta.tolist():
         floor = spending.floor
         query, _, _, at_random = spending.decide_one(width, rng, np.zeros(1, dtype=int))
-        found.append((floor, query, at_random))
-    return [np.array(column) for column in zip(*found, strict=True)]
+        decisions.append((floor, query, at_random))
+    return [np.array(column) for column in zip(*decisions, strict=True)]
 
 
 @pytest.mark.parametrize("rule", WITH_FLOOR, ids=repr)
 def test_random_labels_have_a_draw_below_the_floor(rule):
     delta, coins = uncertainties(), np.random.default_rng(7).random(COUNT)
     floor, query, at_random = one_by_one(rule, delta, 7)
-    some = coins < floor
+    is_low = coins < floor
     left = query.cumsum() - query < (rule.limit or np.inf)
-    np.testing.assert_array_equal(at_random, some & left)
+    np.testing.assert_array_equal(at_random, is_low & left)
     assert not (at_random & ~query).any()
     assert 10 < at_random.sum() < COUNT / 2
 
@@ -110,11 +111,11 @@ def test_uniform_rule_buys_random_labels_only():
     ids=repr,
 )
 def test_random_labels_do_not_depend_on_uncertainty(rule):
-    """Within 4.5 standard deviations: one of twenty fails once in 7,000; with this seed never."""
+    """Within 4.5 standard deviations: with a random seed, one of twenty would fail once in 7,000."""
     delta = uncertainties(40_000)
     floor, _, at_random = in_blocks(rule, delta, 11, 1000)
     assert floor.mean() > 0.05
     for width in np.unique(delta):
-        here = delta == width
-        more = at_random[here].sum() - floor[here].sum()
-        assert abs(more) < 4.5 * np.sqrt((floor[here] * (1 - floor[here])).sum())
+        rows = delta == width
+        excess = at_random[rows].sum() - floor[rows].sum()
+        assert abs(excess) < 4.5 * np.sqrt((floor[rows] * (1 - floor[rows])).sum())

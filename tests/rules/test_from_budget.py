@@ -1,4 +1,4 @@
-"""500, 5% and 0.05 mean the same in every command and adapter."""
+"""500, 5% and 0.05 have the same meaning in every command and adapter."""
 
 import json
 
@@ -24,7 +24,7 @@ REFUSED += ["many", "nan", "inf%", "%", "", "1,5", "9" * 5000]
 
 @pytest.fixture
 def command(tmp_path, capsys, no_pictures):
-    """Return a function that runs a command on a table of these rows, and returns what it prints."""
+    """Return a function that runs a command on a table and returns its output."""
     data = tmp_path / "rows.csv"
     lines = [["a", "b", "y"], *np.column_stack([X, Y]).tolist()]
     data.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
@@ -40,7 +40,7 @@ def bought_by_run(command, budget, folder):
     linear = "--model", "ridge", "--target", "y"
     printed = command("run", budget, *linear, "--seeds", 1, "--out", folder, "--json")
     bought = next(row["queries"] for row in json.loads(printed)["runs"] if row["rule"] == "Greedy")
-    return ROWS if bought == ROWS - 1 else bought  # the first row is known to all
+    return ROWS if bought == ROWS - 1 else bought  # every rule learns the first row before the run
 
 
 def planned(command, budget, folder):
@@ -100,7 +100,7 @@ def started(budget):
     [
         (face, *example)
         for face in KNOWN
-        for example in EXAMPLES + NUMBERS * (not face.startswith("qufur"))  # a command is told texts
+        for example in EXAMPLES + NUMBERS * (not face.startswith("qufur"))  # commands receive text only
         if SOAK or face != "qufur run" or example in EXAMPLES[1:3]  # the slowest
     ],
 )

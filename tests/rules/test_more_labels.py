@@ -1,4 +1,4 @@
-"""A budget that is added to goes on from what was spent, and the sum is never exceeded."""
+"""Adding to a budget keeps the spend so far, and the sum is never exceeded."""
 
 import copy
 
@@ -21,8 +21,8 @@ def asked(learner, rows, one_by_one=False):
     domain = DOMAINS[rows] if learner.rule.told_domain else None
     if not one_by_one:
         return learner.ask_many(X[rows], domain=domain).query
-    told = [{} if domain is None else {"domain": domain[t]} for t in range(len(X[rows]))]
-    return np.array([learner.ask(x, **how).query for x, how in zip(X[rows], told, strict=True)])
+    options = [{} if domain is None else {"domain": domain[t]} for t in range(len(X[rows]))]
+    return np.array([learner.ask(x, **option).query for x, option in zip(X[rows], options, strict=True)])
 
 
 @pytest.mark.parametrize("rule", COUNTED, ids=repr)
@@ -47,7 +47,7 @@ def test_added_budget_is_never_exceeded(rule, before):
 def test_added_budget_is_spent_over_the_remaining_rows(kind):
     learner = Learner(Ridge(3), kind(10, 100))
     asked(learner, slice(100))
-    learner.add_budget(10)  # all rows came: the pace stays
+    learner.add_budget(10)  # the horizon is reached: the rate stays
     assert learner.rule == kind(20, 200)
     query = asked(learner, slice(100, 200))
     assert (query.sum(), learner.left) == (10, 0)

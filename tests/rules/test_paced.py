@@ -1,4 +1,4 @@
-"""Paced: a budget that is spent and never exceeded, and a rate that holds in every window."""
+"""Paced: a budget is spent and never exceeded, and a rate holds in every window."""
 
 import dataclasses
 import json
@@ -16,17 +16,17 @@ from qufur.rules.piecewise import SEGMENT
 
 
 def play(rule, uncertainty, rng, cuts=()):
-    """Offer examples of given uncertainties, in blocks that end at `cuts`; return the queries."""
+    """Offer examples with these uncertainties in blocks that end at `cuts`; return the queries."""
     spending, query, start = rule.start(), [], 0
     ends = [*sorted(set(cuts)), len(uncertainty)]
     while start < len(uncertainty):
         stop = min(next(end for end in ends if end > start), start + spending.ahead)
-        part = uncertainty[start:stop]
-        offer = spending.offer(len(part), rng, None)
-        for row in range(len(part)):
-            if part[row] > offer.lowest_threshold[row]:
-                offer.buy(row, part[row])
-        offer.close(part)
+        deltas = uncertainty[start:stop]
+        offer = spending.offer(len(deltas), rng, None)
+        for row in range(len(deltas)):
+            if deltas[row] > offer.lowest_threshold[row]:
+                offer.buy(row, deltas[row])
+        offer.close(deltas)
         query.append(offer.query)
         start = stop
     return np.concatenate(query), spending
@@ -48,7 +48,7 @@ def test_budget_is_never_exceeded(delta, budget, horizon, seed):
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(uncertainties, st.floats(0.001, 1), st.integers(0, 2**32))
 def test_budget_is_spent_within_the_horizon(delta, share, seed):
-    """The last examples go one by one and every one of them is bought once as many labels are left."""
+    """Each of the last examples is a segment, and all are bought once as many labels as examples are left."""
     horizon = len(delta)
     budget = max(1, int(share * horizon))
     query, _ = play(Paced(budget, horizon), delta, np.random.default_rng(seed))
@@ -74,7 +74,7 @@ steps = st.one_of(
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(steps, max_size=30), st.floats(0.01, 1), st.floats(0.1, 20), st.integers(0, 2**32))
 def test_retraction_restores_the_tokens(steps, rate, more, seed):
-    """The tokens are those of a bucket that met the other queries alone, and these keep to the rate."""
+    """The tokens equal those of a bucket with the other queries only, and these respect the rate."""
     rule = Paced(rate, burst=SEGMENT * rate + 1 + more)
     spending, rng, seen, outstanding, kept = rule.start(), np.random.default_rng(seed), 0, [], set()
     for name, n, size in steps:
@@ -115,7 +115,7 @@ def test_returned_tokens_are_not_refunded_twice():
 
 
 def test_rate_holds_when_tokens_arrive_in_bulk():
-    """All tokens are spent at the end of a stretch, and what the whole stretch brings right after it."""
+    """All tokens are spent at the end of a segment, and the tokens that it adds right after it."""
     delta = np.zeros(256)
     delta[128 - 9 : 128 + 9] = 1.0
     rate, burst = 0.25, SEGMENT * 0.25 + 1.1
@@ -142,23 +142,23 @@ def test_last_examples_are_segments_of_one():
 
 
 def lengths(rule, count):
-    spending, found = rule.start(), []
-    while sum(found) < count:
-        n = min(spending.ahead, count - sum(found))
+    spending, lengths_so_far = rule.start(), []
+    while sum(lengths_so_far) < count:
+        n = min(spending.ahead, count - sum(lengths_so_far))
         spending.offer(n, np.random.default_rng(0), None).close(np.ones(n))
-        found.append(n)
-    return found
+        lengths_so_far.append(n)
+    return lengths_so_far
 
 
 def slow_alpha(delta, bought, budget, horizon):
-    """α after all of `delta` was seen, from the definition, one example at a time."""
+    """Return α after the examples `delta`, from the definition, one example at a time."""
     level = 0.0
     for t, D in enumerate(delta):
         weight = 1.0 if t == 0 else max(4 / (t + 4), 1 / ((horizon - t) / 2 + 1))
         level += weight * (D * D - level)
     left, examples = budget - bought, horizon - len(delta)
-    rate, some = left / examples, max(bought, 1)
-    pace = rate * max(1, (budget**3 - some**3) / (3 * some**2 * left)) / level
+    rate, n = left / examples, max(bought, 1)
+    pace = rate * max(1, (budget**3 - n**3) / (3 * n**2 * left)) / level
     trade = 2 * rate * max(1, left / 2) ** (1 - bought / budget)
     alpha = math.sqrt(pace * trade)
     late = examples <= 0.1 * horizon or left >= examples / 2
@@ -173,13 +173,13 @@ def test_alpha_matches_its_formula(budget):
         if seen and spending.left and not math.isinf(spending.alpha):
             expected = slow_alpha(delta[:seen], spending.spent, budget, horizon)
             assert math.isclose(spending.alpha, expected, rel_tol=1e-9)
-        part = delta[seen : seen + spending.ahead]
-        offer = spending.offer(len(part), rng, None)
-        for row in range(len(part)):
-            if part[row] > offer.lowest_threshold[row]:
-                offer.buy(row, part[row])
-        offer.close(part)
-        seen += len(part)
+        deltas = delta[seen : seen + spending.ahead]
+        offer = spending.offer(len(deltas), rng, None)
+        for row in range(len(deltas)):
+            if deltas[row] > offer.lowest_threshold[row]:
+                offer.buy(row, deltas[row])
+        offer.close(deltas)
+        seen += len(deltas)
 
 
 def test_remaining_labels_are_spent_immediately_beyond_the_horizon():
@@ -187,7 +187,7 @@ def test_remaining_labels_are_spent_immediately_beyond_the_horizon():
     _, spending = play(Paced(10, 100), delta, np.random.default_rng(0))
     assert spending.spent == 10
     late = Paced(10, 50).start()
-    late.seen = 64  # nothing was bought
+    late.seen = 64  # and no label bought
     assert late.next_alpha() == math.inf
 
 
@@ -208,12 +208,12 @@ def test_refund_returns_the_label():
 
 def test_refund_counts_from_its_batch():
     X = np.random.default_rng(0).normal(size=(160, 20))
-    X[:96] = 0.0  # nothing is worth a label, and the bucket stays full
+    X[:96] = 0.0  # Δ = 0, so no label is bought and the bucket stays full
     single, batches = (Learner(Ridge(20), Paced(0.125, burst=20.0), seed=1) for _ in range(2))
     for x in X:
         single.ask(x)
-    for part in (X[:100], X[100:]):
-        batches.ask_many(part)
+    for rows in (X[:100], X[100:]):
+        batches.ask_many(rows)
     before = batches.spending.tokens
     for learner in (single, batches):
         learner.retract_many(learner.outstanding[-2:])
@@ -225,22 +225,22 @@ def test_segment_survives_save_and_load(rule, tmp_path):
     stream = next(streams.HiddenDomains([150, 150], [5, 2], seed=2).chunks(300))
     whole, first = Learner(Ridge(7), rule, seed=5), Learner(Ridge(7), rule, seed=5)
     expected = whole.ask_many(stream.X)
-    first.ask_many(stream.X[:77])  # within a stretch
+    first.ask_many(stream.X[:77])  # inside a segment
     first.save(tmp_path / "learner")
     second = Learner.load(tmp_path / "learner")
     rest = second.ask_many(stream.X[77:])
     assert rest.query.tolist() == expected.query[77:].tolist()
-    found, wanted = second.spending.save(), whole.spending.save()
-    assert found.keys() == wanted.keys()
-    for name in found:  # blocks end elsewhere, so that Δ may differ in its last digit
-        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-13)
-    assert json.dumps(found)
+    actual, expected = second.spending.save(), whole.spending.save()
+    assert actual.keys() == expected.keys()
+    for name in actual:  # blocks end at other rows, so Δ may differ in its last digit
+        np.testing.assert_allclose(actual[name], expected[name], rtol=1e-13)
+    assert json.dumps(actual)
 
 
 @pytest.mark.parametrize("rule", [Paced(60, 600, floor=0.02), Paced(0.1, floor=0.02), QuFUR(0.5, floor=0.02)])
 def test_floor_holds_while_labels_are_left(rule):
     X = np.tile([[1.0, 0.0]], (400, 1))
-    X[200:] = 0  # about which nothing is uncertain
+    X[200:] = 0  # without uncertainty
     learner, without = (Learner(Ridge(2), r, seed=0) for r in (rule, dataclasses.replace(rule, floor=0.0)))
     probability = learner.ask_many(X).probability
     assert learner.left != 0

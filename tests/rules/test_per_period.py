@@ -1,4 +1,4 @@
-"""PerPeriod: no period has more labels than it may, each is spent evenly, and nothing is carried over."""
+"""PerPeriod: no period exceeds its budget, each is spent evenly, and no label is carried over."""
 
 import json
 import math
@@ -19,9 +19,9 @@ periods = st.lists(st.sampled_from([UNKNOWN, *range(-1, 6)]), min_size=300, max_
 
 
 def running(domain):
-    """Return the period that each example counts for; those before the first that is known count for it."""
-    found = np.maximum.accumulate(domain)
-    return np.where(found == UNKNOWN, min(found[found > UNKNOWN], default=UNKNOWN), found)
+    """Return the period of each example; examples before the first known period count for that one."""
+    period = np.maximum.accumulate(domain)
+    return np.where(period == UNKNOWN, min(period[period > UNKNOWN], default=UNKNOWN), period)
 
 
 def play(spending, delta, domain, rng, cuts=()):
@@ -30,11 +30,11 @@ def play(spending, delta, domain, rng, cuts=()):
     while start < len(delta):
         stop = next(end for end in [*sorted(cuts), len(delta)] if end > start)
         offer = spending.offer(stop - start, rng, domain[start:stop])
-        part = delta[start : start + len(offer)]
-        for row in range(len(part)):
-            if part[row] > offer.lowest_threshold[row]:
-                offer.buy(row, part[row])
-        probability.append(offer.close(part))
+        widths = delta[start : start + len(offer)]
+        for row in range(len(widths)):
+            if widths[row] > offer.lowest_threshold[row]:
+                offer.buy(row, widths[row])
+        probability.append(offer.close(widths))
         query.append(offer.query)
         start += len(offer)
     return np.concatenate(query), np.concatenate(probability)
@@ -43,15 +43,15 @@ def play(spending, delta, domain, rng, cuts=()):
 def slow(budget, rows, delta, domain, coins):
     """Return queries and probabilities from the definition, one example at a time."""
     period, begun, bought, spent, mean, ended = None, 0, 0, 0, 0.0, []
-    average, expected, position, stretch, length = rows, rows, 0, [], 1
+    average, expected, position, segment, length = rows, rows, 0, [], 1
     base, slope = 1.0, 0.0
-    found = []
+    decisions = []
 
-    def set_anew(t):
-        nonlocal position, stretch, length, base, slope, mean
-        for place, width in enumerate(stretch, position + 1):
+    def begin_segment(t):
+        nonlocal position, segment, length, base, slope, mean
+        for place, width in enumerate(segment, position + 1):
             mean += (width - mean) / min(place, 100)
-        position, stretch = t, []
+        position, segment = t, []
         end = begun + expected
         length = 1 if t < end else 32
         if t < end - 32:
@@ -69,17 +69,17 @@ def slow(budget, rows, delta, domain, coins):
             average = np.mean(ended) if len(ended) <= 4 else 0.25 * ended[-1] + 0.75 * average
             expected = max(1, round(average))
             begun, bought = t, 0
-            set_anew(t)
+            begin_segment(t)
         if number != UNKNOWN:
             period = number if period is None else max(period, number)
         p = min(1, base + slope * width) if bought < budget else 0
         query = coin < p
         bought, spent = bought + query, spent + query
-        stretch.append(width)
-        found.append((query, p))
-        if len(stretch) == length:
-            set_anew(t + 1)
-    return np.array(found).T
+        segment.append(width)
+        decisions.append((query, p))
+        if len(segment) == length:
+            begin_segment(t + 1)
+    return np.array(decisions).T
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -87,12 +87,12 @@ def test_per_period_matches_its_definition(seed):
     rng = np.random.default_rng(seed)
     delta, domain = rng.random(500) ** 4, np.sort(rng.choice([UNKNOWN, *range(1 + seed % 7)], 500))
     domain[rng.random(500) < 0.1] = UNKNOWN
-    domain[300:][rng.random(200) < 0.1] = 0  # late ones
+    domain[300:][rng.random(200) < 0.1] = 0  # late examples
     budget, rows = rng.integers(1, 60), rng.integers(1, 200)
     expected = slow(int(budget), int(rows), delta, domain, np.random.default_rng(seed).random(500))
-    found = play(PerPeriod(budget, rows).start(), delta, domain, np.random.default_rng(seed))
-    np.testing.assert_array_equal(found[0], expected[0])
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
+    decided = play(PerPeriod(budget, rows).start(), delta, domain, np.random.default_rng(seed))
+    np.testing.assert_array_equal(decided[0], expected[0])
+    np.testing.assert_allclose(decided[1], expected[1], rtol=1e-9)
 
 
 @FEW
@@ -132,7 +132,7 @@ def test_decisions_do_not_depend_on_batches(delta, domain, cuts, coming, seed):
 @pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_contract(check, rule):
-    if check is not checks.check_bad_input:  # which takes a large domain for a wrong one
+    if check is not checks.check_bad_input:  # which expects a large domain to be rejected
         check(Ridge(checks.DIM), rule)
 
 
@@ -145,32 +145,32 @@ def test_ask_and_ask_many_agree_on_labels_left():
 
 def test_periods_of_known_length_are_spent_whole_evenly_and_half_at_random():
     delta, domain = np.random.default_rng(3).random(6000), np.repeat(np.arange(6), 1000)
-    spending, rng, found = PerPeriod(200, 1000).start(), np.random.default_rng(4), []
+    spending, rng, decisions = PerPeriod(200, 1000).start(), np.random.default_rng(4), []
     for t, width in enumerate(delta.tolist()):
         query, _, _, at_random = spending.decide_one(width, rng, domain[t : t + 1])
-        found.append((query, at_random))
-    query, at_random = np.array(found).T
+        decisions.append((query, at_random))
+    query, at_random = np.array(decisions).T
     assert query.reshape(6, 1000).sum(axis=1).tolist() == [200] * 6
     quarters = query.reshape(6, 4, 250).sum(axis=2)
-    assert quarters[0, 0] > 70  # the front
-    # 50 are expected, with a deviation of less than √(50 · 0.8) = 6.3.
+    assert quarters[0, 0] > 70  # the warm-up
+    # 50 labels are expected, with a standard deviation below √(50 · 0.8) = 6.3.
     assert 25 <= quarters[1:].min() <= quarters[1:].max() <= 75
     assert 0.45 < at_random.sum() / query.sum() < 0.6
 
 
 def spent_by_period(rule, lengths, tables=()):
-    """Return labels by period; `tables` are what is known to come, by the first example of a table."""
+    """Return the labels bought per period; `tables` has the announced rows by first row of a table."""
     spending, rng = rule.start(), np.random.default_rng(0)
     query = []
     for t, period in enumerate(np.repeat(np.arange(len(lengths)), lengths)):
         if t in tables:
             spending.expect(tables[t])
         query.append(spending.decide_one(0.5, rng, np.array([period]))[0])
-    return [int(part.sum()) for part in np.split(np.array(query), np.cumsum(lengths)[:-1])]
+    return [int(queries.sum()) for queries in np.split(np.array(query), np.cumsum(lengths)[:-1])]
 
 
 def test_announced_rows_get_labels():
-    """Of files with one period each, and of one file; where a period goes on later, those before count."""
+    """Announced rows count in files of one period each, in one file, and if a period continues later."""
     rule, lengths = PerPeriod(20, 200), [200, 100, 50, 300, 50]
     unknown = spent_by_period(rule, lengths)
     assert unknown[0] == 20
@@ -209,7 +209,8 @@ def test_label_is_refunded_within_its_period_only():
     assert (spending.spent, spending.left) == (5, 0)
     spending.refund(charges[3])
     assert (spending.spent, spending.left) == (4, 1)
-    assert spending.decide_one(0.0, np.random.default_rng(0), np.array([5]))[0]  # late: of the period 6
+    late_query, *_ = spending.decide_one(0.0, np.random.default_rng(0), np.array([5]))
+    assert late_query  # it counts for period 6
     assert spending.left == 0
 
 

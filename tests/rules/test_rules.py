@@ -1,4 +1,4 @@
-"""Each rule by hand-computed numbers, and the budget under adversaries."""
+"""Rules against hand-computed numbers, and budgets under adversaries."""
 
 import math
 
@@ -47,18 +47,18 @@ def test_threshold_includes_ties_up_to_rounding():
     assert Threshold(level).probability(delta, None).tolist() == [1, 1, 0, 0]
 
 
-# Coins
+# Uniform draws
 
 
 def buy(offer, deltas):
-    """Buy what is wanted, one example after the other."""
+    """Buy the label of each example whose Δ exceeds its threshold, one after the other."""
     for row, delta in enumerate(deltas):
         if delta > offer.lowest_threshold[row]:
             offer.buy(row, delta)
 
 
 def offers(rule, deltas, rng, domain=None):
-    """Offer examples one by one to a fresh rule; return what it spent, its probabilities and its queries."""
+    """Offer examples one by one to a new rule; return its spending, probabilities and queries."""
     spending, probabilities, queries = rule.start(), [], []
     for delta in np.asarray(deltas)[:, None]:
         offer = spending.offer(1, rng, domain)
@@ -70,17 +70,17 @@ def offers(rule, deltas, rng, domain=None):
 
 @pytest.mark.parametrize("rule", [QuFUR(2.0, budget=9), FixedBudget(100, 60)], ids=repr)
 def test_batch_purchases_equal_single_purchases(rule):
-    delta, found = np.random.default_rng(4).random(60), []
+    delta, results = np.random.default_rng(4).random(60), []
     for at_once in (False, True):
         spending = rule.start()
         offer = spending.offer(60, np.random.default_rng(5), None)
         if at_once:
-            offer.record_purchases(slice(0, 40), found[0][0].charges[:, :40])
-            offer.record_purchases(np.arange(40, 60), found[0][0].charges[:, 40:])
+            offer.record_purchases(slice(0, 40), results[0][0].charges[:, :40])
+            offer.record_purchases(np.arange(40, 60), results[0][0].charges[:, 40:])
         else:
             buy(offer, delta)
         offer.labels_left[:] = 0  # a copy
-        found.append(
+        results.append(
             (
                 offer,
                 offer.labels_left,
@@ -90,7 +90,7 @@ def test_batch_purchases_equal_single_purchases(rule):
                 spending.spent,
             )
         )
-    (offer, *one_by_one), (_, *together) = found
+    (offer, *one_by_one), (_, *together) = results
     assert offer.labels_left.min() == 0
     for a, b in zip(one_by_one, together, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -144,7 +144,7 @@ def test_copy_0_uses_the_first_draw_of_an_example():
 
 
 def test_query_frequencies_match_probabilities():
-    """Within 5 standard deviations of αΔ: by chance it fails once in 1.7 million; with this seed never."""
+    """Within 5 standard deviations of αΔ: a random seed would fail once in 1.7 million."""
     deltas = np.array([0.01, 0.1, 0.3])
     n = 20_000
     _, probability, query = offers(QuFUR(2.0), np.tile(deltas, n), np.random.default_rng(3))
@@ -237,7 +237,7 @@ def test_logged_probability_counts_active_copies_only():
 
 
 class Scripted:
-    """A generator whose uniforms are written down."""
+    """Generator with prescribed uniform draws."""
 
     def __init__(self, coins):
         self._coins = list(np.ravel(coins))
@@ -262,7 +262,7 @@ def test_block_handles_a_copy_that_runs_out_inside_it():
 
 
 def adversarial(kind, horizon, rng):
-    """Return uncertainties meant to make every copy spend all it has, in different orders."""
+    """Return uncertainties that make every copy spend all of its labels, in different orders."""
     return {
         "certain": np.full(horizon, 1e12),
         "rising": np.geomspace(1e-6, 1e6, horizon),
@@ -291,12 +291,12 @@ def test_fixed_budget_holds_against_any_uncertainties(kind, seed):
 @pytest.mark.parametrize("labels", [1, 2, 5])
 @pytest.mark.parametrize("horizon", [2, 8, 50, 1000])
 def test_fixed_budget_holds_when_copies_never_agree(horizon, labels):
-    """The worst case: each example is wanted by one copy alone, until every copy is exhausted."""
+    """The worst case: each example is queried by a single copy, until every copy is exhausted."""
     copies = FixedBudget(10**6, horizon).copies
     for budget in (copies * labels, copies * (labels + 1) - 1):
         turns = np.arange(copies * (labels + 2)) % copies
         coins = np.where(np.arange(copies) == turns[:, None], 0.0, 1 - 1e-16)
-        delta = 0.5 * horizon**2 / 2.0 ** (copies - 1)  # p = 1/2 for the boldest copy, less for the others
+        delta = 0.5 * horizon**2 / 2.0 ** (copies - 1)  # p = 1/2 for the copy with the largest α
         spending, _, query = offers(FixedBudget(budget, horizon), np.full(len(turns), delta), Scripted(coins))
         assert query.sum() == spending.spent == copies * labels <= budget
         assert (spending.charged == labels).all()
@@ -305,7 +305,7 @@ def test_fixed_budget_holds_when_copies_never_agree(horizon, labels):
 @pytest.mark.filterwarnings("ignore::qufur.OutlierWarning")
 @pytest.mark.parametrize("hundred", range(10 if SOAK else 3))
 def test_fixed_budget_never_exceeds_its_budget(hundred):
-    """1000 seeds in all, each with its own B and T, on inputs of any size."""
+    """1000 seeds in total, each with another B and T, on inputs of any norm."""
     exhausted = 0
     for seed in range(100 * hundred, 100 * hundred + 100):
         rng = np.random.default_rng(seed)
@@ -340,10 +340,10 @@ def test_fixed_budget_never_exceeds_any_budget(horizon, extra, seed, scale, bloc
 
 
 def optimum(durations, dims, budget):
-    """Solve the appendix's programme over log μ, without knowing what its solution looks like."""
+    """Solve the program of the appendix over log μ numerically, without its closed form."""
     T, d = np.array(durations, dtype=float), np.array(dims, dtype=float)
     z = np.full(len(T), np.log(0.9 * budget / T.sum()))
-    for _ in range(5):  # SLSQP stops early; starting it again where it stopped gets the last digits
+    for _ in range(5):  # SLSQP stops early; restarting it there gives the last digits
         z = minimize(
             lambda z: (d * np.exp(-z)).sum() / d.sum(),
             z,
@@ -408,7 +408,7 @@ def test_large_budgets_buy_domains_whole():
     np.testing.assert_allclose(domain_rates([10, 1000], [10, 1], 110), [1, 0.1], rtol=1e-14)
     np.testing.assert_allclose(domain_rates([10, 1000], [10, 1], 1010), [1, 1], rtol=1e-14)
     np.testing.assert_allclose(domain_rates([10, 1000], [10, 1], 5000), [1, 1], rtol=1e-14)
-    # whole at the boundary: B = Σ√(dT) min √(T/d) makes the neediest domain's rate exactly 1
+    # boundary: B = Σ√(dT) min √(T/d) makes the largest rate exactly 1
     np.testing.assert_allclose(domain_rates([100, 100], [4, 1], 150), [1, 0.5], rtol=1e-14)
 
 
@@ -417,7 +417,7 @@ def test_oracle_probability_depends_on_the_domain():
     np.testing.assert_allclose(rule.probability(np.zeros(3), np.array([1, 0, 1])), [0.2, 0.4, 0.2])
 
 
-# Descriptions
+# Rules as dataclasses
 
 
 @pytest.mark.parametrize("kind", RULES, ids=lambda kind: kind.__name__)
@@ -438,12 +438,12 @@ def test_probability_does_not_fall_as_uncertainty_rises(kind):
         assert (np.diff(p, axis=1) >= 0).all()
 
 
-# Levels
+# Thresholds
 
 
 @pytest.mark.parametrize("rule", [rule for kind in RULES for rule in kind.examples(1000)], ids=repr)
 def test_thresholds_invert_the_probability(rule):
-    """Each rule's own formula against the bisection that knows nothing but `probability`."""
+    """The closed form of each rule equals the bisection of its `probability`."""
     rng, spending = np.random.default_rng(8), rule.start()
     shape = len(rule.caps()), 200
     coins = rng.random(shape) if rule.random else np.full(shape, LARGEST_DRAW)

@@ -1,4 +1,4 @@
-"""Steady: an even pace with a front, a rate that is kept, and half of the labels at random."""
+"""Steady: a constant rate with a warm-up, a rate that is respected, and half of the labels at random."""
 
 import json
 import math
@@ -73,7 +73,7 @@ def test_segment_positions_match_the_definition():
 
 
 def settled(rule, delta, bought):
-    """Return the spending of a rule after examples, the first of which were bought."""
+    """Return the spending of a rule after examples of which the first `bought` were queried."""
     spending = rule.start()
     for t, width in enumerate(delta):
         spending.record(int(t < bought), int(t < bought), [width])
@@ -131,7 +131,7 @@ def test_remaining_labels_are_spent_immediately_beyond_the_horizon():
 
 
 def test_steady_starts_with_a_warm_up():
-    """An even pace would buy 10 ± 3.1 labels of the first 200, and 150 ± 12 of the second half."""
+    """A constant rate would buy 10 ± 3.1 labels of the first 200, and 150 ± 12 of the second half."""
     delta = np.full(6000, 0.3)
     query, _ = play(Steady(300, 6000), delta, np.random.default_rng(2))
     assert query[:200].sum() > 20
@@ -148,11 +148,11 @@ def test_labels_follow_the_rate(rate):
 
 @pytest.mark.parametrize("rule", [Steady(1200, 6000), Steady(0.2)], ids=repr)
 def test_about_half_of_the_labels_are_random(rule):
-    spending, rng, found = rule.start(), np.random.default_rng(6), []
+    spending, rng, decisions = rule.start(), np.random.default_rng(6), []
     for width in np.random.default_rng(5).random(6000).tolist():
         query, _, _, at_random = spending.decide_one(width, rng, None)
-        found.append((query, at_random))
-    query, at_random = np.array(found).T
+        decisions.append((query, at_random))
+    query, at_random = np.array(decisions).T
     assert 0.45 < at_random.sum() / query.sum() < 0.6
 
 
@@ -160,7 +160,7 @@ def test_about_half_of_the_labels_are_random(rule):
 def test_segment_survives_save_and_load(rule, tmp_path):
     stream = next(streams.HiddenDomains([150, 150], [5, 2], seed=2).chunks(300))
     whole, first = Learner(Ridge(7), rule, seed=5), Learner(Ridge(7), rule, seed=5)
-    for x in stream.X[:77]:  # within a stretch
+    for x in stream.X[:77]:  # inside a segment
         whole.ask(x)
         first.ask(x)
     first.save(tmp_path / "learner")

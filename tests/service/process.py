@@ -24,7 +24,7 @@ from qufur.service.config import StreamConfig
 for model in ("ridge", "experts"):
     StreamConfig("warm", dim=1, model=model, label_range=(0, 1)).workbook().ask_rows(np.ones((1, 1)), ["a"])
 qufur.models.ensemble.experts.TREES = 3
-qufur.service.fit_worker.MOST_LOST, qufur.service.server.warm_up = 0, id
+qufur.service.fit_worker.MAX_CRASHES, qufur.service.server.warm_up = 0, id
 qufur.service.snapshots.SECONDS, qufur.service.snapshots.SHARE = 0.02, 0.5
 qufur.service.snapshots.BUNDLE = 7
 

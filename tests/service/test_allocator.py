@@ -1,4 +1,4 @@
-"""What was free is given back to the system, where the C library can do that."""
+"""Memory that is returned to the system, if the C library can do that."""
 
 import os
 from pathlib import Path

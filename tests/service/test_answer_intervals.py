@@ -1,4 +1,4 @@
-"""The intervals of answers: those of `Learner.predict`, and the same when an answer is repeated."""
+"""Intervals of answers: equal to those of `Learner.predict`, and unchanged when an answer is repeated."""
 
 import numpy as np
 import pytest

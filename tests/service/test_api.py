@@ -19,7 +19,7 @@ def npy(array, **options):
     return file.getvalue()
 
 
-# What is right
+# Valid requests
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_ids_of_any_characters_are_addressable(here, id):
     assert here("POST", f"{address}/decline") == {"id": id}
 
 
-# What is wrong
+# Invalid requests
 
 
 @dataclass
@@ -273,22 +273,22 @@ EXAMPLES = {
     "a list in a cell": Bad(C, {"id": "n", "record": {"sky": []}}),
     "a lone surrogate in a category": Bad(C, rb'{"id": "n", "record": {"sky": "\ud800"}}'),
     "one wrong of two": Bad(N, [{"id": "n", **X}, {"id": "m", "x": [1.0]}]),
-    "an id twice, and two bodies": Bad(N, [{"id": "n", **X}, {"id": "n", "x": [0.0, 0.0]}], 409),
-    "an id that is known, another body": Bad(N, {"id": "asked", "x": [0.0, 0.0]}, 409),
+    "an id twice with different content": Bad(N, [{"id": "n", **X}, {"id": "n", "x": [0.0, 0.0]}], 409),
+    "an existing id with different content": Bad(N, {"id": "asked", "x": [0.0, 0.0]}, 409),
     "no id": Bad(N, X),
     "an empty id": Bad(N, {"id": "", **X}),
     "a blank id": Bad(N, {"id": " ", **X}),
     "a long id": Bad(N, {"id": LONG, **X}),
     "NUL in an id": Bad(N, {"id": "a\0", **X}),
     "a lone surrogate in an id": Bad(N, rb'{"id": "\udfff", "x": [1, 0]}'),
-    "bytes that are no text": Bad(N, b'{"id": "\xff\xfe", "x": [1, 0]}'),
+    "invalid UTF-8": Bad(N, b'{"id": "\xff\xfe", "x": [1, 0]}'),
     "a number with a point as id": Bad(N, {"id": 1.5, **X}),
     "null as id": Bad(N, {"id": None, **X}),
     "an id of 5000 digits": Bad(N, f'{{"id": {"9" * 5000}, "x": [1, 0]}}'.encode()),
     "not JSON": Bad(N, b"hello", words="cannot be decoded"),
-    "nothing at all": Bad(N, b""),
+    "an empty body": Bad(N, b""),
     "a number": Bad(N, 7),
-    "half": Bad(N, b'{"id": "n", "x": [1'),
+    "truncated JSON": Bad(N, b'{"id": "n", "x": [1'),
     "deep nesting": Bad(N, b"[" * 100_000),
     "deep nesting in a field": Bad(
         N, b'{"id": "n", "x": [1, 0], "other": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
@@ -303,27 +303,27 @@ EXAMPLES = {
     "a vector": Bad(N, npy(np.ones(2)), headers=NPY),
     "an array with NaN": Bad(N, npy(np.array([[1.0, np.nan]])), headers=NPY),
     "an array too long": Bad(N, npy(np.ones((1001, 2))), 413, headers=NPY),
-    "half of an array": Bad(N, npy(np.ones((9, 2)))[:-1], headers=NPY),
+    "a truncated array": Bad(N, npy(np.ones((9, 2)))[:-1], headers=NPY),
     "a header that promises 10¹² rows": Bad(
         N, npy(np.ones((9, 2))).replace(b"(9, 2), }        ", b"(999999999, 2), }"), headers=NPY
     ),
-    "no array": Bad(N, b"\x93NUMPY hello", headers=NPY),
+    "an invalid array": Bad(N, b"\x93NUMPY hello", headers=NPY),
     "an array without ids": Bad(
         N, npy(np.ones((1, 2))), headers={**NPY, "X-First-Id": "one"}, words="X-First-Id"
     ),
     "an array with long ids": Bad(N, npy(np.ones((1, 2))), headers={**NPY, "X-Id-Prefix": LONG}),
     "an array for columns": Bad(C, npy(np.ones((1, 2))), headers=NPY),
     "an unknown stream": Bad("nowhere", {"id": "n", **X}, 404, words="'nowhere'"),
-    "a stream of a long name": Bad(LONG, {"id": "n", **X}, 404),
-    "a stream of control characters": Bad("%00%ff%2e", {"id": "n", **X}, 404),
+    "a stream with a long name": Bad(LONG, {"id": "n", **X}, 404),
+    "a stream with control characters": Bad("%00%ff%2e", {"id": "n", **X}, 404),
 }
 LABELS = {
     "an unknown id": Bad(f"{N}/examples/nobody/label", {"label": 1}, 404, "PUT"),
     "another label": Bad(f"{N}/examples/told/label", {"label": 1}, 409, "PUT", words="replace=true"),
-    "a row not asked about": Bad(f"{N}/examples/quiet/label", {"label": 1}, 409, "PUT"),
+    "a row that was not queried": Bad(f"{N}/examples/quiet/label", {"label": 1}, 409, "PUT"),
     "NaN": Bad(f"{N}/examples/asked/label", b'{"label": NaN}', 422, "PUT"),
     "1e60": Bad(f"{N}/examples/asked/label", {"label": 1e60}, 422, "PUT"),
-    "far out": Bad(f"{N}/examples/asked/label", {"label": 1e6}, 422, "PUT", words="accept_outliers"),
+    "an outlier": Bad(f"{N}/examples/asked/label", {"label": 1e6}, 422, "PUT", words="accept_outliers"),
     "text": Bad(f"{N}/examples/asked/label", {"label": "high"}, 422, "PUT"),
     "null": Bad(f"{N}/examples/asked/label", {"label": None}, 422, "PUT"),
     "nothing": Bad(f"{N}/examples/asked/label", {}, 422, "PUT"),
@@ -333,15 +333,15 @@ LABELS = {
     "replace=yes": Bad(f"{N}/examples/asked/label?replace=yes", {"label": 1}, 422, "PUT"),
     "an empty id": Bad(f"{N}/examples//label", {"label": 1}, 422, "PUT"),
     "NUL in an id": Bad(f"{N}/examples/%00/label", {"label": 1}, 422, "PUT"),
-    "bytes that are no text": Bad(f"{N}/examples/%ff/label", {"label": 1}, 404, "PUT"),
+    "invalid UTF-8": Bad(f"{N}/examples/%ff/label", {"label": 1}, 404, "PUT"),
     "a long id": Bad(f"{N}/examples/{LONG}/label", {"label": 1}, 422, "PUT"),
     "two for one row": Bad(f"{N}/labels", [{"id": "asked", "label": 1}, {"id": "asked", "label": 1}]),
     "one wrong of two": Bad(f"{N}/labels", [{"id": "asked", "label": 1}, {"id": "nobody", "label": 1}], 404),
     "an object for a list": Bad(f"{N}/labels", {"id": "asked", "label": 1}),
     "too many": Bad(f"{N}/labels", [{"id": number, "label": 1} for number in range(1001)], 413),
-    "taken back without one": Bad(f"{N}/examples/asked/label", None, 409, "DELETE"),
+    "label removed from an unlabelled row": Bad(f"{N}/examples/asked/label", None, 409, "DELETE"),
     "label removed from an unknown row": Bad(f"{N}/examples/nobody/label", None, 404, "DELETE"),
-    "a free label taken back": Bad(f"{N}/examples/free/label", None, 409, "DELETE"),
+    "a free label removed": Bad(f"{N}/examples/free/label", None, 409, "DELETE"),
     "an unknown row declined": Bad(f"{N}/examples/nobody/decline", None, 404),
     "declined after its label": Bad(f"{N}/examples/told/decline", None, 409),
     "an unknown stream": Bad("nowhere/examples/asked/label", {"label": 1}, 404, "PUT"),
@@ -349,10 +349,10 @@ LABELS = {
 OTHERS = {
     "learned with another label": Bad(f"{N}/learn", [{"id": "free", "label": 0, **X}], 409),
     "learned twice": Bad(f"{N}/learn", [{"id": "n", "label": 0, **X}] * 2, 409),
-    "learned though asked about": Bad(f"{N}/learn", [{"id": "asked", "label": 0, **X}], 409),
+    "learned after a query": Bad(f"{N}/learn", [{"id": "asked", "label": 0, **X}], 409),
     "learned without a label": Bad(f"{N}/learn", [{"id": "n", **X}]),
-    "learned far out": Bad(f"{N}/learn", [{"id": "n", "label": 1e60, **X}]),
-    "a category that is new, and a label that is none": Bad(
+    "learned with a label of 1e60": Bad(f"{N}/learn", [{"id": "n", "label": 1e60, **X}]),
+    "learned with a new category and an unknown class": Bad(
         f"{K}/learn", [{"id": "n", "record": {"sky": "new"}, "label": "snow"}]
     ),
     "predicted: wrong dimension": Bad(f"{N}/predict", {"x": [1.0]}),
@@ -364,19 +364,19 @@ OTHERS = {
     "labels for a share": Bad(f"{C}/budget", {"labels": 1}),
     "rows without a horizon": Bad(f"{N}/budget", {"labels": 1, "rows": -1}),
     "erased, one of them unknown": Bad(f"{N}/erase", {"ids": ["told", "nobody"]}, 404),
-    "nothing erased where nothing is": Bad("nowhere/erase", {"ids": []}, 404),
+    "nothing erased from an unknown stream": Bad("nowhere/erase", {"ids": []}, 404),
     "erased: no id": Bad(f"{N}/erase", {"ids": [" "]}),
     "leased without a name": Bad(f"{N}/queue/lease", {"person": ""}),
     "leased for ever": Bad(f"{N}/queue/lease", {"person": "ada", "minutes": 1e9}),
     "leased by the thousand": Bad(f"{N}/queue/lease", {"person": "ada", "count": 1000}),
-    "leased where nothing is": Bad("nowhere/queue/lease", {"person": "ada"}, 404),
+    "leased from an unknown stream": Bad("nowhere/queue/lease", {"person": "ada"}, 404),
     "released by NUL": Bad(f"{N}/queue/release", {"person": "\0", "ids": ["asked"]}),
-    "released where nothing is": Bad("nowhere/queue/release", {"person": "ada", "ids": []}, 404),
-    "too long a queue": Bad(f"{N}/queue?limit=99999", None, 422, "GET"),
-    "events after a minus": Bad(f"{N}/events?after=-1", None, 422, "GET"),
-    "a digest perhaps": Bad(f"{N}?digest=1", None, 422, "GET"),
-    "an address that is none": Bad(f"{N}/nothing", None, 404, "GET", words="/docs"),
-    "a verb that is none": Bad(f"{N}/report", {}, 405),
+    "released in an unknown stream": Bad("nowhere/queue/release", {"person": "ada", "ids": []}, 404),
+    "a queue limit over the maximum": Bad(f"{N}/queue?limit=99999", None, 422, "GET"),
+    "events after a negative number": Bad(f"{N}/events?after=-1", None, 422, "GET"),
+    "digest=1": Bad(f"{N}?digest=1", None, 422, "GET"),
+    "an unknown path": Bad(f"{N}/nothing", None, 404, "GET", words="/docs"),
+    "a method that is not allowed": Bad(f"{N}/report", {}, 405),
     **{
         f"{name} of nowhere": Bad(f"nowhere{name}", None, 404, "GET")
         for name in ("", "/queue", "/series", "/report", "/model", "/events")
@@ -393,19 +393,19 @@ STREAMS = {
     "dim 0": {"name": "new", "dim": 0},
     "dim 10⁶": {"name": "new", "dim": 10**6},
     "no columns": {"name": "new", "columns": {}},
-    "a column of a new kind": {"name": "new", "columns": {"a": "text"}},
+    "a column of an unknown type": {"name": "new", "columns": {"a": "text"}},
     "NUL in a column": {"name": "new", "columns": {"a\0": "number"}},
     "one class": {"name": "new", "dim": 2, "classes": ["a"]},
     "a class twice": {"name": "new", "dim": 2, "classes": ["a", "a"]},
     "a blank class": {"name": "new", "dim": 2, "classes": ["a", " "]},
     "NUL in a class": {"name": "new", "dim": 2, "classes": ["a", "\0"]},
-    "a range turned around": {"name": "new", "dim": 2, "label_range": [1, 0]},
+    "a reversed range": {"name": "new", "dim": 2, "label_range": [1, 0]},
     "a range of one number": {"name": "new", "dim": 2, "label_range": [1]},
-    "an endless range": {"name": "new", "dim": 2, "label_range": [-1e300, 1e300]},
+    "a range of 1e300": {"name": "new", "dim": 2, "label_range": [-1e300, 1e300]},
     "budget 0": {"name": "new", "dim": 2, "budget": 0},
     "a count without a horizon": {"name": "new", "dim": 2, "budget": 10},
     "a budget in words": {"name": "new", "dim": 2, "budget": "much"},
-    "a budget that is endless": {"name": "new", "dim": 2, "budget": "inf"},
+    "an infinite budget": {"name": "new", "dim": 2, "budget": "inf"},
     "a budget of 400 digits": {"name": "new", "dim": 2, "budget": "9" * 400, "horizon": 9},
     "horizon 0": {"name": "new", "dim": 2, "horizon": 0},
     "horizon 10²⁰": {"name": "new", "dim": 2, "horizon": 10**20},
@@ -415,7 +415,7 @@ STREAMS = {
     "ridge and classes": {"name": "new", "dim": 2, "model": "ridge", "classes": ["a", "b"]},
     "a seed below 0": {"name": "new", "dim": 2, "seed": -1},
     "a seed of 30 digits": {"name": "new", "dim": 2, "seed": 10**30},
-    "something else": {"name": "new", "dim": 2, "colour": "red"},
+    "an unknown field": {"name": "new", "dim": 2, "colour": "red"},
     "a list": [],
 }
 TABLE = {
@@ -448,7 +448,7 @@ def names(server):
     return streams
 
 
-def assert_refused(answer, bad):
+def assert_rejected(answer, bad):
     assert answer.status_code == bad.status, answer.text
     assert set(answer.json()) == {"error"}
     sentence = answer.json()["error"]
@@ -467,7 +467,7 @@ def test_invalid_request_is_rejected_with_a_message_and_changes_nothing(server, 
     content = bad.body if isinstance(bad.body, bytes) else json.dumps(bad.body).encode()
     before = server.digest(names[N]), server.digest(names[C]), server.digest(names[K])
     answer = server.http.request(bad.verb, path, content=content, headers=bad.headers)
-    assert_refused(answer, bad)
+    assert_rejected(answer, bad)
     assert before == (server.digest(names[N]), server.digest(names[C]), server.digest(names[K]))
 
 

@@ -1,4 +1,4 @@
-"""Flipped bits in a store: it is rejected in one message, or everything is there."""
+"""Flipped bits in a store: either it is rejected with one message, or nothing is lost."""
 
 import random
 import shutil

@@ -330,7 +330,7 @@ def test_row_is_shown_again_when_its_label_was_not_stored(opened, api):
     page.keyboard.press("Enter")
     assert shown(page, after="Row r0") == "Row r1"
     page.keyboard.type("4")
-    let_go(status=503, json={"error": "The store cannot be written now."})
+    let_go(status=503, json={"error": "The store cannot be written."})
     playwright.expect(page.locator("#came-back")).to_contain_text("Row r0 was not saved")
     page.keyboard.type("5")  # meant for r1, which the dialog covers
     page.keyboard.press("Enter")

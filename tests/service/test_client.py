@@ -1,4 +1,4 @@
-"""The client: what a learner does, over HTTP, and again where an answer was lost."""
+"""The client: the methods of a learner over HTTP, retries and errors."""
 
 import contextlib
 
@@ -24,12 +24,12 @@ def client(server):
 
 @pytest.fixture
 def learner(client, stream):
-    """A client of a small stream that asks for every label."""
+    """Client of a small stream that queries every label."""
     return client.stream(stream(rule="uniform"))
 
 
 def loop(learner, X, y):
-    """Do what the first page of the manual does; return every answer."""
+    """Run the loop on the first page of the manual; return all answers."""
     answers = []
     for x, label in zip(X, y, strict=True):
         answer = learner.ask(x)
@@ -40,7 +40,7 @@ def loop(learner, X, y):
 
 
 MODELS = {
-    "experts": (Experts(), FIELDS[1:]),  # which are fitted beside, and predict otherwise until they are
+    "experts": (Experts(), FIELDS[1:]),  # fitted in the background, so predictions differ until then
     "ridge": (Ridge(10, intercept=True, label_range=(0, 400)), FIELDS),
 }
 
@@ -125,7 +125,7 @@ def test_client_sends_records_and_receives_classes(client):
 
 
 class Clock:
-    """A clock that moves when somebody sleeps."""
+    """Clock that advances only during sleeps."""
 
     def __init__(self):
         self.now, self.sleeps = 0.0, []
@@ -147,7 +147,7 @@ def clock(monkeypatch):
 
 @contextlib.contextmanager
 def through(learner, handle):
-    """Let the requests of a client go through a function, which may hand them on to the service."""
+    """Pass the requests of a client to a function, which may forward them to the service."""
     real = learner._connection._http
     with httpx.Client(trust_env=False) as forward:
         transport = httpx.MockTransport(lambda request: handle(request, forward))
@@ -159,7 +159,7 @@ def through(learner, handle):
 
 
 def losing_the_first_answer():
-    """Return a function that loses the answer to the first request, which the service has acted on."""
+    """Return a handler that loses the response to the first request, after the service has executed it."""
     lost = []
 
     def handle(request, forward):
@@ -216,12 +216,12 @@ def test_client_honours_retry_after(learner, clock, status):
 
 def test_client_raises_connection_error_when_patience_ends(learner, clock):
     def refuse(request, forward):
-        raise httpx.ConnectError("nobody there")
+        raise httpx.ConnectError("connection refused")
 
-    with through(learner, refuse), pytest.raises(ConnectionError, match="nobody there"):
+    with through(learner, refuse), pytest.raises(ConnectionError, match="connection refused"):
         learner.ask([1.0, 0.0])
     waits = np.array(clock.sleeps)
-    assert 3 < clock.now <= 5  # the last wait would have been one of at most 2 s
+    assert 3 < clock.now <= 5  # the next wait, of at most 2 s, would have exceeded the patience
     assert waits[0] <= 0.05
     assert waits.max() > 0.4
 

@@ -1,4 +1,4 @@
-"""The order of columns: that of a stream's creation, whatever happens to its store."""
+"""Order of columns: as at the creation of the stream, also after restarts, export and import."""
 
 import pytest
 from tests.service.conftest import running
@@ -13,7 +13,7 @@ ROW = {"wind": 1.0, "gate": 2.0, "air": 3.0}
 
 
 def orders(server, name):
-    """Return the columns as a stream, its list and its leased rows have them."""
+    """Return the orders of columns in the status, the list of streams and the leased rows."""
     states = [server.http.get(f"/v1/streams/{name}").json()]
     states += [one for one in server.http.get("/v1/streams").json()["streams"] if one["name"] == name]
     leased = server.http.post(f"/v1/streams/{name}/queue/lease", json={"person": "ada", "count": 2})
@@ -84,7 +84,6 @@ def test_store_whose_columns_were_written_sorted_loads_with_that_order(tmp_path,
     with at(url) as server:
         assert orders(server, "s") == {tuple(sorted(COLUMNS))}
     store = Store(url, writing=False)
-    assert [entry.name for entry in load(store, 1).workbook.encoding.columns] == list(
-        COLUMNS
-    )  # of its snapshot
+    names = [entry.name for entry in load(store, 1).workbook.encoding.columns]
+    assert names == list(COLUMNS)  # the snapshot has the order of creation
     store.close()

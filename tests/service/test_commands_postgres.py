@@ -1,4 +1,4 @@
-"""The commands around the service on a store that PostgreSQL keeps."""
+"""Commands of the service on a PostgreSQL store."""
 
 import json
 

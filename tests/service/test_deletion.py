@@ -1,4 +1,4 @@
-"""Deleted streams: nothing of them is left in the files but one event, and another may have the name."""
+"""Deleted streams: only one event of them stays in the files, and their name is free again."""
 
 import json
 import sqlite3
@@ -26,7 +26,7 @@ NUMBERS = StreamConfig("numbers", dim=2, model="ridge", label_range=(-9, 9), bud
 
 
 def filled(store):
-    """Return a service with two streams, of which one has rows with a secret, labels and a snapshot."""
+    """Return a service with two streams; one has rows with a secret, labels and a snapshot."""
     service = Service(store)
     service.create(NOTES, "ada")
     service.create(NUMBERS, "ada")
@@ -83,7 +83,7 @@ def test_deleted_name_is_reused_with_a_new_number_after_a_restart(tmp_path):
         assert [one.stream for one in deletions(store)] == ["numbers"]
         delete_stream(service, "numbers", "eve")
         delete_stream(service, "notes", "eve")
-    with closing(opened(tmp_path)) as store:  # the last event that was noted beside the store is gone too
+    with closing(opened(tmp_path)) as store:  # the event of the high-water mark is deleted too
         assert verify(store) == []
         assert [one.stream for one in deletions(store)] == ["notes", "numbers", "numbers"]
 
@@ -148,7 +148,7 @@ def test_stream_deleted_while_the_store_is_checked_is_no_damage(tmp_path, monkey
 
 
 def test_fit_of_a_deleted_stream_is_not_installed_in_another_of_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.service.fit_worker.MOST_LOST", 0)  # fits are made in this process
+    monkeypatch.setattr("qufur.service.fit_worker.MAX_CRASHES", 0)  # fits run in this process
     with closing(opened(tmp_path)) as store:
         service = filled(store)
         submitted, done = [], threading.Event()
@@ -173,7 +173,7 @@ def test_deleted_stream_is_gone_from_the_service(tmp_path):
             x = [0.5] * dim
             assert server.http.post("/v1/streams/s/examples", json={"id": "a", "x": x}).json()["query"]
             lease = server.http.post("/v1/streams/s/queue/lease", json={"person": f"p{dim}"}).json()
-            assert [row["id"] for row in lease["rows"]] == ["a"]  # no lease of the stream before is left
+            assert [row["id"] for row in lease["rows"]] == ["a"]  # the leases of the deleted stream are gone
             assert 'stream="s"' in server.http.get("/metrics").text
             assert server.http.delete("/v1/streams/s").json() == {"name": "s", "events": 2, "keys": 0}
             for verb, path in (("GET", ""), ("GET", "/queue"), ("GET", "/events"), ("DELETE", "")):

@@ -1,4 +1,4 @@
-"""Values that only erased examples had are nowhere: not in the store, its snapshots, exports or answers."""
+"""Values that only erased examples had are gone from the store, its snapshots, exports and answers."""
 
 import struct
 from pathlib import Path
@@ -25,7 +25,7 @@ ANSWERS = ("", "?digest=true", "/series", "/report", "/model", "/events", "/queu
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request, tmp_path):
-    """The address of a new store, on each of the two databases."""
+    """URL of a new store, for both databases."""
     if request.param == "postgresql":
         return request.getfixturevalue("postgres").database()
     (tmp_path / "store").mkdir()
@@ -33,7 +33,7 @@ def address(request, tmp_path):
 
 
 def person(place, **cells):
-    """Return an example of the person whose rows are erased."""
+    """Return an example of the person whose rows the tests erase."""
     record = {"name": NAME, "city": CITY, "code": CODE, "adult": True, "pay": PAY}
     return {"id": f"{ID}-{place}", "record": record | cells}
 
@@ -50,7 +50,7 @@ def send(server, path, body=None, verb="POST"):
 
 
 def ask(server, *examples, label=True):
-    """Ask about examples one by one, and label those that are wanted."""
+    """Send examples one by one, and label the queried ones."""
     for example in examples:
         said = send(server, "/examples", example)
         if said["query"] and label:
@@ -62,20 +62,20 @@ def erase(server, *examples):
 
 
 def needles(value):
-    """Return a cell as it may be written: as text, or as the bytes of a number."""
+    """Return the bytes that a cell may have in a file: as text, or as a number."""
     found = [str(value).encode(), str(value).encode("unicode_escape")]
     return [*found, struct.pack("<d", value), struct.pack(">d", value)] if isinstance(value, float) else found
 
 
 def opened_content(content):
-    """Yield a state file or the workbook of a snapshot without the container around it."""
+    """Yield the header and the arrays of a state file, or of the workbook in a snapshot."""
     header, tensors = container.unpack(bytes(content), "the test")
     yield repr(header).encode()
     yield from (array.tobytes() for array in tensors.values())
 
 
 def everything(address):
-    """Yield all that a store holds: files, rows of tables, decoded payloads and snapshots."""
+    """Yield the content of a store: files, rows of tables, decoded payloads and snapshots."""
     if address.startswith("sqlite"):
         folder = Path(parsed(address).database).parent
         yield from (path.read_bytes() for path in folder.iterdir() if path.is_file())
@@ -88,7 +88,7 @@ def everything(address):
             statistics = "SELECT most_common_vals::text, histogram_bounds::text FROM pg_stats"
             yield repr(connection.execute(text(f"{statistics} WHERE schemaname = 'public'")).all()).encode()
         payloads = [bytes(row.payload) for row in connection.execute(select(schema.events.c.payload))]
-        snapshots = select(schema.snapshots.c.body).where(schema.snapshots.c.seq > 0)  # others are ids
+        snapshots = select(schema.snapshots.c.body).where(schema.snapshots.c.seq > 0)  # the others hold ids
         bodies = [bytes(row.body) for row in connection.execute(snapshots)]
     for payload in map(Payload.from_bytes, payloads):
         yield repr([payload.values, list(payload.rows())]).encode()
@@ -98,7 +98,7 @@ def everything(address):
 
 
 def found_in(haystack, *values):
-    """Return the values that are somewhere."""
+    """Return the values that occur in the content."""
     joined = b"\n".join(haystack)
     return [value for value in values if any(needle in joined for needle in needles(value))]
 
@@ -173,7 +173,7 @@ def lessons(*examples):
 
 
 def check_replay(address, digest):
-    """Check that the log alone leads to a digest."""
+    """Check that replay of the log gives this digest."""
     store = Store(address)
     assert rebuilt(store).digest() == verify(store)[0].digest == digest
     store.close()
@@ -192,7 +192,7 @@ def test_rows_of_one_request_keep_the_categories_they_share(sqlite, few_trees):
             "name=name1",
             "name=name2",
         ]
-        # The same text is a new category, and a known one keeps its input.
+        # The erased text becomes a new category; a category that is still used keeps its input.
         ask(server, person(5, city="Oslo"))
         names = load(server.store, 1).workbook.encoding.names
         assert names[: encoding.dim] == encoding.names
@@ -251,7 +251,7 @@ def replaced(sqlite, few_trees):
 
 
 def stored(store, payload):
-    """Put a payload into event 2."""
+    """Replace the payload of event 2."""
     where = schema.events.c.seq == 2
     with store.writing() as connection:
         connection.execute(update(schema.events).where(where).values(payload=payload))

@@ -1,4 +1,4 @@
-"""What is erased is gone from every file, and all else stands."""
+"""Erased examples are gone from every file; everything else stays."""
 
 import json
 from contextlib import closing
@@ -52,8 +52,8 @@ def test_erasure_removes_rows_and_labels_from_the_files_and_nothing_else(tmp_pat
         server.http.timeout = 60
         server.http.post("/v1/streams", json={"name": "s", **RIDGE})
         wanted = fill(server, "s", X.tolist(), "x")
-        lesson = [{"id": "free", "x": [NUMBER, 1.0], "label": 2.0}]
-        server.http.post("/v1/streams/s/learn", json=lesson)
+        labelled = [{"id": "free", "x": [NUMBER, 1.0], "label": 2.0}]
+        server.http.post("/v1/streams/s/learn", json=labelled)
         one, undone, declined = wanted[0], wanted[1], wanted[-1]
         server.http.delete(f"/v1/streams/s/examples/{undone}/label")
         server.http.put(f"/v1/streams/s/examples/{undone}/label", json={"label": -3.25})
@@ -63,14 +63,14 @@ def test_erasure_removes_rows_and_labels_from_the_files_and_nothing_else(tmp_pat
         before = server.http.get("/v1/streams/s").json()
         assert all(row in files(tmp_path) for row in bits)
         answer = erase(server, "s", one, undone, declined, "free")
-        # Asked and told; asked, told, untold, told; asked and declined; learned.
+        # Parts: asked, told; asked, told, untold, told; asked, declined; learned.
         assert answer.json() == {"erased": 4, "parts": 9}
         assert not any(row in files(tmp_path) for row in bits)
         after = server.http.get("/v1/streams/s?digest=true").json()
         events = server.http.get("/v1/streams/s/events").json()["events"]
         assert [event["hash"] for event in events][:-1] == hashes
         assert events[-1]["kind"] == "erased"
-        # The lesson counted as a row.
+        # The example with a free label counted as a row.
         assert (after["rows"], after["told"]) == (before["rows"] - 1, before["told"] - 3)
         assert after["spent"] == before["spent"]
         assert server.http.put(f"/v1/streams/s/examples/{one}/label", json={"label": 1}).status_code == 404

@@ -8,7 +8,7 @@ from sklearn import datasets
 
 ROWS = 360
 SOURCES = {"breast_cancer": True, "digits": True, "diabetes": False}
-"""Tables that scikit-learn carries, and whether their labels are classes."""
+"""Tables in scikit-learn, and whether their labels are classes."""
 
 
 def real_table(name):
@@ -24,7 +24,7 @@ def config_from_workbook(name, X, y):
 
 
 def send(server, stream, X, y, *, in_one_batch):
-    """Send rows and the labels that the stream asks for; return the losses of the predictions."""
+    """Send rows and the queried labels; return the losses of the predictions."""
     size, losses = len(X) if in_one_batch else 1, []
     for start in range(0, len(X), size):
         rows = range(start, min(start + size, len(X)))
@@ -68,7 +68,7 @@ def test_headline_agrees_everywhere_and_with_the_truth(server, command, tmp_path
     status = json.loads(command("status", "--state", file, "--json")[1])["headline"]
     assert [status[key] for key in ("error", "low", "high")] == pytest.approx([error, low, high])
 
-    # At so few labels, nothing can be said about random labels.
+    # With this few labels, the error of random labels is unknown.
     assert headline["at_random"] is None
     assert set(series["at_random"]) == {None}
     if not in_one_batch:

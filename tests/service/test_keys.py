@@ -103,7 +103,7 @@ def wrong(keys):
     }
 
 
-def assert_refused(answer, status):
+def assert_rejected(answer, status):
     assert answer.status_code == status, answer.text
     assert set(answer.json()) == {"error"}
     assert "qf_0" not in answer.text
@@ -127,8 +127,8 @@ def test_table_of_scopes_has_every_route(guarded):
 def test_request_without_a_valid_key_is_rejected(guarded, route):
     before = events(guarded)
     for headers in wrong(guarded.keys).values():
-        assert_refused(send(guarded, route, headers), 401)
-    assert_refused(send(guarded, route, {}, "not what is wanted"), 401)
+        assert_rejected(send(guarded, route, headers), 401)
+    assert_rejected(send(guarded, route, {}, "not what is wanted"), 401)
     assert events(guarded) == before
 
 
@@ -139,8 +139,8 @@ def test_key_without_the_scope_is_rejected(guarded, route):
     names += [f"{name} of bikes" for name in names]
     names += [f"{name} of cars" for name in SCOPES if route != ("GET", "/v1/streams")]
     for name in names:
-        assert_refused(send(guarded, route, bearer(guarded.keys[name])), 403)
-        assert_refused(send(guarded, route, bearer(guarded.keys[name]), "not what is wanted"), 403)
+        assert_rejected(send(guarded, route, bearer(guarded.keys[name])), 403)
+        assert_rejected(send(guarded, route, bearer(guarded.keys[name]), "not what is wanted"), 403)
     assert events(guarded) == before
 
 

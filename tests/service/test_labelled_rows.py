@@ -1,4 +1,4 @@
-"""Rows of labels are read from the log, and everything is as if they were in memory."""
+"""Labelled rows that are read from the log: the results equal those with rows in memory."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ KINDS = pytest.mark.parametrize("kind", [RIDGE, EXPERTS], ids=["numbers", "recor
 
 
 def rows_of(config, places, letter="r"):
-    """Return examples; of records, categories and missing cells are new now and then."""
+    """Return examples; records sometimes have a new category or a missing cell."""
     ids = [f"{letter}{place}" for place in places]
     if config.dim is not None:
         return numbered(ids, X[places])
@@ -39,7 +39,7 @@ def tell(service, ids, shift=0.0, *, replace=False):
 
 
 def work(service, config):
-    """Do everything that needs the rows of labels, also of rows that are not in the store yet."""
+    """Run all operations that need labelled rows, also rows that are not in the store yet."""
     service.create(config, "me")
     said, digests = [], []
     for start in range(0, 60, 10):
@@ -61,11 +61,11 @@ def work(service, config):
 
 @pytest.fixture
 def done(tmp_path, monkeypatch):
-    """What does the work in a folder of its own, with so much room for rows."""
+    """Function that runs `work` on a new store, with this many bytes for rows in memory."""
     stores = []
 
     def do(kind, room, name):
-        monkeypatch.setattr(rebuild, "ROOM", room)
+        monkeypatch.setattr(rebuild, "MAX_ROW_BYTES", room)
         stores.append(opened(tmp_path, name))
         service = Service(stores[-1])
         return service, work(service, StreamConfig(name="s", **kind))
@@ -116,7 +116,7 @@ def test_snapshots_omit_offloaded_rows(done, monkeypatch):
     without, labels = len(encode_snapshot(service.stream("s")).body), len(service.stream("s").workbook.labels)
     with pytest.raises(InvalidError, match="as many as labels"):
         Workbook.from_content(service.stream("s").workbook.content(whole=False))
-    monkeypatch.setattr(rebuild, "ROOM", 10**6)
+    monkeypatch.setattr(rebuild, "MAX_ROW_BYTES", 10**6)
     service.roll_back()
     assert len(encode_snapshot(service.stream("s")).body) - without >= labels * 4 * 8
 

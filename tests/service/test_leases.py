@@ -1,4 +1,4 @@
-"""Leases: no row is given to two people, whatever the threads do, and skipped rows cost little."""
+"""Leases: no two annotators get the same row, also with several threads, and skipped rows cost little."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ LONG = 60.0
 
 
 class Waiting(Collection):
-    """Rows that wait, which count how often they are looked at."""
+    """Pending rows that count how often they are read."""
 
     def __init__(self, ids):
         self._ids, self.looks = dict.fromkeys(ids), 0
@@ -30,7 +30,7 @@ class Waiting(Collection):
 
 
 class Yielding(Waiting):
-    """Rows at each of which another thread may have its turn."""
+    """Pending rows; another thread may run after each of them is read."""
 
     def __iter__(self):
         for id in super().__iter__():
@@ -39,7 +39,7 @@ class Yielding(Waiting):
 
 
 class Meeting(Waiting):
-    """Rows at which two threads meet in the middle of a call, where nothing keeps them apart."""
+    """Pending rows at which two threads meet in the middle of a call, if no lock prevents it."""
 
     def __init__(self, ids):
         super().__init__(ids)

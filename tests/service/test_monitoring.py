@@ -49,7 +49,7 @@ class Here:
         self._store.close()
 
     def restart(self, *, forget):
-        """Stop and start again, perhaps without snapshots: then all is replayed from the log."""
+        """Stop and start again; with `forget` without snapshots, so that the log is replayed."""
         self.stop()
         self.start(forget=forget)
 
@@ -73,7 +73,7 @@ class Here:
                 for stream in service.loaded.values()
             )
 
-        # Results go to the loop, which has to turn meanwhile.
+        # The writer delivers results through the event loop, which must run meanwhile.
         while not self._loop.run_until_complete(asyncio.to_thread(self.app.state.writer.call, is_done)):
             pass
 
@@ -237,7 +237,7 @@ class Requests(RuleBasedStateMachine):
         self.budget += more
         self.send("POST", "/budget", {"labels": more})
 
-    # People
+    # Annotators
 
     @rule(person=people, count=st.integers(1, 4))
     def lease(self, person, count):
@@ -255,7 +255,7 @@ class Requests(RuleBasedStateMachine):
         self.send("POST", "/queue/release", {"person": person, "ids": [*mine, "nobody"]})
         self.leased = {id: holder for id, holder in self.leased.items() if holder != person}
 
-    # Everything
+    # Restarts
 
     @rule(forget=st.booleans())
     def restart(self, forget):
@@ -280,12 +280,12 @@ class Requests(RuleBasedStateMachine):
         }
 
 
-# Threads share what is filtered of warnings: while one fits, FastAPI may not get to ignore its own.
+# Threads share warning filters: during a fit, the filter that FastAPI sets for its own warning may be lost.
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.UnsupportedFieldAttributeWarning")
 @pytest.mark.usefixtures("few_trees")
 def test_random_sequence_of_requests_agrees_with_a_model(tmp_path, monkeypatch):
-    # A thread makes the fits: every restart would start a process for them.
-    monkeypatch.setattr("qufur.service.fit_worker.MOST_LOST", 0)
+    # Fits run in a thread: every restart would start a worker process.
+    monkeypatch.setattr("qufur.service.fit_worker.MAX_CRASHES", 0)
     here = Here(tmp_path)
 
     class Machine(Requests):

@@ -13,9 +13,7 @@ from qufur.service import pages
 from qufur.service.app import create_app
 from qufur.service.store import Store
 
-with (
-    warnings.catch_warnings()
-):  # starlette 1 wants a client by another name, which asks for the same of httpx
+with warnings.catch_warnings():  # starlette 1 deprecates its test client with httpx
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 

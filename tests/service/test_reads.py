@@ -1,4 +1,4 @@
-"""Reads: they happen beside the writer, open each event once, and show what is there."""
+"""Reads: they run outside the writer thread, decode each event once, and return the current data."""
 
 import threading
 
@@ -52,7 +52,7 @@ def lease(server, name, count=100, person="ada", **more):
 
 @pytest.fixture
 def threads(monkeypatch):
-    """By name of a function that reads or computes: the threads that called it, as often as they did."""
+    """Names of the threads of all calls, by the name of the function that reads or computes."""
     found = {}
 
     def record(owner, name):

@@ -133,7 +133,7 @@ def places(case):
 def operations(server):
     schema = schemathesis.openapi.from_dict(server.app.openapi())
     all_operations = [result.ok() for result in schema.get_all_operations()]
-    # Those that take nothing have one request alone.
+    # Operations without parameters have only one request.
     return [one for one in all_operations if one.path.startswith("/v1") and one.label != "GET /v1/streams"]
 
 

@@ -1,4 +1,4 @@
-"""`qufur serve` as a process, and commands that run beside it."""
+"""`qufur serve` as a process, and commands that run at the same time."""
 
 import itertools
 import json
@@ -41,7 +41,7 @@ def end(process, how):
     """End a process; return its exit code, and whether it took less than two seconds."""
     begin = time.monotonic()
     process.send_signal(how)
-    return process.wait(timeout=60), time.monotonic() - begin < 2 + 3  # of a machine that does other things
+    return process.wait(timeout=60), time.monotonic() - begin < 2 + 3  # plus 3 s on a busy machine
 
 
 def test_server_creates_a_store_and_resumes_after_a_restart(tmp_path, command):
@@ -60,7 +60,7 @@ def test_server_creates_a_store_and_resumes_after_a_restart(tmp_path, command):
         code, text = command("serve", "--port", 0)
         assert (code, "Another server writes" in text) == (2, True)
         before = http.get("/v1/streams/s?digest=true").json()
-        # Somebody who has sent half a request does not hold it up.
+        # A client that has sent half a request does not delay the end.
         with socket.create_connection((http.base_url.host, http.base_url.port)) as half:
             half.sendall(b"POST /v1/streams HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n{")
             assert end(process, signal.SIGINT) == (0, True)
@@ -147,7 +147,7 @@ def test_damaged_store_sets_the_exit_code(tmp_path, command):
         service.http.post("/v1/streams", json=RIDGE)
         service.http.post("/v1/streams/s/examples", json={"id": "a", "x": [1, 2]})
     with sqlite3.connect(tmp_path / "labels.db") as store:
-        store.execute("UPDATE events SET actor = 'somebody else' WHERE seq = 2")
+        store.execute("UPDATE events SET actor = 'another key' WHERE seq = 2")
     code, text = command("verify", "sqlite:///labels.db")
     assert (code, "damaged at event 2" in text) == (1, True)
     assert command("verify", "sqlite:///labels.db", "--json")[0] == 1

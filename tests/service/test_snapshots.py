@@ -1,4 +1,4 @@
-"""Snapshots: ids are written once, in bundles, and what is read back is what was there."""
+"""Snapshots: ids are written once, in bundles, and a decoded snapshot equals the stream."""
 
 import hashlib
 import itertools
@@ -154,7 +154,7 @@ def test_snapshot_memory_does_not_grow_with_the_number_of_ids(monkeypatch):
     first = np.arange(10**6, dtype=np.uint64)
     stream.workbook.seen_ids = SeenIds.of_digests(first)
     mark_persisted(stream, encode_snapshot(stream))
-    stream.workbook.seen_ids.add(["a"])  # which makes room for more
+    stream.workbook.seen_ids.add(["a"])  # so that the array has room for more
     stream.workbook.seen_ids.digests()
     tracemalloc.start()
     try:

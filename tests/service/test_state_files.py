@@ -1,4 +1,4 @@
-"""Streams become state files, and state files streams: both go on as the other would have."""
+"""Export and import of state files: the copy decides like the original."""
 
 import json
 
@@ -73,10 +73,10 @@ def test_stream_decides_alike_after_export_and_import(tmp_path, command, kind):
         for row in lease["rows"]:
             assert row["record"] == records[int(row["id"][1:])]
         for one, other in zip(ask(server, "again", records[60:], 60), later, strict=True):
-            # The log is replayed for the file, which leaves the same but for the rounding of inverses.
+            # The export replays the log, so inverses may differ by rounding.
             assert (one["id"], one["query"]) == (other["id"], other["query"])
             assert one["uncertainty"] == pytest.approx(other["uncertainty"], rel=1e-9)
-            if "model" in kind:  # experts are fitted beside, whenever that is done
+            if "model" in kind:  # experts are fitted in the background, at any time
                 assert one["prediction"] == pytest.approx(other["prediction"], rel=1e-9, abs=1e-12)
         refused = server.http.post("/v1/streams/again/examples", json={"id": "r3", "record": records[3]})
         assert refused.status_code == 410

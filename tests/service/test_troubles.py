@@ -1,4 +1,4 @@
-"""Unusual ids, two servers, a clock that jumps, a disk that is full or may not be written."""
+"""Unusual ids, two servers, a clock that jumps, a disk that is full or read-only."""
 
 import itertools
 import os
@@ -189,7 +189,7 @@ def fill(path):
 
 @contextmanager
 def small_disk(folder):
-    """Mount a disk of less than a megabyte, or skip the test where that is not allowed."""
+    """Mount a disk of less than a megabyte; skip the test if that is not allowed."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=800k", "none", str(folder)]
     if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:

@@ -1,4 +1,4 @@
-"""A label that is removed and given again counts for the error as if it had never been removed."""
+"""A label that is removed and sent again counts for the error as if it had never been removed."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def label(kind, id, *, wrong=False):
 
 
 def correct(service, kind, ids, how):
-    """Give the right labels of some rows whose labels are wrong."""
+    """Replace wrong labels by right ones, directly or after removing them."""
     for id in ids:
         if how == "undone":
             service.remove_label("s", id, "me")
@@ -44,7 +44,7 @@ def correct(service, kind, ids, how):
 
 
 def work(service, kind, how):
-    """Ask about all rows, with the labels of hard ones wrong at first unless it is plain."""
+    """Send rows and queried labels; unless `how` is "plain", labels of hard rows are wrong at first."""
     service.create(StreamConfig(name="s", dim=2, budget="50%", seed=3, **KINDS[kind]), "me")
     for start in range(0, 200, 25):
         ids = [str(place) for place in range(start, start + 25)]
@@ -59,7 +59,7 @@ def work(service, kind, how):
 
 @pytest.fixture
 def services(tmp_path):
-    """Return a function that starts a service with a store of its own."""
+    """Function that creates a service with a new store."""
     stores = []
 
     def make(name):
@@ -76,7 +76,7 @@ def test_error_and_intervals_after_undo_are_those_of_a_replaced_label(services, 
     found, expected = (work(services(how), kind, how).workbook.learner for how in ("undone", "replaced"))
     assert found.ledger.answered == expected.ledger.answered > 50
     assert (found.ledger.retracted, found.spent) == (0, expected.spent)
-    if kind == "ridge":  # the others decide by what they have learned, in the order of labels
+    if kind == "ridge":  # the decisions of other models depend on the order of labels
         reports = found.report(), expected.report()
         assert reports[0].loss == pytest.approx(reports[1].loss)
         assert reports[0].interval == pytest.approx(reports[1].interval)
@@ -141,7 +141,7 @@ def test_half_width_of_intervals_follows_a_replaced_label(services):
 
 
 def as_version_0_1_0(store):
-    """Remove the mark that a snapshot keeps the terms of closed queries."""
+    """Rewrite the snapshot without the terms of closed queries."""
     with store.writing() as connection:
         where = schema.snapshots.c.seq > 0
         body = bytes(connection.execute(select(schema.snapshots.c.body).where(where)).scalar_one())

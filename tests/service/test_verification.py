@@ -84,7 +84,7 @@ def test_verify_rebuilds_index_and_snapshots_from_the_log(stored, statement):
         ("DELETE FROM events WHERE seq = 3", "events are missing"),
         ("DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", "events are missing"),
         ("DELETE FROM streams", "streams do not match"),
-        ("UPDATE streams SET name = 'other'", "another name"),
+        ("UPDATE streams SET name = 'other'", "does not match its log"),
         ("UPDATE facts SET value = '7' WHERE name = 'epoch'", "facts or keys"),
         ("DELETE FROM facts", "facts or keys"),
         ("UPDATE keys SET scopes = 'admin'", "facts or keys"),
@@ -140,7 +140,7 @@ def test_missing_end_of_the_log_is_detected_by_the_high_water_mark(stored):
             connection.execute(f"DELETE FROM {table} WHERE seq > ?", (last - 3,))
     with pytest.raises(DamagedError, match=r"last events are missing\. Restore a backup; if this is one,"):
         opened(path)
-    path.with_name("a.db.mark").unlink()  # as the sentence says for a backup
+    path.with_name("a.db.mark").unlink()  # as the message advises for a backup
     with opened(path) as store:
         assert check_at_start(store) is None
 

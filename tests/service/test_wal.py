@@ -16,7 +16,7 @@ from qufur.service.store.integrity import HEADER_BYTES, check_wal
 
 @pytest.fixture
 def log(tmp_path):
-    """Return the file of a store, what is in its log, and where the last transaction begins there."""
+    """Return the file of a store, the content of its log, and where the last transaction begins."""
     path, kept = tmp_path / "a.db", tmp_path / "kept.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -101,7 +101,7 @@ def test_wal_check_never_reports_a_power_cut_as_damage(tmp_path):
 
 
 def write_until_cut(disk, path, draws):
-    """Write transactions of all sizes."""
+    """Write transactions of several sizes until the power is cut."""
     with closing(apsw_driver.Connection(path, disk.name)) as connection:
         connection.execute(f"PRAGMA wal_autocheckpoint={draws.choice([5, 20, 1000])}")
         connection.execute("PRAGMA journal_mode=WAL")

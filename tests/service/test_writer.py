@@ -1,4 +1,4 @@
-"""A group of commands in which one fails for no fault of its sender: nothing of the group is kept."""
+"""Batches of the writer: an internal error rolls back the batch; commands that arrive together share one."""
 
 import threading
 
@@ -26,8 +26,8 @@ def writer(tmp_path):
     store.close()
 
 
-def as_a_group(writer, commands):
-    """Return what comes of commands that are taken together, since the writer is busy when they come."""
+def in_one_batch(writer, commands):
+    """Return the results of commands of one batch: they are submitted while the writer is busy."""
     busy = threading.Event()
     writer.submit(Call(lambda service: busy.wait(10)))
     waiters = [writer.submit(command) for command in commands]
@@ -39,8 +39,8 @@ def ask(*ids):
     return Ask("bikes", numbered(list(ids), np.full((len(ids), RIDGE["dim"]), 0.5)), "test")
 
 
-def assert_as_in_the_log(writer, ids):
-    """The stream in memory is the one that the log gives, and has just these examples."""
+def ids_in_the_log(writer, ids):
+    """Check that the stream in memory equals its log; return those of the ids that are in the store."""
 
     def look(service):
         stream = from_start(service.store, service.numbers["bikes"])
@@ -56,13 +56,13 @@ def test_writer_rolls_back_the_batch_of_a_failed_command(writer):
     def fail(service):
         raise RuntimeError("a bug")
 
-    asked, failed = as_a_group(writer, [ask("a"), Call(fail)])
+    asked, failed = in_one_batch(writer, [ask("a"), Call(fail)])
     assert isinstance(asked, UnavailableError)
     assert isinstance(failed, RuntimeError)
-    assert assert_as_in_the_log(writer, ["a"]) == set()
+    assert ids_in_the_log(writer, ["a"]) == set()
     (said,) = writer.submit(ask("a")).result(10)
     assert said.id == "a"
-    assert assert_as_in_the_log(writer, ["a"]) == {"a"}
+    assert ids_in_the_log(writer, ["a"]) == {"a"}
 
 
 def test_writer_does_not_retry_merged_commands_on_a_failed_state(writer, monkeypatch):
@@ -75,14 +75,14 @@ def test_writer_does_not_retry_merged_commands_on_a_failed_state(writer, monkeyp
         return original(self, rows, actor)
 
     monkeypatch.setattr(Stream, "ask", half)
-    results = as_a_group(writer, [ask("a"), ask("b")])
+    results = in_one_batch(writer, [ask("a"), ask("b")])
     assert [type(result) for result in results] == [RuntimeError, RuntimeError]
-    assert assert_as_in_the_log(writer, ["a", "b"]) == set()
+    assert ids_in_the_log(writer, ["a", "b"]) == set()
 
 
 @pytest.mark.parametrize(("busy", "coming", "taken", "waits"), [(False, 3, 1, 0), (True, 3, 4, 4)])
 def test_writer_waits_while_commands_arrive(tmp_path, monkeypatch, busy, coming, taken, waits):
-    """A command that comes alone is not kept waiting; those that come with others are taken together."""
+    """A single command is executed immediately; commands that arrive together share a batch."""
 
     def sleep(seconds):
         slept.append(seconds)

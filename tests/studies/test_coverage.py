@@ -73,7 +73,7 @@ def test_coverage_study_runs_from_cells_to_page(monkeypatch):
 
 
 def doctored(covered=0.9, held=20):
-    """Return 20 runs on two tables; the second is covered so much, and so many reports were right."""
+    """Return 20 runs on two tables, with this coverage of the second and this number of correct reports."""
     return pl.DataFrame(
         [
             {"stream": stream, "seed": seed, "level": 0.9, "half_width": 1.0, "report_held": int(run < held)}

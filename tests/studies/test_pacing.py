@@ -75,7 +75,7 @@ def test_pacing_streams_match_their_descriptions(name):
     assert np.array_equal(first.X, again.X)
     assert np.array_equal(first.y, again.y)
     assert first.X.shape != other.X.shape or not np.array_equal(first.y, other.y)
-    # Everything is realizable, with the noise that is stated: within 10 %, which 500 labels miss by a z of 3.
+    # Labels are realizable with the stated noise, within 10 %: three standard errors of 500 labels.
     residuals = first.y - first.truth
     if not name.startswith("adversary"):
         noise = {"noise 0.5": 0.5, "the text's setting": math.sqrt(0.1)}.get(name, 0.1)
@@ -107,7 +107,7 @@ def test_recurring_domains_recur():
 
 
 def test_spectrum_decays_as_documented():
-    # Norm 1 divides all coordinates of a row by the same number, and keeps the ratios of their medians.
+    # Scaling a row to norm 1 divides all its coordinates by one number and keeps the ratios of their medians.
     median = np.median(abs(power_law(20_000, 400, 1.0, seed=0).X[:, 9:12]), axis=0)
     np.testing.assert_allclose(median / median[0], 10 / np.array([10, 11, 12]), rtol=0.05)
 
@@ -136,7 +136,7 @@ def test_pacing_study_runs_every_available_rule(small):
     rows = table.group_by("stream", "share").agg(pl.col("rule").unique())
     ran = {(stream, share): set(rules) for stream, share, rules in rows.rows()}
     everywhere = {"QuFUR", "Paced", "Steady", "Uniform", "Greedy", "Threshold"}
-    # 20 labels are fewer than Algorithm 2 has copies, and duplicates have no domains to tell.
+    # 20 labels are fewer than the copies of Algorithm 2, and the stream of duplicates has no domains.
     assert ran == {
         ("homogeneous", 0.05): everywhere | {"DomainOracle"},
         ("homogeneous", 0.2): everywhere | {"DomainOracle", "FixedBudget"},

@@ -24,7 +24,7 @@ def test_pool_study_uses_the_public_function():
 
 
 def test_determinant_method_is_greedy(monkeypatch):
-    monkeypatch.setattr(ways, "PENALTY", 1.0)  # where it matters
+    monkeypatch.setattr(ways, "PENALTY", 1.0)  # large enough to affect the choice
     rows = ways.log_determinant(X, 40, 0)
     Z = np.column_stack([ways._scaled(X), np.ones(80)])
     for count in range(40):

@@ -80,7 +80,7 @@ def test_sampling_seeds_differ():
     assert len({seed_that_buys(10, 50, seed) for seed in range(20)}) == 20
 
 
-# The usual models
+# Reference methods: the usual models
 
 
 def test_reference_models_are_refitted_by_labels_and_by_time():
@@ -121,7 +121,7 @@ def test_boosting_is_skipped_on_wide_tables():
     assert len(methods._regressors(1001, 0)) == len(methods._classifiers(101, 10, 0)) == 2
 
 
-# Ways
+# Methods
 
 
 def test_losses_exclude_the_first_row():
@@ -210,7 +210,7 @@ def test_wide_and_long_tables_get_no_extra_seeds(monkeypatch):
 def test_study_duration_is_estimated_in_advance(monkeypatch, capsys):
     some = study.Study({"short": small_numbers}, methods.FOR_NUMBERS, {"short": 60.0})
     monkeypatch.setattr(numbers, "STUDY", some)
-    # Two seeds of three ways at two budgets, of which the smaller takes half as long; `Ridge` takes no time.
+    # Two seeds of three methods at two budgets; the smaller one takes half as long, `Ridge` no time.
     assert numbers.EXPERIMENT.duration(1) == 2 * 3 * 90
     assert numbers.EXPERIMENT.duration(1, quick=True) == 0
     ways = [

@@ -73,7 +73,7 @@ def changed(value):
 def changed_objects(value):
     for name, part in getattr(value, "__dict__", {}).items():
         if isinstance(getattr(type(value), name, None), functools.cached_property):
-            continue  # it follows from the others
+            continue  # computed from the other fields
         for other in changed(part):
             twin = copy.copy(value)
             vars(twin)[name] = other
@@ -129,7 +129,9 @@ def test_fingerprint_of_code_depends_on_its_behaviour():
     prints = [fingerprint(functions(1.0)), *map(fingerprint, OTHERS.values())]
     assert len(set(prints)) == len(prints)
     assert fingerprint(functions(1.0)) == prints[0]
-    assert fingerprint(functions(1.0, "\\\n lambda x: x + step(level)")) == prints[0]  # somewhere else
+    assert (
+        fingerprint(functions(1.0, "\\\n lambda x: x + step(level)")) == prints[0]
+    )  # at another line and column
 
 
 def test_fingerprint_distinguishes_a_wrapper_from_its_namesake():

@@ -249,7 +249,7 @@ def threads_of_blas(_):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_parallel_jobs_use_one_blas_thread(jobs, monkeypatch):
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")  # what processes begin with
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")  # processes inherit it
     with threadpool_limits(limits=2, user_api="blas"):
         assert list(parallel.parallel_map(threads_of_blas, range(2), jobs)) == [{1}, {1}]
 
@@ -268,9 +268,9 @@ def all_at_once(monkeypatch):
 
 
 def test_sweep_numbers_do_not_depend_on_the_backend(all_at_once):
-    here = sweep(stream, model, GRID, seeds=range(3))
+    local = sweep(stream, model, GRID, seeds=range(3))
     for backend in ("threading", all_at_once):
-        assert sweep(stream, model, GRID, seeds=range(3), jobs=2, backend=backend).equals(here)
+        assert sweep(stream, model, GRID, seeds=range(3), jobs=2, backend=backend).equals(local)
 
 
 def test_parallel_map_sends_batches_to_backends_without_generators(all_at_once):
@@ -301,15 +301,15 @@ def test_ray_backend_error_names_the_missing_extra(monkeypatch):
 
 
 @pytest.mark.skipif(not SOAK, reason="takes eight seconds, most of them Ray's own")
-@pytest.mark.filterwarnings("ignore")  # what Ray warns of is not ours
+@pytest.mark.filterwarnings("ignore")  # warnings of Ray itself
 def test_sweep_numbers_do_not_depend_on_ray(tmp_path):
     ray = pytest.importorskip("ray", reason="needs the extra ray")
-    here = sweep(stream, model, GRID, seeds=range(3))
+    local = sweep(stream, model, GRID, seeds=range(3))
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         assert os.getpid() not in parallel.parallel_map(lambda _: os.getpid(), range(4), 2, "ray")
         out = tmp_path / "runs.jsonl"
-        assert sweep(stream, model, GRID, seeds=range(3), jobs=2, backend="ray", out=out).equals(here)
+        assert sweep(stream, model, GRID, seeds=range(3), jobs=2, backend="ray", out=out).equals(local)
         assert len(out.read_text().splitlines()) == 1 + 12
     finally:
         ray.shutdown()

@@ -109,7 +109,7 @@ def test_cost_bounds_are_consistent_with_regret_bounds(structure, noise, where):
     lower = theory.cost_lower_bound(structure, c, noise=noise)
     upper = theory.cost_bound(structure, c, noise=noise, norm_bound=math.sqrt(d.sum()), delta=None)
     assert lower < upper
-    # Either as many labels, or c times the regret that as many labels leave.
+    # The cost is at least B labels, or c times the regret after B labels.
     spent, labels = theory.cost_order(structure, c), math.ceil(theory.cost_order(structure, c))
     assert lower == pytest.approx(c * theory.regret_lower_bound(structure, labels) * labels / spent)
     assert lower < spent
@@ -125,7 +125,7 @@ def test_bounds_cost_adds_regret_and_queries():
 def test_batch_bounds_follow_from_fixed_budget_bounds():
     assert theory.online_to_batch(5, 50) == 0.1
     order = theory.batch_order([0.2, 0.8], [5, 5], 90)
-    # The same as Theorem 2's, per example.
+    # The bound of Theorem 2 per example.
     assert order == pytest.approx(theory.fixed_budget_order(Structure([200, 800], [5, 5]), 90) / 1000)
     one = theory.batch_bound([1.0], [2], 10**7, 10**8)
     T, delta = 10**8, 1e-16

@@ -12,7 +12,7 @@ from qufur.theory.eluder import intersect, merge, subtract
 
 
 def independent(table, x, before, level):
-    """Return whether x is independent of its predecessors at a level: Definition 2, by its words."""
+    """Return whether x is independent of its predecessors at a level, literally as in Definition 2."""
     return any(
         sum((f[i] - g[i]) ** 2 for i in before) <= level**2 and f[x] - g[x] > level
         for f in table
@@ -29,7 +29,7 @@ def exhaustive(table, epsilon):
         for g in table
         for mask in range(1 << len(inputs))
     }
-    # A norm may be rounded down: a hair above it is past the true one, and before the next.
+    # A norm may be rounded down. Slightly above it is above the true norm and below the next one.
     levels = {level * (1 + 1e-9) for level in norms | {epsilon} if level >= epsilon}
     return max(
         (
@@ -116,7 +116,7 @@ def test_eluder_bounds_are_the_largest_solution(dim, epsilon, norm_bound, least)
     n = glm_eluder_bound(dim, epsilon, slopes=(least, 1.0), norm_bound=norm_bound)
     assert n == 0 or allowed(n)
     assert not allowed(1.001 * n + 1)
-    # What the printed closed form of the source rounds it up to.
+    # The closed form printed in the source is at least as large.
     r2 = 1 / least**2
     scale = (2 * norm_bound / epsilon) ** 2
     assert n <= 3 * dim * r2 * np.e / (np.e - 1) * np.log(3 * r2 + 3 * r2 * scale) + 1

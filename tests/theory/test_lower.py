@@ -37,7 +37,7 @@ def test_lower_bound_lemmas_hold():
             ones = np.arange(n + 1)
             error = binom.pmf(ones, n, theta) @ ((1 + ones) / (n + 2) - theta) ** 2
             assert error >= f(theta) / (2 * (n + 2)) - 1e-15
-    # Not so if the second label is bought only when the first is 0: one label then means a 1.
+    # The lemma fails if the second label is bought only when the first is 0: a single label is then a 1.
     assert ((1 + 1) / (1 + 2) - 2 / 3) ** 2 == 0 < f(2 / 3) / (2 * 3)
 
 
@@ -57,7 +57,7 @@ def test_lower_bounds_are_below_upper_bounds(structure, extra):
 
 @given(structures, st.floats(0, 1))
 def test_upper_and_lower_bound_are_of_one_order(structure, where):
-    # Where both speak, Σ d_u ≤ B ≤ Σ √(d_u T_u) min √(T_u/d_u), they differ by the constant alone.
+    # Where both hold, Σ d_u ≤ B ≤ Σ √(d_u T_u) min √(T_u/d_u), they differ by a constant only.
     least, most = sum(structure.dims), theory.largest_budget(structure)
     assert least <= most * (1 + 1e-9)
     budget = max(least, math.floor(least ** (1 - where) * most**where))
@@ -102,11 +102,11 @@ def test_rules_on_the_adversary_stay_above_the_lower_bounds():
             direction = np.repeat(np.arange(10), stream.subblocks)
             before = [trace.query[:t][direction[:t] == direction[t]].sum() for t in range(360)]
             risks.append(sum(map(theory.bayes_risk, map(int, before))))
-        # One by one the runs may lie below their Bayes risk, in the mean over θ* not: 4 standard errors of
+        # Single runs may be below their Bayes risk, but not the mean over θ*: 4 standard errors of
         # the difference are exceeded with odds of about 3e-5 per rule.
         gap = np.subtract(regrets, risks)
         assert gap.mean() > -4 * gap.std() / math.sqrt(seeds)
-        # Label by label the risk is at least the closed form, without chance.
+        # For every number of labels the risk is at least the closed form, with certainty.
         assert min(risks) >= lower > 200 * theory.regret_lower_bound(structure, budget)
         # The lowest mean, 16.2 ± 1.2 of Threshold, is 7 standard errors above 7.0: odds below 1e-11.
         assert np.mean(regrets) > lower

@@ -76,7 +76,7 @@ def test_rank_one_update_lemmas_on_eigenvalues_hold(dim, seed, scale):
 
 
 def test_printed_bound_on_eigenvalue_transfers_is_violated():
-    # New are 10.69, 10 and 0.31, in this order: with 10 first it would have to be 10 + z² + Σ y.
+    # The new eigenvalues are 10.69, 10 and 0.31. The first must be 10 + z² + Σ y, so it cannot be 10.
     old, z = np.array([10.0, 10.0, 0.0]), np.full(3, 3**-0.5)
     new = eigenvalues_after(old, z)
     np.testing.assert_allclose(new, [(11 + math.sqrt(323 / 3)) / 2, 10, (11 - math.sqrt(323 / 3)) / 2])
@@ -139,7 +139,7 @@ def test_kernel_bound_covers_the_log_determinant():
         d = theory.effective_dimension(X, RBF(0.7), regularization=lam)
         gain = np.linalg.slogdet(np.eye(count) + K / lam)[1]
         assert gain <= d * (math.log(1 + count / (lam * d)) + math.log(count)) + 1e-12
-        # In expectation and at huge α what is left of the regret is 4 times the weight, S_u.
+        # In expectation and at huge α the regret bound tends to 4 times the weight S_u.
         bounds = theory.kernel_bounds(Structure([count], [d]), 1e30, regularization=lam, delta=None)
         assert bounds.regret == pytest.approx(
             4 * min(count, 2 * d * math.log((1 + count / (lam * d)) * count))
@@ -198,7 +198,7 @@ def test_domain_complexity_covers_the_sum_of_its_lemma():
         structure = Structure([T_u], [d])
         given = {"log_covering": log_covering, "noise": noise, "delta": delta}
         beta = theory.confidence_radius(T_u, horizon=T_u, **given)
-        # The largest Δ in non-increasing order that Lemma 7 leaves room for.
+        # The largest Δ, in non-increasing order, that Lemma 7 allows.
         ranks = np.arange(1, T_u + 1)
         largest = np.minimum(4.0, 4 * beta * d / np.maximum(ranks - d, 1e-300))
         assert theory.domain_complexity(structure, **given).item() >= largest.sum() * (1 - 1e-12)
@@ -241,7 +241,9 @@ def test_nonlinear_runs_stay_below_their_bounds():
     bounds = theory.nonlinear_bounds(
         Structure([300], [d]), alpha, log_covering=theory.finite_log_covering(9), noise=noise, delta=delta
     )
-    assert bounds.queries < 300  # it says something; and it fails with odds of at most 1e-6 per run
+    assert (
+        bounds.queries < 300
+    )  # the bound is not trivial; a run violates it with odds of at most 1e-6 per run
     assert bounds.regret < 1200
 
     for seed in range(3):
@@ -270,7 +272,7 @@ def test_number_of_wide_confidence_sets_is_bounded_by_the_eluder_dimension():
             for epsilon in (0.05, 0.2, 0.5):
                 dimension = theory.eluder_dimension(table[:, columns], epsilon)
                 assert (widths > epsilon**2).sum() < (4 * beta / epsilon**2 + 1) * dimension
-            # Together they add up to no more than the complexity of the domain.
+            # Their sum is at most the complexity of the domain.
             structure = Structure(
                 [among.sum()], [theory.eluder_dimension(table[:, columns], among.sum() ** -2.0)]
             )
@@ -307,7 +309,9 @@ def test_nonlinear_bounds_hold_when_an_adversary_chooses_the_domain():
     dims = [theory.eluder_dimension(grid[:, [u]], durations[u] ** -2.0) for u in (0, 1)]
     given = {"log_covering": theory.finite_log_covering(81), "noise": noise, "delta": delta}
     bounds = theory.nonlinear_bounds(Structure(durations, dims), alpha, **given)
-    assert bounds.queries < 500  # it says something; and it fails with odds of at most 1e-6 per run
+    assert (
+        bounds.queries < 500
+    )  # the bound is not trivial; a run violates it with odds of at most 1e-6 per run
     assert bounds.regret < 2000
     for seed in range(2):
         theta = grid[np.random.default_rng(seed).integers(81)]

@@ -89,7 +89,7 @@ def test_least_squares_error_splits_into_noise_and_bias(dim, count, C, seed):
     solved = np.linalg.solve(lam * np.eye(dim) + X.T @ X, x)
     noise, bias = xi @ (X @ solved), lam * solved @ theta
     assert state.predict(x[None]) - x @ theta == pytest.approx(noise - bias, abs=1e-7)
-    # What the proof makes of the two: a variance of at most ‖x‖² in M⁻¹, and a bias below its root.
+    # The two bounds of the proof: a variance of at most ‖x‖² in M⁻¹, and a bias below its root.
     squared = state.uncertainty(x[None]).item()
     assert ((X @ solved) ** 2).sum() <= squared * (1 + 1e-7)
     assert abs(bias) <= math.sqrt(squared) * (1 + 1e-7)
@@ -105,7 +105,7 @@ def test_prediction_errors_stay_below_the_uncertainty(noise):
         assert (trace.regret <= factor * trace.uncertainty).all()
     # One example fails with probability δ/(2T), exactly for Gaussian noise.
     assert 2 * norm.sf(math.sqrt(2 * math.log(4 * T / delta))) <= delta / (2 * T)
-    # The last lines of the proof print less than they bound, once the noise is large.
+    # The last lines of the proof print less than the quantity that they bound if the noise is large.
     bounded, printed = 4 * noise**2 * math.log(4 * T) + 2, 4 * noise**2 * math.log(2 * T) + 4
     assert (printed < bounded) == (noise**2 > 1 / (2 * math.log(2)))
 
@@ -134,7 +134,7 @@ def test_log_determinant_lemma_holds_on_any_subset(dim, count, lam, seed):
     N, total = lam * np.eye(dim), 0.0
     for a, counts in zip(A, chosen, strict=True):
         total += counts * min(1.0, a @ np.linalg.solve(N, a))
-        N += np.outer(a, a)  # what is left out of the sum is in the matrix all the same
+        N += np.outer(a, a)  # the matrix also contains the terms that the sum omits
     assert total <= 2 * np.linalg.slogdet(np.eye(dim) + A[chosen].T @ A[chosen] / lam)[1] + 1e-9
 
 
@@ -226,7 +226,7 @@ def test_fixed_budget_bound_equals_that_of_a_copy_with_spare_labels(budget):
 
 
 def test_fixed_budget_runs_stay_below_their_bounds():
-    # Trivial at this length, as the docstring says; Q ≤ B is not.
+    # The regret bound is trivial at this length, as the docstring says; Q ≤ B is not.
     structure = Structure([300, 100], [2, 3])
     bounds = theory.fixed_budget_bounds(structure, 120)
     stream = HiddenDomains(structure.durations, structure.dims, noise=1.0, seed=3)

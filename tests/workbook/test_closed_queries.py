@@ -1,4 +1,4 @@
-"""Queries that were closed without a label keep their terms, and a label that arrives later has them."""
+"""A query closed without a label keeps its terms; a label that arrives later is learned on them."""
 
 import numpy as np
 import pytest
@@ -62,8 +62,8 @@ def learn_again(workbook, name, ids, told=label):
     return learn(workbook, FreeLabels("labels", {id: told(name, int(id[1:])) for id in ids}, rows, 0))
 
 
-def begun(name):
-    """Return a workbook with 40 rows asked about, most of them labelled, and the ids of both kinds."""
+def started_workbook(name):
+    """Return a workbook with 40 processed rows, the ids of its labels, and the ids of its pending rows."""
     workbook = Workbook(Learner(MODELS[name], Steady(0.5), seed=3), Encoding(()), "id", "y")
     for start in range(0, 40, 10):
         ids = [f"r{place}" for place in range(start, start + 10)]
@@ -72,49 +72,49 @@ def begun(name):
     return workbook, list(workbook.labels), list(workbook.learner.outstanding)
 
 
-def continued(workbook, name):
-    """Ask about further rows after a correction, and tell their labels."""
+def continue_workbook(workbook, name):
+    """Process further rows after a correction, and learn some of their labels."""
     workbook.ask_rows(X[40:], [f"r{place}" for place in range(40, len(X))])
     tell(workbook, name, list(workbook.learner.outstanding)[:9])
     return workbook
 
 
 def purchase(workbook, id):
-    """Return what the model knows of the terms on which a label was bought."""
+    """Return the terms of purchase of a label as the model stores them."""
     return workbook.learner.state.purchases_at([list(workbook.labels).index(id)])
 
 
-def assert_same_terms(found, expected, name):
-    for workbook in (found, expected):
+def assert_same_terms(loaded, expected, name):
+    for workbook in (loaded, expected):
         assert not workbook.closed
-    mine, theirs = found.learner.ledger, expected.learner.ledger
+    mine, theirs = loaded.learner.ledger, expected.learner.ledger
     for number in ("examples", "answered", "retracted", "beyond", "uncertainty", "probability", "loss_seen"):
         assert getattr(mine, number) == pytest.approx(getattr(theirs, number)), number
-    sums = [workbook.learner.ledger.estimate().state()["sums"] for workbook in (found, expected)]
+    sums = [workbook.learner.ledger.estimate().state()["sums"] for workbook in (loaded, expected)]
     np.testing.assert_allclose(*sums, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(*(np.sort(each.errors.rows, axis=0) for each in (mine, theirs)))
-    reports = [workbook.learner.report() for workbook in (found, expected)]
+    reports = [workbook.learner.report() for workbook in (loaded, expected)]
     for part in ("loss", "interval", "covered", "labelled_loss", "labels", "retracted", "left"):
         assert getattr(reports[0], part) == pytest.approx(getattr(reports[1], part)), part
     if "classes" not in name:
         assert mine.likely_error(0.9) == pytest.approx(theirs.likely_error(0.9))
-    assert set(found.labels) == set(expected.labels)
-    for id in found.labels:
-        np.testing.assert_allclose(found.labels[id][:4], expected.labels[id][:4])
-        np.testing.assert_array_equal(found.labels[id].row, expected.labels[id].row)
-        np.testing.assert_array_equal(*(purchase(workbook, id) for workbook in (found, expected)))
-    if found.learner.model.tags.label_free:
+    assert set(loaded.labels) == set(expected.labels)
+    for id in loaded.labels:
+        np.testing.assert_allclose(loaded.labels[id][:4], expected.labels[id][:4])
+        np.testing.assert_array_equal(loaded.labels[id].row, expected.labels[id].row)
+        np.testing.assert_array_equal(*(purchase(workbook, id) for workbook in (loaded, expected)))
+    if loaded.learner.model.tags.label_free:
         np.testing.assert_allclose(
-            *(workbook.learner.uncertainty(X) for workbook in (found, expected)), rtol=1e-7
+            *(workbook.learner.uncertainty(X) for workbook in (loaded, expected)), rtol=1e-7
         )
     if name in EXACT:
-        predictions = [workbook.learner.predict(X) for workbook in (found, expected)]
+        predictions = [workbook.learner.predict(X) for workbook in (loaded, expected)]
         np.testing.assert_allclose(*predictions, rtol=1e-7, atol=1e-9)
 
 
 def test_label_told_again_restores_the_ledger(name, reopened):
-    expected, _, _ = begun(name)
-    workbook, told, _ = begun(name)
+    expected, _, _ = started_workbook(name)
+    workbook, told, _ = started_workbook(name)
     forget_labels(workbook, told[1:6:2])
     workbook = reopened(workbook)
     assert len(workbook.closed) == 3
@@ -124,15 +124,15 @@ def test_label_told_again_restores_the_ledger(name, reopened):
 
 
 def test_different_label_after_removal_counts_as_replaced(name, reopened):
-    expected, told, _ = begun(name)
+    expected, told, _ = started_workbook(name)
     tell(expected, name, told[2:4], other, replace=True)
-    workbook, _, _ = begun(name)
+    workbook, _, _ = started_workbook(name)
     forget_labels(workbook, told[2:4])
     workbook = reopened(workbook)
     for id in told[2:4]:
         learn_again(workbook, name, [id], other)
     assert_same_terms(workbook, expected, name)
-    # A label that returned is replaced, and removed, like any other.
+    # A label learned again can be replaced and removed like any other.
     tell(workbook, name, told[2:3], label, replace=True)
     forget_labels(workbook, told[3:4])
     tell(expected, name, told[2:4], label, replace=True)
@@ -141,9 +141,9 @@ def test_different_label_after_removal_counts_as_replaced(name, reopened):
 
 
 def test_label_of_retracted_query_counts_on_its_terms_and_costs_nothing(name, reopened):
-    expected, _, waiting = begun(name)
-    workbook, _, _ = begun(name)
-    spent, few = workbook.learner.spent, waiting[:2]
+    expected, _, pending = started_workbook(name)
+    workbook, _, _ = started_workbook(name)
+    spent, few = workbook.learner.spent, pending[:2]
     retract(workbook, few)
     workbook = reopened(workbook)
     assert workbook.learner.spent == spent - 2
@@ -159,10 +159,10 @@ def test_label_of_retracted_query_counts_on_its_terms_and_costs_nothing(name, re
 
 
 def test_workbook_continues_after_a_late_label(name, reopened):
-    workbook, told, _ = begun(name)
+    workbook, told, _ = started_workbook(name)
     forget_labels(workbook, told[:2])
     learn_again(workbook, name, told[:1])
-    workbook = continued(reopened(workbook), name)
+    workbook = continue_workbook(reopened(workbook), name)
     learn_again(workbook, name, told[1:2])
     ledger = workbook.learner.ledger
     assert (ledger.examples, ledger.answered, ledger.retracted) == (80, len(workbook.labels), 0)
@@ -170,7 +170,7 @@ def test_workbook_continues_after_a_late_label(name, reopened):
 
 
 def test_free_labels_stay_free(name):
-    workbook, _, _ = begun(name)
+    workbook, _, _ = started_workbook(name)
     learn_again(workbook, name, ["r70"])
     forget_labels(workbook, ["r70"])
     assert not workbook.closed
@@ -183,21 +183,21 @@ def test_free_labels_stay_free(name):
 def test_predictions_of_closed_queries_are_void_once_labels_become_classes():
     workbook = Workbook(Learner(Experts(3), Steady(0.5), seed=3), Encoding(()), "id", "y")
     workbook.ask_rows(X[:20], [f"r{place}" for place in range(20)])
-    waiting = list(workbook.learner.outstanding)
-    retract(workbook, waiting[:2])
+    pending = list(workbook.learner.outstanding)
+    retract(workbook, pending[:2])
     name_classes(workbook, ["no", "yes"])
-    workbook.tell(waiting[2:], np.arange(len(waiting) - 2) % 2.0, "labels")
-    learn_again(workbook, "experts with classes", waiting[:2])
-    assert workbook.labels[waiting[0]][1:4] == (0.0, workbook.labels[waiting[0]].probability, 0.0)
-    assert workbook.learner.ledger.answered == len(waiting)
+    workbook.tell(pending[2:], np.arange(len(pending) - 2) % 2.0, "labels")
+    learn_again(workbook, "experts with classes", pending[:2])
+    assert workbook.labels[pending[0]][1:4] == (0.0, workbook.labels[pending[0]].probability, 0.0)
+    assert workbook.learner.ledger.answered == len(pending)
     assert workbook.learner.report().covered == 0
 
 
 def test_files_without_closed_queries_load(tmp_path):
-    workbook, told, _ = begun("ridge")
+    workbook, told, _ = started_workbook("ridge")
     forget_labels(workbook, told[:1])
     header, tensors = workbook.content()
     del header["workbook"]["closed"], tensors["workbook.closed"]
-    found = Workbook.from_content((header, tensors))
-    assert found.closed == {}
-    assert learn_again(found, "ridge", told[:1]).free == 1
+    loaded = Workbook.from_content((header, tensors))
+    assert loaded.closed == {}
+    assert learn_again(loaded, "ridge", told[:1]).free == 1

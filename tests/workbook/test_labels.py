@@ -9,8 +9,8 @@ from qufur.workbook.labels import Labels, StoredLabel
 RNG = np.random.default_rng(3)
 
 
-class Beside:
-    """Rows kept beside, and how many of them were read."""
+class OffloadedRows:
+    """Reader of offloaded rows that counts the rows it returns."""
 
     def __init__(self):
         self.rows, self.read = {}, 0
@@ -20,7 +20,7 @@ class Beside:
         return np.array([self.rows[id] for id in ids])
 
 
-def same(labels, model):
+def assert_equal_labels(labels, model):
     assert list(labels) == list(model)
     assert labels.numbers.tolist() == [list(record[:4]) for record in model.values()]
     expected = [record.row.tolist() for record in model.values()]
@@ -32,15 +32,15 @@ def same(labels, model):
 
 @pytest.mark.parametrize("room", [None, 0, 5 * 3 * 8, 10**6])
 def test_labels_are_a_mapping_of_records(room):
-    labels, model, beside = Labels(), {}, Beside()
+    labels, model, offloaded = Labels(), {}, OffloadedRows()
     if room is not None:
-        labels.offload_rows(beside, room)
+        labels.offload_rows(offloaded, room)
     next_id, width = 0, 3
     for step in range(200):
-        some = [id for id in model if RNG.random() < 2 / len(model)]
-        if step % 10 == 9 and some:
-            labels.remove(some)
-            for id in some:
+        removed = [id for id in model if RNG.random() < 2 / len(model)]
+        if step % 10 == 9 and removed:
+            labels.remove(removed)
+            for id in removed:
                 del model[id]
         elif step % 10 == 8 and model:
             new = RNG.normal(size=len(model))
@@ -60,29 +60,29 @@ def test_labels_are_a_mapping_of_records(room):
                 id: StoredLabel(*one.tolist(), row) for id, one, row in zip(ids, numbers, rows, strict=True)
             }
             next_id += count
-        beside.rows = {id: record.row for id, record in model.items()}
-        same(labels, model)
+        offloaded.rows = {id: record.row for id, record in model.items()}
+        assert_equal_labels(labels, model)
         if room is not None and width == 3:
             assert labels.cached_rows.nbytes <= room
     assert labels.label("none") is None
     assert "none" not in labels
-    assert (beside.read > 0) == (room in (0, 5 * 3 * 8))
+    assert (offloaded.read > 0) == (room in (0, 5 * 3 * 8))
 
 
 def test_offloading_frees_cached_rows():
-    rows, beside = RNG.normal(size=(8, 3)), Beside()
-    beside.rows = dict(enumerate(rows))
+    rows, offloaded = RNG.normal(size=(8, 3)), OffloadedRows()
+    offloaded.rows = dict(enumerate(rows))
     labels = Labels(list(range(8)), np.zeros((8, 4)), rows)
-    labels.offload_rows(beside, 2 * 3 * 8)
+    labels.offload_rows(offloaded, 2 * 3 * 8)
     assert (labels.cached_rows.tolist(), labels.rows.tolist()) == (rows[:2].tolist(), rows.tolist())
-    assert beside.read == 6
+    assert offloaded.read == 6
 
 
 def test_rows_after_a_gap_are_not_cached():
-    rows, beside = RNG.normal(size=(8, 3)), Beside()
-    beside.rows = dict(enumerate(rows))
+    rows, offloaded = RNG.normal(size=(8, 3)), OffloadedRows()
+    offloaded.rows = dict(enumerate(rows))
     labels = Labels()
-    labels.offload_rows(beside, 5 * 3 * 8)
+    labels.offload_rows(offloaded, 5 * 3 * 8)
     for place in range(7):
         labels.add([place], np.zeros((1, 4)), rows[place : place + 1])
     labels.remove([0, 1, 2])
@@ -92,7 +92,7 @@ def test_rows_after_a_gap_are_not_cached():
 
 def test_labels_take_little_memory_when_rows_are_offloaded():
     labels, rows = Labels(), np.zeros((1, 88))
-    labels.offload_rows(Beside(), 88 * 8 * 10)
+    labels.offload_rows(OffloadedRows(), 88 * 8 * 10)
     numbers = np.zeros((1, 4))
     tracemalloc.start()
     for place in range(5000):

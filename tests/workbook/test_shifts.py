@@ -1,4 +1,4 @@
-"""Alarms about calendar columns: none, while shifts of other columns are still found."""
+"""Calendar columns raise no alarm, while shifts of other columns are still detected."""
 
 from datetime import date, timedelta
 
@@ -15,7 +15,7 @@ START = date(2024, 1, 1)
 
 
 def bookings(days, per_day, format, seed=0, price_rises_on=None):
-    """Return rows in the order of time, a varying number each day, with a date and parts of a calendar."""
+    """Return bookings ordered by date, with a varying number per day and several calendar columns."""
     rng = np.random.default_rng(seed)
     times = [START + timedelta(day) for day in range(days) for _ in range(rng.poisson(per_day) + 1)]
     dates = [day.strftime(format) for day in times]

@@ -1,4 +1,4 @@
-"""The digest of a workbook: the same for the same history, and another for any other."""
+"""The digest of a workbook is equal for equal histories and different for different ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Learner over dicts of named features, whose set may change."""
+"""Learner over dicts of named features; new names may appear at any time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Features = Mapping[Any, Any]
 class DictLearner:
     """Learner over dicts: each name has a column, and a new name adds a column that was 0 before.
 
-    `Experts` and `Refit` ignore names that are missing in the first example.
+    `Experts` and `Refit` cannot add columns: they ignore names that are missing in the first example.
 
     Column 0 is the intercept, or 0 without an intercept, so that an input without features has a column.
     Memory is O(d²) for d names, including names that never occur again.

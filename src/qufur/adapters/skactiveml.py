@@ -136,9 +136,9 @@ class SteadyBudgetManager(PacedBudgetManager):
 class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     """Query strategy with utility Δ = min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ over the queried samples.
 
-    x are inputs in learned units, so that features need not be scaled. The strategy needs neither labels nor
-    a predictor; any predictor can be trained on its queries. The samples of a batch are decided one by one,
-    so that near-duplicates within it are not queried twice.
+    x are inputs in units learned from all samples, so that features need not be scaled. The strategy needs
+    neither labels nor a predictor; any predictor can be trained on its queries. The samples of a batch are
+    decided one by one, so that near-duplicates within it are not queried twice.
 
     Parameters
     ----------
@@ -186,7 +186,10 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     def query(
         self, candidates: ArrayLike, return_utilities: bool = False
     ) -> Indices | tuple[Indices, Floats]:
-        """Return the indices of the candidates to query, without changing the state."""
+        """Return the indices of the candidates to query, without changing the state.
+
+        With `return_utilities`, also return Δ of all candidates.
+        """
         X = self._start(candidates, return_utilities)
         queried, utilities = _process(*deepcopy((self.state_, self.budget_manager_)), X, None, {})
         indices = np.flatnonzero(queried)
@@ -200,7 +203,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     ) -> StreamQuFUR:
         """Advance by these candidates, some of which were queried.
 
-        Utilities for the budget manager are computed here.
+        Utilities for the budget manager are computed here and need not be passed.
         """
         queried = _as_mask(queried_indices, candidates, "StreamQuFUR")
         X = self._start(candidates, False)

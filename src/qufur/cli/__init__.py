@@ -40,16 +40,16 @@ COMMANDS = (
     "key",
 )
 """Commands in the order of the help. Each is a function or a typer group in the module of the same name."""
-OF_EXPERIMENTS = ("demo", "reproduce", "data")
+EXPERIMENT_COMMANDS = ("demo", "reproduce", "data")
 """Commands in `qufur.experiments.commands`; named as strings, so that `cli` does not import experiments."""
 OPTION_GROUPS = ("Input", "Program", "Labels and budget", "Model", "Columns", "Output", "General")
 """Sections of `--help`, in order. `rich_help_panel` of an option names its section, default General."""
 MIN_GROUPED = 8
-"""Minimum number of options that `--help` shows in sections."""
+"""Minimum number of options that `--help` divides into sections."""
 
 
 class Command(TyperCommand):
-    """Command whose help keeps the example on its own line and groups many options into sections."""
+    """Command whose help shows the example on a separate line and many options in sections."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         # click does not wrap a paragraph that starts with a line of \b
@@ -60,7 +60,8 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
-        if len(options) < MIN_GROUPED:
+        has_groups = any(getattr(each, "rich_help_panel", None) for each in options)
+        if len(options) < MIN_GROUPED or not has_groups:
             super().format_options(ctx, formatter)
             return
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *OPTION_GROUPS)}
@@ -96,12 +97,12 @@ def _print_version() -> None:
 
 @cache
 def application(*names: str) -> typer.Typer:
-    """Build the program with these commands only; importing all of them takes half a second."""
+    """Return the program with these commands only; importing all commands takes half a second."""
     app = typer.Typer(name="qufur", pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback()(qufur)
     for name in names:
         function = "import_" if name == "import" else name.replace("-", "_")
-        package = "qufur.experiments.commands" if name in OF_EXPERIMENTS else "qufur.cli"
+        package = "qufur.experiments.commands" if name in EXPERIMENT_COMMANDS else "qufur.cli"
         command = getattr(import_module(f"{package}.{function}"), function)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
@@ -134,4 +135,5 @@ def execute(arguments: Sequence[str]) -> int:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        raise ValueError(f"{message().rstrip('.')}. See qufur --help.") from None
+        command = f"qufur {names[0]}" if len(names) == 1 else "qufur"
+        raise ValueError(f"{message().rstrip('.')}. See `{command} --help`.") from None

@@ -37,22 +37,28 @@ CONNECT_TIMEOUT = 5.0
 
 @contextmanager
 def connected(ray: Any, address: str) -> Iterator[None]:
-    """Connect to a cluster, unless this process is connected; raise `ValueError` if none answers."""
+    """Connect to a cluster, unless this process is connected already.
+
+    Raises
+    ------
+    ValueError
+        If no cluster answers at the address.
+    """
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
-    where = {"address": address} | ({"include_dashboard": False} if address == LOCAL else {})
-    already = ray.is_initialized()
-    if not already:
+    cluster = {"address": address} | ({"include_dashboard": False} if address == LOCAL else {})
+    was_connected = ray.is_initialized()
+    if not was_connected:
         with _connection_errors(ray, address):
             _check_listening(address)
         token = "If it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN."
         with warnings.catch_warnings(), _connection_errors(ray, address, token):
             warnings.simplefilter("ignore")  # the error has the same text
-            ray.init(**where, **quiet)
+            ray.init(**cluster, **quiet)
     try:
         yield
     finally:
-        if not already:
+        if not was_connected:
             ray.shutdown()
 
 

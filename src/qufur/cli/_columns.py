@@ -87,7 +87,7 @@ class Columns:
         )
 
     def growth(self, encoding: Encoding, *, scale: bool, aside: Sequence[str]) -> Growth:
-        """Return the pass over a later table that collects its additions; columns `aside` are not inputs."""
+        """Return the collector of what a later table adds; columns in `aside` are not inputs."""
         return Growth(
             encoding,
             add=self.add_column or (),
@@ -102,7 +102,7 @@ class Columns:
 
 
 MAX_LISTED = 5
-"""Names listed in a note."""
+"""Maximum number of names that a note lists."""
 
 
 def grow(
@@ -111,15 +111,15 @@ def grow(
     columns: Columns,
     *,
     quiet: bool,
-    look: Callable[[Batch], None] | None = None,
+    observer: Callable[[Batch], None] | None = None,
 ) -> tuple[int, list[str]]:
     """Extend the encoding by what a later table adds; return its number of rows and notes.
 
-    `look`, if given, receives each batch.
+    `observer` is called with each batch.
     """
     rows = columns.rows(data, quiet=quiet)
-    if look is not None:
-        rows.watch(look)
+    if observer is not None:
+        rows.watch(observer)
     aside = [*rows.file.aside(workbook.target), *filter(None, [workbook.id])]
     growth = columns.growth(
         workbook.encoding, scale=not workbook.learner.model.tags.scales_inputs, aside=aside

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MAX_LABELS = 5000
-"""Longest stream learned with every label; experts and kernels store all rows and are slow."""
+"""Maximum rows of a stream learned with every label: experts and kernels store all rows and are slow."""
 BASELINE_FACTORS = (0.5, 1.5, 2.25, 3.4)
 """Multiples of the lowest budget at which random labels run too, to find an equal error."""
 ERROR_RATE = "error rate"
@@ -54,7 +54,7 @@ class Task:
     max_labels
         Longer streams are not learned with every label.
     baseline
-        Baseline model; None omits it.
+        Model to compare with, trained on random labels; None omits it.
     known
         Examples that all methods learn first; they are not scored.
     ask
@@ -149,16 +149,16 @@ class Comparison:
         return Estimate.of(losses) if len(losses) else Estimate(math.nan, math.nan)
 
     def _unspent(self, rules: Iterable[str], shares: Sequence[float]) -> list[str]:
-        """Describe how much of the budget each rule with unspent budget bought."""
+        """Return a note on each rule that bought less than 95 % of a budget."""
         notes = []
         for rule in rules:
             ran = self.table.filter(self.table["rule"] == rule).select("parameter", "queries", "horizon")
             totals = ran.group_by("parameter").sum().rows_by_key("parameter", unique=True)
             spent = [totals[share][0] / (share * totals[share][1]) for share in shares if share in totals]
             if min(spent) < 0.95:
-                notes.append(
-                    f"{rule} bought only {', '.join(f'{part:.0%}' for part in spent)} of its budgets."
-                )
+                percentages = ", ".join(f"{100 * share:.0f} %" for share in spent)
+                budgets = "budget" if len(spent) == 1 else "budgets"
+                notes.append(f"{rule} bought only {percentages} of its {budgets}.")
         return notes
 
 
@@ -214,12 +214,12 @@ class Decision:
 
     @classmethod
     def of(cls, comparison: Comparison, rule: str, share: float) -> Decision:
-        """Evaluate one budget."""
+        """Evaluate a rule of a comparison at one of its budgets."""
         ours, theirs = comparison.runs(rule, share), comparison.runs(AT_RANDOM, share)
         table = comparison.table
         tried = table.filter(table["rule"] == AT_RANDOM)["parameter"].unique().sort().to_list()
         runs = np.stack([ours, *(comparison.runs(AT_RANDOM, other) for other in tried)], axis=1)
-        more = jackknife(labels_ratio, runs)
+        log_ratio = jackknife(labels_ratio, runs)
         first = (
             comparison.runs(FIRST_ROWS, share)[:, 1]
             if FIRST_ROWS in table["rule"]
@@ -231,7 +231,7 @@ class Decision:
         return cls(
             rule,
             jackknife(ratio, losses[:, :2]),
-            Interval(*(1 - math.exp(-part) for part in (more.value, more.low, more.high))),
+            Interval(*(1 - math.exp(-end) for end in (log_ratio.value, log_ratio.low, log_ratio.high))),
             reaches(runs),
             jackknife(ratio, losses[:, [2, 0]]),
             _mean(comparison.runs(BOOSTED, share)[:, 1]) / loss,
@@ -239,11 +239,11 @@ class Decision:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything under its name."""
+        """Return the fields by name; an interval becomes the list of its value and its ends."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
-            field.name: [part.value, part.low, part.high] if isinstance(part, Interval) else part
-            for field in fields(self)
-            for part in (getattr(self, field.name),)
+            name: [value.value, value.low, value.high] if isinstance(value, Interval) else value
+            for name, value in values.items()
         }
 
     def finding(self, budget: str) -> str:

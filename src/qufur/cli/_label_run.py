@@ -1,4 +1,4 @@
-"""Run of `qufur label`: start or resume, call the program, show progress, and save."""
+"""One run of `qufur label`: start or resume, call the program, show progress, and save."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class LabelRun:
 
 
 def label_of(workbook: Workbook, text: str) -> float | None:
-    """Parse a printed label: a number, or the index of a class; None for a skipped row."""
+    """Parse the output of a program: return a number, the index of a class, or None for a skipped row."""
     if text.lower() == SKIP:
         return None
     try:
@@ -153,7 +153,7 @@ def label_of(workbook: Workbook, text: str) -> float | None:
 
 
 def describe_calls(journal: Journal) -> str:
-    """Describe the number of calls, their cost and how often the votes agree."""
+    """Describe the number of calls, their cost, and on how many rows the first two votes agree."""
     cost = f", {journal.spent} spent" if journal.spent else ""
     limit = "" if journal.money.limit is None else f" of {journal.money.limit}"
     agreed, judged = agreement(journal.opinions.values())
@@ -162,7 +162,7 @@ def describe_calls(journal: Journal) -> str:
 
 
 def call_counts(journal: Journal) -> dict[str, int | float]:
-    """Return the number of calls, their cost, and how many rows have several votes and equal ones."""
+    """Return the calls, their cost, the rows with two votes, and the rows whose first two votes agree."""
     agreed, judged = agreement(journal.opinions.values())
     money = float(journal.spent)
     return {"calls": journal.calls, "money": money, "judged_twice": judged, "agreed": agreed}
@@ -275,7 +275,7 @@ def _grown(work: LabelOptions, workbook: Workbook, journal: Journal, *, quiet: b
     """Extend the workbook by the columns, rows and periods of another table; return notes."""
     periods = LaterPeriods(workbook)
     source = replace(work.data, default=workbook.dialect)
-    rows, notes = grow(workbook, source, work.columns, quiet=quiet, look=periods.add)
+    rows, notes = grow(workbook, source, work.columns, quiet=quiet, observer=periods.add)
     if not workbook.has_rule:
         options = _first(work, journal) | {"--model": name_of(workbook.learner.model)}
         choose_rule(workbook, rule_from_options("qufur label", options)(rows))
@@ -343,7 +343,7 @@ def _label(label_run: LabelRun, notes: list[str]) -> LabelResult:
         workbook, label_run.table, rows, ask, label_run.save, until_spent=money_sets_budget(journal)
     )
 
-    def fed() -> list[tuple[Id, dict[str, Any]]] | None:
+    def next_items() -> list[tuple[Id, dict[str, Any]]] | None:
         ids = feed(work.terms.jobs)
         return None if ids is None else [(id, item_of(workbook, id)) for id in ids]
 
@@ -358,7 +358,7 @@ def _label(label_run: LabelRun, notes: list[str]) -> LabelResult:
             workbook.classes is None,
         )
         try:
-            queue.work(fed, partial(bar.update, feed))
+            queue.work(next_items, partial(bar.update, feed))
         except OutOfOrderError as error:
             raise _out_of_order(queue, error) from None
         finally:
@@ -380,11 +380,11 @@ def _program(work: LabelOptions) -> Iterator[Command]:
 
 def _final_notes(queue: LabelQueue, label_run: LabelRun, feed: RowFeed) -> Iterator[str]:
     journal = label_run.journal
-    short = queue.calls.out_of_money or feed.is_spent
-    if short and (label_run.workbook.partial_tables or label_run.workbook.learner.outstanding):
-        of = "" if journal.money.limit is None else f" of {journal.money.limit}"
+    is_spent = queue.calls.out_of_money or feed.is_spent
+    if is_spent and (label_run.workbook.partial_tables or label_run.workbook.learner.outstanding):
+        limit = "" if journal.money.limit is None else f" of {journal.money.limit}"
         unaffordable = "call" if queue.calls.out_of_money else "label"
-        spent = f"{journal.spent}{of} is spent, too little is left for a {unaffordable}"
+        spent = f"{journal.spent}{limit} is spent, too little is left for a {unaffordable}"
         yield f"{spent}. Run the same command with more --money to continue."
     if queue.failed:
         id, error = next(iter(queue.failed.items()))

@@ -1,4 +1,4 @@
-"""Types of command-line options, with one help text each.
+"""Types of command-line options and their help texts.
 
 `First…` options are read with the first table, which creates the state file. Later calls reject them.
 """
@@ -31,7 +31,7 @@ class ModelName(StrEnum):
     kernel = "kernel"
 
 
-TABLE = "File (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, glob pattern, or - for stdin"
+TABLE = "file (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, glob pattern, or - for stdin"
 BUDGET = "a count such as 500, or a share of the rows such as 5% or 0.05"
 FILE_FORMAT = "The file extension sets the format, default CSV."
 ONCE = "Only with the first table."
@@ -70,12 +70,12 @@ Votes = Annotated[
     _program(
         min=1,
         metavar="N",
-        help="Maximum labels per row: two, and more if they differ. Learns their mean or majority.",
+        help="Maximum labels per row: more than two only if they differ. Their mean or majority is learned.",
     ),
 ]
 ConcurrentCalls = Annotated[int, _program(min=1, metavar="N", help="Number of concurrent calls.")]
 Timeout = Annotated[float, _program(min=0.01, metavar="SECONDS", help="Seconds before a call is abandoned.")]
-Retries = Annotated[int, _program(min=0, metavar="N", help="Retries of a failed call.")]
+Retries = Annotated[int, _program(min=0, metavar="N", help="Number of retries of a failed call.")]
 Rate = Annotated[
     str | None,
     _program("--rate-limit", metavar="N/s", help="Maximum call rate, such as 10/s, 60/min or 1000/h."),
@@ -124,12 +124,12 @@ FirstPeriodHorizon = Annotated[
         "--horizon",
         min=1,
         metavar="ROWS",
-        help=f"{HORIZON} With --per: rows of the first period. {ONCE}",
+        help=f"{HORIZON} With --per: rows of the first period, if this table has only some of them. {ONCE}",
     ),
 ]
 FirstBurst = Annotated[
     float | None,
-    _budget("--burst", metavar="LABELS", help=f"Labels above the share. Default with experts: 10. {ONCE}"),
+    _budget("--burst", metavar="LABELS", help=f"Labels beyond the share. Default with experts: 10. {ONCE}"),
 ]
 Expire = Annotated[
     str | None,
@@ -137,7 +137,7 @@ Expire = Annotated[
         "--expire", metavar="AGE", help="Retract pending labels older than this, such as 12h, 30d or 2w."
     ),
 ]
-Cost = Annotated[str, _budget(metavar="MONEY", help="Cost of a call, also of a failed one.")]
+Cost = Annotated[str, _budget(metavar="MONEY", help="Cost of one call; a failed call costs the same.")]
 MoneyLimit = Annotated[
     str | None, _budget(metavar="MONEY", help="Maximum cost of all calls. Default: no limit.")
 ]
@@ -185,7 +185,9 @@ LabelRange = Annotated[
         help="Lowest and highest label, with ridge: unit of noise and regret. Default: -1 and 1.",
     ),
 ]
-FirstSeed = Annotated[int | None, _model("--seed", min=0, help=f"Random seed. Default: 0. {ONCE}")]
+FirstSeed = Annotated[
+    int | None, _model("--seed", min=0, metavar="N", help=f"Random seed. Default: 0. {ONCE}")
+]
 Seeds = Annotated[int, _model(min=1, metavar="N", help="Number of random seeds to average over.")]
 
 # Columns
@@ -195,7 +197,10 @@ FirstTarget = Annotated[
 ]
 FirstNew = Annotated[
     bool,
-    _column("--new", help=f"The label column is not in the table, although one has a similar name. {ONCE}"),
+    _column(
+        "--new",
+        help=f"The label column is not in the table yet, although another has a similar name. {ONCE}",
+    ),
 ]
 FirstClasses = Annotated[str | None, _column("--classes", metavar="A,B,…", help=f"{CLASSES} {ONCE}")]
 Classes = Annotated[str | None, _column("--classes", metavar="A,B,…", help=CLASSES)]
@@ -242,7 +247,8 @@ Predictions = Annotated[
 ]
 Out = Annotated[Path, _output(metavar="FOLDER", help="Folder for tables and figures.")]
 Force = Annotated[
-    bool, _output("--force", help="Replace --out even if it has rows whose labels were not given to tell.")
+    bool,
+    _output("--force", help="Replace --out even if it has rows whose labels were not given to `qufur tell`."),
 ]
 TasksFormat = Annotated[
     Tool | None, _output("--format", help="Write --out as tasks of a labelling tool. Default: a plain table.")

@@ -49,7 +49,8 @@ class FirstPeriods:
         for name in CONFLICTS:
             if options[name] is not None:
                 raise invalid(name, "qufur ask", "omitted with --per", options[name])
-        self._rows, self._is_inferred = options["--horizon"], options["--time"] is None
+        self._horizon = options["--horizon"]
+        self._is_inferred = options["--time"] is None
         self._survey = PeriodSurvey(self.unit, options["--time"], {target})
 
     def add(self, batch: Batch) -> None:
@@ -57,9 +58,13 @@ class FirstPeriods:
         self._survey.add(batch)
 
     def rule(self, rows: int) -> Rule:
-        """Return the rule once all batches are added; its horizon is the rows of the first period."""
+        """Return the rule, after all batches were added.
+
+        Its horizon is --horizon or the number of rows of the first period; rows of other periods do not
+        count.
+        """
         rows_of = self._survey.settle()[1].rows
-        return PerPeriod(self.labels, self._rows or rows_of[min(rows_of)])
+        return PerPeriod(self.labels, self._horizon or rows_of[min(rows_of)])
 
     def apply(self, workbook: Workbook) -> list[str]:
         """Set the periods of the workbook; return notes."""
@@ -95,7 +100,7 @@ class LaterPeriods:
             self._counts.add(self._periods.of(batch))
 
     def apply(self, workbook: Workbook) -> list[str]:
-        """Pass the number of rows per period to the rule; return notes."""
+        """Pass the number of rows per period to the rule, which paces its labels by it; return notes."""
         return [] if self._counts is None else _expect(workbook, self._counts)
 
 
@@ -139,7 +144,7 @@ def describe_refund(workbook: Workbook, labels: int, left_before: int | None) ->
     if workbook.periods is None:
         return "returned to the budget: "
     refunded = (workbook.learner.left or 0) - (left_before or 0)
-    return f"{refunded} of them can be bought again in this {workbook.periods.unit}: "
+    return f"{refunded} of them can be bought again this {workbook.periods.unit}: "
 
 
 def _expect(workbook: Workbook, counts: PeriodCounts) -> list[str]:
@@ -148,8 +153,8 @@ def _expect(workbook: Workbook, counts: PeriodCounts) -> list[str]:
         return []
     late, untimed, unit = counts.late, counts.untimed, workbook.periods.unit
     return [
-        f"Rows of an earlier {unit}: {late}, rows without a time: {untimed}. "
-        f"They are assigned to the current {unit}."
+        f"Rows of an earlier {unit}: {late}; rows without a time: {untimed}. "
+        f"They count towards the current {unit}."
     ]
 
 

@@ -1,4 +1,4 @@
-"""Replay of a table as a stream, shared by `run` and `plan`."""
+"""Replay of a table as a stream, for `qufur run` and `qufur plan`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qufur.tables.batch import ROWS
 from qufur.tables.source import Source
 
 MAX_CELLS = 20_000_000
-"""Maximum cells (160 MB) of a table that is held in memory; a larger table is read again in every run."""
+"""Maximum cells (160 MB) of a table that is held in memory; a larger table is read again for every run."""
 
 
 class Replay(NamedTuple):
@@ -81,7 +81,7 @@ def replay_table(
 
 
 def pilot_of(data: Source, encoding: Encoding, target: str, rows: int) -> Pilot | None:
-    """Return the labelled rows of a table; None if there are fewer than `FEWEST`."""
+    """Return the labelled rows of a table; None if there are fewer than `MIN_LABELS`."""
     file = open_table(data)
     if target not in {*file.columns, *file.numbers}:
         return None
@@ -101,15 +101,15 @@ class KnownDomains(Arrays):
     Attributes
     ----------
     durations, dims
-        Number of examples and rank of the inputs, per domain.
+        Number of examples and rank of the inputs (at least 1), per domain.
     """
 
     def __init__(self, stream: Arrays) -> None:
         names, numbers = np.unique(np.asarray(stream.domain), return_inverse=True)
         super().__init__(stream.X, stream.y, truth=stream.truth, domain=numbers)
         self.durations = np.bincount(numbers)
-        parts = (self.X[numbers == number] for number in range(len(names)))
-        self.dims = np.array([max(1, np.linalg.matrix_rank(part)) for part in parts])
+        inputs = (self.X[numbers == number] for number in range(len(names)))
+        self.dims = np.array([max(1, np.linalg.matrix_rank(X)) for X in inputs])
 
 
 def label_range(stream: Stream) -> tuple[float, float]:

@@ -53,7 +53,7 @@ def averaged(seeds: int) -> str:
 
 
 def best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str | Text]]:
-    """Return one row of cells per name; a star and bold type mark the lowest mean of each column."""
+    """Return one row of cells per name; the lowest mean of each column has a star, and is bold."""
     from rich.text import Text
 
     means = np.array([[estimate.mean for estimate in row] for row in cells.values()])

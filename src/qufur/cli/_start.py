@@ -48,9 +48,9 @@ KERNEL_PENALTY = 0.1
 LABEL_NAMES = frozenset(["label", "labels", "target", "targets", "class", "y", "outcome"])
 """Common names of label columns."""
 MIN_LEAK_LABELS, LEAK_CORRELATION = 20, 0.999
-"""Labels needed to test for leakage, and the correlation above which a column leaks the label."""
+"""Minimum labels to test for leakage, and the correlation above which a column leaks the label."""
 MIN_CLASS_LABELS = 3
-"""A class with fewer labels inside or outside may match a column by chance."""
+"""Minimum labels inside and outside a class to test it; with fewer, a column may match it by chance."""
 
 
 class StartedWorkbook(NamedTuple):
@@ -277,7 +277,10 @@ def boosting(dim: int, classes: tuple[Any, ...] | None) -> Refit:
 
 
 def _kernel(dim: int, label_range: tuple[float, float], penalty: float) -> KernelRidge:
-    """Return a constant plus a Gaussian kernel whose length scale is √dim, for scaled rows."""
+    """Return a constant plus a Gaussian kernel, for scaled rows.
+
+    Its length scale is √dim, about the distance between two such rows.
+    """
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
     kernel = ConstantKernel(1.0) + RBF(math.sqrt(dim))

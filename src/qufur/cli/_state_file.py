@@ -1,4 +1,4 @@
-"""State file, its earlier versions, and table reader shared by the commands."""
+"""State file with its earlier versions, and the table reader, shared by the commands."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _seconds(age: str, command: str) -> float:
 
 @contextmanager
 def without_pandas() -> Iterator[None]:
-    """Import scikit-learn without pandas, which saves 30 MB and half a second.
+    """Hide pandas in this context, so that importing scikit-learn saves 30 MB and half a second.
 
     scikit-learn imports an installed pandas to recognise data frames; commands use none. None in
     `sys.modules` makes the import fail; afterwards pandas can be imported as usual.
@@ -81,7 +81,7 @@ def without_pandas() -> Iterator[None]:
 
 @contextmanager
 def few_imports(model: Model) -> Iterator[None]:
-    """Decide without numba and pandas: their import takes longer than the decisions on a table save."""
+    """Disable numba and pandas in this context: importing them takes longer than deciding without them."""
     from qufur.models.ensemble.model import EnsembleModel
 
     if isinstance(model, EnsembleModel):

@@ -23,7 +23,11 @@ StreamArgument = Annotated[str, typer.Argument(metavar="STREAM", help="Name of t
 
 @contextmanager
 def open_store(url: str, *, writing: bool = False, takeover: bool = False) -> Iterator[Store]:
-    """Open a store and close it at the end; `writing` acquires the exclusive right to append events."""
+    """Open a store and close it at the end.
+
+    With `writing` the process acquires the exclusive right to append events; `takeover` takes it from another
+    process.
+    """
     with plain_errors():
         from qufur.service.store import Store
 

@@ -48,7 +48,7 @@ class Exported(NamedTuple):
 def rows_out(
     workbook: Workbook, out: Path, header: Sequence[str], tool: Tool | None
 ) -> AbstractContextManager[Write]:
-    """Open the output for rows to label, a table or the tasks of a tool."""
+    """Open a file for the rows to label: a table, or tasks of a labelling tool."""
     return table(out, header) if tool is None else tool_files.tasks(out, header, tool, _columns(workbook))
 
 

@@ -48,7 +48,7 @@ from qufur.workbook.workbook import header_of, rows_to_label
 
 
 def ask(
-    data: Annotated[str, typer.Argument(metavar="DATA", help=f"{opt.TABLE}. Rows to predict.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help=f"Rows to predict: {opt.TABLE}.")],
     state: opt.State,
     out: opt.RowsToLabel,
     budget: opt.FirstBudget = None,
@@ -86,10 +86,10 @@ def ask(
     format: opt.TasksFormat = None,
     json: opt.Json = False,
 ) -> None:
-    """Predict on the rows of a table and choose which of them to label.
+    """Predict all rows of a table and choose which to label.
 
     The first call creates the state file and sets the budget, the model and the columns. After `qufur learn`
-    it sets the budget only. Fill in the labels of the rows in --out and pass the file to `qufur tell`.
+    it sets the budget only. Then fill in the labels in the file --out and pass it to `qufur tell`.
 
     Example:
       qufur ask rows.csv --target price --budget 300 --state s.qufur -o todo.csv
@@ -140,14 +140,8 @@ def ask(
             workbook.register_table(digest, name)
         if oldest is not None:
             gone = _expired(workbook, oldest, out, force)
-            notes = [
-                *(
-                    [f"Retracted {counted(gone, 'label')} that did not arrive within {expire}."]
-                    if gone
-                    else []
-                ),
-                *notes,
-            ]
+            if gone:
+                notes = [f"Retracted {counted(gone, 'label')} that did not arrive within {expire}.", *notes]
         if not force:
             check_answered(workbook, out)
         rows = TableReader(
@@ -162,7 +156,11 @@ def ask(
 
 
 class Continued(NamedTuple):
-    """Existing workbook; the rule as a function of the rows if it is not set yet; rows per period."""
+    """Existing workbook, its rule, and the rows per period.
+
+    `qufur learn` creates a workbook without a rule. `rule` is then a function of the number of rows of the
+    table; otherwise it is None.
+    """
 
     workbook: Workbook
     rule: Callable[[int], Rule] | None
@@ -182,7 +180,7 @@ def prepare_table(
         return start_workbook("qufur ask", source, first, columns, quiet=quiet)
     workbook, rule, periods = _continued(workbook, first, columns)
     source = replace(source, default=workbook.dialect)
-    total, notes = grow(workbook, source, columns, quiet=quiet, look=periods.add)
+    total, notes = grow(workbook, source, columns, quiet=quiet, observer=periods.add)
     if rule is not None:
         choose_rule(workbook, rule(total))
     return StartedWorkbook(workbook, total, notes + periods.apply(workbook))
@@ -233,7 +231,7 @@ def columns_to_show(workbook: Workbook, rows: TableReader) -> tuple[list[str], l
 
 
 def choose_rows(workbook: Workbook, batch: Batch, columns: Sequence[str]) -> list[list[Any]]:
-    """Ask about a batch; return the rows to label with these columns."""
+    """Predict a batch and decide which rows to label; return those rows with these columns."""
     answers = workbook.ask(batch)
     indices = answers.query.nonzero()[0].tolist()
     return rows_to_label(
@@ -256,7 +254,7 @@ def _print(
             {"rows": rows, "wanted": n_chosen, **counts, **period_status(workbook), "notes": notes}
         )
         return
-    print(f"{counted(rows, 'row')}, {counted(n_chosen, 'row')} to label: written to {out}.")
+    print(f"{n_chosen} of {counted(rows, 'row')} to label: written to {out}.")
     left = "no budget" if learner.left is None else f"{learner.left} left"
     print(
         f"{counted(learner.spent, 'label')} bought in total, {left}, {len(learner.outstanding)} outstanding."

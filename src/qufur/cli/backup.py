@@ -14,7 +14,7 @@ from qufur.errors import invalid
 
 def backup(
     store: StoreArgument,
-    file: Annotated[Path, typer.Argument(help="File of the copy, which must be new.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File of the copy, which must be new.")],
 ) -> None:
     """Copy a SQLite store to a file and verify the copy. A server may run meanwhile.
 

@@ -30,7 +30,7 @@ NAME = "qufur choose"
 
 
 def choose(
-    data: Annotated[Path, typer.Argument(help=f"{opt.TABLE}. Rows to choose from.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to choose from: {opt.TABLE}.")],
     budget: Annotated[
         str,
         typer.Option(
@@ -67,7 +67,10 @@ def choose(
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     seed: Annotated[
-        int, typer.Option(min=0, rich_help_panel="Model", help="Random seed of the sample of a long table.")
+        int,
+        typer.Option(
+            min=0, metavar="N", rich_help_panel="Model", help="Random seed of the sample of a long table."
+        ),
     ] = 0,
     force: Annotated[
         bool, typer.Option("--force", rich_help_panel="Output", help="Replace --out if it exists.")
@@ -100,8 +103,8 @@ def choose(
     _write(
         out, choice, pool, candidates.free.ids, encoding, column_heading(id_column), column_heading(target)
     )
-    own_notes = _notes(candidates, len(labelled), encoding, is_new=label_column is None)
-    notes = [*rows.file.notes, *encoding.notes, *own_notes]
+    choice_notes = _notes(candidates, len(labelled), encoding, is_new=label_column is None)
+    notes = [*rows.file.notes, *encoding.notes, *choice_notes]
     if json:
         uncertainty = choice.uncertainty.tolist()
         _show.print_json({"rows": rows.count, "chosen": count, "uncertainty": uncertainty, "notes": notes})

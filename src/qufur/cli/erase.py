@@ -13,16 +13,16 @@ from qufur.cli._store import DEFAULT, StoreOption, StreamArgument, open_store
 def erase(
     stream: StreamArgument,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID…", help="Ids of the examples to erase.")
+        list[str] | None, typer.Argument(metavar="ID", help="Ids of the examples to erase.")
     ] = None,
     store: StoreOption = DEFAULT,
 ) -> None:
-    """Erase the rows and labels of examples from a store and relearn the stream without them.
+    """Erase the rows and labels of examples from a store.
 
-    Categories that occur in no other row are erased too. The log keeps the number of examples, the decisions,
-    the charges, and a digest for each example. Without ids, the command removes what version 0.1.0 left of
-    erased examples. No server may use the store meanwhile; a running server erases with
-    POST /v1/streams/STREAM/erase. Backups are not changed.
+    The stream is relearned without them. Categories that occur in no other row are erased too. The log keeps
+    the number of examples, the decisions, the charges, and a digest for each example. Without ids, the
+    command removes what version 0.1.0 left of erased examples. No server may use the store meanwhile; a
+    running server erases with POST /v1/streams/STREAM/erase. Backups are not changed.
 
     Example:
       qufur erase prices row-17 row-42 --store sqlite:///labels.db

@@ -17,13 +17,14 @@ from qufur.storage.lock import locked
 
 def export(
     stream: StreamArgument,
-    file: Annotated[Path, typer.Argument(help="State file to write, which must be new.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="State file to write, which must be new.")],
     store: StoreOption = DEFAULT,
     json: opt.Json = False,
 ) -> None:
-    """Write a stream of the service to a state file for `qufur ask` and the other commands.
+    """Write a stream of the service to a state file.
 
-    The service may run meanwhile; it does not see later changes of the file. Ids are in the column 'id' and
+    `qufur ask` and the other commands can continue with the file. The service may run meanwhile; it does not
+    see later changes of the file. Ids are in the column 'id' and
     labels in the column 'label'.
 
     Example:

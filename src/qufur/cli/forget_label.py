@@ -16,7 +16,7 @@ from qufur.workbook.corrections import forget_labels
 
 def forget_label(
     state: opt.State,
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the rows with wrong labels.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of the rows with wrong labels.")],
     json: opt.Json = False,
 ) -> None:
     """Remove wrong labels whose correct values are unknown.

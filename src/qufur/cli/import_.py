@@ -15,7 +15,9 @@ from qufur.storage.lock import locked
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="State file of `qufur ask` or `qufur export`.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="State file of `qufur ask` or `qufur export`.")
+    ],
     store: StoreOption = DEFAULT,
     name: Annotated[
         str | None,

@@ -19,7 +19,9 @@ key = typer.Typer(help="Create, list and revoke keys of the service.", no_args_i
 
 @key.command(cls=Command)
 def add(
-    name: Annotated[str, typer.Argument(help="Name of the key holder, recorded with each event.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the key holder, recorded with each event.")
+    ],
     scope: Annotated[
         list[str],
         typer.Option(
@@ -75,7 +77,7 @@ def list_(store: StoreOption = DEFAULT, json: opt.Json = False) -> None:
 
 @key.command(cls=Command)
 def revoke(
-    id: Annotated[str, typer.Argument(help="Id of the key, as shown by `qufur key list`.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, as shown by `qufur key list`.")],
     store: StoreOption = DEFAULT,
 ) -> None:
     """Revoke a key. A running server rejects it within two seconds.

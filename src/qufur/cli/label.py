@@ -28,7 +28,7 @@ MAX_MONEY, MAX_CALLS = 10**12, 10**12
 
 
 def label(
-    data: Annotated[Path, typer.Argument(help=f"{opt.TABLE}. Rows to predict.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to predict: {opt.TABLE}.")],
     state: opt.State,
     command: opt.With,
     budget: opt.FirstBudget = None,
@@ -56,12 +56,12 @@ def label(
     seed: opt.FirstSeed = None,
     json: opt.Json = False,
 ) -> None:
-    """Predict on the rows of a table and label the chosen ones with a program.
+    """Label rows of a table with a program.
 
-    For each row, the program reads a JSON object from stdin, with the columns of the row and an
-    idempotency_key, and prints a label, or skip. Labels are learned as they arrive. After an interruption the
-    same command resumes; a call log beside the state file prevents paying twice. Without --budget, --money
-    sets the number of labels.
+    Rows are predicted and chosen as in `qufur ask`. For each chosen row the program reads a JSON object from
+    stdin, with the columns of the row and an idempotency_key, and prints a label, or skip. Labels are learned
+    as they arrive. After an interruption the same command resumes; a call log beside the state file prevents
+    paying twice. Without --budget, --money sets the number of labels.
 
     Example:
       qufur label rows.csv --with ./ask_model.py --budget 300 --state s.qufur

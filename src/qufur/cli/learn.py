@@ -27,7 +27,12 @@ from qufur.workbook.corrections import learn as learn_labels
 
 
 def learn(
-    data: Annotated[Path, typer.Argument(help=f"{opt.TABLE}. Rows without a label are skipped.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help=f"Rows and their labels: {opt.TABLE}. Rows without a label are skipped."
+        ),
+    ],
     state: opt.State,
     model: opt.FirstModel = None,
     regularization: opt.FirstPenalty = None,
@@ -116,7 +121,7 @@ def learn(
         return
     _print(learned, len(workbook.learner.outstanding), notes)
     if not workbook.has_rule:
-        print("Pass the first table to buy labels for to `qufur ask`, with --budget.")
+        print("To buy labels, pass a table of unlabelled rows to `qufur ask`, with --budget.")
 
 
 def _continued(state: Path, first: dict[str, Any], columns: Columns, classes: str | None) -> Workbook:

@@ -21,12 +21,17 @@ def outstanding(
     state: opt.State,
     out: opt.RowsToLabel,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace --out even if it has labels that were not given to tell.")
+        bool,
+        typer.Option(
+            "--force", help="Replace --out even if it has labels that were not given to `qufur tell`."
+        ),
     ] = False,
     format: opt.TasksFormat = None,
     json: opt.Json = False,
 ) -> None:
-    """Write the rows with pending labels, with the columns that `qufur ask` wrote.
+    """Write the rows with pending labels to a file.
+
+    The columns are those that `qufur ask` wrote.
 
     Example:
       qufur outstanding --state s.qufur -o todo.csv
@@ -37,7 +42,10 @@ def outstanding(
         check_filled_in(workbook, out)
     pending = workbook.learner.outstanding
     rows = {id: workbook.pending_rows.cells(id) or _without_columns(workbook, id) for id in pending}
-    columns = workbook.pending_rows.columns or [column_heading(workbook.id_column), *_own_columns(workbook)]
+    columns = workbook.pending_rows.columns or [
+        column_heading(workbook.id_column),
+        *_prediction_and_label(workbook),
+    ]
     with rows_out(workbook, out, columns, format) as write:
         write(by_column(row, columns) for row in rows.values())
     times = [at for at in map(workbook.pending_rows.asked_at, pending) if at is not None]
@@ -49,7 +57,7 @@ def outstanding(
         print(f"{len(pending) - len(times)} were asked for by an older version, without their columns.")
 
 
-def _own_columns(workbook: Workbook) -> tuple[str, str]:
+def _prediction_and_label(workbook: Workbook) -> tuple[str, str]:
     """Return the headings of the prediction and label columns, as in the output of `ask`."""
     id, target = column_heading(workbook.id_column), column_heading(workbook.target)
     return unused_name("prediction", {id, target}), target
@@ -57,6 +65,6 @@ def _own_columns(workbook: Workbook) -> tuple[str, str]:
 
 def _without_columns(workbook: Workbook, id: Id) -> dict[str, Any]:
     """Return id, prediction and an empty label for a row that an older version asked about."""
-    prediction, target = _own_columns(workbook)
+    prediction, target = _prediction_and_label(workbook)
     value = f"{workbook.learner.pending[id].prediction:.6g}"
     return {column_heading(workbook.id_column): id, prediction: value, target: ""}

@@ -33,7 +33,7 @@ LOCAL = "All of them are in one part of the table; the forecast ignores changes 
 
 
 def plan(
-    data: Annotated[Path, typer.Argument(help=f"{opt.TABLE}. Inputs.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to plan for: {opt.TABLE}.")],
     budget: opt.Budget,
     model: opt.Model = ModelName.experts,
     target: Annotated[
@@ -71,11 +71,11 @@ def plan(
     out: opt.Out = Path("qufur-out"),
     json: opt.Json = False,
 ) -> None:
-    """Forecast what a label budget buys, before any label is bought.
+    """Forecast what a label budget buys.
 
-    Shows when labels would be bought on these inputs and, if some rows have labels, the expected error. With
-    --model ridge it finds the alpha of QuFUR that spends the budget and forecasts the regret. Columns become
-    inputs as in `qufur ask`.
+    No label is bought. The forecast shows when labels would be bought on these inputs and, if some rows have
+    labels, the expected error. With --model ridge it finds the alpha of QuFUR that spends the budget and
+    forecasts the regret. Columns become inputs as in `qufur ask`.
 
     Example:
       qufur plan prices.csv --budget 300
@@ -86,12 +86,12 @@ def plan(
     reject_for_experts(model, "qufur plan", ridge_options)
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
     columns.check("qufur plan")
-    _refuse_classes(parse_classes(classes, "qufur plan"))
+    _reject_classes(parse_classes(classes, "qufur plan"))
     linear = model is not ModelName.experts
     source = Source(data, sep, decimal)
     table = replay_table(source, columns, target, domain, labelled=False, scale=linear, quiet=json)
     stream, notes = table.stream, table.notes
-    _refuse_classes(table.classes)
+    _reject_classes(table.classes)
     pilot = None if target is None else pilot_of(source, table.encoding, target, stream.horizon)
     options = {"--model": model, "--label-range": label_range}
     if linear and label_range is None:
@@ -131,9 +131,9 @@ def _pilot_notes(pilot: Pilot | None) -> list[str]:
     return [note, LOCAL] if pilot.local else [note]
 
 
-def _refuse_classes(classes: tuple[str, ...] | None) -> None:
+def _reject_classes(classes: tuple[str, ...] | None) -> None:
     if classes is not None:
-        remedy = "`qufur run` compares budgets on rows that have labels."
+        remedy = "The budget is spent at a constant rate; `qufur run` compares budgets on labelled rows."
         received = f"the classes {listing(classes)}, whose uncertainty depends on the labels"
         raise invalid("labels", "qufur plan", "numbers", received, remedy)
 

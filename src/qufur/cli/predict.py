@@ -76,7 +76,7 @@ class Predictions:
 
 
 def predict(
-    data: Annotated[Path, typer.Argument(help=f"{opt.TABLE}. Rows to predict.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to predict: {opt.TABLE}.")],
     state: opt.State,
     out: opt.Predictions,
     interval: Annotated[
@@ -84,12 +84,14 @@ def predict(
         typer.Option(
             metavar="SHARE",
             rich_help_panel="Output",
-            help="Add prediction intervals low and high with this coverage, such as 0.9. Default: none.",
+            help="Add columns low and high: prediction intervals with this coverage, such as 0.9.",
         ),
     ] = None,
     text_model: Annotated[
         str | None,
-        typer.Option(metavar="NAME", rich_help_panel="Columns", help="Text model to download again."),
+        typer.Option(
+            metavar="NAME", rich_help_panel="Columns", help="Text embedding model to download again."
+        ),
     ] = None,
     impute: opt.Impute = False,
     sep: opt.Separator = None,
@@ -97,7 +99,9 @@ def predict(
     force: opt.Force = False,
     json: opt.Json = False,
 ) -> None:
-    """Predict on the rows of a table without asking for labels. The state file does not change.
+    """Predict the rows of a table without asking for labels.
+
+    The state file does not change.
 
     Example:
       qufur predict rows.csv --state s.qufur -o predictions.csv

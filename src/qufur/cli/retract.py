@@ -18,9 +18,7 @@ from qufur.workbook import corrections
 
 def retract(
     state: opt.State,
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of the rows to retract.")
-    ] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of the rows to retract.")] = None,
     expire: opt.Expire = None,
     json: opt.Json = False,
 ) -> None:

@@ -31,7 +31,12 @@ DEFAULT_BUDGETS = ["5%", "10%", "20%", "30%"]
 
 
 def run(
-    data: Annotated[Path | None, typer.Argument(help=f"{opt.TABLE}. Default: a synthetic stream.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA", help=f"Labelled rows to replay: {opt.TABLE}. Default: a synthetic stream."
+        ),
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", rich_help_panel="Columns", help="Label column. Required with a file."),
@@ -63,9 +68,10 @@ def run(
     out: opt.Out = Path("qufur-out"),
     json: opt.Json = False,
 ) -> None:
-    """Compare the query rules on one stream at the same label budgets.
+    """Compare the query rules on one stream at equal budgets.
 
-    Replays a file in its order, as if its labels were not known yet. Columns become inputs as in `qufur ask`.
+    The rows of a table are replayed in order, as if their labels were not known yet. Columns become inputs as
+    in `qufur ask`.
 
     Example:
       qufur run prices.csv --target price --budget 5%

@@ -17,8 +17,10 @@ def serve(
         str | None,
         typer.Option("--store", metavar="URL", help=f"{URL} Default: {DEFAULT}, {DEMO} with --demo."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 selects a free one.")] = 8000,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 selects a free one.")
+    ] = 8000,
     demo: Annotated[
         bool,
         typer.Option("--demo", help="Serve a demo stream with a simulated annotator, in a separate store."),
@@ -34,10 +36,11 @@ def serve(
         int, typer.Option(min=1, metavar="BYTES", help="Maximum size of a request body.")
     ] = 16 * MEGABYTE,
 ) -> None:
-    """Serve streams over HTTP, with labelling pages, until Ctrl-C.
+    """Serve streams over HTTP, with labelling pages.
 
-    Without keys the server listens on this machine only and requires none. Any other address requires keys:
-    the server creates an admin key and prints it if there is none, and `qufur key` creates others.
+    Ctrl-C stops the server. Without keys it listens on this machine only and requires none. Any other address
+    requires keys: the server creates an admin key and prints it if there is none, and `qufur key` creates
+    others.
 
     Example:
       qufur serve --store sqlite:///labels.db --port 8000

@@ -33,7 +33,7 @@ def status(
     ] = None,
     json: opt.Json = False,
 ) -> None:
-    """Show labels spent, the estimated error, shifts of the inputs, and the next steps.
+    """Show spend, estimated error, input shifts and next steps.
 
     Example:
       qufur status --state s.qufur --html status.html
@@ -70,8 +70,9 @@ def status(
     rows, inputs = counted(workbook.rows, "row"), counted(workbook.encoding.dim, "input")
     print(f"{state}: {rows}, {inputs}, labels in column {workbook.target!r}\n")
     for heading, sentences in paragraphs.items():
-        for name, sentence in zip([heading] + [""] * len(sentences), sentences, strict=False):
-            print(textwrap.fill(sentence, 100, initial_indent=f"{name:14}", subsequent_indent=" " * 14))
+        for index, sentence in enumerate(sentences):
+            label = heading if index == 0 else ""
+            print(textwrap.fill(sentence, 100, initial_indent=f"{label:14}", subsequent_indent=" " * 14))
     print(f"\n{details}")
     outstanding = workbook.learner.outstanding
     if outstanding:

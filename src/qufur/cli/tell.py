@@ -29,7 +29,10 @@ from qufur.workbook.classes import name_classes
 
 
 def tell(
-    data: Annotated[Path, typer.Argument(help="File with ids and labels. Rows without a label are skipped.")],
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA", help="File with ids and labels. Rows without a label are skipped."),
+    ],
     state: opt.State,
     replace: Annotated[
         bool, typer.Option("--replace", rich_help_panel="Input", help="Replace existing labels.")

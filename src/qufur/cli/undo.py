@@ -18,7 +18,7 @@ from qufur.workbook import Workbook
 def undo(state: opt.State, json: opt.Json = False) -> None:
     """Undo the last command that changed the state file.
 
-    Repeat it to undo up to five commands. Other files, such as the rows to label, do not change.
+    Repeat it to undo up to five commands. Other files, such as the file of rows to label, do not change.
 
     Example:
       qufur undo --state s.qufur
@@ -34,7 +34,7 @@ def undo(state: opt.State, json: opt.Json = False) -> None:
         _show.print_json({"command": history.command, "at": history.at, "outcome": history.outcome} | counts)
         return
     print(f"Undid `{history.command}` of {when(history.at)}: {history.outcome}.")
-    print(f"{counted(outstanding, 'label is', 'labels are')} outstanding again.")
+    print(f"{counted(outstanding, 'label is', 'labels are')} outstanding.")
 
 
 def _version(state: Path, history: History) -> str:

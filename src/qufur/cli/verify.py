@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 
 def verify(store: StoreArgument, json: opt.Json = False) -> None:
-    """Verify the hash chain of a store, and each stream against a replay of its log.
+    """Verify the hash chain and the streams of a store.
 
-    The replay takes as long as the original work. A server may run meanwhile; if none does, a wrong index or
-    snapshot is rebuilt from the log. Any other damage ends with exit code 1.
+    Each stream is compared with a replay of its log, which takes as long as the original work. A server may
+    run meanwhile; if none does, a wrong index or snapshot is rebuilt from the log. Any other damage ends with
+    exit code 1.
 
     Example:
       qufur verify sqlite:///labels.db

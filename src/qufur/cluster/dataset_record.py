@@ -120,7 +120,7 @@ class Record:
         """Raise an error if results that the state file counts are missing."""
         import pyarrow.parquet as pq
 
-        rows = 0
+        rows = 0  # -1 after a gap
         for path in self.parts():
             rows = rows + pq.read_metadata(path).num_rows if _first(path) == rows else -1
         if rows != self.done:

@@ -12,6 +12,15 @@ from qufur.cluster.dataset_record import Record
 from qufur.cluster.sources import in_order
 from qufur.errors import invalid
 
+IN_FLIGHT = 3
+"""Maximum number of blocks queued at the actor: while it is busy, workers pause."""
+SECONDS = 5.0
+"""Shortest time in seconds between two writes of the decided rows."""
+SHARE = 0.1
+"""Largest share of the time spent on writes."""
+TRIES = 5
+"""Maximum number of replacements of the actor without any progress on disk."""
+
 
 class Block(NamedTuple):
     """Block of encoded rows: number of its first row, number of rows, and object reference."""
@@ -53,7 +62,7 @@ def feeding(ray: Any, dataset: Any, first: int) -> Iterator[Iterator[Block]]:
 
     Ray cannot execute a dataset in a process that is connected by ray://.
     """
-    if not is_outside(ray):
+    if not ray.util.client.ray.is_connected():
         yield blocks_of(dataset, first)
         return
     feed = ray.remote(num_cpus=0, max_restarts=0)(Feed).remote(dataset, first)
@@ -61,21 +70,6 @@ def feeding(ray: Any, dataset: Any, first: int) -> Iterator[Iterator[Block]]:
         yield iter(lambda: ray.get(feed.next.remote()), None)
     finally:
         ray.kill(feed)
-
-
-def is_outside(ray: Any) -> bool:
-    """Return whether this process is a ray:// client and not a node of the cluster."""
-    return bool(ray.util.client.ray.is_connected())
-
-
-IN_FLIGHT = 3
-"""Maximum number of blocks queued at the actor: while it is busy, workers pause."""
-SECONDS = 5.0
-"""Shortest time between two writes of the decided rows."""
-SHARE = 0.1
-"""Largest share of the time spent on writes."""
-TRIES = 5
-"""Number of times that an actor is replaced without any progress on disk."""
 
 
 class Driver:

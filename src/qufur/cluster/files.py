@@ -41,7 +41,10 @@ def name_of(path: str) -> str:
 
 
 def paths_at(path: str) -> tuple[str, list[str]]:
-    """Return the URL of the store, empty for local files, and the sorted paths of the Parquet files."""
+    """Return the URL of the store, empty for local files, and the Parquet files in natural order.
+
+    Local paths are absolute, since workers run in other folders.
+    """
     if "://" not in path:
         return "", [os.path.abspath(file) for file in files_at(path)]
     from pyarrow.fs import FileSelector, FileSystem, FileType

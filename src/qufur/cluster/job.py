@@ -92,7 +92,7 @@ def ask(
 
 
 def _start_or_resume(ray: Any, table: Table, workbook: Workbook, *, impute: bool) -> str:
-    """Register a table in the workbook unless it is registered already, and return its digest."""
+    """Register a table in the workbook, or resume it if it is partially decided; return its digest."""
     if not workbook.has_rule or workbook.periods is not None:
         received = "none yet" if workbook.periods is None else "one per period"
         raise invalid("budget", "cluster.ask", "in the workbook, for all rows", received, "See `qufur ask`.")

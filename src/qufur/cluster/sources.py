@@ -179,6 +179,7 @@ class DatasetTable:
 
 
 def _in_parts(block: pa.Table, *, then: Then) -> Iterator[pa.Table]:
+    """Transform a block in slices of `ROWS` rows; an empty block is one slice, so columns are checked."""
     for start in range(0, max(1, len(block)), ROWS):
         yield then(block.slice(start, ROWS))
 

@@ -102,7 +102,13 @@ class Dataset:
         return None
 
     def get(self, editions: Sequence[Edition] | None = None) -> Copy:
-        """Return the first edition on this machine; download one if there is none."""
+        """Return the first edition on this machine; download one if there is none.
+
+        Raises
+        ------
+        MissingDataError
+            If none is on this machine and none can be downloaded.
+        """
         return self.here(editions) or self.download(editions)
 
     def provide(self) -> Copy:
@@ -115,7 +121,7 @@ class Dataset:
         return self.get()
 
     def download(self, editions: Sequence[Edition] | None = None) -> Copy:
-        """Download the first edition whose files all have public URLs."""
+        """Download the first edition whose files all have public URLs; raise MissingDataError otherwise."""
         editions = editions or self.editions
         for edition in editions:
             if edition.downloadable:

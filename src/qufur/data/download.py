@@ -30,7 +30,8 @@ class Resuming:
         Function that is called with the complete download and raises ValueError to reject it. A rejected
         file is deleted.
     verified
-        Whether the check knows the expected digest. If not, every URL, also after redirects, must be https.
+        Whether the check knows the expected digest. If not, every URL, also after redirects, must be https or
+        refer to this machine.
     """
 
     def __init__(self, target: Path, check: Callable[[Path], None], *, verified: bool) -> None:
@@ -70,6 +71,7 @@ def _complete(url: str, part: Path, verified: bool) -> None:
 
 
 def _continue(url: str, part: Path, verified: bool) -> None:
+    """Request the bytes after those in `part`, or all bytes if the server cannot resume."""
     import requests
 
     headers = {"Accept-Encoding": "identity", **_range(part)}
@@ -77,7 +79,7 @@ def _continue(url: str, part: Path, verified: bool) -> None:
         if not (verified or all(is_private(step.url) for step in (*response.history, response))):
             raise ConnectionError(f"redirected to {response.url}, which is not https")
         if response.status_code == requests.codes.requested_range_not_satisfiable:
-            part.unlink()  # the part is complete, or belongs to another file
+            part.unlink()  # nothing is left to send: the part is complete, or belongs to another file
             _continue(url, part, verified)
             return
         response.raise_for_status()
@@ -101,6 +103,7 @@ def _range(part: Path) -> dict[str, str]:
 
 
 def _strong_version(headers: Any) -> str:
+    """Return the ETag, or the date if the ETag is weak: equal weak ETags do not imply equal bytes."""
     tag = str(headers.get("ETag", ""))
     return tag if tag and not tag.startswith("W/") else str(headers.get("Last-Modified", ""))
 

@@ -32,7 +32,13 @@ def find(file: File) -> Found | None:
 
 
 def fetch(file: File) -> Found:
-    """Return an undamaged copy of a file, and download it if there is none on this machine."""
+    """Return an undamaged copy of a file, and download it if there is none on this machine.
+
+    Raises
+    ------
+    MissingDataError
+        If there is no copy and no URL delivers one.
+    """
     return find(file) or _download(file)
 
 
@@ -90,7 +96,7 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Return in a few words why a transfer failed; messages of the network libraries are deeply nested."""
+    """Return in a few words why a transfer failed; the errors of the network libraries are deeply nested."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:

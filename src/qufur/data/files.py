@@ -17,12 +17,12 @@ from qufur.errors import invalid
 
 
 class MissingDataError(FileNotFoundError):
-    """A dataset is not on this machine and cannot be downloaded."""
+    """A dataset is not on this machine and cannot be downloaded; callers may skip what needs it."""
 
 
 @dataclass(frozen=True)
 class File:
-    """Public file with a fixed content.
+    """Public file whose content must be the same for every user.
 
     Parameters
     ----------

@@ -40,6 +40,7 @@ def record_of(path: Path) -> Path:
 
 
 def _paths(file: File) -> Iterator[tuple[str, Path]]:
+    """Yield the places where a file may be, with its path there: the user's folder precedes the cache."""
     if file.package:
         spec = find_spec(file.package)
         folders = spec.submodule_search_locations if spec else None

@@ -25,7 +25,7 @@ class Headline(NamedTuple):
     error
         None before the first label, and until a row is covered after the label range is known.
     low, high
-        The ends of the interval; None if unbounded.
+        The ends of the interval; None if unbounded or unknown.
     covered
         Share of rows with a positive query probability, over which the error is estimated.
     """
@@ -60,6 +60,7 @@ class Headline(NamedTuple):
 
 
 def _root(value: float) -> float:
+    """Return the square root; NaN for NaN and for an end that rounding made negative."""
     return math.sqrt(value) if value >= 0 else math.nan
 
 

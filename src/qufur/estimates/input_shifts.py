@@ -114,7 +114,7 @@ def input_shifts(blocks: InputBlocks, names: Sequence[str], ignored: Bools | Non
     blocks
         The summarised inputs.
     names
-        Names of their columns; adjacent inputs with the same name, such as those of a text, count as one.
+        Names of their columns; adjacent inputs of one name, such as those of a text column, count together.
     ignored
         Mask of the columns that raise no alarm, such as calendar columns.
 
@@ -190,12 +190,12 @@ def only_advances(blocks: InputBlocks) -> Bools:
 
 
 def _features(means: Floats, squares: Floats, block: int) -> Floats:
-    """Return the block means, centred and in standard deviations; 0 for constant columns."""
+    """Return the centred block means in units of the standard deviation; 0 for constant columns."""
     middle = means.mean(axis=0)
     within = (squares - (means**2).mean(axis=0)) * block / (block - 1)
-    in_all = squares - middle**2
-    varies = in_all > _NO_VARIANCE * squares
-    deviation = np.sqrt(np.where(varies, np.maximum(within, _LEAST_SHARE * in_all), 1.0))
+    overall = squares - middle**2
+    varies = overall > _NO_VARIANCE * squares
+    deviation = np.sqrt(np.where(varies, np.maximum(within, _LEAST_SHARE * overall), 1.0))
     return np.asarray(np.where(varies, (means - middle) / deviation, 0.0))
 
 
@@ -206,7 +206,7 @@ def _scaled(features: Floats, block: int) -> Floats:
 
 
 def _select(z: Floats) -> list[tuple[float, int, int, float]]:
-    """Return score, position, side and size of the shifts, no two nearer than their sides."""
+    """Return score, position, h and size of the shifts, no two nearer to each other than their h."""
     gram = z @ z.T
     typical, extreme = _null(_degrees_of_freedom(gram))
     lowest, candidates = 0.0, []
@@ -269,6 +269,7 @@ def _null(nu: float) -> tuple[float, float]:
 def _changes(
     raw: Floats, means: Floats, position: int, side: int, names: Sequence[str]
 ) -> tuple[Change, ...]:
+    """Return the columns that changed most between the blocks on either side of a position."""
     left, right = slice(position - side, position), slice(position, position + side)
     jumps = raw[right].mean(axis=0) - raw[left].mean(axis=0)
     before, after = means[left].mean(axis=0), means[right].mean(axis=0)

@@ -1,9 +1,9 @@
 """Prediction intervals from the errors of queried labels: weighted conformal prediction.
 
 An interval is ŷ ± r. The scores are the errors |y − ŷ| of the last `WINDOW` queried labels, each with the
-out-of-sample prediction made when its example arrived. A label queried with probability p represents 1/p
-examples: this is its weight w. With weights w_1 … w_n, and w for the
-example to be predicted, r is the smallest score with
+prediction made when its example arrived, so that no model is evaluated on labels it has learned. A label
+queried with probability p represents 1/p examples: this is its weight w. With weights w_1 … w_n, and w for
+the example to be predicted, r is the smallest score with
 
     Σ {w_i : score_i ≤ r} ≥ level · (w_1 + … + w_n + w),
 
@@ -91,7 +91,7 @@ class Errors:
     @rows.setter
     def rows(self, rows: Floats) -> None:
         if (rows[:, 0] < 0).any() or not ((rows[:, 1] > 0) & (rows[:, 1] <= 1)).all():
-            raise invalid("errors", "the file", "at least 0, with probabilities in (0, 1]", "others")
+            raise invalid("errors", "the file", "at least 0, with probabilities in (0, 1]", "other values")
         self._entries.clear()
         self.add(*rows.T)
 
@@ -122,10 +122,10 @@ def check_level(model: Model, level: Any) -> None:
 def ends(
     prediction: Floats, error: float, model: Model, bounds: tuple[float, float] | None
 ) -> tuple[Floats, Floats]:
-    """Return the lower and upper ends of prediction intervals.
+    """Return the lower and upper ends of prediction intervals, with r = `error`.
 
-    They are ŷ ± r, clipped to the result of `State.interval_bounds` unless that is None. If r is ∞, they are
-    the ends of the given label range, or ±∞.
+    They are ŷ ± r, clipped to `bounds`, the result of `State.interval_bounds`, unless that is None. If r is
+    ∞, they are the ends of the given label range, or ±∞.
 
     >>> from qufur import Experts
     >>> ends(np.array([20.0, 90.0]), 30.0, Experts(1), (0.0, 110.0))

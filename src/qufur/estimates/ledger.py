@@ -220,13 +220,12 @@ class Ledger:
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
-        values = {name: getattr(self, name) for name in _NUMBERS}
-        # Before the label range is known, a placeholder estimate of scale 1 is stored.
+        values: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
+        # Before the label range is known, a placeholder is stored; its scale does not matter.
         estimate = self._estimate or LossEstimate(1.0, typical_probability=self._typical_probability)
         begun = int(self._estimate is not None)
-        parts = {"estimate": estimate.state(), "shifts": self.shifts.state(), "begun": begun}
-        rows = {"passed": self._passed.rows, "seen": self._seen.rows, "errors": self.errors.rows}
-        return values | parts, rows
+        values |= {"estimate": estimate.state(), "shifts": self.shifts.state(), "begun": begun}
+        return values, {"passed": self._passed.rows, "seen": self._seen.rows, "errors": self.errors.rows}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Restore the state from the result of `save`."""
@@ -235,9 +234,8 @@ class Ledger:
         self._estimate = LossEstimate.from_state(values["estimate"]) if values["begun"] else None
         self.shifts = ShiftSignal.from_state(values["shifts"])
         self._passed.rows, self._seen.rows = arrays["passed"], arrays["seen"]
-        self.errors.rows = arrays.get(
-            "errors", np.empty((0, 2))
-        )  # missing in files written by older versions
+        # "errors" is missing in files written by older versions.
+        self.errors.rows = arrays.get("errors", np.empty((0, 2)))
 
     def _add_unqueried(self, estimate: LossEstimate | None, rows: Floats) -> None:
         """Add unqueried examples; without a bound an example counts as not covered."""
@@ -265,9 +263,8 @@ class Buffer:
     def __init__(self, width: int) -> None:
         self._rows = np.empty((ROWS, width))
         self._count = 0
-        self._single: list[
-            Sequence[float]
-        ] = []  # subsequent rows; appending to a list is faster than writing to an array
+        # Rows after those of the array: appending one to a list is faster than writing it to an array.
+        self._single: list[Sequence[float]] = []
 
     @property
     def rows(self) -> Floats:
@@ -297,11 +294,11 @@ class Buffer:
         start, end = 0, len(columns[0])
         self._write_singles()
         while start < end:
-            part = slice(start, start + ROWS - self._count)
-            count = min(end, part.stop) - start
-            for target, column in zip(self._rows[self._count : self._count + count].T, columns, strict=True):
-                target[:] = column[part]
-            start, self._count = start + count, self._count + count
+            stop = min(end, start + ROWS - self._count)
+            filled = self._count + stop - start
+            for target, column in zip(self._rows[self._count : filled].T, columns, strict=True):
+                target[:] = column[start:stop]
+            start, self._count = stop, filled
             if self._count == ROWS:
                 yield self.flush()
 

@@ -35,10 +35,11 @@ interval as much as no coverage does; an exploration floor prevents this.
 
 *Alternatives tried*, with the same b. Additive empirical Bernstein bounds (Howard, Ramdas, McAuliffe & Sekhon
 2021) with the running mean as control variate need the smallest p in advance, without which they have no
-upper end. At 5 and 20 % labels of 400 and 4000 examples their upper end was 0.7 to 1.4 times as high, and
-their lower end always lower and often 0. Betting (Waudby-Smith & Ramdas 2023) assumes a constant mean, while
-the loss of a learner falls. The reflected estimate of Waudby-Smith, Wu, Ramdas, Karampatziakis & Mineiro
-(2024) replaces the loss by b minus the loss: for the upper end, its variance is that of b/p.
+upper end; here they were given it. At 5 and 20 % labels of 400 and 4000 examples their upper end was 0.7 to
+1.4 times as high, and their lower end always lower and often 0. Betting (Waudby-Smith & Ramdas 2023) assumes
+a constant mean, while the loss of a learner falls. The reflected estimate of Waudby-Smith, Wu, Ramdas,
+Karampatziakis & Mineiro (2024) replaces the loss by b minus the loss: for the upper end, its variance is that
+of b/p.
 """
 
 from __future__ import annotations
@@ -53,9 +54,13 @@ from qufur.arrays import Bools, Floats, as_number
 from qufur.errors import invalid
 
 BOLDNESS = 0.98
-"""Limit of a bet: a factor is at least 0.02 at the largest loss. At 0, one such loss would void a rate."""
+"""Limit of a bet: no factor falls below 0.02, its value at the largest loss.
+
+At a limit of 1 the factor would be 0: one such loss would make the product of its rate 0 permanently.
+"""
 
 NEWTON_STEPS = 8
+"""Steps towards a root of the interval; stopping early only widens it."""
 
 
 def gains(p: Floats, loss: Floats, rates: Floats) -> Floats:
@@ -70,7 +75,7 @@ def gains(p: Floats, loss: Floats, rates: Floats) -> Floats:
 def costs(p: Floats, loss: Floats, largest: Floats, rates: Floats) -> Floats:
     """Return the terms of queries, 0 < p < 1, in C at each rate.
 
-    1 − (1 − e^−a)/p is e^−a (1 − (e^a − 1)(1 − p)/p), at least 1 − boldness times e^−a at the largest loss.
+    1 − (1 − e^−a)/p is e^−a (1 − (e^a − 1)(1 − p)/p), at least e^−a (1 − `BOLDNESS`) at the largest loss.
     """
     share = np.divide(loss, largest, out=np.zeros_like(loss), where=largest > 0)[:, None]
     a = share * np.minimum(rates * largest[:, None], largest_bet(p)[:, None])
@@ -203,6 +208,12 @@ class LossEstimate:
             The losses; values of unqueried examples are ignored.
         largest_loss
             b_i, a bound for each loss, known before its draw; by default the common bound.
+
+        Raises
+        ------
+        InvalidError
+            If an array has another shape, a probability lies outside [0, 1] or contradicts its query, or a
+            loss exceeds its bound. The estimate is unchanged.
         """
         p, queried, losses, largest = self._checked(probability, query, loss, largest_loss)
         for start in range(0, len(p), _CHUNK):
@@ -227,7 +238,7 @@ class LossEstimate:
         self._sums = start + (with_new - self._sums)
 
     def forget(self, p: Floats, loss: Floats, largest: Floats) -> None:
-        """Mark the losses of added queries as unknown."""
+        """Mark the losses of added queries as unknown, for example because their labels were wrong."""
         start = self._sums
         self.saw(p, loss, largest)
         self._sums = start - (self._sums - start)
@@ -319,6 +330,7 @@ class LossEstimate:
         return np.asarray(self._sums + terms.cumsum(axis=0))
 
     def _ends(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Return the lower and upper ends of the interval for the mean, for each row of sums."""
         _, covered, _, seen, unseen, certain = sums[:, : len(_SUMS)].T
         gained, paid = np.split(sums[:, len(_SUMS) :], 2, axis=1)
         threshold = math.log(2 / (1 - self.confidence))
@@ -348,7 +360,7 @@ class LossEstimate:
         _reject(~((largest >= 0) & (largest < math.inf)), largest, "largest_loss", "finite and at least 0")
         slack = _ROUNDING * largest
         outside = ~((losses >= -slack) & (losses <= largest + slack))
-        remedy = "Cap losses above the bound: pass minimum(loss, bound)."
+        remedy = "Cap losses above the bound: pass minimum(loss, bound), to estimate their mean when capped."
         _reject(queried & outside, losses, "loss", "in [0, largest_loss] where the label was queried", remedy)
         return p, queried, np.clip(np.where(queried, losses, 0.0), 0.0, largest), largest.astype(np.float64)
 

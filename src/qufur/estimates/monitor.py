@@ -1,4 +1,4 @@
-"""Statistics of inputs and progress, beside the learner."""
+"""Statistics of the inputs and of the progress of a run, kept beside the learner."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Monitor:
         values, arrays
             The result of `save`; empty for files of older versions.
         since
-            Rows and labels so far, from which a monitor without saved state starts.
+            Rows and labels so far: a monitor without saved state starts after them.
         """
         if not values:
             return cls(InputBlocks(since[0]), Timeline(*since))

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 
 
 BLOCK = 256
+"""Rows per look-ahead of the copies on random labels."""
+COPIES = 5
+"""Copies of the model that sample labels uniformly, each with another seed."""
+SHOWN = 8
+"""Maximum number of new domains (the last ones) and of classes (the rarest ones) in the text."""
+
+_WIDTH, _INDENT = 100, 14
 
 
 def summed_uncertainty(model: Model, X: Floats, labels: int, seed: int) -> float:
@@ -44,8 +51,7 @@ def summed_uncertainty(model: Model, X: Floats, labels: int, seed: int) -> float
     chosen[np.random.default_rng(seed).choice(len(X), labels, replace=False)] = True
     state, total, start = model.start(), 0.0, 0
     while start < len(X):
-        part = slice(start, start + BLOCK)
-        look = state.look_ahead(X[part])
+        look = state.look_ahead(X[start : start + BLOCK])
         look.decide(_FixedTerms(chosen[start : start + len(look)]))
         total += float(look.uncertainty.sum())
         look.finish((start + look.queried).tolist(), NO_ARRIVALS)
@@ -65,13 +71,6 @@ class _FixedTerms:
 
     def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
         return False
-
-
-COPIES = 5
-SHOWN = 8
-"""Maximum number of new domains (the last ones) and of classes (the rarest ones) in the text."""
-
-_WIDTH, _INDENT = 100, 14
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class Report:
 
     @property
     def headline(self) -> Headline:
-        """The error on every page and in every command."""
+        """The error that all pages and commands show."""
         return Headline.of_loss(self.loss, self.interval, self.covered, squared=self.squared)
 
     @property
@@ -241,8 +240,8 @@ def _loss(report: Report) -> Iterator[str]:
         labels = counted(report.outstanding, "outstanding label")
         yield f"the estimate excludes {labels}; the interval allows for any value of them"
     if report.covered < 1:
-        rest = f"{100 * (1 - report.covered):.2g} % of the examples"
-        yield f"the estimate excludes {rest}, which had query probability 0"
+        uncovered = f"{100 * (1 - report.covered):.2g} % of the examples"
+        yield f"the estimate excludes {uncovered}, which had query probability 0"
     if not math.isnan(report.labelled_loss):
         yield f"labelled examples alone: {_number(report.labelled_loss)}, not an estimate for all examples"
     if report.beyond:
@@ -337,5 +336,5 @@ def _ends(interval: tuple[float, float]) -> str:
 
 
 def _number(value: float) -> str:
-    """Format three significant digits without an exponent where possible."""
+    """Format three significant digits, without an exponent below 10⁶: squares of labels may be large."""
     return f"{float(f'{value:.3g}'):g}"

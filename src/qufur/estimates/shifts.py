@@ -1,9 +1,9 @@
 """Detector of domain shifts from uncertainties alone.
 
-The Δ of a learner falls while it learns a domain and jumps when a new domain begins. Each block of eight
-examples is summarised by the mean ℓ of log Δ and the variance s² of this mean: the variance of log Δ within
-the block divided by eight. Running averages follow both: ℓ̄ over about the last 8 blocks and s̄² over 16. A
-cumulative sum (CUSUM, Page 1954) adds up the rises,
+The Δ of a learner falls while it learns a domain and jumps when a domain begins that it does not know. Each
+block of eight examples is summarised by the mean ℓ of log Δ and the variance s² of this mean: the variance of
+log Δ within the block divided by eight. Running averages follow both: ℓ̄ over about the last 8 blocks and s̄²
+over 16. A cumulative sum (CUSUM, Page 1954) adds up the rises,
 
     S ← max(0, S + min((ℓ − ℓ̄)/√(max(s̄², s²/2) + 0.1²), 4) − 1.5),
 
@@ -45,7 +45,9 @@ from qufur.arrays import Floats
 from qufur.errors import invalid
 
 BLOCK = 8
+"""Examples in a block."""
 MAX_TIMES = 1000
+"""Maximum number of stored times, the latest ones."""
 _BUFFER_SIZE = 4096
 _YOUNG = 3
 _LEVEL_BLOCKS, _NOISE_BLOCKS = 8, 16

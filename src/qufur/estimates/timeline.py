@@ -39,7 +39,7 @@ class Point:
     constant
         The error of the best constant; None if unknown.
     weights
-        Weights of the experts with the largest weights.
+        The largest weights, by expert name; empty without an ensemble.
     """
 
     rows: int
@@ -63,7 +63,7 @@ class Timeline:
     rows
         Rows since then.
     step, spent
-        Labels bought after each multiple of `step` rows since then.
+        `spent` has the labels bought up to every multiple of `step` rows since then.
     labels
         Labels bought since then.
     every, points
@@ -80,7 +80,7 @@ class Timeline:
     points: list[Point] = field(default_factory=list)
 
     def ask(self, query: Bools) -> None:
-        """Record which of the next rows were queried; the result does not depend on block sizes."""
+        """Record which of the next rows were queried; the result does not depend on how rows are batched."""
         bought = self.labels + np.cumsum(query)
         first, last = self.rows // self.step + 1, (self.rows + len(query)) // self.step
         positions = np.arange(first, last + 1) * self.step
@@ -129,12 +129,13 @@ def point(learner: Learner) -> Point:
     numbers = ledger.examples, ledger.answered, headline.error, headline.low, headline.high
     if report is None or not report.labels:
         return Point(*numbers)
-    constant, by_weight = report.best_constant, sorted(zip(report.weights, report.names, strict=True))
+    constant = report.best_constant
+    by_weight = sorted(zip(report.weights, report.names, strict=True))[::-1]
     return Point(
         *numbers,
         at_random=error_at_random(headline, report),
         constant=None if constant is None else _finite(report.in_units(report.losses[constant])),
-        weights={name: round(weight, 4) for weight, name in by_weight[: -MAX_EXPERTS - 1 : -1]},
+        weights={name: round(weight, 4) for weight, name in by_weight[:MAX_EXPERTS]},
     )
 
 

@@ -55,11 +55,6 @@ class Listing:
     rows: Sequence[Sequence[str]]
 
 
-def no_listings(table: pl.DataFrame) -> list[Listing]:
-    """Return no listings, for experiments whose statements suffice."""
-    return []
-
-
 @dataclass(frozen=True)
 class Experiment:
     """Experiment, defined by the functions of one module.
@@ -83,7 +78,7 @@ class Experiment:
     missing
         Returns the parts without data, each with the reason; `cells` omits them.
     listings
-        Maps the table to further tables for readers.
+        Maps the table to further tables for readers; none by default.
     seconds
         Approximate seconds per cell on one core; 0 if negligible.
     """
@@ -97,11 +92,11 @@ class Experiment:
     seeds: int = 20
     in_brief: Callable[[Cell], bool] = lambda cell: True
     missing: Callable[[], dict[str, str]] = dict
-    listings: Callable[[pl.DataFrame], list[Listing]] = no_listings
+    listings: Callable[[pl.DataFrame], list[Listing]] = lambda table: []
     seconds: Callable[[Cell], float] = lambda cell: 0.0
 
     def tasks(self, seeds: int | None = None, *, quick: bool = False) -> list[Task]:
-        """Return one task per cell; the keys exclude rows computed by different code."""
+        """Return one task per cell. Its key depends on the code, so rows of changed code are not reused."""
         return [
             Task(key_of(self.name, self.play, cell), _play, (self.play, cell))
             for cell in self._chosen(seeds, quick)
@@ -131,18 +126,19 @@ def run_all(
 ) -> dict[str, pl.DataFrame]:
     """Run the cells of all experiments under one progress bar, and return a table for each name.
 
-    A measurement that is a list becomes one row per element.
+    A measurement that is a list becomes one row per element. Rows finished earlier are read from `out`, if
+    given, and new ones are appended to it.
     """
     try:
         import polars as pl
     except ImportError:
         raise missing_extra("polars", "sweep", "experiments") from None
     tasks = {experiment.name: experiment.tasks(seeds, quick=quick) for experiment in experiments}
-    all_tasks = [task for part in tasks.values() for task in part]
+    all_tasks = [task for experiment_tasks in tasks.values() for task in experiment_tasks]
     rows = iter(perform(all_tasks, jobs=jobs, out=out, backend=backend))
     tables = {}
-    for name, part in tasks.items():
-        table = pl.DataFrame([next(rows) for _ in part], infer_schema_length=None)
+    for name, experiment_tasks in tasks.items():
+        table = pl.DataFrame([next(rows) for _ in experiment_tasks], infer_schema_length=None)
         lists = [column for column in table.columns if isinstance(table[column].dtype, pl.List)]
         tables[name] = table.explode(lists) if lists else table
     return tables

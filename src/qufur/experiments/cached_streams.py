@@ -34,7 +34,7 @@ def why_missing(make: StreamOf) -> str | None:
 
 
 def missing_among(makers: Mapping[str, StreamOf]) -> dict[str, str]:
-    """Return the streams without data, each with the reason."""
+    """Return the titles of the streams without data, each with the reason."""
     reasons = {title: why_missing(make) for title, make in makers.items()}
     return {title: reason for title, reason in reasons.items() if reason is not None}
 

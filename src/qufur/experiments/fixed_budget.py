@@ -21,7 +21,8 @@ WAYS = {OURS: "labels chosen by Steady", SAME: "random labels, same experts"}
 def seed_that_buys(budget: int, horizon: int, seed: int) -> int:
     """Return a seed whose uniform draws buy exactly the budget at the rate budget ÷ horizon.
 
-    The purchased rows are a uniform sample without replacement.
+    The purchased rows are then a uniform sample without replacement, for the rule `Uniform` and for methods
+    without a learner.
 
     >>> draws = np.random.default_rng(seed_that_buys(5, 20, seed=3)).random(20)
     >>> int((draws < 0.25).sum())
@@ -36,7 +37,7 @@ def seed_that_buys(budget: int, horizon: int, seed: int) -> int:
 
 
 def rows_at_random(budget: int, horizon: int, seed: int) -> Ints:
-    """Return the purchased rows: the first row, and uniformly sampled others."""
+    """Return the rows that `at_random` buys: the first row, and uniformly sampled others."""
     if budget == 1:
         return np.zeros(1, dtype=np.int64)
     draws = np.random.default_rng(seed_that_buys(budget - 1, horizon - 1, seed)).random(horizon - 1)

@@ -76,7 +76,7 @@ def reproduce(
 
 
 def skipped(results: Sequence[Result]) -> dict[str, list[str]]:
-    """Return the skipped parts by reason, each once."""
+    """Return the parts that were skipped, by reason; a part appears once per reason."""
     by_reason: dict[str, list[str]] = {}
     for result in results:
         for part, reason in result.missing.items():

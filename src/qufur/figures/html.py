@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 NARROW_POINTS = 600
-"""Width in points up to which a figure is not enlarged to the page's width."""
+"""Maximum width in points of a figure that is not enlarged to the page's width."""
 
 
 def document(title: str, style: str, parts: Iterable[str]) -> str:

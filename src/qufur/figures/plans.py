@@ -16,7 +16,7 @@ COLOR = LOOKS["QuFUR"]["color"]
 
 
 def draw_plan(plan: Plan, title: str) -> Figure:
-    """Draw means with 90 % ranges; for errors, with two standard errors."""
+    """Draw means with 90 % prediction intervals; for errors, with two standard errors."""
     regret = {part.budget: part.regret for part in plan.forecast if part.regret}
     curves = {"regret": regret, "RMSE": {part.budget: part.rmse for part in plan.expected}}
     drawn = {name: curve for name, curve in curves.items() if curve}

@@ -31,12 +31,12 @@ def draw_progress(
 
     Parameters
     ----------
-    course, shifts
-        Progress of the workbook, and its input shifts.
+    timeline, shifts
+        Spend, errors and weights of a run, and the shifts of its inputs.
     budget
-        Total label budget, if there is one.
+        Labels that may be bought in total; None without a budget.
     error
-        Name of the error measure.
+        Label of the error axis.
     """
     rows = timeline.first + timeline.rows
     panels: dict[str, Callable[[Any], None]] = {
@@ -73,21 +73,19 @@ def _draw_message(panel: Any, text: str) -> None:
 def _draw_error(panel: Any, points: Sequence[Point], name: str) -> None:
     evaluated = [point for point in points if point.error is not None]
     if not evaluated:
-        _draw_message(panel, "known when labels come\nof rows asked about later")
+        _draw_message(panel, "unknown until later queries\nare labelled")
         return
     rows = [point.rows for point in evaluated]
-    panel.plot(
-        rows, [point.error for point in evaluated], color=LEARNER_COLOR, marker="o", ms=3, label="this work"
+    errors = [point.error for point in evaluated]
+    panel.plot(rows, errors, color=LEARNER_COLOR, marker="o", ms=3, label="this run")
+    comparisons = (
+        ("random labels", RANDOM_COLOR, [point.at_random for point in evaluated]),
+        ("a constant", "#888888", [point.constant for point in evaluated]),
     )
-    for title, color in (("at_random", RANDOM_COLOR), ("constant", "#888888")):
-        points_of_title = [
-            (point.rows, getattr(point, title)) for point in evaluated if getattr(point, title) is not None
-        ]
-        if points_of_title:
-            label = {"at_random": "random labels", "constant": "a constant"}[title]
-            panel.plot(
-                *zip(*points_of_title, strict=True), color=color, ls="--", marker=".", ms=4, label=label
-            )
+    for label, color, values in comparisons:
+        known = [(row, value) for row, value in zip(rows, values, strict=True) if value is not None]
+        if known:
+            panel.plot(*zip(*known, strict=True), color=color, ls="--", marker=".", ms=4, label=label)
     bounded = [point for point in evaluated if point.low is not None and point.high is not None]
     if bounded:
         ends = [[getattr(point, end) for point in bounded] for end in ("low", "high")]
@@ -131,10 +129,11 @@ def _draw_weights(panel: Any, points: Sequence[Point]) -> None:
     names = sorted(total, key=lambda name: -total[name])[:COLORED_EXPERTS]
     parts = [[point.weights.get(name, 0.0) for point in weighted] for name in names]
     others = [max(0.0, 1 - sum(column)) for column in zip(*parts, strict=True)]
-    # A single point is drawn from the first row.
     rows = [point.rows for point in weighted]
-    if len(rows) == 1:
-        rows, parts, others = [0, *rows], [2 * part for part in parts], 2 * others
+    if len(rows) == 1:  # a single point is drawn as a band from the first row
+        rows = [0, *rows]
+        parts = [[*part, *part] for part in parts]
+        others = [*others, *others]
     colors = [LEARNER_COLOR, RANDOM_COLOR, LOOKS["Greedy"]["color"], *SPARE_COLORS][: len(names)]
     panel.stackplot(
         rows, *parts, others, labels=[*names, "others"], colors=[*colors, OTHERS_COLOR], alpha=0.85, lw=0

@@ -71,7 +71,7 @@ class HypothesisClass(ABC):
 
 
 def described(description: Mapping[str, Any]) -> HypothesisClass:
-    """Build a hypothesis class from the output of `dataclasses.asdict`, for any class defined so far.
+    """Build a hypothesis class from the output of `dataclasses.asdict`; its type must have been imported.
 
     Examples
     --------

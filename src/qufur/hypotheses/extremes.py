@@ -16,14 +16,15 @@ class Extremes:
     """Largest and smallest values over θ with Σ (f(θ, x) − f̂(x))² ≤ β in the box and the ball of the class.
 
     The optimiser (SLSQP) works on z, θ = θ̂ + L⁻ᵀz with LLᵀ = JᵀJ/β + I/width²: there the constraints have
-    curvature of about 1 for all β and norms of inputs. Its result is pulled towards θ̂ until
-    every constraint holds, so that each disagreement is attained in the set.
+    curvature of about 1 for all β and norms of inputs. Its result is pulled towards θ̂ until every constraint
+    holds, so that each disagreement is attained in the set.
     """
 
     def __init__(self, family: SmoothClass, queried: Floats, fit: Floats, radius: float) -> None:
         from scipy.linalg import solve_triangular
 
-        self._family, self._queried, self._fit, self._radius = family, queried, fit, radius
+        self._family, self._fit = family, fit
+        self._queried, self._radius = queried, radius
         self._low, self._high = family.box
         self._half_width = (self._high - self._low) / 2
         self._centre = family.values(fit, queried) if len(queried) else np.empty(0)

@@ -24,6 +24,8 @@ SLACK = 1e-12
 class FiniteClass(HypothesisClass):
     """Base class of classes of N functions. A fit is the index of the best function; the first wins ties.
 
+    Without data, all functions tie.
+
     The sup over pairs needs no loop over pairs: it is the largest value minus the smallest among the members
     of the confidence set. Cost: O(N n) evaluations for n rows.
     """

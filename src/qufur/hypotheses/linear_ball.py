@@ -73,7 +73,7 @@ class LinearBall(HypothesisClass):
         t = np.where(g > 0, V.T @ fit / C, 0.0)
 
         def spread(X: Floats) -> Floats:
-            largest = np.abs(X).max(axis=1, initial=0.0)  # so that squares do not overflow
+            largest = np.abs(X).max(axis=1, initial=0.0)  # so that squares neither overflow nor underflow
             scaled = X / np.where(largest > 0, largest, 1.0)[:, None]
             norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
             directions = np.einsum("ij,jk->ik", scaled / np.where(norms > 0, norms, 1.0)[:, None], V)
@@ -106,6 +106,7 @@ def support(X: Floats, g: Floats, t: Floats) -> Floats:
 
 
 def _between(X: Floats, g: Floats, t: Floats) -> Floats:
+    """Return the minimum of φ for each row, by bisection over ln ρ."""
     low = np.full(len(X), math.log(1e-40))
     high = np.full(len(X), math.log(1e17) + math.log(max(1.0, g.max())))
     for _ in range(18):

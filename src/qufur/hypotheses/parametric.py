@@ -127,8 +127,8 @@ class Parametric(SmoothClass):
     bounds
         (lowest, highest) of each parameter.
     lipschitz
-        L with |f(θ, x) − f(θ′, x)| ≤ L ‖θ − θ′‖ for all inputs; only the covering number, and so
-        the paper's β, needs it.
+        L with |f(θ, x) − f(θ′, x)| ≤ L ‖θ − θ′‖ for all inputs; only the covering number, and so the
+        paper's β, needs it.
     starts
         Number of starting points of the optimiser, the centre of the box first.
     seed

@@ -98,7 +98,8 @@ def buy(
     InvalidError
         If a parameter is out of range; nothing is called.
     Exception
-        The last exception of a labeller that fails for five consecutive examples.
+        The last exception of a labeller that fails for five consecutive examples, or for as many as `jobs`
+        if that is more.
 
     Examples
     --------

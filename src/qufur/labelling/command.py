@@ -175,8 +175,8 @@ def _send(pipe: IO[bytes], text: bytes) -> bytes:
 
 def _answer(pipe: IO[bytes]) -> bytes:
     answer = b""
-    while part := pipe.read(MAX_OUTPUT_BYTES):
-        answer += part
+    while chunk := pipe.read(MAX_OUTPUT_BYTES):
+        answer += chunk
         if len(answer) > MAX_OUTPUT_BYTES:
             raise CallError(
                 f"it printed more than {MAX_OUTPUT_BYTES // 1024} kB and was stopped: that is no label"
@@ -186,8 +186,8 @@ def _answer(pipe: IO[bytes]) -> bytes:
 
 def _end(pipe: IO[bytes]) -> bytes:
     end = b""
-    while part := pipe.read(MAX_OUTPUT_BYTES):
-        end = (end + part)[-MAX_OUTPUT_BYTES:]
+    while chunk := pipe.read(MAX_OUTPUT_BYTES):
+        end = (end + chunk)[-MAX_OUTPUT_BYTES:]
     return end
 
 

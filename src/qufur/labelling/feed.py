@@ -102,7 +102,10 @@ class RowFeed:
                 start = stop
 
     def _next_size(self) -> int:
-        """Return the size of the next batch; with `until_spent` at most the labels left."""
+        """Return the size of the next batch.
+
+        With `until_spent` it is at most the labels left, so that no row is read after the last label.
+        """
         left = self._workbook.learner.left
         return min(self._size, max(left, 1)) if self._until_spent and left is not None else self._size
 

@@ -88,10 +88,8 @@ class Journal:
             try:
                 self._apply(json.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
-                allowed, remedy = (
-                    "an entry of `qufur label`",
-                    "Repair the file, or remove it to discard its calls.",
-                )
+                remedy = "Repair the file, or remove it to discard its calls."
+                allowed = "an entry of `qufur label`"
                 raise invalid(f"line {number}", str(path), allowed, "another", remedy) from None
 
     def request(self, id: Id, item: Mapping[str, Any], vote: int) -> Request:

@@ -12,7 +12,7 @@ from qufur.labelling.journal import Request
 from qufur.labelling.votes import majority, needed
 
 MAX_FAILURES = 5
-"""Consecutive rows without a label after which the run stops."""
+"""Consecutive rows without a label after which the run stops; with more jobs than this, as many as jobs."""
 
 
 class OutOfOrderError(RuntimeError):

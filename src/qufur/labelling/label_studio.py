@@ -48,7 +48,7 @@ def _label(annotation: Any, columns: Columns) -> Any:
     if annotation.get("was_cancelled"):
         return SKIP
     result = annotation.get("result")
-    regions = [part for part in (result if isinstance(result, list) else []) if _has_value(part)]
+    regions = [region for region in (result if isinstance(result, list) else []) if _has_value(region)]
     regions.sort(key=lambda region: region.get("from_name") != columns.target)
     values = [region["value"][name] for region in regions for name in VALUES if name in region["value"]]
     return _single(values[0]) if values else None

@@ -24,8 +24,8 @@ def choose_device(state: State, model: Model, device: Any) -> None:
     state, model
         The state whose `device` is set, and its model.
     device
-        "cpu" is NumPy. "auto" uses a GPU if one is available and faster than the CPU. A `torch.device` is
-        used unchanged, torch's CPU included.
+        "cpu" is NumPy. "auto" uses a GPU if one is available and inputs have at least `MIN_GPU_DIM` columns.
+        A `torch.device` is used unchanged, torch's CPU included.
 
     Raises
     ------
@@ -39,13 +39,13 @@ def choose_device(state: State, model: Model, device: Any) -> None:
     chosen = _device_by_name(device, model) if isinstance(device, str) else _check_torch_device(device)
     if chosen is None:
         return
-    reason: str | None = f"{model} cannot run on a GPU"
-    if isinstance(state, OnDevice) and state.takes_device:
+    if not (isinstance(state, OnDevice) and state.takes_device):
+        reason: str | None = f"{model} cannot run on a GPU"
+    else:
         reason = _too_little_memory(chosen, model)
-        if not reason:
+        if reason is None:
             state.device = chosen
-            return
-    if device != "auto":
+    if reason is not None and device != "auto":
         _warn(reason)
 
 
@@ -74,6 +74,7 @@ def _device_by_name(device: str, model: Model) -> Any:
 
 
 def _check_torch_device(device: Any) -> Any:
+    """Return a `torch.device`; raise `InvalidError` for other objects and for devices without float64."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(device, torch.device):
         raise invalid("device", "Learner", _ALLOWED, repr(device))

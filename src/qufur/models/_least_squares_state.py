@@ -122,7 +122,8 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
         self.add_pending(ids, self.model.features(X))
         self.unabsorbed.extend(ids)
         if self._last_solve is not None:
-            self._last_solve = *self._last_solve[:2], ids[0]
+            variance, solved, _ = self._last_solve
+            self._last_solve = variance, solved, ids[0]
 
     def label(self, ids: Sequence[Id], labels: Floats) -> None:
         """Learn the labels of pending queries."""

@@ -58,7 +58,7 @@ class Regression(Model):
         return (labels - middle) / unit
 
     def unscaled(self, scores: Numbers) -> Numbers:
-        """Map scores to the user's units, clipped with `clip`."""
+        """Map scores to the user's units; with `clip`, clip them to `label_range`."""
         middle, unit = self._scale
         return (clipped(scores) if self.clip else scores) * unit + middle
 
@@ -111,7 +111,9 @@ def as_range(value: Any, owner: str) -> tuple[float, float]:
     if not (low < high and np.isfinite(high - low)):
         raise invalid("label_range", owner, "two finite numbers (low, high) with low < high", repr(value))
     if not has_square(high - low):
-        raise invalid("label_range", owner, "such that (high - low)² is a number", repr(value))
+        raise invalid(
+            "label_range", owner, "such that (high - low)² neither overflows nor underflows", repr(value)
+        )
     return low, high
 
 
@@ -133,7 +135,7 @@ class LeastSquares(Regression, ExplainsUncertainty, Widens):
 
     @property
     def penalty(self) -> float:
-        """λ."""
+        """λ: `regularization`, or 1/C² without it."""
         return self.norm_bound**-2.0 if self.regularization is None else self.regularization
 
     @abstractmethod
@@ -167,7 +169,7 @@ class LeastSquares(Regression, ExplainsUncertainty, Widens):
 
     @cached_property
     def noise_scale(self) -> float:
-        """η̃²."""
+        """η̃² = max(1, η)²."""
         return max(1.0, self.noise) ** 2
 
     def unexplained_share(self, size: Floats, uncertainty: Floats) -> Floats:
@@ -185,7 +187,9 @@ def set_uncertainty(model: Any) -> None:
     owner = type(model).__name__
     norm_bound = as_number(model.norm_bound, "norm_bound", owner, low=0)
     if not has_square(norm_bound):
-        raise invalid("norm_bound", owner, "such that 1/C² is a number", model.norm_bound)
+        raise invalid(
+            "norm_bound", owner, "such that 1/C² neither overflows nor underflows", model.norm_bound
+        )
     penalty = model.regularization
     if penalty is not None:
         penalty = as_number(penalty, "regularization", owner, low=0)

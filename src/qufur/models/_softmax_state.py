@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 class SoftmaxState(State, Probabilistic):
     """State of a linear model (`inputs`), which gives Δ, and trained weights (`trainer`).
 
-    The linear state gets every query and every arrival, with 0 for every label: labels go to the
-    trainer.
+    The linear state gets every query and every arrival, with 0 for every label: labels go to the trainer.
     """
 
     model: Softmax
@@ -55,7 +54,7 @@ class SoftmaxState(State, Probabilistic):
         return self.predict(x[None]).item(), self.inputs.predict_next(x, square)[1]
 
     def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
-        """Look ahead over the rows of X that the linear learner can take together."""
+        """Look ahead over the longest prefix of X that the linear state decides in one block."""
         return SoftmaxLookahead(self, X, self.inputs.look_ahead(X))
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:

@@ -16,8 +16,10 @@ from qufur.models.training.converged import Converged
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]
+# Names of saved arrays. Those in `_ALONG` get columns of 0. Those in `_POWER_ON_DIAGONAL` are M, its inverse
+# and its factor: they get rows and columns of 0, and this power of λ on the new diagonal entries.
 _ALONG = {"rows", "basis", "moment", "coef", "recent", "late", "z", "innovations.rows", "innovations.pull"}
-_POWER_ON_DIAGONAL = {"gram": 1.0, "inverse": -1.0, "R": 0.5}  # of λ
+_POWER_ON_DIAGONAL = {"gram": 1.0, "inverse": -1.0, "R": 0.5}
 
 
 def with_columns(state: State, before: Ridge | Softmax, after: Ridge | Softmax) -> State:
@@ -67,8 +69,8 @@ def _wider_ridge(arrays: Arrays, before: Ridge, after: Ridge) -> Arrays:
 
 
 def _wider_array(name: str, array: Array, at: int, new: int, penalty: float) -> Array:
-    for part in ("labelled.", "queried.", "weighted."):
-        name = name.removeprefix(part)
+    for prefix in ("labelled.", "queried.", "weighted."):
+        name = name.removeprefix(prefix)
     if name in _ALONG or (name == "pending" and len(array)):
         return _inserted(array, at, new)
     if name in _POWER_ON_DIAGONAL:

@@ -182,11 +182,11 @@ class ConfidenceState(State):
         return (np.minimum(disagreement, MAX_DISAGREEMENT) if self.model.cap else disagreement) ** 2
 
     def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
-        """Look at the first row alone: labels may change Δ of the others."""
+        """Look ahead over the first row alone: labels may change Δ of later rows."""
         return OneRow(self, X[:1])
 
     def query(self, ids: Sequence[Id], X: Floats) -> None:
-        """Record queries for the labels of these rows; they count in the confidence set."""
+        """Record queries for the labels of these rows; they enter the sum of 𝓕_t immediately."""
         self.pending.update((id, row.copy()) for id, row in zip(ids, X, strict=True))
         self._disagreement = None
 

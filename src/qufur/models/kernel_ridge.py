@@ -124,7 +124,7 @@ def _is_unaffected(kernel: Kernel, X: Floats, padded: Floats) -> bool:
     """Return whether the kernel gives the same values for rows with columns appended."""
     try:
         return not len(X) or np.allclose(kernel(X), kernel(padded), rtol=1e-12)
-    except Exception:  # user-defined kernels may raise anything
+    except Exception:  # kernels with a scale per column reject other dimensions; users' may raise anything
         return False
 
 
@@ -132,7 +132,7 @@ def _adds_noise(kernel: Kernel, columns: int) -> bool:
     """Return whether the kernel adds noise, tested on one row; `KernelGram` tests the first input again."""
     try:
         return adds_noise(kernel, np.full((1, columns), 0.5))
-    except Exception:  # user-defined kernels may raise anything
+    except Exception:  # kernels with a scale per column reject other dimensions; users' may raise anything
         return False
 
 
@@ -151,7 +151,7 @@ def describe_kernel(kernel: Any) -> dict[str, Any]:
 
 
 def build_kernel(description: Mapping[str, Any]) -> Any:
-    """Build a kernel from the output of `describe_kernel`, for any kernel class defined so far."""
+    """Build a kernel from the output of `describe_kernel`; its class must have been imported."""
     from sklearn.gaussian_process.kernels import Kernel
 
     parameters = {name: _parameter(value) for name, value in description.items() if name != "type"}

@@ -49,9 +49,10 @@ class QueryTerms(Protocol):
     Attributes
     ----------
     thresholds, labels_left
-        The Δ above which each copy of the rule queries each row, and the labels that each copy has left.
+        The Δ above which each copy of the rule queries each row (copies × rows), and the labels that each
+        copy has left.
     lowest_threshold
-        The Δ above which each row is queried, given the labels left now.
+        The Δ above which some copy queries each row, given the labels left now.
     """
 
     @property
@@ -64,10 +65,13 @@ class QueryTerms(Protocol):
     def lowest_threshold(self) -> Floats: ...
 
     def buy(self, row: int, uncertainty: float) -> bool:
-        """Query a row; return whether `lowest_threshold` has changed for later rows."""
+        """Query a row and charge its copies; return whether `lowest_threshold` changed for later rows."""
 
     def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
-        """Charge the copies in `paying` for one or several rows; return the same as `buy`."""
+        """Charge copies for one or several rows; return whether `lowest_threshold` changed for later rows.
+
+        `paying` is a mask of the copies for one row, and of copies × rows for several.
+        """
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,8 @@ class BlockLimits(NamedTuple):
     first, smallest, largest
         Rows of the first block, and bounds on the rows of later blocks.
     few, many
-        A block with at most `few` candidates is followed by a larger one, one with more than `many` by a
-        smaller one.
+        A block with at most `few` candidates may be followed by a larger one; a block with more than `many`
+        is followed by a smaller one.
     """
 
     first: int = 32
@@ -131,7 +135,7 @@ class Lookahead(ABC):
 
     @abstractmethod
     def decide(self, terms: QueryTerms) -> BlockCost:
-        """Decide the rows that `terms` covers, exactly as one by one."""
+        """Decide the next rows, as many as `terms` covers, with the same decisions as one by one."""
 
     @abstractmethod
     def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:

@@ -104,7 +104,7 @@ class Ridge(LeastSquares):
 
     @cached_property
     def constant(self) -> float:
-        """Constant appended to every input, if there is an intercept."""
+        """Constant appended to every input, 1/√intercept_penalty; 1 and unused without an intercept."""
         return 1.0 / math.sqrt(self.intercept_penalty) if self.intercept else 1.0
 
     def features(self, X: Floats) -> Floats:

@@ -74,7 +74,7 @@ class Softmax(Model, ExplainsUncertainty, Widens):
 
     @property
     def raw(self) -> Ridge:
-        """Linear model that provides Δ, or λ and the cap."""
+        """Linear model with the same Δ; `FisherSoftmax` uses only its λ, noise scale and cap."""
         return Ridge(
             self.dim,
             norm_bound=self.norm_bound,

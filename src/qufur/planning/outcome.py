@@ -25,7 +25,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Floats) -> Spread:
-        """Return the mean and interval of simulated values.
+        """Return the mean and the interval of simulated values.
 
         Examples
         --------

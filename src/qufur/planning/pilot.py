@@ -42,7 +42,16 @@ MAX_LABELS = 1000
 
 @dataclass(frozen=True)
 class Pilot:
-    """Labelled rows, their positions in the table, and the number of rows of the table.
+    """Labelled rows of a table, for the error to expect at a budget.
+
+    Attributes
+    ----------
+    places
+        Positions of the labelled rows in the table, in increasing order.
+    X, y
+        Inputs and labels of these rows.
+    rows
+        Number of rows of the table.
 
     Examples
     --------
@@ -70,10 +79,14 @@ class Pilot:
 
     @property
     def _span(self) -> int:
+        """Rows of the table from the first to the last labelled row."""
         return int(self.places[-1] - self.places[0]) + 1
 
     def expect(self, model: Model, budgets: Sequence[int]) -> tuple[Expected, ...]:
-        """Return the expected loss at each budget."""
+        """Return the expected loss at each budget, a number of labels for the whole table.
+
+        Raises `InvalidError` with fewer than 24 labels.
+        """
         if len(self) < MIN_LABELS:
             raise invalid("pilot", "plan", f"at least {MIN_LABELS} labels", len(self))
         rng = np.random.default_rng(0)

@@ -24,6 +24,9 @@ from qufur.rules.from_budget import labels_within
 from qufur.run import rows_at_once, run
 from qufur.streams import Arrays, Chunk, Stream
 
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""The budgets of a forecast, as multiples of the requested budget."""
+
 
 class Unlabelled(Stream):
     """The inputs of a stream with a constant label: the middle of the given label range, or 0."""
@@ -91,7 +94,10 @@ def draw_parameters(model: Ridge, stream: Stream, norm: float, seeds: Sequence[i
 
 
 def with_constant(X: Floats, model: Ridge) -> Floats:
-    """Return inputs, with a 1 appended if the model has an intercept; its θ is drawn like the others."""
+    """Return inputs, with a 1 appended if the model has an intercept.
+
+    The θ of the intercept is drawn like the others, whatever its penalty.
+    """
     return np.column_stack([X, np.ones(len(X))]) if model.intercept else X
 
 
@@ -106,12 +112,9 @@ def fitting_noise(model: Ridge, theta: Floats) -> float:
 
 
 def _centre(model: Ridge) -> tuple[float, float]:
+    """Return the middle and half the width of the label range."""
     low, high = model.label_range
     return (low + high) / 2, (high - low) / 2
-
-
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""The budgets of a forecast, as multiples of the requested budget."""
 
 
 def plan(
@@ -160,12 +163,18 @@ def plan(
         Whether to use `Steady`, which always spends the budget: the plan then has no α and only counts the
         labels in each part.
     pilot
-        Existing labels, from which the expected error is estimated.
+        Existing labels, from which the expected error is estimated, in the units of the labels.
 
     Returns
     -------
     Plan
         The forecast; `Plan.rule` is the rule to use.
+
+    Raises
+    ------
+    InvalidError
+        If Δ of the model depends on labels, the budget does not fit the stream, `noise` or `norm` is given
+        for a model other than `Ridge`, the pilot has fewer than 24 labels, or a number is out of range.
 
     Examples
     --------
@@ -178,7 +187,8 @@ def plan(
     stream = _as_stream(inputs, model)
     labels = labels_within(budget, stream.horizon, "plan")
     count = min(as_count(parts, "parts", "plan"), stream.horizon)
-    _check_seeds(seeds)
+    if not len(seeds) or not all(is_integer(seed) and seed >= 0 for seed in seeds):
+        raise invalid("seeds", "plan", "one or more integers of at least 0", repr(seeds))
     streams, noise_used, norm_used = _draw(model, stream, noise, norm, seeds)
     edges = np.linspace(0, stream.horizon, count + 1).astype(np.int64)
 
@@ -204,7 +214,17 @@ def plan(
 
 
 class _Trial(NamedTuple):
-    """Simulated runs of a rule, one per seed."""
+    """Simulated runs of a rule, one per seed.
+
+    Attributes
+    ----------
+    queries, regret
+        Labels bought and regret of each run.
+    expected
+        Estimated mean number of labels.
+    parts
+        Labels by run and part of the stream.
+    """
 
     queries: Floats
     expected: float
@@ -232,10 +252,10 @@ def _forecast(
     trial: Callable[[float], _Trial], alpha: float, budget: int, horizon: int
 ) -> Iterator[Forecast]:
     for other in _budgets(budget, horizon):
-        at = alpha if other == budget else _alpha(trial, other, alpha * (other / budget) ** 2)
-        runs = trial(at)
+        other_alpha = alpha if other == budget else _alpha(trial, other, alpha * (other / budget) ** 2)
+        runs = trial(other_alpha)
         regret = None if np.isnan(runs.regret).any() else Spread.of(runs.regret)
-        yield Forecast(other, at, Spread.of(runs.queries), regret)
+        yield Forecast(other, other_alpha, Spread.of(runs.queries), regret)
 
 
 def _budgets(budget: int, horizon: int) -> list[int]:
@@ -298,11 +318,6 @@ def _fast_model(model: Model) -> Model:
     return model.without_experts() if isinstance(model, PlansWithoutExperts) else model
 
 
-def _check_seeds(seeds: Sequence[int]) -> None:
-    if not len(seeds) or not all(is_integer(seed) and seed >= 0 for seed in seeds):
-        raise invalid("seeds", "plan", "one or more integers of at least 0", repr(seeds))
-
-
 def matching_parameter(
     rule_of: Callable[[float], Rule], model: Model, stream: Stream, *, seed: int = 0
 ) -> float:
@@ -322,6 +337,11 @@ def matching_parameter(
     seed
         Seed of the draws.
 
+    Raises
+    ------
+    InvalidError
+        If Δ of the model depends on labels, or the rules have no budget.
+
     Examples
     --------
     >>> from qufur import QuFUR, Ridge, streams
@@ -333,12 +353,8 @@ def matching_parameter(
     if not model.tags.label_free:
         raise invalid("model", "matching_parameter", "label-free", repr(model))
     if rule_of(1.0).budget is None:
-        raise invalid(
-            "rule_of",
-            "matching_parameter",
-            "a function that returns rules with a budget",
-            "rules without one",
-        )
+        allowed = "a function that returns rules with a budget"
+        raise invalid("rule_of", "matching_parameter", allowed, "rules without one")
     model = _fast_model(model)
     low, guess, high = 0.0, 1.0, math.inf
     while high > 1.01 * low and guess < 1e12:
@@ -352,6 +368,7 @@ def matching_parameter(
 
 
 def _inside(low: float, high: float) -> float:
+    """Return the next guess between two bounds, of which the lower may be 0 and the upper infinite."""
     if high == math.inf:
         return 4 * low
     return high / 4 if low == 0 else math.sqrt(low * high)

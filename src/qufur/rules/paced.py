@@ -123,8 +123,8 @@ class Remainder(Pacing):
         if self.level <= 0 or left == 0:
             return float(trade)
         n = max(bought, 1)
-        front = max(1.0, (self.total**3 - n**3) / (3 * n**2 * left))
-        alpha = math.sqrt(rate * front / self.level * trade)
+        phi = max(1.0, (self.total**3 - n**3) / (3 * n**2 * left))
+        alpha = math.sqrt(rate * phi / self.level * trade)
         near_the_end = examples <= 0.1 * self.horizon or left >= examples / 2
         return max(alpha, 1.05 * rate / self.level**0.75) if near_the_end else alpha
 

@@ -85,7 +85,7 @@ class Keys:
         self._store = store
         self._secret = bytes.fromhex(store.fact("secret"))
         self._valid: dict[str, Key] = {}
-        self._exist = False
+        self._has_keys = False
         self._read_at = float("-inf")
 
     def listed(self) -> list[Key]:
@@ -136,15 +136,15 @@ class Keys:
     @property
     def needed(self) -> bool:
         """Whether a key is required. Revoking the last key does not change that, so True needs no query."""
-        if not self._exist:
+        if not self._has_keys:
             self._refresh()
-        return self._exist
+        return self._has_keys
 
     def find(self, text: str | None) -> Key:
         """Return the data of a key as sent by a client. Raise `UnauthorizedError` if it is invalid."""
         self._refresh()
         if text is None:
-            if not self._exist:
+            if not self._has_keys:
                 return LOCAL_KEY
             raise UnauthorizedError("A key is required. Send the header 'Authorization: Bearer qf_…'.")
         prefix, _, rest = text.partition("_")
@@ -158,7 +158,7 @@ class Keys:
     def _refresh(self) -> None:
         if time.monotonic() - self._read_at > REFRESH_SECONDS:
             keys = self.listed()
-            self._exist = bool(keys)
+            self._has_keys = bool(keys)
             self._valid = {key.id: key for key in keys if key.revoked is None}
             self._read_at = time.monotonic()
 

@@ -181,13 +181,14 @@ def check_name(name: str) -> None:
         raise invalid("name", OWNER, allowed, _short(name))
 
 
-def check_text(what: str, text: str) -> None:
+def check_text(parameter: str, text: str) -> None:
     """Raise `InvalidError` for a name that is blank, too long, or cannot be stored."""
     if text.isascii() and text.isprintable() and 0 < len(text) <= MAX_NAME_LENGTH and text[0] != " ":
         return  # fast path of most names
     storable = "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
     if not (storable and 1 <= len(text) <= MAX_NAME_LENGTH and text.strip()):
-        raise invalid(what, OWNER, f"from 1 to {MAX_NAME_LENGTH} characters, not all blank", _short(text))
+        allowed = f"from 1 to {MAX_NAME_LENGTH} characters, not all blank"
+        raise invalid(parameter, OWNER, allowed, _short(text))
 
 
 def _check_named(parameter: str, value: str, allowed: set[str]) -> None:

@@ -79,9 +79,9 @@ class Material:
 
     def examples(self, start: int, stop: int) -> list[Example]:
         """Return rows `start` to `stop` as examples with their ids."""
-        has_records = self.config.dim is None
+        field = "record" if self.config.dim is None else "x"
         return [
-            Example(f"row-{index + 1}", **({"record": row} if has_records else {"x": row}))
+            Example(f"row-{index + 1}", **{field: row})
             for index, row in enumerate(self.rows[start:stop], start)
         ]
 

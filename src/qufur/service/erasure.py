@@ -37,10 +37,10 @@ EXAMPLE_KINDS = {Kind.asked, Kind.told, Kind.untold, Kind.retracted, Kind.learne
 def erase(service: Service, name: str, ids: Sequence[str], actor: str) -> int:
     """Erase examples of a stream; return the number of erased parts of events.
 
-    Rows and labels are removed, and so are values in headers that only erased rows had. Digests, counts and
-    decisions stay: the log can still be verified, and the budget stays charged. Commands before this one are
-    committed first. The stream is rebuilt from the remaining log, O(events). Snapshots and free pages of the
-    file, which may also hold the rows, are discarded.
+    Rows and labels are removed, and so are values in headers that only rows erased now or before had.
+    Digests, counts and decisions stay: the log can still be verified, and the budget stays charged. Commands
+    before this one are committed first. The stream is rebuilt from the remaining log, O(events). Snapshots
+    and free pages of the file, which may also hold the rows, are discarded.
     """
     service.commit()
     stream, store = service.stream(name), service.store
@@ -136,7 +136,8 @@ class Redaction:
             self.headers.append(event.seq)
             if not _is_skipped(event):
                 start, self._grown = self._grown, len(values[ENCODING]["columns"])
-                self._coarse.update(range(start, self._grown) if lacks_rows else ())
+                if lacks_rows:
+                    self._coarse.update(range(start, self._grown))
 
     def rewritten(self, event: Event, payload: Payload) -> Payload:
         """Return the payload of one of the `headers` without the values of erased rows."""

@@ -95,7 +95,8 @@ def read_examples(stream: StreamConfig, examples: Sequence[Example | LabelledExa
     ids = [as_id(example.id) for example in examples]
     if stream.dim is None:
         parts = [
-            encode([id, _record(stream, example, id)]) for id, example in zip(ids, examples, strict=True)
+            encode([id, _record(stream, example, f"example {id!r}")])
+            for id, example in zip(ids, examples, strict=True)
         ]
         return Rows(ids, parts, None)
     return numbered(ids, read_numbers(stream, examples, ids))
@@ -141,7 +142,7 @@ def check_numbers(X: Floats, ids: Sequence[str] = ()) -> Floats:
 
 def read_records(stream: StreamConfig, examples: Sequence[PredictionRequest]) -> list[dict[str, Cell]]:
     """Validate and return the records of examples."""
-    return [_record(stream, example, f"number {number}") for number, example in enumerate(examples, 1)]
+    return [_record(stream, example, _describe((), index)) for index, example in enumerate(examples)]
 
 
 def batch_of(stream: StreamConfig, records: Sequence[dict[str, Cell]]) -> Batch:
@@ -152,21 +153,19 @@ def batch_of(stream: StreamConfig, records: Sequence[dict[str, Cell]]) -> Batch:
 
 
 def _record(
-    stream: StreamConfig, example: Example | LabelledExample | PredictionRequest, id: str
+    stream: StreamConfig, example: Example | LabelledExample | PredictionRequest, owner: str
 ) -> dict[str, Cell]:
     columns, record = stream.columns or {}, example.record
     if record is None or example.x is not None:
-        raise invalid("record", f"example {id!r}", "an object with the stream's columns", "a list of numbers")
+        raise invalid("record", owner, "an object with the stream's columns", "a list of numbers")
     for name in record:
         if name not in columns:
-            raise invalid(
-                "record", f"example {id!r}", "of the stream's columns", f"a column {ascii(name)[:80]}"
-            )
-    return {name: _cell(name, columns[name], cell, id) for name, cell in record.items()}
+            raise invalid("record", owner, "of the stream's columns", f"a column {ascii(name)[:80]}")
+    return {name: _cell(name, columns[name], cell, owner) for name, cell in record.items()}
 
 
-def _cell(name: str, column_type: str, cell: Cell, id: str) -> Cell:
-    """Return a cell as stored: 1 and 1.0 are the same number, and true is the category 'true'."""
+def _cell(name: str, column_type: str, cell: Cell, owner: str) -> Cell:
+    """Return a cell as stored: among numbers 1 and 1.0 are the same, among categories true is 'true'."""
     category = column_type == "category"
     if (
         cell is None
@@ -184,7 +183,7 @@ def _cell(name: str, column_type: str, cell: Cell, id: str) -> Cell:
     allowed = f"a number below {LARGEST:g} in size, or null"
     if category:
         allowed = f"a text of at most {MAX_CELL_LENGTH} characters, a number below 2⁶³, or null"
-    raise invalid(f"column {name!r}", f"example {id!r}", allowed, ascii(cell)[:80])
+    raise invalid(f"column {name!r}", owner, allowed, ascii(cell)[:80])
 
 
 def read_label(stream: StreamConfig, label: float | str, id: str) -> float:

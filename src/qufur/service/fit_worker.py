@@ -24,14 +24,14 @@ from qufur.models.ensemble.fits import ExpertSet, FitJob, FitResult
 Frame = Sequence[bytearray]
 """Pickled object, followed by its arrays."""
 LOG = logging.getLogger("qufur.service")
-MOST_LOST = 3
+MAX_CRASHES = 3
 """Consecutive crashes after which fits run in the server; 0 means no worker process."""
 Process: TypeAlias = "subprocess.Popen[bytes]"
 # The worker has the import path of the server, without the current directory.
 START = "import sys; sys.path[:] = sys.argv[1:]; from qufur.service.fit_worker import main; main()"
 ONE_THREAD = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1")
 # Ctrl-C reaches the server only, which then stops the worker.
-APART = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) | getattr(
+CREATION_FLAGS = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) | getattr(
     subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0
 )
 NICE = 5
@@ -75,12 +75,12 @@ class StoppedError(Exception):
 class FitWorker:
     """Client of the worker process: one fit at a time; a process that crashes is restarted.
 
-    After `MOST_LOST` crashes in a row, fits run in the calling thread.
+    After `MAX_CRASHES` crashes in a row, fits run in the calling thread.
     """
 
     def __init__(self) -> None:
         self._process: Process | None = None
-        self._lost = 0
+        self._crashes = 0
         self._stopped = False
         self._lock = threading.Lock()
 
@@ -91,7 +91,7 @@ class FitWorker:
 
     def start(self) -> None:
         """Start the process unless it is running: its imports take a second or two."""
-        if self._lost < MOST_LOST:
+        if self._crashes < MAX_CRASHES:
             with contextlib.suppress(OSError, StoppedError):  # the first fit reports the error
                 self._running()
 
@@ -103,7 +103,7 @@ class FitWorker:
 
     def run(self, job: FitJob) -> FitResult:
         """Run a fit and return its result; raise `FitError` if an estimator fails."""
-        while self._lost < MOST_LOST:
+        while self._crashes < MAX_CRASHES:
             try:
                 process = self._running()
                 write_frame(cast(BinaryIO, process.stdin), job.for_worker())
@@ -111,7 +111,7 @@ class FitWorker:
             except Exception as error:  # the process or its pipes may fail in any way
                 self._lose(error)
             else:
-                self._lost = 0
+                self._crashes = 0
                 result: ExpertSet | str = unpickle_frame(frame)
                 if isinstance(result, str):
                     raise FitError(result)
@@ -134,8 +134,8 @@ class FitWorker:
             if self._stopped:
                 raise StoppedError from error
             self._end()
-        self._lost += 1
-        then = "restarting it" if self._lost < MOST_LOST else "fits run in the server"
+        self._crashes += 1
+        then = "restarting it" if self._crashes < MAX_CRASHES else "fits run in the server"
         LOG.warning("The process that fits experts crashed (%s): %s.", type(error).__name__, then)
 
     def _end(self) -> None:
@@ -153,7 +153,7 @@ def main() -> None:
         os.nice(NICE)
     fits: queue.SimpleQueue[Frame] = queue.SimpleQueue()
     threading.Thread(target=_read_jobs, args=(sys.stdin.buffer, fits), daemon=True).start()
-    import sklearn.ensemble  # noqa: F401  (takes a second, before the first job)
+    import sklearn.ensemble  # noqa: F401  (takes a second, so not during the first job)
 
     while True:
         write_frame(out, _run_job(fits.get()))
@@ -173,12 +173,12 @@ def _start_process() -> Process:
         stdout=subprocess.PIPE,
         env=os.environ | ONE_THREAD,
         start_new_session=True,
-        creationflags=APART,
+        creationflags=CREATION_FLAGS,
     )
 
 
 def _read_jobs(source: BinaryIO, fits: queue.SimpleQueue[Frame]) -> None:
-    """Queue jobs, also during a fit, so that the worker notices the end of its parent immediately."""
+    """Queue jobs, also during a fit: this notices the end of the parent immediately, for any reason."""
     try:
         while True:
             fits.put(read_frame(source))

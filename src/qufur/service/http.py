@@ -33,6 +33,12 @@ Body = TypeVar("Body")
 Result = TypeVar("Result")
 
 
+class MalformedError(RequestError):
+    """The body cannot be parsed."""
+
+    status = 422
+
+
 class TooLargeError(RequestError):
     """The body or the batch exceeds its limit."""
 
@@ -110,17 +116,15 @@ def error_response(status: int, message: str, headers: Mapping[str, str] | None 
     return Json(_encode({"error": message}), status, headers=None if headers is None else dict(headers))
 
 
-class MalformedError(RequestError):
-    """The body cannot be parsed."""
-
-    status = 422
-
-
 def authorize(request: Request, scope: Scope, stream: str | None = None, *alternatives: Scope) -> Key:
-    """Return the key of a request. Raise `ForbiddenError` if it has none of these scopes on the stream."""
+    """Return the key of a request; raise `ForbiddenError` if it has none of these scopes on the stream.
+
+    The error names `scope`; a key with one of the `alternatives` has access as well.
+    """
     key = authenticate(request)
     for alternative in alternatives:
-        scope = alternative if alternative in key.scopes else scope
+        if alternative in key.scopes:
+            scope = alternative
     key.check(scope, stream)
     return key
 
@@ -166,17 +170,17 @@ def writer_of(request: Request) -> Writer:
     return writer
 
 
-async def in_writer(request: Request, do: Callable[[Service], Result]) -> Result:
+async def in_writer(request: Request, function: Callable[[Service], Result]) -> Result:
     """Run a function in the writer thread and wait until its changes are committed."""
     future = asyncio.get_running_loop().create_future()
-    result: Result = await writer_of(request).submit(Call(do, future))
+    result: Result = await writer_of(request).submit(Call(function, future))
     return result
 
 
-async def read(request: Request, do: Callable[[Store], Result]) -> Result:
+async def read(request: Request, function: Callable[[Store], Result]) -> Result:
     """Run a function on the store in another thread, so that the writer does not wait for it."""
     try:
-        return await asyncio.to_thread(do, request.app.state.store)
+        return await asyncio.to_thread(function, request.app.state.store)
     except (DBAPIError, StoreError, OSError) as error:
         LOG.error("The store could not be read: %s", reason_of(error))
         raise UnavailableError("The store cannot be read at the moment. Retry the request.") from None
@@ -199,7 +203,7 @@ async def config_of(request: Request, stream: str) -> StreamConfig:
     """Return the configuration of a stream. It never changes, so it is cached."""
     configs: dict[str, StreamConfig] = request.app.state.configs
     if stream not in configs:
-        if len(stream) > 64:
+        if len(stream) > 64:  # longer than any name
             raise NotFoundError(f"There is no stream {ascii(stream)[:80]}.")
         configs[stream] = await in_writer(request, lambda service: service.stream(stream).config)
     return configs[stream]

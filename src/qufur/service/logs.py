@@ -43,7 +43,7 @@ class JsonLogHandler(logging.Handler):
             self._file.write(self._line(fields))
 
     def write_batched(self, **fields: Any) -> None:
-        """Write one line in one batch with all others of this iteration of the event loop."""
+        """Write one line with all others of this iteration of the event loop: each write takes time."""
         if not self._pending:
             asyncio.get_running_loop().call_soon(self.flush)
         self._pending.append(self._line(fields))

@@ -19,7 +19,7 @@ from qufur.service.store import Store, StoreError, schema
 from qufur.service.store.events import START, DamagedError, Event, Kind, Payload, decode
 from qufur.service.stream import Stream
 
-ROOM = 2**20
+MAX_ROW_BYTES = 2**20
 """Bytes of labelled rows that a stream holds in memory; a change of labels reads later rows from the log."""
 LOG = logging.getLogger("qufur.service")
 
@@ -33,7 +33,7 @@ def offload_rows(stream: Stream, store: Store) -> Stream:
             stream.inputs([rows[str(id)] for id in ids])
         )
 
-    stream.workbook.labels.offload_rows(read, ROOM)
+    stream.workbook.labels.offload_rows(read, MAX_ROW_BYTES)
     return stream
 
 
@@ -65,7 +65,7 @@ def load(store: Store, number: int) -> Stream:
     """
     stream = from_snapshot(store, number) or from_start(store, number)
     replay_events(stream, store)
-    stream.defer_fits()  # also fits in the log: no request shall wait for them
+    stream.defer_fits()  # also fits that the log records: no request shall wait for them
     return stream
 
 
@@ -114,7 +114,10 @@ def _closes_queries(store: Store, number: int) -> bool:
 
 
 def replay_events(stream: Stream, store: Store, last: int | None = None) -> None:
-    """Replay the events up to `last`, by default the current last one: another process may append faster."""
+    """Replay the events up to `last`, by default the current last one.
+
+    The limit is needed: another process may append faster than this one replays.
+    """
     last = store.last(stream.number) if last is None else last
     for event in store.events(stream.number, stream.seq, last - stream.seq):
         stream.apply(event)

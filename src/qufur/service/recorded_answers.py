@@ -144,6 +144,7 @@ def look_up(store: Store, stream: int, ids: Collection[str], model: Model) -> di
     """Return examples by id, without unknown and erased ones.
 
     The digest of an event covers all its parts, so each event with requested rows is hashed completely, once.
+    `StoredExample.row` decodes the row of one example.
     """
     seqs = store.find(stream, list(ids))
     examples: dict[str, StoredExample] = {}

@@ -62,9 +62,9 @@ class RequestGuard:
 
     def _bounded(self, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
         """Return a `receive` that raises `TooLargeError` as soon as the body exceeds the limit."""
-        stated = headers.get(b"content-length", b"")
-        if stated.isdigit() and b"transfer-encoding" not in headers:  # the parser stops there
-            self._limits.check_body(int(stated))
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and b"transfer-encoding" not in headers:
+            self._limits.check_body(int(length))  # the parser reads exactly this many bytes
             return receive
         size = 0
 

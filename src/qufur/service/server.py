@@ -30,6 +30,7 @@ from qufur.service.store import Store, StoreError
 from qufur.service.writer import Writer
 
 POLL_SECONDS = 0.005
+"""Seconds between two checks whether the server has started."""
 LOG = logging.getLogger("qufur.service")
 WARM_UP_DIMS, WARM_UP_ROWS, WARM_UP_BATCHES = (8, 88, 300), 64, 4
 """Batches that together run every compiled loop."""
@@ -38,6 +39,7 @@ SHUTDOWN_SECONDS = 1
 IDLE_SECONDS = 75
 """Seconds before an idle connection is closed."""
 FIRST_KEY = "first"
+"""Name of the key that `serve` creates."""
 GC_THRESHOLD = 100_000
 """Allocations between two runs of the cyclic garbage collector."""
 

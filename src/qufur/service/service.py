@@ -67,7 +67,7 @@ class Service:
         if config.name in self.numbers:
             stream = self.stream(config.name)
             if stream.config != config:
-                raise ConflictError(f"Stream {config.name!r} exists already, with another configuration.")
+                raise ConflictError(f"Stream {config.name!r} exists already, with a different configuration.")
             return stream, False
         stream = Stream.create(self._next_number, config, actor)
         return self._add(offload_rows(stream, self.store)), True
@@ -98,7 +98,9 @@ class Service:
             is_seen = stream.workbook.seen_ids.seen(rows.ids).tolist()
             if not any(is_seen) and len(set(rows.ids)) == len(rows):
                 return self._ask(stream, rows, actor)
-            first = dict(zip(reversed(rows.ids), reversed(range(len(rows))), strict=True))
+            first: dict[str, int] = {}  # row of the first occurrence of each id
+            for row, id in enumerate(rows.ids):
+                first.setdefault(id, row)
             new = [row for row, id in enumerate(rows.ids) if first[id] == row and not is_seen[row]]
             repeated = [row for row in range(len(rows)) if is_seen[row]]
             stored = self._stored_answers(stream, [rows.ids[row] for row in repeated])
@@ -144,7 +146,7 @@ class Service:
     def tell(
         self, name: str, labels: dict[str, float], actor: str, *, replace: bool, accept_outliers: bool
     ) -> dict[str, bool]:
-        """Learn all labels or none; return which were new. Repeating a label changes nothing."""
+        """Learn all labels or none; return which were new. The same label again changes nothing."""
         stream = self.stream(name)
         with self._schedule.work(stream):
             workbook = stream.workbook
@@ -178,7 +180,7 @@ class Service:
         if id not in stream.workbook.labels:
             if id in stream.reopened:
                 return
-            raise self._not_pending(stream, id, "is missing")
+            raise self._not_pending(stream, id, "does not exist")
         if not self._was_asked(stream, id):
             raise ConflictError(f"Example {id!r} was sent with its label, or imported with a state file.")
         with self._schedule.work(stream):
@@ -208,7 +210,7 @@ class Service:
             return len(new)
 
     def add_budget(self, name: str, labels: int, rows: int | None, actor: str) -> Stream:
-        """Add labels to the budget; `rows` extends the horizon."""
+        """Add labels to the budget; rules with a horizon spend it over the next `rows` rows."""
         stream = self.stream(name)
         stream.add_budget(labels, rows, actor)
         return stream
@@ -226,9 +228,10 @@ class Service:
         seq = self.store.find(stream.number, [id]).get(id)
         return seq is not None and self.store.event(stream.number, seq).kind != Kind.learned.value
 
-    def _not_pending(self, stream: Stream, id: str, what: str = "was not asked for") -> Exception:
+    def _not_pending(self, stream: Stream, id: str, reason: str = "was not asked for") -> Exception:
+        """Return the error for an example whose label is not pending, or for an unknown id."""
         if stream.workbook.seen_ids.seen([id]).any():
-            return ConflictError(f"The label of example {ascii(id)[:80]} {what}.")
+            return ConflictError(f"The label of example {ascii(id)[:80]} {reason}.")
         return NotFoundError(f"There is no example {ascii(id)[:80]}.")
 
     # The store
@@ -269,4 +272,4 @@ class Service:
 
 def _check_same(id: str, part: bytes, earlier: bytes) -> None:
     if part != earlier:
-        raise ConflictError(f"Example {ascii(id)[:80]} exists already, with another content.")
+        raise ConflictError(f"Example {ascii(id)[:80]} exists already, with different content.")

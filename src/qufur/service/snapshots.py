@@ -32,14 +32,13 @@ from qufur.workbook.seen_ids import SeenIds
 ASKED, STATE = "workbook.asked", "the stored state"
 BUNDLE = 2**16
 """Ids per bundle, half a megabyte."""
-ID = 8
-"""Bytes per id."""
-Buffer = bytes | bytearray | memoryview
-_encode_into = msgspec.msgpack.Encoder().encode_into
+ID_BYTES = 8
 SECONDS = 1.0
 """Minimum of work between snapshots, which a restart repeats after a crash."""
 SHARE = 0.02
 """Maximum share of the time that snapshots take."""
+Buffer = bytes | bytearray | memoryview
+_encode_into = msgspec.msgpack.Encoder().encode_into
 
 
 def _load_malloc_trim() -> Any:
@@ -51,7 +50,7 @@ _trim = _load_malloc_trim()
 
 
 def trim_memory() -> None:
-    """Return free memory to the system, after work with large temporary objects.
+    """Return free memory to the system, after work whose temporary objects are several times its result.
 
     A snapshot is copied on its way into the store. Small objects above such copies would prevent the C
     library from returning their pages, and resident memory would grow with the largest snapshot.
@@ -80,7 +79,7 @@ def encode_snapshot(stream: Stream) -> SnapshotBytes:
     header, tensors = stream.workbook.content(whole=False)
     del tensors[ASKED]
     loose = stream.workbook.seen_ids.unbundled().astype("<u8", copy=False).view(np.uint8).data
-    size = ID * BUNDLE
+    size = ID_BYTES * BUNDLE
     end = len(loose) - len(loose) % size
     bundles = [loose[start : start + size] for start in range(0, end, size)]
     values = {
@@ -100,7 +99,7 @@ def encode_snapshot(stream: Stream) -> SnapshotBytes:
 def mark_persisted(stream: Stream, packed: SnapshotBytes) -> None:
     """Mark the bundles of a stored snapshot as persisted; later snapshots omit them."""
     stream.bundles += map(digest_of, packed.bundles)
-    stream.workbook.seen_ids.mark_bundled(sum(map(len, packed.bundles)) // ID)
+    stream.workbook.seen_ids.mark_bundled(sum(map(len, packed.bundles)) // ID_BYTES)
 
 
 def decode_snapshot(
@@ -143,8 +142,8 @@ class SnapshotSchedule:
         try:
             yield
         finally:
-            done = self._efforts.get(stream.number, _Effort())
-            self._efforts[stream.number] = done._replace(work=done.work + time.perf_counter() - start)
+            effort = self._efforts.get(stream.number, _Effort())
+            self._efforts[stream.number] = effort._replace(work=effort.work + time.perf_counter() - start)
 
     def forget(self, stream: Stream) -> None:
         """Discard the record of a deleted stream."""
@@ -155,9 +154,9 @@ class SnapshotSchedule:
         return self._efforts.get(stream.number, _Effort()).work > 0
 
     def is_due(self, stream: Stream) -> bool:
-        """Return whether a snapshot is due."""
-        done = self._efforts.get(stream.number, _Effort())
-        return done.work > max(SECONDS, done.snapshot / SHARE)
+        """Return whether the work since the last snapshot is worth another, by `SECONDS` and `SHARE`."""
+        effort = self._efforts.get(stream.number, _Effort())
+        return effort.work > max(SECONDS, effort.snapshot / SHARE)
 
     def take(self, stream: Stream) -> SnapshotBytes:
         """Encode a stream and record the duration."""

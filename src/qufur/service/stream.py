@@ -51,7 +51,7 @@ class PendingIds(Collection[str]):
 
 
 class Stream:
-    """Workbook driven by an event log.
+    """Workbook and the events that led to its state.
 
     Each method that changes the workbook appends one event; `apply` replays an event and decides nothing. No
     method writes to the store: `unsaved` holds the events to write.
@@ -151,7 +151,7 @@ class Stream:
         `rows` holds the rows of reopened examples by id, as received.
         """
         self._tell(labels, rows, replace=replace)
-        parts = [encode([id, label, *([rows[id]] if id in rows else [])]) for id, label in labels.items()]
+        parts = [encode([id, label, rows[id]] if id in rows else [id, label]) for id, label in labels.items()]
         self._log(Kind.told, actor, {"replace": replace}, parts)
 
     def remove_label(self, id: str, actor: str) -> None:
@@ -174,7 +174,7 @@ class Stream:
         self._log(Kind.learned, actor, header, parts, rows.ids)
 
     def add_budget(self, labels: int, rows: int | None, actor: str) -> None:
-        """Add labels to the budget; `rows` extends the horizon."""
+        """Add labels to the budget; rules with a horizon spend it over the next `rows` rows."""
         self.workbook.learner.add_budget(labels, rows)
         self._log(Kind.budget_added, actor, {"labels": labels, "rows": rows})
 

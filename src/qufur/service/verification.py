@@ -157,26 +157,27 @@ def _spans(connection: Connection, table: Table) -> dict[int, tuple[int, int, in
 def _check_stream(store: Store, name: str, number: int, *, repair: bool, pause: float = 0.0) -> list[str]:
     """Check the hash chain and the index of a stream; return descriptions of repairs."""
     last, examples, is_indexed = (0, START), 0, True
-    replaced, stated = set[tuple[int, bytes]](), set[tuple[int, bytes]]()
+    replaced, recorded = set[tuple[int, bytes]](), set[tuple[int, bytes]]()
     for events in _groups(store, number):
         ids: dict[str, int] = {}
         for event in events:
             payload = event.check(last)
             last = event.seq, event.hash
             if event.seq == 1 and payload.values["name"] != name:
-                raise DamagedError(f"The store is damaged: a stream has another name. {REMEDY}")
+                problem = "the name of a stream does not match its log"
+                raise DamagedError(f"The store is damaged: {problem}. {REMEDY}")
             ids.update((id, event.seq) for _, id, _ in examples_of(event, payload))
             if payload.new_header is not None:
                 replaced.add((event.seq, payload.new_header))
             if event.kind == Kind.erased.value:
-                stated.update(map(tuple, payload.values.get("headers", ())))
+                recorded.update(map(tuple, payload.values.get("headers", ())))
         is_indexed &= store.find(number, list(ids)) == ids
         examples += len(ids)
         time.sleep(pause)
-    if not replaced <= stated:
-        seq = min(replaced - stated)[0]
-        text = f"The log is damaged at event {seq}: no erasure event records its replaced header."
-        raise DamagedError(f"{text} {REMEDY}")
+    if not replaced <= recorded:
+        seq = min(replaced - recorded)[0]
+        problem = "no erasure event records its replaced header"
+        raise DamagedError(f"The log is damaged at event {seq}: {problem}. {REMEDY}")
     if is_indexed and _index_size(store, number, last[0]) == examples:
         return []
     if not repair:

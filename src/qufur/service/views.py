@@ -83,8 +83,8 @@ def _headline(stream: Stream, report: Report) -> dict[str, Any]:
     at_random = (
         None if report.ensemble_report is None else error_at_random(report.headline, report.ensemble_report)
     )
-    named = {"at_random": at_random, "confidence": report.confidence, "unit": _unit(stream)}
-    return report.headline._asdict() | named
+    context = {"at_random": at_random, "confidence": report.confidence, "unit": _unit(stream)}
+    return report.headline._asdict() | context
 
 
 def _unit(stream: Stream) -> str:

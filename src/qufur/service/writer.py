@@ -50,7 +50,7 @@ class Call:
 
     @property
     def batch_key(self) -> Hashable:
-        """Key of commands that are merged: unique."""
+        """Key that no other command has: calls are never merged."""
         return id(self)
 
 
@@ -160,7 +160,7 @@ class Writer:
         self.commit_seconds = 0.0
 
     def start(self) -> None:
-        """Start the thread: it loads the streams, then executes commands."""
+        """Start the thread: it loads the streams, and then executes the commands queued meanwhile."""
         self._thread.start()
 
     def _load(self) -> None:
@@ -182,7 +182,7 @@ class Writer:
         return command.future
 
     def call(self, function: Callable[[Service], Any]) -> Any:
-        """Call a function with the service in the writer thread and return its result; this blocks."""
+        """Call a function with the service in the writer thread; return its result after the commit."""
         return self.submit(Call(function)).result()
 
     def stop(self) -> None:
@@ -242,7 +242,7 @@ class Writer:
             time.sleep(LINGER_SECONDS)
 
     def _results(self, commands: Sequence[Command]) -> list[Result]:
-        """Execute a batch by priority: asks before tells. Their clients cannot observe which came first."""
+        """Execute and commit a batch: asks before tells. Their clients cannot observe which came first."""
         mergeable: dict[Hashable, list[Any]] = {}
         for command in sorted(commands, key=lambda command: command.priority):
             mergeable.setdefault(command.batch_key, []).append(command)

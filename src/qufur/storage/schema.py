@@ -52,7 +52,7 @@ def check_value(name: str, value: Any, fresh: Any, ids: Collection[str] = ()) ->
         fits = isinstance(value, list) and len(fresh) in (0, len(value))
         if not fits or not all(_is_item(item, ids) for item in value):
             raise _error(name, "a list of numbers or ids of the right length", _brief(value))
-    elif not (type(value) is type(fresh) if isinstance(fresh, str | bool) else _is_like(value, fresh)):
+    elif not _is_like(value, fresh):
         raise _error(name, f"like {fresh!r}", _brief(value))
 
 
@@ -62,7 +62,8 @@ def _check_array(name: str, array: np.ndarray[Any, Any], fresh: np.ndarray[Any, 
     if array.dtype != like.dtype or not fits:
         raise _error(name, f"{like.dtype} like {like.shape}", f"{array.dtype} of shape {array.shape}")
     # A stored bool may be any byte, and NumPy would sum it as that number.
-    if (array.view(np.uint8) > 1).any() if array.dtype == bool else not np.isfinite(array).all():
+    is_invalid_bool = array.dtype == bool and (array.view(np.uint8) > 1).any()
+    if is_invalid_bool or not np.isfinite(array).all():
         raise _error(name, "finite", "other values")
 
 
@@ -77,9 +78,16 @@ def _is_item(value: Any, ids: Collection[str]) -> bool:
     return _is_number(value) or (isinstance(value, str) and value in ids)
 
 
-def _is_like(value: Any, fresh: float | None) -> bool:
-    """Return whether a value is a number like `fresh`, an integer if that is one; None allows any number."""
-    return value is fresh or (_is_number(value) and isinstance(value, int) >= isinstance(fresh, int))
+def _is_like(value: Any, fresh: str | float | None) -> bool:
+    """Return whether a value has the type of `fresh`.
+
+    A number must be an integer if `fresh` is one. If `fresh` is None, any number and None are allowed.
+    """
+    if isinstance(fresh, str | bool):
+        return type(value) is type(fresh)
+    if value is fresh:
+        return True
+    return _is_number(value) and (isinstance(value, int) or not isinstance(fresh, int))
 
 
 def _contains(whole: Any, part: Any) -> bool:

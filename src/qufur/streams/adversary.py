@@ -50,11 +50,12 @@ class LowerBound(Stream):
     @property
     def subblocks(self) -> list[int]:
         """Number of times that each basis vector is shown, |I_{u,i}|."""
-        return [
-            length
-            for T_u, d_u in zip(self.durations, self.dims, strict=True)
-            for length in [T_u // d_u] * (d_u - 1) + [T_u - (d_u - 1) * (T_u // d_u)]
-        ]
+        lengths: list[int] = []
+        for T_u, d_u in zip(self.durations, self.dims, strict=True):
+            length = T_u // d_u
+            lengths += [length] * (d_u - 1)
+            lengths.append(T_u - (d_u - 1) * length)
+        return lengths
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Yield `size` basis vectors at a time."""

@@ -92,7 +92,7 @@ class Rest(Stream):
     Parameters
     ----------
     stream
-        Stream to skip into.
+        Stream whose first examples are skipped.
     count
         Number of examples to skip.
 

@@ -10,7 +10,9 @@ from qufur.streams.real.mnist import PAPER_LABELS, first_images, rotated
 
 
 def published_draw(seed: int) -> Arrays:
-    """Reproduce the scripts' draw bit for bit; `HiddenDomains.scripts` draws the same setting.
+    """Reproduce the scripts' draw bit for bit, to compare results with published numbers.
+
+    `HiddenDomains.scripts` draws the same setting with this package's generators.
 
     The order of the draws: 20 values k ∈ {1, 2} with T_u = 50k and d_u = 3(3 − k), the inputs domain by
     domain, θ* uniform on the unit sphere, and noise of standard deviation 0.1. The scripts have a last
@@ -35,7 +37,9 @@ def published_draw(seed: int) -> Arrays:
 
 
 def published_digits(seed: int) -> tuple[Arrays, np.random.Generator]:
-    """Reproduce the draw behind Figure 3 bit for bit; `RotatedMNIST.reversed` draws the same setting.
+    """Reproduce the draw behind Figure 3 bit for bit, to compare results with published numbers.
+
+    `RotatedMNIST.reversed` draws the same setting with this package's generators.
 
     The scripts shuffle the first 875 images and draw an unused number per image. The query draws follow, one
     per example, for α = 0.25, 0.5 and 1 in turn; they come from the returned generator. The figure uses

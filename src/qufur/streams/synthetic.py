@@ -156,7 +156,7 @@ ORDERS: dict[Order, Callable[[tuple[int, ...], np.random.Generator], Iterator[in
 
 
 class HiddenDomains(Stream):
-    """Hidden domains, each in its own subspace (Section "Experiments").
+    """Domains that change without notice, each in its own subspace (Section "Experiments").
 
     An example of domain u is x = V_u z with z uniform on the unit sphere of R^{d_u}; its label is
     y = ⟨θ*, x⟩ + ξ with θ* uniform on the unit sphere of R^d and ξ ~ N(0, noise²).

@@ -46,8 +46,8 @@ def labels_ratio(runs: Floats) -> float:
     runs
         Labels and errors, of shape (seeds, points, 2). The first point belongs to the first rule; the others
         belong to the second rule at several budgets. Their means over seeds are its curve, interpolated
-        linearly on logarithmic axes and made monotone by its running minimum. Beyond its ends the number of
-        labels is that of the end.
+        linearly on logarithmic axes. More labels are assumed to do no harm, so the curve is replaced by its
+        running minimum. Beyond its ends the number of labels is that of the end.
 
     Examples
     --------
@@ -62,7 +62,10 @@ def labels_ratio(runs: Floats) -> float:
 
 
 def reaches(runs: Floats) -> bool:
-    """Return whether the second curve reaches the first rule's error; else `labels_ratio` is a bound."""
+    """Return whether the curve of the second rule reaches the error of the first.
+
+    If it does not, `labels_ratio` is a bound only. `runs` is as in `labels_ratio`.
+    """
     error, *others = runs.mean(axis=0)[:, 1]
     cheapest = runs.mean(axis=0)[1:, 0].argmin()
     return bool(min(others) <= error <= others[cheapest])

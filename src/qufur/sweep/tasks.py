@@ -43,7 +43,9 @@ def library() -> str:
 
 @cache
 def release_of(module: str) -> str | None:
-    """Return the version that identifies a module's code; None if its code has no version.
+    """Return the version that identifies a module's code.
+
+    None for code that can change without a new version: a script, a notebook, an editable installation.
 
     >>> release_of("numpy.linalg") == release_of("numpy"), release_of("__main__")
     (True, None)
@@ -68,7 +70,7 @@ def _version(distribution: str) -> str | None:
 
 
 PLAIN = (type(None), type(Ellipsis), bool, int, float, complex, str, bytes)
-CALL = (
+CODE_ATTRIBUTES = (
     "co_code",
     "co_flags",
     "co_argcount",
@@ -77,7 +79,7 @@ CALL = (
     "co_consts",
     "co_names",
 )
-# Attributes of a class that only repeat its methods and values.
+"""Attributes of a code object that decide what it does; the others are names and line numbers."""
 METADATA_ATTRIBUTES = {
     "__dict__",
     "__weakref__",
@@ -85,15 +87,15 @@ METADATA_ATTRIBUTES = {
     "__doc__",
     "__annotations__",
     "__abstractmethods__",
-}
-METADATA_ATTRIBUTES |= {
     "_abc_impl",
     "__dataclass_fields__",
     "__dataclass_params__",
     "__orig_bases__",
     "__parameters__",
+    "__firstlineno__",
+    "__static_attributes__",
 }
-METADATA_ATTRIBUTES |= {"__firstlineno__", "__static_attributes__"}
+"""Attributes of a class that only repeat its methods and values."""
 
 
 class IndistinctError(TypeError):
@@ -148,7 +150,7 @@ class Fingerprint:
         elif kind is UnionType:
             self._add_all("union", value.__args__)
         elif kind is CodeType:
-            self._add_all("code", [getattr(value, name) for name in CALL])
+            self._add_all("code", [getattr(value, name) for name in CODE_ATTRIBUTES])
         elif id(value) in self._numbers:
             self._update("again", str(self._numbers[id(value)]))
         else:

@@ -18,7 +18,10 @@ Column = list[Any] | NDArray[Any]
 CORRECT = "Correct the cell or drop the row."
 FILL = "Fill it, drop the row, or give --impute."
 ROWS, ROWS_OF_TEXT = 2048, 32
-"""Rows per batch, without and with text: embedding a text takes as long as thousands of numbers."""
+"""Rows per batch, without and with text.
+
+Embedding a text takes as long as encoding thousands of numbers, and progress is shown after each batch.
+"""
 
 
 def rows_at_a_time(*, text: bool) -> int:
@@ -69,7 +72,7 @@ class Batch:
         return name in self.columns or name in self.numbers
 
     def column(self, name: str) -> Column:
-        """Return a column; raise InvalidError if there is none of this name."""
+        """Return a column, or a column of a matrix; raise InvalidError if there is none of this name."""
         if name in self.columns:
             return self.columns[name]
         if name not in self.numbers:

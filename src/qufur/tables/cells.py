@@ -67,9 +67,8 @@ def listed(column: Column) -> list[Any]:
 def is_missing(column: Column) -> Bools:
     """Return which cells are missing; a list of numbers never is."""
     if isinstance(column, np.ndarray):
-        return (
-            np.isnan(column) if column.ndim == 1 and column.dtype.kind == "f" else np.zeros(len(column), bool)
-        )
+        has_nan = column.ndim == 1 and column.dtype.kind == "f"
+        return np.isnan(column) if has_nan else np.zeros(len(column), bool)
     if None not in column:
         return np.zeros(len(column), bool)
     return np.array([cell is None for cell in column], bool)
@@ -90,7 +89,7 @@ def first_other(column: Column) -> int | None:
 
 
 def numbers(column: Column) -> Floats | None:
-    """Return the cells as (n, 1) floats, NaN for missing ones; None if a cell is not a number.
+    """Return the cells as (n, 1) floats, NaN for missing ones; None if a cell is not a finite number.
 
     >>> numbers(["1", None, 2.5]).ravel()
     array([1. , nan, 2.5])
@@ -165,7 +164,7 @@ def _from_list(column: list[Any]) -> Floats | None:
     if not types <= _SCALARS:
         return None
     cells = [math.nan if cell is None else cell for cell in column] if type(None) in types else column
-    # float() accepts 2021_03.
+    # float() reads 2021_03 as 202103.
     texts = column if types == {str} else [cell for cell in column if type(cell) is str]
     if "_" in "".join(texts):
         return None
@@ -215,7 +214,7 @@ class TextColumns(Mapping[str, Column]):
         rows = self._rows
         if list(names) != self._names:
             rows = list(map(cells_at([self._indices[name] for name in names]), rows))
-        # NumPy accepts 2021_03.
+        # NumPy reads 2021_03 as 202103.
         if any("_" in row for row in map("".join, rows)):
             return None
         try:

@@ -66,7 +66,7 @@ class Numeric:
     def before(self) -> list[float]:
         """Values of the inputs for rows that were encoded before this entry was added."""
         values = [0.0] * len(self.mean) if self.scaled else list(self.mean)
-        return [*values, *[0.0] * (self.blanks + self.added)]
+        return [*values, *(0.0 for used in (self.blanks, self.added) if used)]
 
     @property
     def has_missing_indicator(self) -> bool:
@@ -99,7 +99,12 @@ class Numeric:
         if too_large.any():
             limit = "not too large to be scaled" if self.scaled else f"below {LARGEST:g} in size"
             raise batch.cell_error(self.name, int(too_large.argmax()), f"numbers {limit}", CORRECT)
-        return np.column_stack([encoded, *[missing] * self.blanks, *[~missing] * self.added])
+        columns: list[Floats | Bools] = [encoded]
+        if self.blanks:
+            columns.append(missing[:, None])
+        if self.added:
+            columns.append(~missing[:, None])
+        return np.column_stack(columns)
 
     def transform(self, values: Floats) -> Floats:
         """Return numbers as inputs, without a check of their size."""

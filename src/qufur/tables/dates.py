@@ -21,7 +21,10 @@ from qufur.tables.columns import Numeric
 PARTS = ("hour", "weekday", "month", "trend")
 CALENDAR_MEAN = {"hour": 11.5, "weekday": 3.0, "month": 6.5}
 CALENDAR_DEVIATION = {"hour": 6.9, "weekday": 2.0, "month": 3.5, "trend": 365.0}
-"""Moments over whole years: a first table of a few days covers one month and has no trend."""
+"""Moments over whole years, since those of the first table may not fit later ones.
+
+A first table of a few days covers one month and has no trend.
+"""
 _CLOCK = r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(:(?P<second>[0-9]{2})([.,][0-9]+)?)?"
 _ZONE = r"\s*(Z|[A-Z]{3,4}|[+-][0-9]{2}:?[0-9]{2})?"
 _YEAR, _MONTH, _DAY = "(?P<year>[0-9]{4})", "(?P<month>[0-9]{1,2})", "(?P<day>[0-9]{1,2})"
@@ -38,7 +41,7 @@ _FIRST_DAY = date(1970, 1, 1).toordinal()
 
 
 def moment(text: str, format: str) -> tuple[float, float, float, float] | None:
-    """Return hour, weekday (Monday is 0), month and days since 1970 in local time; time zones are ignored.
+    """Return hour, weekday (Monday is 0), month and days since 1970 as written; time zones are ignored.
 
     >>> moment("2024-02-29T06:30:00Z", "yyyy-mm-dd"), moment("29.2.2024", "dd.mm.yyyy")
     ((6.5, 3, 2, 19782), (0.0, 3, 2, 19782))
@@ -133,8 +136,10 @@ class DateGuess:
         if len(self._moments) > 1:
             return None
         ((format, moments),) = self._moments.items()
-        times = moments.mean[0] > 0
-        parts = PARTS[:1] if format == "hh:mm" else PARTS if times else PARTS[1:]
+        has_times = moments.mean[0] > 0
+        parts: tuple[str, ...] = PARTS if has_times else PARTS[1:]
+        if format == "hh:mm":
+            parts = PARTS[:1]
         means = CALENDAR_MEAN | {"trend": float(moments.mean[-1])}
         mean, deviation = (tuple(values[part] for part in parts) for values in (means, CALENDAR_DEVIATION))
         return Dates(name, mean, deviation, True, blanks, format=format, parts=parts, example=self._example)

@@ -101,6 +101,11 @@ class Encoding:
             Whether cells may be missing.
         scale
             Whether numbers are scaled; False for models that scale inputs themselves, such as `Experts`.
+
+        Raises
+        ------
+        InvalidError
+            If a named column is missing, the cells of a column are not of one type, or no input remains.
         """
         aside = {name for name in (id, target, *skip) if name is not None}
         typed = [*numeric, *categorical, *(name for name in (embedding, text) if name is not None)]
@@ -177,7 +182,13 @@ class Encoding:
         return [name for name in _columns(batch, seen) if name not in seen]
 
     def encode(self, batch: Batch) -> Floats:
-        """Return the inputs (n, dim), O(n · dim)."""
+        """Return the inputs (n, dim), O(n · dim).
+
+        Raises
+        ------
+        InvalidError
+            If a column is missing or a cell is invalid. The message names the column and the row.
+        """
         plain = [column for column in self.columns if type(column) is Numeric and len(column.names) == 1]
         if len(plain) == len(self.columns):
             values = numbers_in_text(batch, [column.name for column in plain])

@@ -29,6 +29,7 @@ from qufur.tables.number_formats import Amount, AmountGuess
 from qufur.tables.text import text_vectors
 
 MOST_CATEGORIES = 100
+"""Maximum number of categories with a column of x each; more are hashed."""
 Cell = tuple[int, Any]
 """Row number and content of a cell."""
 KINDS |= {entry.kind: entry for entry in (Amount, Dates)}
@@ -104,7 +105,7 @@ class ColumnInference:
         self._moments.add(values)
 
     def kind(self, *, impute: bool) -> Kind:
-        """Return the inferred entry; raise InvalidError if the cells are not of one type."""
+        """Return the entry of the encoding; raise InvalidError if the cells are not of one type."""
         if self._missing and not impute:
             remedy = f"Fill it, drop the row, {self._leave_out}, or give --impute."
             raise bad_cell(self.file, self.name, *self._missing, "without missing cells", remedy)
@@ -183,7 +184,11 @@ class ColumnInference:
         return Categorical(self.name, tuple(sorted(self._categories)), bool(self._missing))
 
     def _as_hashed(self) -> Hashed:
-        """Return hashed categories; raise InvalidError if most are numbers: one cell is then a typo."""
+        """Return the entry of hashed categories.
+
+        Raises InvalidError if most categories are numbers: the column is then numeric, and the first other
+        cell is probably a typo.
+        """
         numeric = sum(numbers([cell]) is not None for cell in self._categories)
         if self._non_number and 2 * numeric > MOST_CATEGORIES:
             row, cell = self._non_number

@@ -16,8 +16,12 @@ from qufur.tables.number_formats import LabelForms, label_numbers
 from qufur.tables.writers import unescaped
 
 MOST_CLASSES = 50
-"""Maximum number of distinct texts that are inferred as classes."""
+"""Maximum number of distinct texts that are inferred as classes; the user must name more than these."""
 MAX_LISTED = 8
+"""Maximum number of classes that a message lists."""
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_LARGEST = 2**63
+Read = Callable[[Column], Floats | None]
 
 
 def class_name(cell: str | float) -> str:
@@ -130,16 +134,11 @@ class LabelSurvey:
         raise invalid(f"column {self.column!r}", self.file, allowed, received, remedy)
 
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_LARGEST = 2**63
-Read = Callable[[Column], Floats | None]
-
-
 def ids(batch: Batch, column: str | None = None) -> list[str | int]:
     """Return the ids of the rows: the cells of a column, or the row numbers.
 
-    Equal spellings give equal ids in all file formats: an integer of at most 64 bits is an int; a longer one
-    is text, and so is 007. `check_once` checks that ids are unique.
+    Equal spellings give equal ids, so ids in files of different formats match. An integer of at most 64 bits
+    is an int; a longer one is text, and so is 007. Whether ids are unique is not checked here.
 
     >>> ids(Batch({"flight": ["7", "007", "LH7"]}), "flight"), ids(Batch({"wind": [0.5]}, 41))
     ([7, '007', 'LH7'], [41])
@@ -187,7 +186,7 @@ def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints
 
 
 def bad_number(batch: Batch, column: str, read: Read = numbers, *, may_be_blank: bool = False) -> ValueError:
-    """Build the error for the first cell that is missing, not a number or too large."""
+    """Build the error for the first cell that is missing, not a number or too large; there must be one."""
     cells = batch.column(column)
     values = read(cells)
     correct = "Correct it or leave it blank." if may_be_blank else "Correct it or drop the row."
@@ -213,6 +212,7 @@ def _id(cell: Any, batch: Batch, column: str, index: int) -> str | int:
 
 
 def _short(number: int) -> str | int:
+    """Return an integer as an id: as text if it has more than 64 bits."""
     return number if -_LARGEST <= number < _LARGEST else str(number)
 
 

@@ -154,7 +154,7 @@ def label_numbers(column: Column) -> Floats | None:
 
 
 class LabelForms:
-    """Number formats of the labels of a table.
+    """Number formats of the labels of a table; `check` raises an error if they are mixed.
 
     Parameters
     ----------
@@ -205,10 +205,11 @@ class LabelForms:
     @property
     def notes(self) -> list[str]:
         """Messages about labels that are not plain numbers."""
-        examples = (cell for form, (_, cell) in self._examples.items() if form != _PLAIN)
+        examples = [cell for form, (_, cell) in self._examples.items() if form != _PLAIN]
+        values = [(cell, (amount(cell) or (0.0, ""))[0]) for cell in examples]
         return [
-            f"Labels in column {self._column!r} are read as numbers: {shown(cell)} is {_amount(cell)[0]:g}."
-            for cell in examples
+            f"Labels in column {self._column!r} are read as numbers: {shown(cell)} is {value:g}."
+            for cell, value in values
         ]
 
     def check(self) -> None:
@@ -244,10 +245,6 @@ def _form(cell: Any) -> str | None:
         return None
     number, unit = parsed
     return (unit or ",") if number else ""
-
-
-def _amount(cell: str) -> tuple[float, str]:
-    return amount(cell) or (0.0, "")
 
 
 _BLANK_IN_NUMBER = re.compile(r"(?<=[0-9])[ \u00a0\u202f](?=[0-9]{3}(?![0-9]))")

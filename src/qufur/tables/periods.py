@@ -17,6 +17,7 @@ from qufur.tables.dates import FORMATS, moments_in
 
 UNITS = ("hour", "day", "week", "month")
 DATED = tuple(format for format in FORMATS if format != "hh:mm")
+WRITE_DATES = "Write dates as 2024-02-29, or 2024-02-29 06:30."
 
 
 def periods_in(column: Column, format: str, unit: str) -> Floats | None:
@@ -73,7 +74,7 @@ class Periods:
         return periods
 
     def begin(self, period: int) -> str:
-        """Return the start of a period.
+        """Return the start of a period as text.
 
         >>> [Periods(unit, "day", "yyyy-mm-dd", "").begin(2818) for unit in UNITS]
         ['1970-04-28 10:00', '1977-09-19', '2024-01-01', '2204-11']
@@ -125,11 +126,10 @@ class PeriodCounts:
     @property
     def rows(self) -> dict[int, int]:
         """Rows by period; rows before the first known period count for that period."""
-        first = min(self._rows, default=0)
-        return self._rows | ({first: self._rows[first] + self._before} if self._rows else {})
-
-
-WRITE_DATES = "Write dates as 2024-02-29, or 2024-02-29 06:30."
+        if not self._rows:
+            return {}
+        first = min(self._rows)
+        return self._rows | {first: self._rows[first] + self._before}
 
 
 class PeriodSurvey:
@@ -188,7 +188,7 @@ class PeriodSurvey:
         return Periods(self._unit, name, format, self._examples[name]), rows
 
     def _format_error(self, batch: Batch, formats: list[str]) -> ValueError:
-        """Build the error for the first cell at which no date format matches."""
+        """Build the error for the cell at which the last date format that matched so far fails."""
         name = self._column or ""
         reads = [partial(periods_in, format=format, unit=self._unit) for format in formats]
         index = max(first_bad(batch.column(name), read) for read in reads)

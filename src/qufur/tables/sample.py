@@ -16,7 +16,7 @@ class Sample:
     """Uniform random sample of the rows of a table, without replacement, in the order of the table.
 
     Every row gets a uniform random key, and the rows with the smallest keys form the sample. It therefore
-    does not depend on the batch size. At most 2 · size rows are in memory.
+    does not depend on the batch size. At most 2 · size rows and one batch are in memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Schema growth: entries that later tables append to an encoding, never inserted in between."""
+"""Schema growth: entries that later tables append to an encoding. They are never inserted in between."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ from qufur.tables.text import BERT
 if TYPE_CHECKING:
     from qufur.tables.encoding import Encoding
 
-
 FINER = 30.0
-"""A column gets another, finer scale if its standard deviation is less than its scale / FINER."""
+"""A column gets another, finer scale if its standard deviation is less than its scale / FINER.
+
+The scale of a column that was constant at first includes the distance from that constant, beside which small
+variations would vanish.
+"""
 
 
 class ColumnGrowth:
@@ -37,7 +40,7 @@ class ColumnGrowth:
     entries
         Entries of the column so far.
     impute
-        Whether cells may be missing. The encoding raises errors for invalid cells, so they are not checked.
+        Whether cells may be missing. Invalid cells are not checked here: the encoding raises an error.
 
     Attributes
     ----------
@@ -67,7 +70,7 @@ class ColumnGrowth:
 
     @property
     def finer_scale(self) -> list[Numeric]:
-        """Entries with a scale at which the column varies."""
+        """Entries that scale a formerly constant column, which would otherwise remain 0 in x."""
         return []
 
     @property
@@ -183,14 +186,14 @@ class ListGrowth(ColumnGrowth):
 
 
 class CategoryGrowth(ColumnGrowth):
-    """Growth of a categorical column by new categories.
+    """Growth of a categorical column by new categories, in the order of their rows up to the limit.
 
     Attributes
     ----------
     categories
-        New categories.
+        New categories that get a column of x.
     too_many
-        Whether there are more of them than the limit allows.
+        Whether there are further new categories, which are encoded as zeros.
     """
 
     def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
@@ -229,7 +232,7 @@ def _was_constant(first: Numeric) -> bool:
 
 
 def _finer(first: Numeric, others: Sequence[Numeric], moments: Moments) -> list[Numeric]:
-    """Return the entries with a scale at which a formerly constant column varies."""
+    """Return the entries that scale a formerly constant column, which would otherwise remain 0 in x."""
     if not (_was_constant(first) and moments.count):
         return []
     entries: list[Numeric] = []
@@ -261,7 +264,7 @@ class Growth:
     """Entries that a later table appends to an encoding, collected in one pass.
 
     * A new category gets a column of x, up to 100 in total.
-    * A column with its first missing cell gets an indicator; the number itself becomes the mean.
+    * A column with its first missing cell gets an indicator; the missing number becomes the mean.
     * A scaled column that starts to vary gets a column of x.
     * A column in `add` becomes an input.
 
@@ -362,7 +365,7 @@ class Growth:
         return ColumnInference(name, file, added=True, **self._types[name])
 
     def _add_numbers(self, batch: Batch) -> list[ColumnGrowth]:
-        """Convert columns of numbers together if possible; return the columns that are finished."""
+        """Convert columns of numbers together if possible; return the columns that need no further look."""
         present = [c for c in self.columns if isinstance(c, NumberGrowth) and batch.has(c.name)]
         settled: list[ColumnGrowth] = [column for column in present if column.is_complete]
         others = [column for column in present if column not in settled]

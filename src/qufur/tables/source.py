@@ -27,6 +27,32 @@ from qufur.tables.formats.numpy_file import NpyFile, NpzFile
 from qufur.tables.formats.parquet_file import ParquetFile
 
 _TAB = {"tab": "\t", "\\t": "\t"}
+STANDARD_INPUT = Path("-")
+_MAGIC = {
+    b"\x1f\x8b": ".csv.gz",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+    b"PAR1": ".parquet",
+    b"\x93NUMPY": ".npy",
+    b"PK\x03\x04": ".xlsx",
+    b"{": ".jsonl",
+}
+"""Suffix by the first bytes of standard input; without a match it is CSV."""
+_TEMPORARY: list[tempfile.TemporaryDirectory[str]] = []
+"""Folder of the copy of standard input; it is removed at exit."""
+_TEXT: dict[str, type[TableFile]] = {
+    ".csv": CsvFile,
+    ".tsv": CsvFile,
+    ".jsonl": JsonLines,
+    ".ndjson": JsonLines,
+}
+_WHOLE: dict[str, type[TableFile]] = {
+    ".parquet": ParquetFile,
+    ".xlsx": ExcelFile,
+    ".npy": NpyFile,
+    ".npz": NpzFile,
+}
+FORMATS = {f"{ending}{packed}": _TEXT[ending] for ending in _TEXT for packed in ("", ".gz", ".zst")} | _WHOLE
+"""Readers by suffix; text files may be compressed."""
 
 
 @dataclass(frozen=True)
@@ -83,19 +109,10 @@ class Source(os.PathLike[str]):
         return self.path.name
 
 
-STANDARD_INPUT = Path("-")
-_MAGIC = {
-    b"\x1f\x8b": ".csv.gz",
-    b"\x28\xb5\x2f\xfd": ".csv.zst",
-    b"PAR1": ".parquet",
-    b"\x93NUMPY": ".npy",
-    b"PK\x03\x04": ".xlsx",
-    b"{": ".jsonl",
-}
-
-
 def files_at(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of a table in natural order; a path that is not a folder or pattern is returned as is.
+    """Return the files of a table in natural order.
+
+    A path that is neither a folder nor a pattern is returned even if there is no such file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -129,7 +146,10 @@ def natural(path: str | os.PathLike[str]) -> list[tuple[str, int]]:
 
 @cache
 def _spooled() -> Path:
-    """Copy standard input to a temporary file, since tables are read twice, and return its path."""
+    """Copy standard input to a temporary file, since tables are read twice, and return its path.
+
+    The file is removed when the process exits.
+    """
     folder = tempfile.TemporaryDirectory(prefix="qufur-")
     _TEMPORARY.append(folder)
     start = sys.stdin.buffer.read(64)
@@ -141,24 +161,6 @@ def _spooled() -> Path:
         file.write(start)
         shutil.copyfileobj(sys.stdin.buffer, file)
     return path
-
-
-_TEMPORARY: list[tempfile.TemporaryDirectory[str]] = []
-
-
-_TEXT: dict[str, type[TableFile]] = {
-    ".csv": CsvFile,
-    ".tsv": CsvFile,
-    ".jsonl": JsonLines,
-    ".ndjson": JsonLines,
-}
-_WHOLE: dict[str, type[TableFile]] = {
-    ".parquet": ParquetFile,
-    ".xlsx": ExcelFile,
-    ".npy": NpyFile,
-    ".npz": NpzFile,
-}
-FORMATS = {f"{ending}{packed}": _TEXT[ending] for ending in _TEXT for packed in ("", ".gz", ".zst")} | _WHOLE
 
 
 def open_table(path: str | PathLike[str]) -> TableFile:

@@ -68,24 +68,26 @@ class TokenMeans:
     def embed(self, texts: Sequence[str]) -> Iterator[Floats]:
         """Yield a vector for every text."""
         for text in texts:
-            parts = pieces(text)
-            batches = (parts[i : i + self.batch] for i in range(0, len(parts), self.batch))
-            yield np.concatenate([self._means(batch) for batch in batches]).mean(axis=0)
+            yield self._batched_means(pieces(text)).mean(axis=0)
 
     def embed_together(self, texts: Sequence[str]) -> list[Floats]:
         """Return the same vectors up to rounding, in larger batches: 10 times as fast on a GPU."""
         cut = [pieces(text) for text in texts]
-        parts = list(chain.from_iterable(cut))
-        batches = (parts[i : i + self.batch] for i in range(0, len(parts), self.batch))
-        means = np.concatenate([self._means(batch) for batch in batches])
+        means = self._batched_means(list(chain.from_iterable(cut)))
         ends = np.cumsum([len(text_pieces) for text_pieces in cut])[:-1]
         return [rows.mean(axis=0) for rows in np.split(means, ends)]
 
+    def _batched_means(self, parts: list[str]) -> Floats:
+        """Return the vectors of pieces, `batch` pieces at a time."""
+        starts = range(0, len(parts), self.batch)
+        return np.concatenate([self._means(parts[start : start + self.batch]) for start in starts])
+
     def _means(self, parts: list[str]) -> Floats:
+        """Return the mean over tokens of the last hidden state, for each piece."""
         import torch
 
-        longest = self.model.config.max_position_embeddings
-        tokens = self.tokenizer(parts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+        limit = self.model.config.max_position_embeddings
+        tokens = self.tokenizer(parts, padding=True, truncation=True, max_length=limit, return_tensors="pt")
         tokens = tokens.to(self.model.device)
         with torch.inference_mode():
             states = self.model(**tokens).last_hidden_state
@@ -97,7 +99,7 @@ class TokenMeans:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Show progress bars on terminals only, and hide retry messages of failing downloads."""
+    """Show progress bars on terminals only, and hide the retries of a failing download but not its error."""
     from transformers.utils import logging as bars
 
     hub, was_enabled = logging.getLogger("huggingface_hub"), bars.is_progress_bar_enabled()

@@ -1,4 +1,7 @@
-"""Writers of tables in the format of their suffix, with text that spreadsheets do not run as formulas."""
+"""Writers of tables in the format of their suffix, which the readers of this package read back.
+
+Text that a spreadsheet would run as a formula is escaped, and `unescaped` restores it.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,14 @@ from qufur.tables.formats.compression import zstandard
 if TYPE_CHECKING:
     import polars as pl
 
-
+Write = Callable[[Iterable[Sequence[Any]]], None]
+EXCEL_ROWS, EXCEL_TEXT = 2**20 - 1, 2**15 - 1
+"""Maximum number of rows below the header of a sheet, and of characters of a cell."""
 _START = r"[=+\-@\t\r]"
 _FORMULA, _ESCAPED = re.compile(f"'*{_START}"), re.compile(f"'+{_START}")
 _NUMBER_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WHOLE = "(0|-?[1-9][0-9]{0,17})"
+_NUMBER = r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?(e[+-]?[0-9]{1,3})?"
 
 
 def escaped(cell: Any) -> Any:
@@ -73,18 +80,15 @@ def written_heading(name: str) -> str:
 
 
 def column_called(name: str, batch: Batch) -> str:
-    """Return the name of a column in a file that this package or another program wrote."""
+    """Return the name under which a file contains a column: as `written_heading` writes it, or unchanged.
+
+    A file of this package has the first name, a file of another program the second. If it has neither, `name`
+    is returned.
+    """
     written = written_heading(name)
     # Surrounding whitespace indicates another program; an escaped name indicates this package.
     candidates = (written, name) if column_heading(name) == name else (name, written)
     return next((candidate for candidate in candidates if candidate in batch.columns), name)
-
-
-Write = Callable[[Iterable[Sequence[Any]]], None]
-EXCEL_ROWS, EXCEL_TEXT = 2**20 - 1, 2**15 - 1
-"""Maximum number of rows below the header of a sheet, and of characters of a cell."""
-_WHOLE = "(0|-?[1-9][0-9]{0,17})"
-_NUMBER = r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?(e[+-]?[0-9]{1,3})?"
 
 
 @contextmanager

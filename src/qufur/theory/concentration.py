@@ -25,7 +25,9 @@ def log_det_bound(durations: Floats, dims: Floats, norm_bound: float) -> Floats:
 
 
 def mean_at_most(total: Floats, largest: float, price: float) -> Floats:
-    """Return a bound on Σ E_{t−1}[Z_t] from one on Σ Z_t, for 0 ≤ Z_t ≤ b; `price` is ln(1/δ).
+    """Return a bound on Σ E_{t−1}[Z_t] from one on Σ Z_t, for 0 ≤ Z_t ≤ b.
+
+    `total` bounds Σ Z_t, `largest` is b, and `price` is ln(1/δ).
 
     Σ E_{t−1}[Z_t] ≤ (Σ Z_t + b ln(1/δ)) e/(e − 1) with probability 1 − δ. The proofs cite Freedman's
     inequality with an unnamed constant and solve it for the left-hand side; this is the solved form,

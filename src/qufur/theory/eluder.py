@@ -16,6 +16,7 @@ from qufur.errors import invalid
 
 Span = tuple[float, float]
 ROUNDING = 1e-12
+MAX_FUNCTIONS, MAX_INPUTS = 128, 16
 
 
 def merge(spans: list[Span]) -> list[Span]:
@@ -57,9 +58,6 @@ def subtract(left: list[Span], right: list[Span]) -> list[Span]:
 def _wide(span: Span) -> bool:
     """Return whether an interval is wider than rounding error."""
     return span[1] > span[0] * (1 + ROUNDING)
-
-
-MAX_FUNCTIONS, MAX_INPUTS = 128, 16
 
 
 def eluder_dimension(values: ArrayLike, epsilon: float) -> int:
@@ -105,34 +103,41 @@ def eluder_dimension(values: ArrayLike, epsilon: float) -> int:
 
 
 def _longest(gaps: Floats, start: Span) -> int:
-    """Return the length of the longest sequence, from squared differences per pair of functions and input."""
+    """Return the length of the longest sequence that is valid for some ε′² in `start`.
+
+    `gaps` are squared differences: a row per pair of functions, a column per input. The order of predecessors
+    does not matter, so a set of predecessors (bits of `used`) is explored once for each ε′².
+    """
     best, explored = 0, dict[int, list[Span]]()
 
-    def follow(seen: int, spans: list[Span], spent: Floats, inputs: list[int], length: int) -> None:
+    def follow(used: int, spans: list[Span], distances: Floats, inputs: list[int], length: int) -> None:
+        """Extend sequences of the inputs `used`; `distances` are the pairs' squared distances on them."""
         nonlocal best
-        covered = explored.get(seen, [])
-        fresh = subtract(spans, covered)
-        if not fresh:
+        covered = explored.get(used, [])
+        new = subtract(spans, covered)
+        if not new:
             return
-        explored[seen], best = merge(covered + fresh), max(best, length)
-        after = {x: intersect(fresh, _independent(gaps[:, x], spent)) for x in inputs}
-        after = {x: reach for x, reach in after.items() if reach}
-        for x, reach in after.items():
-            if length + len(after) <= best:
+        explored[used] = merge(covered + new)
+        best = max(best, length)
+        followers = {x: intersect(new, _independent(gaps[:, x], distances)) for x in inputs}
+        followers = {x: valid for x, valid in followers.items() if valid}
+        for x, valid in followers.items():
+            if length + len(followers) <= best:
                 return
-            follow(seen | 1 << x, reach, spent + gaps[:, x], [y for y in after if y != x], length + 1)
+            others = [y for y in followers if y != x]
+            follow(used | 1 << x, valid, distances + gaps[:, x], others, length + 1)
 
     follow(0, [start], np.zeros(len(gaps)), list(range(gaps.shape[1])), 0)
     return best
 
 
-def _independent(gap: Floats, spent: Floats) -> list[Span]:
+def _independent(gap: Floats, distances: Floats) -> list[Span]:
     """Return the ε′² for which some pair of functions makes an input independent of its predecessors.
 
     For each pair they range from its squared distance on the predecessors to that on the input.
     """
-    pairs = gap > spent * (1 + ROUNDING)
-    return merge(list(zip(spent[pairs].tolist(), gap[pairs].tolist(), strict=True)))
+    pairs = gap > distances * (1 + ROUNDING)
+    return merge(list(zip(distances[pairs].tolist(), gap[pairs].tolist(), strict=True)))
 
 
 def _table(values: ArrayLike) -> Floats:
@@ -218,7 +223,7 @@ def glm_eluder_bound(
     high = 1
     while allowed(high):
         high *= 2
-    low = high // 2  # feasible, or 0: the inequality holds up to one point only
+    low = high // 2  # feasible, or 0: the inequality holds from 0 up to one point and nowhere beyond
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if allowed(middle) else (low, middle)

@@ -13,6 +13,7 @@ from qufur.theory.concentration import adaptive_query_bounds, error_factor
 from qufur.theory.structure import Bounds, Structure, as_chance, clipped_noise
 
 ROUNDING = 1e-10
+"""Tolerance for negative eigenvalues, per row and relative to the largest eigenvalue."""
 
 
 def effective_dimension(

@@ -9,6 +9,7 @@ from qufur.errors import invalid
 from qufur.theory.structure import Structure
 
 SMALLEST_NOISE = 0.5
+"""Bernoulli labels are sub-Gaussian with η = ½, and no smaller η suffices for all of them."""
 
 
 def regret_lower_bound(structure: Structure, budget: int, *, noise: float = 1.0) -> float:

@@ -59,19 +59,19 @@ def with_classes(learner: Learner, classes: tuple[Any, ...]) -> Learner:
 
 def name_classes(workbook: Workbook, classes: Sequence[str]) -> None:
     """Turn labels into classes, or add classes; queries and labels stay."""
-    known = workbook.classes or ()
+    existing = workbook.classes or ()
     if not takes_classes(workbook.learner):
         allowed = "left out where labels are numbers"
         received = f"{listing(classes)} beside {type(workbook.learner.model).__name__}"
         remedy = "`qufur ask --classes` with another state file starts with classes."
         raise invalid("--classes", "qufur", allowed, received, remedy)
-    if not set(known) <= set(classes):
-        allowed = f"those there are, {listing(known)}, and more"
+    if not set(existing) <= set(classes):
+        allowed = f"the existing classes, {listing(existing)}, and any new ones"
         raise invalid("--classes", "qufur", allowed, listing(classes))
-    more = [name for name in classes if name not in known]
-    if more:
-        workbook.learner = with_classes(workbook.learner, (*known, *more))
-    if more and not known:  # earlier predictions were numbers
+    added = [name for name in classes if name not in existing]
+    if added:
+        workbook.learner = with_classes(workbook.learner, (*existing, *added))
+    if added and not existing:  # earlier predictions were numbers
         workbook.closed = {
             id: terms._replace(prediction=0.0, largest_loss=0.0) for id, terms in workbook.closed.items()
         }
@@ -82,8 +82,8 @@ def takes_classes(learner: Learner) -> bool:
     model = learner.model
     if not isinstance(model, models.Experts):
         return False
-    fresh = model.label_range is None and not len(cast("EnsembleState", learner.state).labelled)
-    return model.label_codec.classifies or fresh
+    has_labels = bool(len(cast("EnsembleState", learner.state).labelled))
+    return model.label_codec.classifies or (model.label_range is None and not has_labels)
 
 
 NONE_YET = QuFUR(1.0)

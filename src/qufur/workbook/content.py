@@ -14,12 +14,12 @@ from qufur.models.capabilities import Replayable
 from qufur.snapshot import encode
 from qufur.workbook.workbook import Workbook
 
-EXACT = "model", "rule", "dim", "rng", "next_id", "ids", "places"
+HEADER_FIELDS = "model", "rule", "dim", "rng", "next_id", "ids", "places"
 """Header fields of a learner that do not depend on floating-point details."""
-FOLLOWS = {"alpha", "base", "slope"}
-"""Fields of spending computed by powers and exponentials, whose last bit depends on the machine."""
-NOTED = "examples", "answered", "retracted", "beyond", "uncertainty", "probability", "loss_seen"
-"""Fields of the ledger: counts, and sums accumulated one number at a time."""
+INEXACT_SPENDING_FIELDS = {"alpha", "base", "slope"}
+"""Fields of spending outside the digest: powers and exponentials, whose last bit may differ by machine."""
+LEDGER_FIELDS = "examples", "answered", "retracted", "beyond", "uncertainty", "probability", "loss_seen"
+"""Fields of the ledger in the digest: counts, and sums accumulated one number at a time."""
 
 
 def state_digest(workbook: Workbook) -> str:
@@ -32,9 +32,9 @@ def state_digest(workbook: Workbook) -> str:
     estimates of loss and shifts, which use logarithms, and the monitor: no decision depends on them.
     """
     digest = hashlib.blake2b(digest_size=32)
-    for part in (*_of_workbook(workbook), *_of_learner(workbook.learner)):
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
+    for content in (*_of_workbook(workbook), *_of_learner(workbook.learner)):
+        digest.update(len(content).to_bytes(8, "little"))
+        digest.update(content)
     return digest.hexdigest()
 
 
@@ -51,9 +51,10 @@ def _of_workbook(workbook: Workbook) -> Iterator[bytes]:
 
 def _of_learner(learner: Learner) -> Iterator[bytes]:
     header, tensors = encode(learner)
-    yield _text([header[name] for name in EXACT])
-    yield _text({name: value for name, value in header["spending"].items() if name not in FOLLOWS})
-    yield _text([header["ledger"][name] for name in NOTED])
+    yield _text([header[name] for name in HEADER_FIELDS])
+    spending = header["spending"].items()
+    yield _text({name: value for name, value in spending if name not in INEXACT_SPENDING_FIELDS})
+    yield _text([header["ledger"][name] for name in LEDGER_FIELDS])
     yield from (_bits(tensors[name]) for name in ("ledger.open", "ledger.errors", "charges"))
     yield from (_bits(learner.state.pending[id]) for id in learner.pending)
     arrays = learner.state.replayable_arrays() if isinstance(learner.state, Replayable) else {}

@@ -7,7 +7,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-
 from typing import cast
 
 import numpy as np
@@ -47,7 +46,10 @@ def expire(workbook: Workbook, ids: Sequence[Id]) -> None:
 
 
 def asked_before(workbook: Workbook, seconds: float) -> list[Id]:
-    """Return the outstanding rows that were queried before a time, where that is known."""
+    """Return the outstanding rows that were queried before a time, in seconds since 1970.
+
+    Rows whose query time is unknown are omitted.
+    """
     queried = {id: workbook.pending_rows.asked_at(id) for id in workbook.learner.outstanding}
     return [id for id, at in queried.items() if at is not None and at < seconds]
 
@@ -98,8 +100,9 @@ def _close(workbook: Workbook, names: Sequence[Id], decided: Floats, purchases: 
     `decided` has prediction, probability and largest loss of each query as rows; `purchases` is None for a
     model that ignores purchase terms.
     """
-    default = Purchases(decided[:, 1], decided[:, 1], np.zeros(len(names), dtype=bool))
-    _, mean, at_random = purchases or default
+    if purchases is None:
+        purchases = Purchases(decided[:, 1], decided[:, 1], np.zeros(len(names), dtype=bool))
+    _, mean, at_random = purchases
     columns = (column.tolist() for column in (*decided.T, mean, at_random))
     workbook.closed.update(zip(names, map(Purchase, *columns), strict=True))
 
@@ -109,7 +112,19 @@ ReadLabels = Callable[[Batch, str], tuple[Ints, Floats]]
 
 @dataclass(frozen=True)
 class Learned:
-    """Number of free labels, of outstanding and of known ones, and of rows without a label."""
+    """Counts of a table that was learned.
+
+    Attributes
+    ----------
+    free
+        Labels of rows without a query.
+    outstanding
+        Labels that answered an outstanding or a closed query.
+    known
+        Labels that were stored before.
+    blank
+        Rows without a label.
+    """
 
     free: int
     outstanding: int
@@ -149,8 +164,8 @@ def learn(workbook: Workbook, table: FreeLabels, *, accept_outliers: bool = Fals
     """Learn the labels of a table, all of them or none.
 
     Labels of outstanding queries answer them. Labels that are stored already must be equal. All others are
-    free: they charge no budget and use no random draw, and their rows count as processed. A label of a closed
-    query is free as well, and keeps the terms of the query.
+    free: they charge no budget and use no random draw, and their rows count as processed, unless they were
+    processed before. A label of a closed query costs nothing more, and keeps the terms of the query.
     """
     known = [name for name in table.label if name in workbook.labels]
     for name in known:
@@ -192,7 +207,8 @@ def _learn_closed(workbook: Workbook, names: list[Id], table: FreeLabels) -> Non
     learner, terms = workbook.learner, [workbook.closed[name] for name in names]
     decided = decisions(terms)
     prediction, probability, largest_loss = decided.T
-    mean, at_random = map(np.array, zip(*(each[3:] for each in terms), strict=True))
+    mean = np.array([query.mean_probability for query in terms])
+    at_random = np.array([query.at_random for query in terms])
     learner.model.label_codec.check(y)
     if isinstance(learner.state, KeepsPurchases):
         learner.state.learn_bought(X, y, Purchases(probability, mean, at_random))

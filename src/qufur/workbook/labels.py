@@ -152,7 +152,10 @@ class Labels(Mapping[Id, StoredLabel]):
         self._held = held
 
     def widen(self, place: int, constants: Sequence[float]) -> None:
-        """Insert constant columns before the column at `place`; `read` returns offloaded rows with them."""
+        """Insert constant columns before the column at `place` of the rows in memory.
+
+        The function passed to `offload_rows` must return the other rows with these columns.
+        """
         held = self.cached_rows
         self._rows = np.insert(held, [place] * len(constants), constants, axis=1) if len(held) else held
 

@@ -79,7 +79,10 @@ class PendingRows:
             raise invalid("pending rows", "the state file", "lines of cells", "malformed content") from None
 
     def save(self, ids: Sequence[Name]) -> tuple[list[list[str]], Bytes]:
-        """Return the headers, and the lines of these rows as bytes."""
+        """Return the headers, and the lines of these rows as bytes.
+
+        An array of a file may have any size; its header, which stores JSON values, may not.
+        """
         lines = "\n".join(self._lines.get(id, "") for id in ids)
         return self._headers, np.frombuffer(lines.encode("utf-8", "surrogatepass"), dtype=np.uint8)
 

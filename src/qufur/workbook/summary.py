@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -31,9 +32,9 @@ CALENDAR = {
 }
 """Last words of the names of calendar columns, such as `arrival_month` or `day of week`."""
 NUMBERING = {"index", "name", "no", "nr", "num", "number"}
-"""Words that may follow: `week_number`."""
+"""Words that may follow the last word of a calendar column: `week_number`."""
 NOT_CALENDAR = {"by", "each", "every", "last", "next", "past", "per", "prev", "previous"}
-"""Words that make it another quantity: `sales_per_month`, `price_last_year`."""
+"""Words that turn the name of a calendar column into that of another quantity: `sales_per_month`."""
 
 
 def shifts_of(workbook: Workbook) -> list[InputShift]:
@@ -92,14 +93,14 @@ def shift_sentences(shifts: Sequence[InputShift]) -> list[str]:
 
 
 def _sentence(shift: InputShift) -> str:
-    least = LEAST_SHARE * abs(shift.changes[0].deviations)
-    changes = (change for change in shift.changes if abs(change.deviations) >= least)
+    smallest = LEAST_SHARE * abs(shift.changes[0].deviations)
+    changes = (change for change in shift.changes if abs(change.deviations) >= smallest)
     return f"after {counted(shift.row, 'row')}: {'; '.join(map(_describe_change, changes))}"
 
 
 def _describe_change(change: Change) -> str:
     name = f"the spread of {change.column}" if change.spread else change.column
-    if change.before != change.before:
+    if math.isnan(change.before):
         return f"{name} ({change.deviations:.1f} deviations)"
     ends = " to ".join(f"{value:.3g}" for value in (change.before, change.after))
     return f"{name} from {ends} ({change.deviations:+.1f} deviations)"
@@ -167,11 +168,11 @@ def _error(report: Report) -> Iterator[str]:
     if headline.error is None:
         yield "not known yet: it needs labels of rows that were predicted after the first labels"
         return
-    what = "root mean squared error" if report.squared else "share of wrong classes"
-    yield f"{_number(headline.error)}, the {what} of all predictions so far{_between(headline)}"
+    measure = "root mean squared error" if report.squared else "share of wrong classes"
+    yield f"{_number(headline.error)}, the {measure} of all predictions so far{_between(headline)}"
     if headline.covered < NEARLY_ALL:
-        rest = f"{100 * (1 - headline.covered):.2g} % of the rows"
-        yield f"the estimate excludes {rest}, which had query probability 0"
+        excluded = f"{100 * (1 - headline.covered):.2g} % of the rows"
+        yield f"the estimate excludes {excluded}, which had query probability 0"
     if ensemble is not None and ensemble.labels:
         yield _against_random(headline, ensemble)
         constant = ensemble.best_constant

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, cast, NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -218,7 +218,10 @@ class Workbook:
         return self.id or unused_name("row", {column_heading(self.target)})
 
     def unlabelled(self, rows: Iterable[tuple[str, str]]) -> list[Id]:
-        """Return the ids, of pairs of id and label as text, that are outstanding or have another label."""
+        """Return the ids of rows that are outstanding, or whose stored label differs from the given one.
+
+        `rows` are pairs of id and label as written in a file.
+        """
         cells = [(id.strip(), label) for id, label in rows]
         names = self.resolve_ids([id for id, _ in cells])
         labels = clean_texts(label for _, label in cells)
@@ -282,7 +285,7 @@ class Workbook:
         changed = [name for name in given if self.labels.label(name) not in (None, given[name])]
         for name in new:
             if name not in self.learner.pending:
-                remedy = "Labels are taken for rows that were asked for."
+                remedy = "Only queried rows accept a label."
                 raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
         if changed and not replace:
             received = self.describe_conflict(changed[0], given[changed[0]])
@@ -308,7 +311,7 @@ class Workbook:
         """Raise `InvalidError` for the first label far outside the label range."""
         outlier = self.learner._first_outlier(list(labels), np.array(list(labels.values())))
         if outlier is not None:
-            remedy = "--accept-outliers takes it as it is."
+            remedy = "--accept-outliers accepts it."
             raise invalid("label", file, outlier.allowed, outlier.received, remedy)
 
     def _learn(self, labels: dict[Id, float]) -> None:
@@ -411,33 +414,38 @@ class Workbook:
         history = History(**fields.get("history", {}))
         periods = Periods(**fields["periods"]) if fields.get("periods") else None
         if (periods is None) == isinstance(learner.rule, PerPeriod):
-            raise invalid("periods", "the file", "there for a rule that needs them", repr(periods))
+            raise invalid("periods", "the file", "present exactly if the rule is PerPeriod", repr(periods))
         dialect = Dialect(**fields["dialect"]) if fields.get("dialect") else None
-        fixed = learner, encoding, fields["id"], fields["target"]
-        workbook = cls(
-            *fixed,
-            labels_received,
-            fields["rows"],
-            fields["tables"],
-            seen_ids,
-            versions,
-            pending_rows,
-            history,
-            periods,
-        )
-        workbook.has_rule, workbook.dialect, workbook.unit = (
-            fields.get("has_rule", True),
-            dialect,
-            fields.get("unit", ""),
-        )
-        workbook.monitor = Monitor.restored(
+        monitor = Monitor.restored(
             fields.get("watch", {}), monitor_arrays, (learner.ledger.examples, learner.spent)
         )
-        workbook.partial_tables = fields.get("unfinished", {})
+        closed: dict[Id, Purchase] = {}
         if terms is not None:  # files of version 0.1.0 have none
-            purchases = [Purchase(p, q, b, mean, bool(chance)) for p, q, b, mean, chance in terms.tolist()]
-            workbook.closed = dict(zip(fields["closed"], purchases, strict=True))
-        return workbook
+            purchases = [
+                Purchase(prediction, probability, largest_loss, mean_probability, bool(at_random))
+                for prediction, probability, largest_loss, mean_probability, at_random in terms.tolist()
+            ]
+            closed = dict(zip(fields["closed"], purchases, strict=True))
+        return cls(
+            learner=learner,
+            encoding=encoding,
+            id=fields["id"],
+            target=fields["target"],
+            labels=labels_received,
+            rows=fields["rows"],
+            tables=fields["tables"],
+            seen_ids=seen_ids,
+            encoding_versions=versions,
+            pending_rows=pending_rows,
+            history=history,
+            periods=periods,
+            has_rule=fields.get("has_rule", True),
+            dialect=dialect,
+            unit=fields.get("unit", ""),
+            monitor=monitor,
+            partial_tables=fields.get("unfinished", {}),
+            closed=closed,
+        )
 
 
 def header_of(workbook: Workbook, columns: Iterable[str]) -> tuple[list[str], list[str]]:

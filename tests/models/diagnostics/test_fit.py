@@ -237,7 +237,7 @@ def test_misfit_is_detected_in_any_units_of_inputs(scale):
     y = np.tanh(6 * X[:, 0]) + 0.05 * np.random.default_rng(1).standard_normal(1000)
     state = fitted(Ridge(10), scale * X, y)
     assert isinstance(state.labelled.form, FactorGram)
-    assert "Errors bend" in " ".join(state.fit().misfit)
+    assert "Errors depend nonlinearly" in " ".join(state.fit().misfit)
 
 
 # Evidence
@@ -383,7 +383,7 @@ def rotating_target(X, angle):
     [
         (lambda X, t: rotating_target(X, np.pi * t), "Recent errors"),
         (lambda X, t: rotating_target(X, np.pi / 2 * (t > 0.5)), "Recent errors"),
-        (lambda X, t: np.tanh(3 * X[:, 0]), "Errors bend"),
+        (lambda X, t: np.tanh(3 * X[:, 0]), "Errors depend nonlinearly"),
         (lambda X, t: X[:, 0] + 0.2, "Labels lie above"),
         (lambda X, t: X[:, 0] - 0.2, "Labels lie below"),
         (lambda X, t: np.abs(X[:, 0]), "Labels lie above"),

@@ -291,7 +291,7 @@ def assert_same_end(actual, reference, digits):
     np.testing.assert_allclose(coef, expected, rtol=0, atol=digits * max(1.0, np.abs(expected).max()))
 
 
-def used_parts(form, play, in_batches):
+def used_classes(form, play, in_batches):
     """Compare `ask` with the slow implementation and every path with `ask`; return the classes used."""
     look_ahead, choose, used = LeastSquaresState.look_ahead, CovarianceEngine._choose_in_loop, set()
 
@@ -338,14 +338,14 @@ def used_parts(form, play, in_batches):
 @pytest.mark.parametrize("name", FORMS)
 def test_runs_decide_as_one_by_one(name):
     form = FORMS[name]
-    assert used_parts(form, runs, in_batches=False) >= form.passes
+    assert used_classes(form, runs, in_batches=False) >= form.passes
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_batches_decide_as_one_by_one(name):
     form = FORMS[name]
     # A batch of one row uses `ask` and no look-ahead.
-    assert used_parts(form, batches, in_batches=True) >= form.passes - {"OneRow"}
+    assert used_classes(form, batches, in_batches=True) >= form.passes - {"OneRow"}
 
 
 @pytest.mark.parametrize("norm", [30.0, 1e3, 1e6])
@@ -404,5 +404,5 @@ def documented_engine():
 def test_custom_engine_decides_as_one_by_one(name):
     engine, form = documented_engine(), replace(FORMS[name], examples=4)
     with mock.patch.object(engines, "ENGINES", (engine, *engines.ENGINES)):
-        assert "RowByRow" in used_parts(form, runs, in_batches=False)
-        assert "RowByRow" in used_parts(form, batches, in_batches=True)
+        assert "RowByRow" in used_classes(form, runs, in_batches=False)
+        assert "RowByRow" in used_classes(form, batches, in_batches=True)

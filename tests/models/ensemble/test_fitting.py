@@ -105,9 +105,8 @@ def test_deferred_fits_installed_immediately_equal_fits_in_place(model, monkeypa
     expected = [call(in_place) for call in calls()]
     mark_due, installed = FitSchedule.fit, []
 
-    def fit_immediately(
-        schedule, speed, units
-    ):  # within a call, because an update of the scaling makes fits due
+    # Within the call, because an update of the scaling makes fits due.
+    def fit_immediately(schedule, speed, units):
         mark_due(schedule, speed, units)
         while job := schedule.due_fit(units):
             installed.append(schedule.install(job.run()))

@@ -25,20 +25,22 @@ from qufur.streams import Arrays
 
 
 def reject_linear_settings(estimator: Any, names: Iterable[str], linear: type[Model]) -> None:
-    """Raise `InvalidError` for options of the linear model that are set beside experts.
+    """Raise `InvalidError` if an option of the linear model differs from its default.
+
+    Callers use it if the model is an ensemble, which has no such option.
 
     >>> from qufur import Ridge
     >>> from qufur.adapters.skactiveml import StreamQuFUR
     >>> reject_linear_settings(StreamQuFUR(intercept=False), ["intercept"], Ridge)
     Traceback (most recent call last):
-    qufur.errors.InvalidError: intercept of StreamQuFUR must be left out beside experts, got False. ...
+    qufur.errors.InvalidError: intercept of StreamQuFUR must be omitted with experts, got False. ...
     """
     parameters = signature(type(estimator)).parameters
     for name in names:
         value = getattr(estimator, name)
         if value != parameters[name].default:
-            remedy = f"model={linear.__name__} takes it."
-            raise invalid(name, type(estimator).__name__, "left out beside experts", repr(value), remedy)
+            remedy = f"model={linear.__name__} accepts it."
+            raise invalid(name, type(estimator).__name__, "omitted with experts", repr(value), remedy)
 
 
 ROWS = {"dtype": np.float64, "order": "C"}
@@ -86,6 +88,11 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             The labels.
         rows
             The numbers of their rows, some of `pending_`; by default all of them, in that order.
+
+        Returns
+        -------
+        self
+            The estimator.
         """
         check_is_fitted(self, "learner_")
         ids = (self.pending_ if rows is None else np.atleast_1d(rows)).tolist()
@@ -129,13 +136,15 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _model(self) -> Model:
         if self._is_linear:
             return self._linear_model()
-        owner, floor = type(self).__name__, ("floor",) if self.alpha is None else ()
-        reject_linear_settings(self, (*self.linear_settings, *floor), self.linear)
+        linear_settings = self.linear_settings
+        if self.alpha is None:
+            linear_settings = (*linear_settings, "floor")
+        reject_linear_settings(self, linear_settings, self.linear)
         if self.model is None:
             return self._experts()
         if not isinstance(self.model, EnsembleModel):
             allowed = f"None, Experts(...), Refit(...) or the class {self.linear.__name__}"
-            raise invalid("model", owner, allowed, repr(self.model))
+            raise invalid("model", type(self).__name__, allowed, repr(self.model))
         return self._given_model(self.model)
 
     @abstractmethod

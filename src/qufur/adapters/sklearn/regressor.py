@@ -18,7 +18,7 @@ from qufur.models.ensemble.model import EnsembleModel
 from qufur.models.gram.gram import Gram
 
 MIN_SHARE = 1e-12
-"""Below this share the labels are negligible beside λ, and the intercept stays penalised."""
+"""If 1 − λeᵀM⁻¹e is below it, labels are missing or negligible beside λ; the intercept stays penalised."""
 
 
 def scores_and_variances(model: Ridge, gram: Gram, X: Floats) -> tuple[Floats, Floats]:
@@ -40,12 +40,12 @@ def scores_and_variances(model: Ridge, gram: Gram, X: Floats) -> tuple[Floats, F
     scores, variances = gram.scores(rows), gram.variance(rows)
     constant = np.zeros((1, rows.shape[1]))
     constant[0, -1] = model.intercept
-    pull = gram.solve(constant)[0]
-    share = 1.0 - model.penalty * pull[-1]
+    inverse_column = gram.solve(constant)[0]  # M⁻¹e
+    share = 1.0 - model.penalty * inverse_column[-1]
     if not model.intercept or share < MIN_SHARE:
         return scores, variances
-    across, factor = rows @ pull, model.penalty / share
-    return scores + factor * gram.coef[-1] * across, variances + factor * across**2
+    products, factor = rows @ inverse_column, model.penalty / share
+    return scores + factor * gram.coef[-1] * products, variances + factor * products**2
 
 
 MAX_INTERCEPT_OVER_NOISE = 2e4
@@ -165,6 +165,11 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             and assumes that the model fits. NaN if σ̂ is not identified: with few labels, or if labels are so
             far from 0 that σ̂ is lost in rounding; set `label_range` then. Only for `model=Ridge`; experts
             have intervals, `learner_.predict(X, interval=0.9)`.
+
+        Returns
+        -------
+        Floats or (Floats, Floats)
+            Predictions; with `return_std`, predictions and standard deviations.
         """
         rows = self._validated_inputs(X)
         if not isinstance(self.learner_.model, Ridge):

@@ -21,10 +21,10 @@ def data(
     ] = None,
     json: opt.Json = False,
 ) -> None:
-    """List the datasets of the experiments, their sources and their local copies.
+    """List the datasets of the experiments.
 
-    Searches the folder QUFUR_DATA, then the user's cache. Experiments download missing datasets themselves,
-    if a download exists.
+    Shows their sources and local copies. Searches the folder QUFUR_DATA, then the user's cache. Experiments
+    download missing datasets themselves, if a download exists.
 
     Example:
       qufur data --download abalone

@@ -44,7 +44,7 @@ CAPTIONS = {
     "demo-fig3": "Query probability over time on rotated MNIST, the published run. Dashed: shifts.",
 }
 NEXT = {
-    "Compare the rules on your own labelled table:": ("qufur run FILE --target COLUMN --budget 5%"),
+    "Compare the rules on your own labelled table:": "qufur run FILE --target COLUMN --budget 5%",
     "Choose which rows of your own table to label:": (
         "qufur ask FILE --target COLUMN --budget 300 --state work.qufur -o to_label.csv"
     ),
@@ -118,14 +118,15 @@ PAGE = "index.html"
 WIDTH = 100
 NEAR = 16
 """Maximum distance in images between a rotation and its detection: two blocks of inputs."""
-METHODS = {OURS: "chosen by Steady", SAME: "at random"}
+METHODS = {OURS: "chosen by Steady", SAME: "random"}
+"""Methods in the table that the command prints."""
 
 
 def demo(jobs: opt.Jobs = 2, quick: Quick = False, out: opt.Out = Path("qufur-out")) -> None:
-    """Demonstrate in a minute how many labels the query rule saves, on digits that rotate.
+    """Show how many labels the query rule saves, in a minute.
 
-    Uses data of scikit-learn; downloads nothing. Writes index.html with figures of the demonstration and of
-    the paper.
+    The stream is images of digits that rotate, from scikit-learn; nothing is downloaded. Writes index.html
+    with figures of the demonstration and of the paper.
 
     Example:
       qufur demo --out demo
@@ -157,11 +158,11 @@ def demo(jobs: opt.Jobs = 2, quick: Quick = False, out: opt.Out = Path("qufur-ou
 
 def _describe(result: Result) -> list[str]:
     """Describe the task and the data."""
-    rows, seeds = study.turning_digits().horizon, result.table["seed"].n_unique()
+    images, seeds = study.turning_digits().horizon, result.table["seed"].n_unique()
     rotations = ", ".join(study.SEGMENTS)
     return [
-        f"{rows} images of the digits 0 to {study.CLASSES - 1}, from scikit-learn: {rotations}.",
-        "The model does not know when. It predicts each image, then a rule decides whether to buy the label.",
+        f"{images} images of the digits 0 to {study.CLASSES - 1}, from scikit-learn: {rotations}.",
+        "The model is not told when. It predicts each image, then a rule decides whether to buy the label.",
         f"Both methods use the model `Experts`. Means over {seeds} orders of the images:",
     ]
 
@@ -184,14 +185,17 @@ def _compare(result: Result) -> list[str]:
 
 
 def _describe_shifts(alarms: Sequence[Sequence[int]]) -> str:
-    """Report the positions of the rotations, and how many of them the inputs reveal, per seed."""
+    """Report the positions of the rotations and how many of them were detected from the inputs.
+
+    `alarms` are the rows of the alarms of each seed; the counts are summed over seeds.
+    """
     shifts = np.array(study.SHIFTS)
     near = [abs(np.subtract.outer(shifts, positions)) <= NEAR for positions in alarms]
     hits = sum(int(matches.any(axis=1).sum()) for matches in near)
     false_alarms = sum(int((~matches.any(axis=0)).sum()) for matches in near)
     positions = ", ".join(map(str, study.SHIFTS))
     return (
-        f"Rotated after {positions} images. Detected without labels, within {NEAR}: {hits} of "
+        f"Rotated after {positions} images. Detected without labels, within {NEAR} images: {hits} of "
         f"{len(shifts) * len(alarms)}; false alarms: {false_alarms}."
     )
 

@@ -35,7 +35,9 @@ Parts = Annotated[list[Part] | None, typer.Argument(help="Experiments to run. De
 Quick = Annotated[bool, typer.Option("--quick", help="Use two seeds and coarser grids.")]
 Seeds = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Number of random seeds. Default: 5; theory 20; real and pool 8."),
+    typer.Option(
+        min=1, metavar="N", help="Number of random seeds. Default: that of each experiment, 1 to 20."
+    ),
 ]
 Backend = Annotated[
     str, typer.Option(metavar="NAME", help="joblib backend of the processes, such as ray for a cluster.")
@@ -51,10 +53,10 @@ def reproduce(
     out: opt.Out = Path("qufur-out"),
     json: opt.Json = False,
 ) -> None:
-    """Run the paper's experiments and print which of its claims hold.
+    """Run the paper's experiments and check its claims.
 
-    Writes the page report.html with figures and tables, and the claims to claims.csv. Resumes: runs already
-    finished in the folder are not repeated.
+    Prints which claims hold. Writes the page report.html with figures and tables, and the claims to
+    claims.csv. Resumes: runs already finished in the folder are not repeated.
 
     Example:
       qufur reproduce --quick --out reproduction
@@ -95,7 +97,9 @@ def run_experiments(
     )
     settings = {
         "command": command + (" --quick" if quick else ""),
-        "seeds": str(seeds or (QUICK_SEEDS if quick else "5, 20 for theorems, 8 for real tables")),
+        "seeds": str(
+            seeds or (QUICK_SEEDS if quick else ", ".join(f"{e.name} {e.seeds}" for e in experiments))
+        ),
         "time": f"{time.perf_counter() - begin:.0f} s with {jobs} processes, without runs finished earlier",
         **versions(),
     }

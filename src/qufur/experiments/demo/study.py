@@ -34,11 +34,28 @@ if TYPE_CHECKING:
 CLASSES = 4
 """Digits 0 to 3: all ten take more than a minute."""
 SIDE = 8
+"""Pixels per side of an image."""
 SEGMENTS = {"upright": 0.0, "turned left": 90.0, "upright again": 0.0, "turned right": -90.0}
 SHIFTS = (288, 432, 576)
 """Rows at which the orientation changes."""
 BLOCK = 36
 """Images per point of the time axis; shifts are at block boundaries."""
+SHARE = 0.08
+"""Budget of the demonstration, as a share of the stream."""
+SHARES = {OURS: (0.04, 0.08), SAME: (0.04, 0.08, 0.12, 0.16)}
+"""Budgets of each method. `SAME` has larger ones to show how many random labels give the same error."""
+ERROR = "error rate"
+"""Column of the results and label of the axes."""
+TOP = 0.8
+"""Upper limit of the error axis over time: guessing has error 0.75."""
+DETECTION_MARK: dict[str, Any] = {
+    "ls": "none",
+    "marker": "v",
+    "ms": 8,
+    "color": "#D55E00",
+    "clip_on": False,
+    "label": "shift detected",
+}
 
 
 def turning_digits(seed: int = 0) -> Arrays:
@@ -67,19 +84,6 @@ def alarms(X: Floats) -> list[int]:
     return sorted(shift.row for shift in input_shifts(blocks, names))
 
 
-ERROR = "error rate"
-TOP = 0.8
-"""Upper limit of the error axis over time: guessing has error 0.75."""
-NOTICED: dict[str, Any] = {
-    "ls": "none",
-    "marker": "v",
-    "ms": 8,
-    "color": "#D55E00",
-    "clip_on": False,
-    "label": "shift noticed",
-}
-
-
 def draw_budgets(runs: pl.DataFrame) -> Figure:
     """Draw error against labels, with 95 % bands over seeds."""
     figure, (panel,) = subplots(1, 1, width=6.0, height=4.4)
@@ -87,7 +91,7 @@ def draw_budgets(runs: pl.DataFrame) -> Figure:
     for rule in WAYS:
         rows = runs.filter(runs["rule"] == rule)
         labels = per_seed(rows, ["parameter"], "queries").mean(axis=0)
-        curves[rule] = labels, per_seed(rows, ["parameter"], "error rate")
+        curves[rule] = labels, per_seed(rows, ["parameter"], ERROR)
     draw_bands(panel, curves, WAYS)
     panel.set(ylabel=ERROR)
     panel.set_ylim(bottom=0)
@@ -125,18 +129,13 @@ def draw_time(table: pl.DataFrame, share: float, detected: Sequence[int]) -> Fig
         panel.set_xlim(0, ends[-1])
     below.set_ylim(bottom=0)
     above.set_ylim(0, TOP)
-    above.plot(detected, [TOP] * len(detected), **NOTICED)
+    above.plot(detected, [TOP] * len(detected), **DETECTION_MARK)
     for start, segment in zip((0, *SHIFTS), SEGMENTS, strict=True):
         above.annotate(segment, (start, TOP), (6, -13), textcoords="offset points", color="0.3", size="small")
-    above.set(ylabel="error rate")
+    above.set(ylabel=ERROR)
     below.set(ylabel="labels bought", xlabel="images")
     share_legend(figure, above, 2)
     return figure
-
-
-SHARE = 0.08
-"""Budget of the demonstration, as a share of the stream."""
-SHARES = {OURS: (0.04, 0.08), SAME: (0.04, 0.08, 0.12, 0.16)}
 
 
 def cells(seeds: int) -> list[Cell]:
@@ -149,7 +148,9 @@ def cells(seeds: int) -> list[Cell]:
 def play(cell: Cell) -> Row:
     """Run one method and count labels and errors per block."""
     stream = stream_of(turning_digits, cell["seed"])
-    wrong, query = _played(stream, cell["rule"], labels_of(cell["parameter"], stream.horizon), cell["seed"])
+    wrong, query = _errors_and_purchases(
+        stream, cell["rule"], labels_of(cell["parameter"], stream.horizon), cell["seed"]
+    )
     starts = np.arange(0, stream.horizon, BLOCK)
     return {
         "start": starts.tolist(),
@@ -165,7 +166,7 @@ def experts(seed: int = 0) -> Model:
     return Experts(classes=range(CLASSES), seed=seed)
 
 
-def _played(stream: Arrays, rule: str, budget: int, seed: int) -> tuple[Floats, Bools]:
+def _errors_and_purchases(stream: Arrays, rule: str, budget: int, seed: int) -> tuple[Floats, Bools]:
     """Return errors and purchases per row. Both methods buy the first label; its error is not counted."""
     if rule == OURS:
         trace = steady(experts(seed), stream, budget, seed)
@@ -175,13 +176,16 @@ def _played(stream: Arrays, rule: str, budget: int, seed: int) -> tuple[Floats, 
 
 
 def runs(table: pl.DataFrame) -> pl.DataFrame:
-    """Return labels and error rate, one row per run."""
+    """Return labels and error rate, one row per run.
+
+    The rate is over all images but the first, whose error is not counted.
+    """
     import polars as pl
 
     rows = pl.col("start").max() + BLOCK - 1
-    error = (pl.col("wrong").sum() / rows).alias("error rate")
-    by = ["rule", "parameter", "seed"]
-    return table.group_by(by, maintain_order=True).agg(pl.col("bought").sum().alias("queries"), error)
+    error = (pl.col("wrong").sum() / rows).alias(ERROR)
+    keys = ["rule", "parameter", "seed"]
+    return table.group_by(keys, maintain_order=True).agg(pl.col("bought").sum().alias("queries"), error)
 
 
 def segment_errors(table: pl.DataFrame, rule: str) -> Floats:
@@ -206,7 +210,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     return [
         Statement(
             "this demonstration",
-            f"mistakes are fewer than with as many labels at random, at {SHARE:.0%} of the labels",
+            f"chosen labels give fewer errors than equally many random ones, at a budget of {SHARE:.0%}",
             f"ratio {listed}",
             ratios[SHARE].within(0.0, 1.0),
         )
@@ -215,7 +219,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
 
 def _errors(results: pl.DataFrame, rule: str, share: float) -> Floats:
     rows = results.filter((results["rule"] == rule) & (results["parameter"] == share)).sort("seed")
-    return np.asarray(rows["error rate"].to_numpy())
+    return np.asarray(rows[ERROR].to_numpy())
 
 
 def in_brief(cell: Cell) -> bool:
@@ -225,7 +229,7 @@ def in_brief(cell: Cell) -> bool:
 
 EXPERIMENT = Experiment(
     "demo",
-    "Digits that turn: chosen labels and labels at random",
+    "Rotating digits: chosen and random labels",
     cells,
     play,
     lambda table: draw_budgets(runs(table)),

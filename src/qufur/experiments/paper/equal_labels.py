@@ -27,7 +27,10 @@ def compare(
     measures: Mapping[str, str],
     exceptions: Sequence[str] = (),
 ) -> list[Statement]:
-    """Return a statement per measure and rival: QuFUR's is lower at all budgets (higher for exceptions)."""
+    """Return a statement per measure and rival: QuFUR's value is lower at every equal number of labels.
+
+    For rivals in `exceptions` the statement is that it is higher.
+    """
     table = table.filter(table["rule"].is_in(["QuFUR", *RIVALS]))
     return [
         _statement(

@@ -71,8 +71,8 @@ def play(cell: Cell) -> Row:
 def judge(table: pl.DataFrame) -> list[Statement]:
     """Compare R·B/(Σ √(d_u T_u))² over structures and budgets."""
     constants = {rule: _constants(table, rule) for rule in RULES}
-    overspent = table.filter(table["rule"] == "FixedBudget").select("queries", "budget")
-    spent = (overspent["queries"] / overspent["budget"]).to_numpy().max()
+    fixed_budget = table.filter(table["rule"] == "FixedBudget")
+    spent = (fixed_budget["queries"] / fixed_budget["budget"]).to_numpy().max()
     ends = [list(STRUCTURES).index(name) for name in ("extreme", "equal")]
     uniform = jackknife(ratio, constants["Uniform"][:, ends, -1])
     return [
@@ -88,7 +88,8 @@ def judge(table: pl.DataFrame) -> list[Statement]:
         ),
         Statement(
             "Section 3.2",
-            "uniform querying is not: from equal to extreme it more than doubles, at the largest B",
+            "with uniform querying R·B/(Σ√(d_u T_u))² more than doubles from equal to extreme, at the "
+            "largest B",
             f"a factor {uniform}",
             uniform.within(2, np.inf),
         ),

@@ -43,7 +43,8 @@ ODDS = 0.001
 """Probability, over all comparisons of a statement, of a false violation."""
 
 SLACK = 0.8
-"""Tolerance for bounds that are attained: a value above this share of the bound passes."""
+"""Smallest ratio to a bound that passes. Some bounds are attained, and no sample can show that a mean at its
+bound is above the bound."""
 
 
 def cells(seeds: int) -> list[Cell]:

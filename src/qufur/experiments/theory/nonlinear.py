@@ -94,7 +94,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
         _judge_bounds(table, QUIET, "Theorem 5", "Algorithm 3 with little noise"),
         Statement(
             "Theorem 4",
-            "Algorithm 4 never exceeds its budget, against the adaptive adversary neither",
+            "Algorithm 4 never exceeds its budget, not even against the adaptive adversary",
             f"Q at most {spent.max():.2f}B",
             bool(spent.max() <= 1),
         ),
@@ -130,16 +130,16 @@ def _judge_bounds(table: pl.DataFrame, rule: str, source: str, subject: str) -> 
     rows = table.filter(table["rule"] == rule)
     bounds = [bounds_of(rule, value) for value in rows["parameter"]]
     limits = {name: np.array([getattr(bound, name) for bound in bounds]) for name in ("queries", "regret")}
-    kept = np.all([rows[name].to_numpy() <= limit for name, limit in limits.items()], axis=0)
+    below = np.all([rows[name].to_numpy() <= limit for name, limit in limits.items()], axis=0)
     q_bound, r_bound = limits["queries"].min(), limits["regret"].min()
     T = setting(rule)[0].horizon
     return Statement(
         source,
         f"{subject}: Q and R are below bounds that are not trivial, in at least {1 - DELTA:.0%} of the runs",
-        f"in {kept.sum()} of {len(kept)}; R at most {rows['regret'].to_numpy().max():.3g}; the lowest bounds "
-        f"are {q_bound:.0f} of {T} labels and {r_bound / (4 * T):.2f} of the trivial 4T",
+        f"in {below.sum()} of {len(below)}; R at most {rows['regret'].to_numpy().max():.3g}; "
+        f"the lowest bounds are {q_bound:.0f} of {T} labels and {r_bound / (4 * T):.2f} of the trivial 4T",
         # A bound that cannot be exceeded is not tested.
-        bool(kept.mean() >= 1 - DELTA) if r_bound < 4 * T else None,
+        bool(below.mean() >= 1 - DELTA) if r_bound < 4 * T else None,
     )
 
 

@@ -29,8 +29,8 @@ MEMBERS = 40
 """Linear functions in the finite class, besides f*."""
 
 LEARNERS = {
-    "Ridge": "ridge regression, whose queries no label changes, on hidden domains",
-    "ConfidenceSet": "a confidence set, whose queries labels change, against an adversary who watches it",
+    "Ridge": "ridge regression, whose queries do not depend on labels, on hidden domains",
+    "ConfidenceSet": "a confidence set, whose queries depend on labels, against an adaptive adversary",
 }
 REPEATS = 20
 """Streams per requested seed; many, because R − Reg has a standard deviation of 2η√E[R]."""

@@ -1,4 +1,4 @@
-"""Guarantee within any subsequence, which the learner does not know (after Theorem 1)."""
+"""Bounds within any subsequence, although the learner does not know the subsequence (after Theorem 1)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def judge(table: pl.DataFrame) -> list[Statement]:
         ),
         Statement(
             "after Theorem 1",
-            f"and at most {CONSTANT:.0f} times what stands inside the Õ",
+            f"E[Q] and E[R] within each of {count} subsequences are at most {CONSTANT:.0f} times their "
+            "orders",
             f"at most {q_order.max():.2f} and {r_order.max():.2f} times",
             bool(q_order.max() <= CONSTANT and r_order.max() <= CONSTANT),
         ),

@@ -49,9 +49,9 @@ class Evidence:
     def of(cls, count: float, squares: float, eigenvalues: Floats, energies: Floats) -> Evidence:
         """Build it from Σ y², the eigenvalues e_j of G and the energies e_j p_j = ⟨u_j, Σ x y⟩²."""
         # Eigenvalues that are 0 up to rounding would give meaningless p_j.
-        real = eigenvalues > 1e-12 * eigenvalues.max(initial=0.0)
-        components = energies[real] / eigenvalues[real]
-        return cls(count, max(squares - float(components.sum()), 0.0), eigenvalues[real], components)
+        nonzero = eigenvalues > 1e-12 * eigenvalues.max(initial=0.0)
+        components = energies[nonzero] / eigenvalues[nonzero]
+        return cls(count, max(squares - float(components.sum()), 0.0), eigenvalues[nonzero], components)
 
     def squares(self, regularization: float) -> float:
         """Return S(λ), which is Σ e² of the one-step-ahead errors at λ."""
@@ -83,9 +83,13 @@ class Evidence:
         if self.count < self.min_labels or not self.squares(1.0) > 0 or not len(self.eigenvalues):
             return None, None
         best = self.best()
-        low, high = (self.log(end) <= self.log(best) - 1.0 for end in np.exp(self._range(2)))
-        has_noise = low or self.count > len(self.eigenvalues)
-        return sqrt(self.squares(best) / self.count) if has_noise else None, best if low and high else None
+        shows_noise, shows_signal = (self.log(end) <= self.log(best) - 1.0 for end in np.exp(self._range(2)))
+        noise = penalty = None
+        if shows_noise or self.count > len(self.eigenvalues):
+            noise = sqrt(self.squares(best) / self.count)
+        if shows_noise and shows_signal:
+            penalty = best
+        return noise, penalty
 
     def _range(self, points: int) -> Floats:
         """Return log λ from negligible to overwhelming regularisation."""

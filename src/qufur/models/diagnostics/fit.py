@@ -35,8 +35,8 @@ class Fit:
 
     Notes
     -----
-    The cost is O(d³), or O(n³) with a kernel. Detection rate of `misfit`, in % of 200 runs, by
-    number of labels, for inputs on the unit sphere, d = 10 and σ = 0.1, at the right λ and at ten times that:
+    The cost is O(d³), or O(n³) with a kernel. Detection rate of `misfit`, in % of 200 runs, by number of
+    labels, for inputs on the unit sphere, d = 10 and σ = 0.1, at the right λ and at ten times that:
 
     ========================================  ===  ===  ====  ===========
     target                                    100  300  1000  1000, λ·10
@@ -82,14 +82,14 @@ def _misfit(tests: MisfitTests, slow: bool) -> tuple[str, ...]:
     peak, messages = tests.peak, []
     if peak[DRIFT] > ALARM and not slow:
         messages.append(
-            f"Recent errors predict the next ones ({_odds(peak[DRIFT])}): the target may be moving, or differ"
-            " from one part of the stream to the next; let the model forget (half_life, --half-life), or tell"
-            " the parts apart."
+            f"Recent errors predict the next ones ({_odds(peak[DRIFT])}): the target may be drifting, or"
+            " differ between parts of the stream; let the model forget (half_life, --half-life), or add a"
+            " feature that distinguishes the parts."
         )
     elif (bend := max(peak[BEND], peak[SKEW])) > ALARM:
         messages.append(
-            f"Errors bend with the prediction ({_odds(bend)}): the target may not be linear in these"
-            " features; try KernelRidge (--model kernel), or more features."
+            f"Errors depend nonlinearly on the prediction ({_odds(bend)}): the target may not be linear in"
+            " these features; try KernelRidge (--model kernel), or more features."
         )
     if peak[BIAS] > ALARM:
         side = "above" if tests.sums[BIAS] > 0 else "below"

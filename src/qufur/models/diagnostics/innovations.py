@@ -50,7 +50,7 @@ class Innovations:
         self.tests = MisfitTests()
         self._labels = np.zeros((4, self.label_capacity))  # e, √(1 + q), y, drift
         self._rows = np.zeros((self.row_capacity, dim))
-        self._pull = np.zeros(dim)  # Σ e x over the segment before these rows
+        self._error_sum = np.zeros(dim)  # Σ e x over the segment before these rows
         self._unwritten_drift: list[Any] = []  # drift of the latest labels, not yet copied to _labels
         self._filled = 0
         self._constant = constant
@@ -58,7 +58,7 @@ class Innovations:
     def note(self, labels: Absorbed) -> None:
         """Record labels and their errors."""
         X, y, innovation, innovation_scale = labels
-        self._rows, self._pull = beside(self._rows, X), beside(self._pull, X)
+        self._rows, self._error_sum = beside(self._rows, X), beside(self._error_sum, X)
         X = beside(X, self._rows)
         self.count += len(y)
         self.squares += float(y @ y)
@@ -102,7 +102,7 @@ class Innovations:
         return {
             "innovations.labels": self._labels,
             "innovations.rows": on_host(self._rows),
-            "innovations.pull": on_host(self._pull),
+            "innovations.pull": on_host(self._error_sum),
             "innovations.tests": tests,
             "innovations.early": early,
             "innovations.counters": np.array([self.count, self.squares, self._filled]),
@@ -114,7 +114,7 @@ class Innovations:
         innovations = object.__new__(cls)
         innovations._constant = constant
         innovations._labels, innovations._rows = arrays["innovations.labels"], arrays["innovations.rows"]
-        innovations._pull = arrays["innovations.pull"]
+        innovations._error_sum = arrays["innovations.pull"]
         innovations.count, innovations.squares, filled = arrays["innovations.counters"].tolist()
         innovations._filled, innovations._unwritten_drift = int(filled), []
         tests = arrays["innovations.tests"], arrays["innovations.early"]
@@ -143,7 +143,7 @@ class Innovations:
         """Count labels that were written; compute the drift of full `_rows`, and test full `_labels`."""
         stop = self._filled + count
         if stop % self.row_capacity == 0:
-            drift, self._pull = self._drift(self._labels[0, stop - len(rows) : stop], rows)
+            drift, self._error_sum = self._drift(self._labels[0, stop - len(rows) : stop], rows)
             self._unwritten_drift.append(drift)
         if stop == self.label_capacity:
             self._filled = stop
@@ -163,12 +163,12 @@ class Innovations:
 
         A row's drift depends only on earlier segments, so rows that are not filled yet do not matter.
         """
-        X = _bounded(rows).reshape(-1, MisfitTests.segment, len(self._pull))
-        pulls = beside(_bounded(innovation).reshape(len(X), 1, -1), X) @ X
-        before = concatenated([self._pull[None], pulls[:-1, 0]])
+        X = _bounded(rows).reshape(-1, MisfitTests.segment, len(self._error_sum))
+        error_sums = beside(_bounded(innovation).reshape(len(X), 1, -1), X) @ X
+        before = concatenated([self._error_sum[None], error_sums[:-1, 0]])
         if self._constant > 1:  # counts as 1; otherwise the constant alone would correlate the errors
             before[:, -1] /= self._constant**2
-        return (X @ before[:, :, None]).ravel(), pulls[-1, 0]
+        return (X @ before[:, :, None]).ravel(), error_sums[-1, 0]
 
 
 def _test(tests: MisfitTests, labels: Floats) -> None:

@@ -70,9 +70,8 @@ class MisfitTests:
 
     def update(self, error: Floats, innovation_scale: Floats, predicted: Floats, drift: Floats) -> None:
         """Test labels that begin at a segment: e, √(1 + q), ŷ and the drift weight of each."""
-        e, innovation_scale, y, drift = (
-            _segments(values) for values in (error, innovation_scale, predicted, drift)
-        )
+        e, y = _segments(error), _segments(predicted)
+        innovation_scale, drift = _segments(innovation_scale), _segments(drift)
         # Means are over the labels of all segments before.
         before = self.count + self.segment * np.arange(len(e))
         count = np.maximum(before, 1.0)
@@ -141,8 +140,8 @@ def _excess(early: Floats, count: Floats, squares: Floats) -> Floats:
 
 def _segments(values: Floats) -> Floats:
     """Return one row per segment. Zeros pad the last row; e = 0 has no effect on the tests."""
-    whole = -(-len(values) // MisfitTests.segment) * MisfitTests.segment
-    padded = values if len(values) == whole else np.append(values, np.zeros(whole - len(values)))
+    length = -(-len(values) // MisfitTests.segment) * MisfitTests.segment
+    padded = values if len(values) == length else np.append(values, np.zeros(length - len(values)))
     return padded.reshape(-1, MisfitTests.segment)
 
 

@@ -66,22 +66,21 @@ class Outlier(NamedTuple):
         return f"A label should be {self.allowed}, got {self.received}. Is it a mistake?"
 
 
-def first_outlier(known: ObservedRange, names: Sequence[object], labels: Floats) -> Outlier | None:
+def first_outlier(observed: ObservedRange, names: Sequence[object], labels: Floats) -> Outlier | None:
     """Return the first outlier of labels in this order, each of which may widen a learned range.
 
     >>> first_outlier(ObservedRange(0.0, 2.0), ["a", "b"], np.array([22.0, -21.0])).received
     "-21 for 'b'"
     >>> first_outlier(ObservedRange(0.0, 2.0, labels=19), ["a", "b"], np.array([99.0, -1.0]))
     """
-    low, high, count = known
+    low, high, count = observed
     margin = MAX_WIDTHS * (high - low)
     ends = labels.tolist() if len(labels) <= SMALL_BATCH else (labels.min(), labels.max())
     if all(low - margin <= end <= high + margin for end in ends):
         return None  # fast path: labels never shrink a range
     if count < math.inf:
-        lows, highs = (
-            f.accumulate(np.append(end, labels[:-1])) for f, end in ((np.minimum, low), (np.maximum, high))
-        )
+        lows = np.minimum.accumulate(np.append(low, labels[:-1]))
+        highs = np.maximum.accumulate(np.append(high, labels[:-1]))
     else:
         lows, highs = np.full(len(labels), low), np.full(len(labels), high)
     with np.errstate(over="ignore", invalid="ignore"):  # before the first label the width is −∞
@@ -94,5 +93,6 @@ def first_outlier(known: ObservedRange, names: Sequence[object], labels: Floats)
     if not len(outliers):
         return None
     index = outliers[0].item()
-    label, low, high = (column[index].item() for column in (labels, lows, highs))
-    return Outlier(names[index], label, low, high, len(outliers) - 1)
+    return Outlier(
+        names[index], labels[index].item(), lows[index].item(), highs[index].item(), len(outliers) - 1
+    )

@@ -75,25 +75,27 @@ class BlockEngine(Lookahead):
     def _all_answered_immediately(self, ids: Sequence[Id], arrivals: Arrivals) -> bool:
         # Then one posterior serves queries and labels.
         state = self._state
-        same = not state.pending and len(ids) == len(arrivals.ids) and not state.labelled.sequential_only
-        return same and np.array_equal(arrivals.before, self.queried + 1) and list(ids) == list(arrivals.ids)
+        if state.pending or state.labelled.sequential_only or len(ids) != len(arrivals.ids):
+            return False
+        return np.array_equal(arrivals.before, self.queried + 1) and list(ids) == list(arrivals.ids)
 
 
 def predict_with_arrivals(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
     """Return ⟨θ̂, x⟩ for each x in X while labels y of `rows` arrive `before` some of them; learn them.
 
-    The labels add Vᵀ L⁻¹(y − rows θ̂), with V set to 0 for rows before a label.
+    With V = L⁻¹(rows M⁻¹ Xᵀ) and LLᵀ = I + the covariances of `rows`, the labels add Vᵀ L⁻¹(y − rows θ̂) to
+    the scores; entries of V are set to 0 if x comes before the label.
     """
     scores = gram.scores(X)
-    for part in pieces(len(rows)):
-        update = gram.update(rows[part])
+    for piece in pieces(len(rows)):
+        update = gram.update(rows[piece])
         if gram.sequential_only:  # these rows may have changed the form of M
-            first, rest = before[part.start], slice(part.start, None)
+            first, rest = before[piece.start], slice(piece.start, None)
             scores[first:] = _predict_sequentially(gram, X[first:], rows[rest], y[rest], before[rest] - first)
             break
         gain = forward(update.L, gram.covariance(update, X))
-        gain[before[part, None] > np.arange(len(X))] = 0.0
-        scores += gram.absorb(update, y[part]) @ gain
+        gain[before[piece, None] > np.arange(len(X))] = 0.0
+        scores += gram.absorb(update, y[piece]) @ gain
     return np.asarray(scores)
 
 

@@ -69,7 +69,9 @@ class CompiledEngine(BlockEngine):
 
     first_block_size: ClassVar[int] = 1024
     largest_dim: ClassVar[int] = 256
+    """Largest d of the compiled loops."""
     min_rows: ClassVar[int] = 16
+    """Fewest rows of a block for the compiled loops."""
 
     inverse: Floats
     Z: Floats
@@ -84,7 +86,7 @@ class CompiledEngine(BlockEngine):
         self._low_rank = gram.form if isinstance(gram.form, LowRankGram) else None
         if isinstance(gram.form, InverseGram):
             # The upper triangle in Fortran order is the lower triangle in C order.
-            self.inverse = numba_loops.whole(gram.form.up_to_date_inverse().T).T
+            self.inverse = numba_loops.symmetric(gram.form.up_to_date_inverse().T).T
 
     @classmethod
     def fits(cls, posterior: Posterior) -> bool:

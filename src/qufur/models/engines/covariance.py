@@ -28,6 +28,7 @@ class CovarianceEngine(BlockEngine):
     max_dim_of_loop: ClassVar[int] = 512
     """Beyond it, importing numba takes longer than a compiled loop over the candidates saves in a second."""
     min_candidates_of_loop: ClassVar[int] = 16
+    """Fewest candidates for the compiled loop."""
 
     def __init__(self, state: LeastSquaresState, X: Floats) -> None:
         view = state.queried.view(X)
@@ -54,7 +55,7 @@ class CovarianceEngine(BlockEngine):
         return Update.joined(self._queries) if self._queries else Update.bare(self.X[:0])
 
     def decide(self, terms: QueryTerms) -> BlockCost:
-        """Decide the rows that would be queried if no other were: Δ only falls, so no other row is."""
+        """Decide the rows that would be queried if no other were: Δ only falls, so no other row can be."""
         lowest, start = terms.lowest_threshold, self._decided
         self._decided += len(lowest)
         indices = (self.uncertainty[start : self._decided] > lowest).nonzero()[0]

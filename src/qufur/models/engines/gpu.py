@@ -73,7 +73,7 @@ class GpuEngine(CovarianceEngine):
     def on_device(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
         """Look ahead on the state's device; return None if that loses precision or memory is short.
 
-        Without memory the learner stays on the host.
+        After running out of memory the learner stays on the host.
         """
         import torch
 
@@ -90,7 +90,9 @@ class GpuEngine(CovarianceEngine):
     @classmethod
     def _moved(cls, state: LeastSquaresState, X: Any) -> GpuEngine | None:
         """Move M and the inputs to the device and look ahead."""
-        (expected, rows), state.expected, queried = state.expected or (None, None), None, state.queried
+        expected, rows = state.expected or (None, None)
+        queried = state.queried
+        state.expected = None
         if X is not expected:
             rows = state.model.features(on_device(X, state.device))
         if not cls.fits(queried):
@@ -122,7 +124,7 @@ class GpuEngine(CovarianceEngine):
         return cost
 
     def learn(self, y: Floats) -> Floats:
-        """Predict by M at the block's start, and add what each label changes for the rows after it."""
+        """Predict with M at the block's start, and add the effect of each label on later rows."""
         scores = self._view.scores()
         if len(y):
             update = self._whitened()
@@ -154,10 +156,11 @@ class GpuEngine(CovarianceEngine):
             L, uncertainty = self._as_if_queried(G, assumed)
             above = uncertainty > lowest
             if np.array_equal(above, assumed):
-                kept = above.nonzero()[0]
-                terms.record_purchases(indices[kept], terms.thresholds[:, indices[kept]] < uncertainty[kept])
-                on_gpu = on_device(kept, L.device)
-                return kept, L[on_gpu[:, None], on_gpu]
+                chosen = above.nonzero()[0]
+                rows = indices[chosen]
+                terms.record_purchases(rows, terms.thresholds[:, rows] < uncertainty[chosen])
+                on_gpu = on_device(chosen, L.device)
+                return chosen, L[on_gpu[:, None], on_gpu]
             assumed = above
         return super()._choose(on_host(G), indices, terms)
 

@@ -90,9 +90,9 @@ def decide_low_rank(
 ) -> tuple[Floats, Bools, Floats]:
     """Decide row by row while M⁻¹ = (I − BᵀB)/λ has so few rows in B that this form is cheaper.
 
-    With s = Bx, λq = ‖x‖² − ‖s‖², and a query adds (x − Bᵀs)/√(λ + λq) to B. S = XBᵀ takes
-    one product per panel; rows that the panel adds to B are applied one by one. The loop stops at a panel
-    that begins with more than `limit` rows in B.
+    With s = Bx, λq = ‖x‖² − ‖s‖², and a query adds (x − Bᵀs)/√(λ + λq) to B. S = XBᵀ takes one
+    product per panel; rows that the panel adds to B are applied one by one. The loop stops at a panel that
+    begins with more than `limit` rows in B.
 
     Returns
     -------
@@ -212,10 +212,10 @@ def _subtract(factor: float, a: Floats, b: Floats) -> None:
 
 
 @_compiled
-def whole(triangle: Floats) -> Floats:
+def symmetric(triangle: Floats) -> Floats:
     """Return the symmetric matrix with this lower triangle."""
-    whole = np.empty(triangle.shape)
-    for i in range(len(whole)):
+    matrix = np.empty(triangle.shape)
+    for i in range(len(matrix)):
         for j in range(i + 1):
-            whole[i, j] = whole[j, i] = triangle[i, j]
-    return whole
+            matrix[i, j] = matrix[j, i] = triangle[i, j]
+    return matrix

@@ -70,7 +70,7 @@ class PolynomialWeights(Aggregation):
 
     def __init__(self, prior: Floats) -> None:
         super().__init__(prior)
-        # Python floats: for a few numbers NumPy is slower.
+        # Python floats: NumPy is slower for the few numbers of an ensemble.
         self._prior: list[float] = prior.tolist()
         self._regret = self._squares = [0.0] * len(prior)
         self._largest = 0.0

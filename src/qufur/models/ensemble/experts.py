@@ -41,7 +41,8 @@ DISTANCE = 2**0.5
 TREES = 50
 """Trees of each forest."""
 MAX_COLUMNS = 100
-"""Number of columns above which boosting is omitted and trees try √dim columns per split."""
+"""Number of columns above which boosting is omitted, since it takes too long, and trees try √dim columns per
+split. With classes, boosting is omitted if columns times classes exceed ten times this number."""
 ESTIMATOR_PRIOR = 5.0
 """Prior weight of an estimator for numbers, relative to one ridge regression."""
 
@@ -99,7 +100,7 @@ class Experts(EnsembleModel):
         set_fields(self, also=also)
 
     def build_experts(self, dim: int, further: int) -> ExpertSet:
-        # `dim` without the added columns: the list of experts, and so their weights, never change.
+        # The list depends on the columns at the start alone, so weights and losses outlast added columns.
         if self.classes is None:
             quick, slow = self._regressors(dim, further)
         else:

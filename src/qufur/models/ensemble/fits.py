@@ -32,7 +32,8 @@ GROWTH = {"quick": 0.1, "slow": 0.15}
 MIN_NEW_LABELS = {"quick": 1, "slow": 3}
 """Fewest additional labels after which experts are fitted again."""
 MAX_MISSED_LABELS = 3
-"""Labels since a prediction up to which its error corrects the bias, if `GROWTH` does not allow more."""
+"""The error of a label corrects the bias only if at most this number of labels, or the share `GROWTH["slow"]`
+of those received before, arrived since its query."""
 STALE = 0.05
 """Share of additional labels after which a new scaling causes a fit of the slow experts."""
 AGGREGATION_PREFIX = "aggregation."
@@ -248,7 +249,9 @@ class FitSchedule:
 
     def next_fit(self) -> int:
         """Return the number of labels at which experts are fitted next; `sys.maxsize` with deferred fits."""
-        return sys.maxsize if self._deferred else min(self._due(speed) for speed in self.fitted)
+        if self._deferred:
+            return sys.maxsize
+        return min(self._due(speed) for speed in self.fitted)
 
     def fit_elsewhere(self, units: Units) -> None:
         """Defer fits: mark them as due and leave them to the caller of `due_fit`.
@@ -341,6 +344,7 @@ class FitSchedule:
         self._due_speeds.discard(job.speed)
 
     def _due(self, speed: str) -> int:
+        """Return the number of labels at which the quick or the slow experts are fitted next."""
         count = self.fitted[speed]
         return count + max(MIN_NEW_LABELS[speed], int(GROWTH[speed] * count))
 
@@ -366,7 +370,7 @@ class FitSchedule:
         self._jobs = other._jobs.copy()
 
     def reset_losses(self) -> None:
-        """Discard the recorded losses and errors, for example after labels were replaced."""
+        """Discard the recorded losses and errors after labels were replaced; running fits become outdated."""
         self.records = ExpertLosses(self._model, len(self.names), self.at_random)
         self.aggregation.reset_bias()
         self._labels_version = object()

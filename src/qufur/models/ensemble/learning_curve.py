@@ -67,12 +67,24 @@ class LearningCurve:
     """
 
     def __init__(self, experts: int) -> None:
-        self._labels = np.zeros((0, 3))  # per octave: labels, uniform ones, Σ log₂(1 + n)
+        # Per octave: labels, uniformly sampled labels, Σ log₂(1 + n); and per expert the first and second
+        # moments of (1, its loss, the ensemble's loss)/p, summed over the labels.
+        self._labels = np.zeros((0, 3))
         self._first = np.zeros((0, experts, 3))
         self._second = np.zeros((0, experts, 3, 3))
 
     def update(self, losses: Floats, ensemble: Floats, probability: Floats, at_random: Floats) -> None:
-        """Add the losses of the experts, (labels, experts), and of the ensemble, (labels,)."""
+        """Add labels in their order of arrival.
+
+        Parameters
+        ----------
+        losses, ensemble
+            Losses of the experts, (labels, experts), and of the ensemble, (labels,).
+        probability
+            Query probability of each label.
+        at_random
+            1 for each uniformly sampled label, 0 for the others.
+        """
         earlier = self._labels[:, 1].sum() + at_random.cumsum() - at_random
         logarithms = [math.log2(1 + n) for n in earlier.tolist()]
         octaves = [int(logarithm) for logarithm in logarithms]
@@ -105,11 +117,13 @@ class LearningCurve:
         beyond = np.maximum(shifted - octave[-1], 0.0)
         # Weights of the points of the curve; beyond the last point the slope is half of the slope before it.
         points = np.array([np.interp(shifted, octave, point) for point in np.eye(len(octave))])
-        points[-2:] += np.outer([-1, 1], beyond) * (gain > 0) / 2 / last_step
+        if gain > 0:
+            points[-2:] += np.outer([-1, 1], beyond) / 2 / last_step
         counts, extrapolated = points @ fraction, fraction @ beyond * gain / 2
         # Gradients of the estimate and of the lead with respect to the sums (delta method).
-        loss = np.column_stack([counts * mean, -counts, 0 * fraction])
-        lead = loss + np.column_stack([-fraction * ensemble, 0 * fraction, fraction])
+        zeros = np.zeros_like(fraction)
+        loss = np.column_stack([counts * mean, -counts, zeros])
+        lead = loss + np.column_stack([-fraction * ensemble, zeros, fraction])
         errors = (
             math.hypot(extrapolated, math.sqrt(max(np.einsum("ki,kij,kj->", slope, second, slope), 0.0)))
             for slope in (loss / weight[:, None], lead / weight[:, None])
@@ -117,7 +131,7 @@ class LearningCurve:
         return RandomSamplingLoss(max(float(min(counts @ mean, fraction @ mean)), 0.0), *errors)
 
     def _points(self, expert: int) -> tuple[Floats, Floats, Floats]:
-        """Return mean octave and sums of groups of octaves; octaves with too few labels are merged."""
+        """Return mean octave and sums of groups of octaves; small octaves join their neighbours."""
         groups: list[list[int]] = [[]]
         for octave in range(len(self._labels)):
             if self._labels[groups[-1], 0].sum() >= MIN_LABELS:

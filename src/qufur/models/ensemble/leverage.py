@@ -47,7 +47,7 @@ class Leverage:
 
     @property
     def inputs(self) -> LeastSquaresState:
-        """State of the linear model, with all recorded queries absorbed."""
+        """State of the linear model with all recorded queries; the caller may change it."""
         if self._inputs is None:
             self._inputs = self._build()
         self._absorb()
@@ -70,7 +70,7 @@ class Leverage:
         return self.inputs.look_ahead(Z)
 
     def finish(self, look: Lookahead, ids: Sequence[Id]) -> None:
-        """Record the queries of a look-ahead; M absorbs them at its next use (the scaling may change)."""
+        """Record the queries of a look-ahead; M absorbs them when used, as the scaling may change before."""
         self._decided = look, ids
 
     def _absorb(self) -> None:

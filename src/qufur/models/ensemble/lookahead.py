@@ -43,8 +43,8 @@ class EnsembleLookahead(Lookahead):
         for rows, labels in _segments(arrivals, len(X)):
             expert_outputs = self._bounded_predictions(rows, arrivals.before[labels.start :])
             outputs = state.combine(expert_outputs)
-            predictions[rows] = segment = state.model.predictions(outputs)
-            self.largest_loss[rows] = state.model.largest_loss_within(segment, state.labels)
+            predictions[rows] = state.model.predictions(outputs)
+            self.largest_loss[rows] = state.model.largest_loss_within(predictions[rows], state.labels)
             while queries and queries[0][0] < rows.stop:
                 row, id = queries.popleft()
                 index = row - rows.start
@@ -55,7 +55,7 @@ class EnsembleLookahead(Lookahead):
         return predictions
 
     def _bounded_predictions(self, rows: slice, before: Ints) -> Floats:
-        """Return the clipped expert outputs for rows; `before` has the positions of the labels to come.
+        """Return the clipped expert outputs for rows; `before` has the rows before which later labels arrive.
 
         The experts predict all rows up to the next fit in one batch.
         """

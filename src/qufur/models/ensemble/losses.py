@@ -74,7 +74,7 @@ class ClassErrors:
         )
 
     def load_from(self, other: ClassErrors) -> None:
-        """Load the errors of an ensemble with fewer classes, the first ones of this."""
+        """Load the errors of an ensemble whose classes are the first classes of this one."""
         self._sums[: len(other._sums)] = other._sums
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -180,7 +180,7 @@ class ExpertLosses:
         return self
 
     def load_from(self, other: ExpertLosses) -> None:
-        """Load the losses of an ensemble with fewer classes, the first ones of this."""
+        """Load the losses of an ensemble whose classes are the first classes of this one."""
         other.up_to_date()
         self.losses.restore(other.losses.arrays())
         self.curve.restore(other.curve.arrays())

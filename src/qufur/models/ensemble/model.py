@@ -52,7 +52,10 @@ def describe(value: Any) -> Any:
 
 
 def revive(value: Any, estimators: Mapping[str, Any]) -> Any:
-    """Return a described estimator: the caller's, by class name, or a new scikit-learn estimator."""
+    """Return a described estimator: the caller's, by class name, or a new scikit-learn estimator.
+
+    Any other class, and a pipeline with a `memory` folder, raise `InvalidError`: a file must not run code.
+    """
     if isinstance(value, list):
         return [revive(item, estimators) for item in value]
     if not isinstance(value, dict):
@@ -61,9 +64,8 @@ def revive(value: Any, estimators: Mapping[str, Any]) -> Any:
     module, _, class_name = name.rpartition(".")
     if class_name in estimators:
         return estimators[class_name]
-    estimator = (
-        getattr(import_module(module), class_name, None) if module.split(".")[0] == "sklearn" else None
-    )
+    is_sklearn = module.split(".")[0] == "sklearn"
+    estimator = getattr(import_module(module), class_name, None) if is_sklearn else None
     remedy = f"Pass it to Learner.load(path, estimators={{{class_name!r}: {class_name}(...)}})."
     if not hasattr(estimator, "get_params"):
         raise invalid("estimator", "the file", "a scikit-learn estimator", repr(name), remedy)
@@ -105,7 +107,7 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts):
 
     @abstractmethod
     def build_experts(self, dim: int, further: int) -> ExpertSet:
-        """Return the unfitted experts, for `dim` columns at the start and columns added later."""
+        """Return the unfitted experts, for `dim` columns at the start and `further` columns since."""
 
     @abstractmethod
     def prior(self, panel: ExpertSet) -> Floats:
@@ -141,7 +143,7 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts):
         return EnsembleState(self)
 
     def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
-        """Append columns. Constant columns affect neither the scaling nor Δ."""
+        """Append columns. Columns that were constant so far affect neither the scaling nor Δ."""
         dim = None if self.dim is None else self.dim + len(constants)
         model = replace(self, dim=dim)  # type: ignore[call-arg]
         return model, with_more_columns(cast(EnsembleState, state), model, constants)
@@ -249,9 +251,36 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts):
         parts = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
         return {type(part).__name__: part for part in parts if hasattr(part, "get_params")}
 
+    def encode_labels(self, labels: Any) -> Any:
+        """Return the codes of classes; numbers are returned unchanged."""
+        if self.classes is None:
+            return labels
+        values = [labels] if isinstance(labels, str) else np.asarray(labels).ravel().tolist()
+        codes = {value: code for code, value in enumerate(self.classes)}
+        unknown = [value for value in values if value not in codes]
+        if unknown:
+            more = ", …" if len(self.classes) > 8 else ""
+            classes = ", ".join(map(repr, self.classes[:8])) + more
+            raise invalid("label", type(self).__name__, f"one of {classes}", repr(unknown[0]))
+        return np.array([codes[value] for value in values], dtype=np.float64)
+
+    def decode_predictions(self, predictions: Floats) -> Any:
+        if self.classes is None:
+            return predictions
+        return np.array(self.classes)[predictions.astype(np.int64)]
+
+    def decode_prediction_one(self, prediction: float) -> Any:
+        return prediction if self.classes is None else self.classes[int(prediction)]
+
+    def example_labels(self, numbers: Floats) -> Floats:
+        """Return labels for `qufur.checks`: the numbers, or class codes from bins of width 1/4."""
+        if self.classes is None:
+            return numbers
+        return np.clip(np.floor(4 * numbers + self.output_count / 2), 0, self.output_count - 1)
+
     def describe(self) -> dict[str, Any]:
         """Return the model's arguments as JSON values; estimators as class name and parameters."""
-        return {part.name: describe(getattr(self, part.name)) for part in fields(self)}
+        return {field.name: describe(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
     def from_description(cls, description: dict[str, Any], estimators: Mapping[str, Any]) -> EnsembleModel:

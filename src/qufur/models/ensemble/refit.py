@@ -19,10 +19,10 @@ from qufur.models.ensemble.model import EnsembleModel
 class Refit(EnsembleModel):
     """A scikit-learn regressor or classifier that is fitted again as labels arrive.
 
-    A fit is due after 15 % more labels, or if the stream is an eighth longer and has 5 % more labels. The
-    estimator gets unscaled inputs; use a pipeline for preprocessing. Δ is that of `Experts`: for numbers the
-    leverage of the input, independent of the estimator; for classes the estimator's margin uncertainty. The
-    other parameters are those of `Experts`.
+    A fit is due after 15 % more labels, at least 3, or if the stream is an eighth longer and has 5 % more
+    labels. The estimator gets unscaled inputs; use a pipeline for preprocessing. Δ is that of `Experts`: for
+    numbers the leverage of the input, independent of the estimator; for classes the estimator's margin
+    uncertainty. The other parameters are those of `Experts`.
 
     Parameters
     ----------
@@ -74,10 +74,8 @@ def check_estimator(estimator: Any, owner: str, *, classifies: bool) -> None:
 
     is_estimator = hasattr(estimator, "get_params") and not isinstance(estimator, type)
     if not is_estimator or not (is_classifier(estimator) if classifies else is_regressor(estimator)):
-        required = (
-            "a classifier, as there are classes"
-            if classifies
-            else "a regressor; classes=[...] is for classes"
-        )
+        required = "a regressor; classes=[...] is for classes"
+        if classifies:
+            required = "a classifier, as there are classes"
         received = getattr(estimator, "__name__", type(estimator).__name__)
         raise invalid("estimator", owner, f"a scikit-learn estimator, {required}", received)

@@ -64,8 +64,8 @@ class EnsembleReport:
     squared
         Whether the loss is squared, so that its root has the units of the labels.
     all_at_random
-        Loss of the best of these experts had all labels been uniformly sampled, with its standard error; None
-        without enough labels. `qufur.models.ensemble.learning_curve` describes the method.
+        Loss of the best expert on uniformly sampled labels had all labels been such, with its standard error;
+        None without enough labels. `qufur.models.ensemble.learning_curve` describes the method.
     class_errors
         Errors per class; empty for numbers.
     """

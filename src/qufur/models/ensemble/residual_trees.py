@@ -1,4 +1,4 @@
-"""Linear model with trees on its residuals. Trees alone cannot extrapolate beyond the labels."""
+"""Linear model with trees on its residuals: trees alone cannot predict beyond the labels they have seen."""
 
 from __future__ import annotations
 

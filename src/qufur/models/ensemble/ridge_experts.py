@@ -23,6 +23,7 @@ DEFAULT_SHARPNESS = 3.0
 MIN_LABELS = 8
 """Labels below which the sharpness is not tuned."""
 MIN_PROBABILITY = 0.003
+"""Lower bound of a class probability."""
 LANDMARKS = 250
 """Rows at which the Nyström approximation evaluates the kernel, at most."""
 TINY = 1e-12
@@ -112,7 +113,7 @@ def _name(expert: RidgeConfig, model: str) -> str:
 
 
 class RandomFeatures:
-    """Random Fourier features √(2/D) cos(⟨w, x⟩/bandwidth + b) of a Gaussian kernel.
+    """Random Fourier features √(2/D) cos(⟨w, x⟩/bandwidth + b), whose products approximate a Gaussian kernel.
 
     Parameters
     ----------
@@ -190,11 +191,13 @@ class ClassRidge(Expert):
 
 
 class Landmarks:
-    """Nyström features of a Gaussian kernel: its values at up to 250 landmark rows, whitened."""
+    """Nyström features of a Gaussian kernel: its values at up to 250 landmark rows, whitened.
+
+    The products of such features approximate the kernel.
+    """
 
     def __init__(self, Z: Floats, bandwidth: float) -> None:
         self._rows = Z if len(Z) <= LANDMARKS else Z[np.random.default_rng(0).permutation(len(Z))[:LANDMARKS]]
-        self._rate = 0.0
         squares = self._squares(self._rows)
         median = np.median(squares[np.triu_indices(len(squares), 1)]) if len(squares) > 1 else 0.0
         self._rate = 0.5 / (bandwidth**2 * (median or 1.0))
@@ -206,6 +209,7 @@ class Landmarks:
         return np.asarray(np.exp(-self._rate * self._squares(Z)) @ self._whitening)
 
     def _squares(self, Z: Floats) -> Floats:
+        """Return the squared distances of rows to the landmarks."""
         norms, landmark_norms = (np.einsum("ij,ij->i", rows, rows) for rows in (Z, self._rows))
         return np.asarray(np.maximum(norms[:, None] + landmark_norms - 2 * Z @ self._rows.T, 0.0))
 

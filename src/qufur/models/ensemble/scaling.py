@@ -89,12 +89,13 @@ class Scaling:
         count = min(len(X), self.next_position - self.seen - 1)
         if count < 1:
             return 0
-        rows, (low, high) = X if count == len(X) else X[:count], self._expected
+        rows = X if count == len(X) else X[:count]
+        low, high = self._expected
         unexpected: Bools = (rows < low) | (rows > high)
         return int(unexpected.any(axis=1).argmax()) if np.count_nonzero(unexpected) else count
 
     def renew(self, x: Floats) -> None:
-        """Update the scaling; x is the next input."""
+        """Recompute the scaling from all rows so far and x, the next input."""
         moments, rows = copy.copy(self._moments), np.vstack([*self._chunk, x])
         moments.add(rows)
         lowest, highest = self._range_with(rows)
@@ -105,7 +106,7 @@ class Scaling:
             self.next_position = 2 * position if position < 32 else position + position // 8
 
     def update(self, X: Floats) -> None:
-        """Add rows to the statistics."""
+        """Add rows to the statistics; the scaling does not change before `renew`."""
         self.seen += len(X)
         self._chunk.append(X.copy())
         if self.seen - self._moments.count < CHUNK_ROWS:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 FIRST_BLOCK = 256
-"""Rows of the first block with deferred fits."""
+"""Rows of the first block with deferred fits, when no fit can end a block early."""
 LEVERAGE, SCHEDULE, LABELLED, SCALING, PENDING = "novelty", "board", "labelled", "scaling", "pending"
 """Prefixes of the saved arrays."""
 EXPERT_OUTPUTS = "said"
@@ -125,7 +125,10 @@ class EnsembleState(
         return self._schedule
 
     def block_limits(self, at_once: bool) -> BlockLimits:
-        """Return the block limits; with deferred fits the first block is large."""
+        """Return the block limits. With deferred fits the first block is large.
+
+        A call of all experts costs much, however few its rows are.
+        """
         return BlockLimits(FIRST_BLOCK) if self.fits_elsewhere else super().block_limits(at_once)
 
     # Predictions
@@ -164,7 +167,7 @@ class EnsembleState(
         )
 
     def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
-        """Return the prediction and Δ of the one input that is next in the stream."""
+        """Return the prediction and Δ of the next input of the stream; `square` is not used."""
         self.prepare(x[None])
         expert_outputs = self._bounded_predictions(x[None])
         output = self.combine(expert_outputs)
@@ -226,7 +229,7 @@ class EnsembleState(
         return np.array(outputs) if outputs else np.empty((0, 0, self.model.output_count))
 
     def record_expert_outputs(self, ids: Sequence[Id], outputs: Floats) -> None:
-        """Record outputs for inputs that are queried next, in place of predictions."""
+        """Record outputs for inputs that are queried next; they take the place of predictions."""
         self._recorded_outputs.update(zip(ids, outputs, strict=True))
 
     @contextmanager
@@ -303,7 +306,7 @@ class EnsembleState(
         self._fit_to_more(labels)
 
     def _fit_to_more(self, labels: Floats) -> None:
-        """Fit experts after labels were added in one batch."""
+        """Fit experts after labels were added in one batch; several labels cause a fit of all experts."""
         self.labels.update(labels)
         if len(labels) > 1:
             self.schedule.fit_all(self.scaling.units)
@@ -365,7 +368,7 @@ class EnsembleState(
         self.leverage.invalidate()
 
     def load_from(self, other: EnsembleState) -> None:
-        """Load a state whose model has fewer classes, the first ones of this, or no classes and no label."""
+        """Load a state whose classes are the first ones of this model, or with neither classes nor labels."""
         self.added_columns, self.fits_elsewhere = other.added_columns, other.fits_elsewhere
         self.scaling.restore(*other.scaling.save())
         self.labelled.restore(other.labelled.arrays(), self.scaling.dim)
@@ -412,7 +415,8 @@ class EnsembleState(
         fitted, schedule = ({}, {}) if self._schedule is None else self._schedule.save()
         values |= {"fitted_quick": 0, "fitted_slow": 0, "scikit_learn": ""} | fitted
         queries = self.expert_outputs.values()
-        count, width = len(queries), -1 if queries else 0
+        count = len(queries)
+        width = -1 if queries else 0  # NumPy infers no width for an empty array
         parts = {
             LABELLED: self.labelled.arrays(),
             SCALING: scaling,

@@ -116,7 +116,10 @@ FREE = Purchase(1.0, 1.0, False)
 
 
 class TrainingSet:
-    """Labelled rows in the order of their labels, with labels and purchases."""
+    """Labelled rows in the order of their labels, with labels and purchases.
+
+    Memory grows with the labels, not with the rows of the stream.
+    """
 
     def __init__(self) -> None:
         self._all = Sample(np.empty((0, 0)), np.empty(0), np.empty((0, 3)))
@@ -165,7 +168,15 @@ def _double(rows: Floats, shape: tuple[int, ...]) -> Floats:
 
 
 class Sample(NamedTuple):
-    """Labelled rows as arrays."""
+    """Labelled rows as arrays.
+
+    Attributes
+    ----------
+    X, y
+        Rows and labels.
+    terms
+        `Purchase` of each label, as a row of three numbers.
+    """
 
     X: Floats
     y: Floats
@@ -183,7 +194,7 @@ class Sample(NamedTuple):
     def importances(self, importance: float) -> Floats:
         """Return min(20, (p̄/p)^κ)."""
         p, mean = self.terms[:, :2].T
-        # Rounded: the last bits of p may depend on blocks, and trees would split differently.
+        # Rounded: the last bits of p may depend on how rows are batched, and trees would split differently.
         return np.asarray(np.round(np.minimum(MAX_WEIGHT, (mean / p) ** importance), 6))
 
     def decay(self, half_life: float) -> Floats:

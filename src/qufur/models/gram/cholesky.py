@@ -30,7 +30,7 @@ class FactorGram:
 
     @property
     def coef(self) -> Floats:
-        """θ̂."""
+        """Least-squares solution θ̂ = R⁻¹z."""
         return np.asarray(blas.dtrsv(self.R, self.z))
 
     def variance(self, X: Floats) -> Floats:

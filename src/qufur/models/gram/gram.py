@@ -29,10 +29,9 @@ Form = Union[HostForm, "TorchGram"]
 class Gram:
     """M = λI + Σ x xᵀ of the rows absorbed, and θ̂ = M⁻¹ Σ x y.
 
-    The form is `LowRankGram` for fewer than about d/2 rows, then the inverse
-    (`InverseGram`), and a triangular factor (`FactorGram`) once the inverse loses too much precision. If
-    a GPU decides blocks, the inverse is stored there (`TorchGram`).
-    Cost per step O(d²), or O(kd) with k < d/2 rows; memory O(d²).
+    The form is `LowRankGram` for fewer than about d/2 rows, then the inverse (`InverseGram`), and a
+    triangular factor (`FactorGram`) once the inverse loses too much precision. If a GPU decides blocks, the
+    inverse is stored there (`TorchGram`). Cost per step O(d²), or O(kd) with k < d/2 rows; memory O(d²).
 
     Rows that end in a large constant, for an intercept with a weak penalty, start with a factor if the
     inverse would lose too much precision, and return to the inverse once the intercept is estimated.
@@ -59,7 +58,7 @@ class Gram:
 
     @property
     def coef(self) -> Floats:
-        """θ̂."""
+        """Least-squares solution θ̂."""
         return self.form.coef
 
     def variance(self, X: Floats) -> Floats:
@@ -133,14 +132,14 @@ class Gram:
 
     @property
     def norm_of_inverse(self) -> float:
-        """A bound on the norm of M⁻¹, by a constant 1, unless `sequential_only`."""
+        """Bound on the norm of M⁻¹ with the constant counted as 1; undefined if `sequential_only`."""
         if isinstance(self.form, LowRankGram):
             return self.form.constant**2 / self.form.regularization
         return cast(InverseGram, self.form).trace_of_inverse
 
     @property
     def sequential_only(self) -> bool:
-        """Whether rows must enter one after the other: differences of large numbers would lose digits."""
+        """Whether rows must enter one by one, because differences of large numbers would lose precision."""
         return isinstance(self.form, FactorGram)
 
     def add(self, X: Floats, y: Floats | None = None) -> None:
@@ -151,8 +150,8 @@ class Gram:
             if solved is not None:
                 self.absorb_one(X[0], solved, variance, None if y is None else y.item())
                 return
-        for part in pieces(len(X)):
-            self.absorb(self.update(X[part]), None if y is None else y[part])
+        for piece in pieces(len(X)):
+            self.absorb(self.update(X[piece]), None if y is None else y[piece])
 
     def update(self, X: Floats) -> Update:
         """Prepare rows for `absorb`; memory grows with the square of their number."""
@@ -180,7 +179,10 @@ class Gram:
         return innovation
 
     def _invert_if_safe(self, factor: FactorGram) -> None:
-        """Return to the inverse if it is accurate again; O(d³), so tried rarely."""
+        """Return to the inverse if it is accurate again.
+
+        O(d³), so the caller tries it only when the information about the constant has quadrupled.
+        """
         form = InverseGram.of_factor(factor)
         if not 10 * form.risk(0.0) > form.max_condition:
             self.form = form
@@ -218,12 +220,12 @@ class Gram:
 
     def evidence(self, regularization: float) -> Evidence:
         """Return the evidence of the labels about noise and λ; `regularization` is the λ in M."""
-        form, labels, taken = self.form, self.innovations, 0.0
-        if form.constant > 1:  # a prior that says nothing about the intercept says nothing about λ
+        form, labels, explained = self.form, self.innovations, 0.0
+        if form.constant > 1:  # the prior of the intercept is nearly flat, so the intercept does not inform λ
             factor = form if isinstance(form, FactorGram) else form.factored()
-            form, taken = factor.without_constant()
+            form, explained = factor.without_constant()
         values, energies = form.spectrum()
-        return Evidence.of(labels.count, labels.squares - taken, values - regularization, energies)
+        return Evidence.of(labels.count, labels.squares - explained, values - regularization, energies)
 
     def tested(self) -> MisfitTests:
         """Return the tests of the labels' errors."""
@@ -280,9 +282,9 @@ class LinearView(View):
 
     def toward_later(self, queries: Update, rows: Ints) -> Floats:
         K = np.zeros((len(rows), len(self.X)))
-        for part in pieces(len(self.X), size=max(64, len(self.X) // 8)):
-            before = rows.searchsorted(part.stop)  # the other queries come after this part
-            K[:before, part] = queries.W[:before] @ self.X[part].T
+        for piece in pieces(len(self.X), size=max(64, len(self.X) // 8)):
+            before = rows.searchsorted(piece.stop)  # the other queries come after this piece
+            K[:before, piece] = queries.W[:before] @ self.X[piece].T
         return K
 
 

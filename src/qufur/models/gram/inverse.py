@@ -83,18 +83,19 @@ class InverseGram:
     Upper triangles in Fortran order, so that BLAS reads and writes them in place and a row's variance costs
     d² flops instead of 2d². M is stored beside its inverse: every 16 d rows the inverse is recomputed from
     it, so rounding errors of the updates do not accumulate. New rows are buffered, up to 2d of them, and
-    enter M together. For a large M⁻¹ the rows z whose z zᵀ are subtracted from it are buffered too: until
-    they enter M⁻¹, Zᵀ(Zx) is subtracted from M⁻¹x. Both matrices are inaccurate if M is ill-conditioned,
-    which `risk` bounds from above; `factored` is then the alternative.
+    enter M together. If d is above `max_immediate_dim`, rows z whose z zᵀ are subtracted from M⁻¹ are
+    buffered too: until they enter M⁻¹, Zᵀ(Zx) is subtracted from M⁻¹x. Both matrices are inaccurate if M is
+    ill-conditioned, which `risk` bounds from above; `factored` is then the alternative.
 
     The scale of a column does not matter: results are the same in other units. So if rows end in a large
     `constant`, squares and norms are computed as for a constant 1.
     """
 
     max_condition = 1e6
-    max_immediate_dim = 256  # up to this size `dsyr` costs no more than it would save
+    max_immediate_dim = 256  # up to this size one `dsyr` per row costs no more than deferring would save
     deferred_updates = 16
-    largest_late_scale = math.sqrt(2.0)  # beyond it, a row leaves a difference of large numbers
+    # A row with a larger √(1 + q) enters M⁻¹ immediately: until then, M⁻¹x is a difference of large numbers.
+    largest_late_scale = math.sqrt(2.0)
     max_deferred_numbers = 2**21  # numbers, which is 16 MB
     axes: ClassVar[Axes] = {
         "gram": "dd",
@@ -281,8 +282,7 @@ class InverseGram:
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> InverseGram:
         """Return the form stored in `arrays`."""
-        gram, inverse, moment, coef = (arrays[name] for name in ("gram", "inverse", "moment", "coef"))
-        form = cls(gram, inverse, moment, coef, constant)
+        form = cls(arrays["gram"], arrays["inverse"], arrays["moment"], arrays["coef"], constant)
         form._recent.add(arrays["recent"], form.gram)
         form._late.add(arrays["late"], form._inverse)
         since_refresh, form._squares = arrays["counters"].tolist()

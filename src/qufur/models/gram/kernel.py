@@ -58,11 +58,11 @@ class KernelGram:
 
     def variance_of(self, X: Floats, V: Floats) -> Floats:
         """Return q of rows with given coordinates."""
-        whole = np.asarray(self.kernel.diag(X), dtype=np.float64)
-        rest = whole - np.einsum("ij,ij->j", V, V)
-        if (rest < -1e-6 * np.maximum(1.0, whole)).any() or not np.isfinite(rest).all():
+        prior = np.asarray(self.kernel.diag(X), dtype=np.float64)
+        posterior = prior - np.einsum("ij,ij->j", V, V)
+        if (posterior < -1e-6 * np.maximum(1.0, prior)).any() or not np.isfinite(posterior).all():
             raise _not_positive_definite(self.kernel)
-        return np.asarray(np.maximum(rest, 0.0) / self.regularization)
+        return np.asarray(np.maximum(posterior, 0.0) / self.regularization)
 
     def scores(self, X: Floats) -> Floats:
         """Return the prediction of each row."""
@@ -92,7 +92,7 @@ class KernelGram:
         """Do nothing: there is only one form."""
 
     def update(self, X: Floats) -> Update:
-        """Prepare rows for `absorb`."""
+        """Prepare rows for `absorb`; memory grows with the square of their number."""
         V = self.coordinates(X)
         return Update(X, V.T, cholesky_of_sum(self.covariance_of(X, V, X, V)))
 
@@ -109,7 +109,7 @@ class KernelGram:
         if not len(rows):
             return np.empty(0)
         if not np.isfinite(rows.L).all() or (rows.L.diagonal() <= 0).any():
-            raise ValueError(_not_positive_definite(self.kernel))  # detected during a block
+            raise ValueError(_not_positive_definite(self.kernel))  # no `InvalidError`: a block was half done
         old, new = len(self.w), len(self.w) + len(rows)
         L = np.zeros((new, new), order="F")
         L[:old, :old] = self.L
@@ -137,16 +137,16 @@ class KernelGram:
 
     def _drift(self, error: Floats) -> Floats:
         """Return Σ e_j k(x_j, x) over the segment before each row's; LLᵀ is K except on its diagonal."""
-        stretch, drift = MisfitTests.segment, np.zeros(len(error))
-        for start in range(stretch, len(error), stretch):
-            before, segment = slice(start - stretch, start), slice(start, start + stretch)
+        length, drift = MisfitTests.segment, np.zeros(len(error))
+        for start in range(length, len(error), length):
+            before, segment = slice(start - length, start), slice(start, start + length)
             drift[segment] = self.L[segment, :start] @ (error[before] @ self.L[before, :start])
         return drift
 
     def add(self, X: Floats, y: Floats | None = None) -> None:
         """Add rows without a look-ahead."""
-        for part in pieces(len(X)):
-            self.absorb(self.update(X[part]), None if y is None else y[part])
+        for piece in pieces(len(X)):
+            self.absorb(self.update(X[piece]), None if y is None else y[piece])
 
     def copy(self) -> KernelGram:
         """Return an independent copy: its arrays are replaced, never written to."""

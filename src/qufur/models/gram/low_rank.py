@@ -24,7 +24,7 @@ class LowRankGram:
     """
 
     max_condition = 1e8
-    negligible = 1e-20
+    negligible = 1e-20  # ‖x‖²/λ below which a discounted row is dropped
     axes: ClassVar[Axes] = {"rows": "kd", "basis": "kd", "moment": "d", "coef": "d", "regularization": (1,)}
 
     def __init__(self, dim: int, regularization: float, constant: float = 1.0) -> None:
@@ -39,12 +39,12 @@ class LowRankGram:
 
     @property
     def rows(self) -> Floats:
-        """X."""
+        """Rows X absorbed so far."""
         return self._rows[: self._count]
 
     @property
     def basis(self) -> Floats:
-        """B."""
+        """Rows of B so far, one per row of X."""
         return self._basis[: self._count]
 
     @property
@@ -115,10 +115,10 @@ class LowRankGram:
         self._count, self._squares = len(self._rows), float(np.vdot(self._rows, self._rows))
         L = cholesky_of_sum(self.rows @ self.rows.T / regularization)
         self._basis = forward(L, self.rows) / math.sqrt(regularization)
-        taken = (self.basis @ self.coef) @ self.basis
+        projection = (self.basis @ self.coef) @ self.basis
         for array in (self.moment, self.coef):
             shrink(array, factor)
-        self.coef += (1 - factor) * taken
+        self.coef += (1 - factor) * projection
 
     def inverse_with(self, Z: Floats) -> Floats:
         """Return M⁻¹ − ZᵀZ, both triangles."""
@@ -127,7 +127,8 @@ class LowRankGram:
 
     def inverted(self) -> InverseGram:
         """Return the same matrix through its inverse."""
-        gram, inverse = (np.eye(len(self.coef), order="F") for _ in range(2))
+        gram = np.eye(len(self.coef), order="F")
+        inverse = np.eye(len(self.coef), order="F")
         gram.flat[:: len(gram) + 1] *= self.regularization
         scale = 1 / self.regularization
         blas.dsyrk(-scale, self.basis.T, beta=scale, c=inverse, overwrite_c=1)

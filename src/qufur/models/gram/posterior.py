@@ -79,7 +79,7 @@ class Posterior(Protocol):
         """Prepare for absorbing rows with Σ‖x‖² = `squares`."""
 
     def update(self, X: Floats) -> Update:
-        """Prepare rows for `absorb`."""
+        """Prepare rows for `absorb`; memory grows with the square of their number."""
 
     def covariance(self, rows: Update, X: Floats) -> Floats:
         """Return the covariances of rows about to be absorbed with those of X."""

@@ -75,7 +75,7 @@ class TorchBlock(View):
         self._whole = on_host(half + half.T)
 
     def update(self, rows: Ints, L: Floats) -> Update:
-        """Return L alone; `with_rows` does the rest, once for all of a block's queries."""
+        """Return an update with L only; `with_rows` adds the rows, once for all queries of a block."""
         nothing = np.empty((len(rows), 0))
         return Update(nothing, nothing, L)
 

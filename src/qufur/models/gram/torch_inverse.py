@@ -34,12 +34,14 @@ class TorchGram:
 
     max_condition = InverseGram.max_condition
     panels = 4
-    largest_scale = 30.0  # beyond it, a row leaves a difference of large numbers
+    # M⁻¹ is recomputed after rows with a larger √(1 + q), since it is then a difference of large numbers.
+    largest_scale = 30.0
 
     def __init__(
         self, gram: Tensor, inverse: Tensor, moment: Tensor, coef: Tensor, constant: float = 1.0
     ) -> None:
-        self.gram, self.inverse, self._moment, self._coef = gram, inverse, moment, coef
+        self.gram, self.inverse = gram, inverse
+        self._moment, self._coef = moment, coef
         self.constant = constant
         self.since_refresh = 0
         self._squares = self._trace(gram, 1 / constant)
@@ -52,28 +54,28 @@ class TorchGram:
         """Return the same matrix on a device."""
         if isinstance(form, LowRankGram):
             return cls._from_low_rank(form, device)
-        return cls._inverted(form, device)
+        return cls._from_inverse(form, device)
 
     @classmethod
     def _from_low_rank(cls, form: LowRankGram, device: Any) -> TorchGram:
         import torch
 
-        rows, basis, moment, coef = (
-            on_device(a, device) for a in (form.rows, form.basis, form.moment, form.coef)
-        )
+        rows, basis = on_device(form.rows, device), on_device(form.basis, device)
+        moment, coef = on_device(form.moment, device), on_device(form.coef, device)
         unit = torch.eye(len(coef), dtype=torch.float64, device=device)
         penalty = form.regularization
         gram, inverse = penalty * unit + rows.T @ rows, (unit - basis.T @ basis) / penalty
         gram_on_device = cls(gram, inverse, moment, coef, form.constant)
-        if form.constant > 1:  # where M⁻¹ was that large, what is left of it is a difference
+        if form.constant > 1:  # a small remainder of a large M⁻¹ is a difference with few digits
             gram_on_device.refresh()
         return gram_on_device
 
     @classmethod
-    def _inverted(cls, form: InverseGram, device: Any) -> TorchGram:
+    def _from_inverse(cls, form: InverseGram, device: Any) -> TorchGram:
         arrays = form.arrays()
         tensors = {name: on_device(array, device) for name, array in arrays.items()}
-        gram, inverse, recent, late = (tensors[name] for name in ("gram", "inverse", "recent", "late"))
+        gram, recent = tensors["gram"], tensors["recent"]
+        inverse, late = tensors["inverse"], tensors["late"]
         gram += recent.T @ recent
         inverse -= late.T @ late
         gram_on_device = cls(gram, inverse, tensors["moment"], tensors["coef"], form.constant)
@@ -83,7 +85,7 @@ class TorchGram:
 
     @property
     def coef(self) -> Floats:
-        """θ̂."""
+        """Least-squares solution θ̂, copied to the host."""
         return np.asarray(on_host(self._coef))
 
     @property
@@ -92,8 +94,8 @@ class TorchGram:
         return self._coef.device
 
     def risk(self, squares: float) -> float:
-        """Return a bound, up to a factor d, on the condition number of M with rows of such a Σ‖x‖² in it."""
-        # As in `InverseGram`: an old trace of M⁻¹ bounds it; if that is too large, a new one is computed.
+        """Return a bound, up to a factor d, on the condition number of M after rows with this Σ‖x‖²."""
+        # As in `InverseGram`: an old trace of M⁻¹ bounds the current one, which is computed only if needed.
         squares += self._squares
         if squares * self._spread > self.max_condition:
             last = self.constant**2 * float(self.inverse[-1, -1])
@@ -111,7 +113,7 @@ class TorchGram:
         return squares * self._spread
 
     def half(self) -> Tensor:
-        """Return T."""
+        """Return T, the upper triangle of M⁻¹ with half its diagonal; cached until M⁻¹ changes."""
         import torch
 
         if self._half is None:
@@ -120,7 +122,7 @@ class TorchGram:
         return self._half
 
     def halved(self, X: Tensor) -> Tensor:
-        """Return XT, by panels of columns, each of which needs the columns of X up to its end alone."""
+        """Return XT by panels of columns: T is triangular, so a panel needs X only up to its last column."""
         import torch
 
         T, dim = self.half(), len(self._coef)
@@ -202,7 +204,7 @@ class TorchGram:
         return self.on_host().spectrum()
 
     def discount(self, factor: float, regularization: float) -> None:
-        """Raise: models that forget run on the host."""
+        """Raise `NotImplementedError`: models that forget run on the host."""
         raise NotImplementedError
 
     def factored(self) -> FactorGram:

@@ -45,7 +45,8 @@ class Update:
         """
         if len(parts) == 1:
             return parts[0][0]
-        X, W = (np.concatenate([getattr(part, name) for part, _ in parts]) for name in ("X", "W"))
+        X = np.concatenate([part.X for part, _ in parts])
+        W = np.concatenate([part.W for part, _ in parts])
         L, end = np.zeros((len(X), len(X)), order="F"), 0
         for part, taken in parts:
             start, end = end, end + len(part)

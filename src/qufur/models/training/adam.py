@@ -30,7 +30,7 @@ class PaperAdam(Training):
     learning_rate
         A number above 0.
     weight_decay
-        A number of at least 0; the gradient gets `weight_decay` times the weights added.
+        A number of at least 0; this multiple of the weights is added to the gradient.
     epochs, batch
         Integers of at least 1; the last batch of an epoch may be smaller.
     seed

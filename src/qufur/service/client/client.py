@@ -26,7 +26,7 @@ class RemoteAnswer(Answer):
     Attributes
     ----------
     interval
-        Interval that contains the label with probability 0.9; None if it is unknown or labels are classes.
+        Interval that should contain nine of ten labels; None if it is unknown or labels are classes.
     """
 
     interval: tuple[float, float] | None
@@ -243,7 +243,7 @@ class Client:
     def learn(
         self, X: ArrayLike | Sequence[Record], y: ArrayLike, *, ids: Sequence[Id] | None = None
     ) -> None:
-        """Learn from free labels."""
+        """Learn from labels that cost nothing; a large batch is split into several requests."""
         rows = transport.rows_of(X)
         labels = np.atleast_1d(np.asarray(y)).tolist()
         names = [uuid4().hex for _ in labels] if ids is None else list(map(transport.as_id, ids))
@@ -264,7 +264,16 @@ class Client:
         return np.array([body["uncertainty"] for body in self._predict(X)], dtype=float)
 
     def add_budget(self, labels: int, rows: int | None = None) -> None:
-        """Add labels to the budget; `rows` is the new horizon, for rules that have one."""
+        """Add labels to the budget of the stream.
+
+        Parameters
+        ----------
+        labels
+            Number of labels to add, at least 1.
+        rows
+            For rules with a horizon: the number of further examples over which the remaining budget is
+            spent. By default those up to the horizon; after it, as many as keep the rate.
+        """
         self._send("POST", "/budget", json={"labels": labels, "rows": rows}, repeatable=False)
 
     def report(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ Record = Mapping[str, Any]
 FIRST_DELAY, MAX_DELAY = 0.05, 2.0
 """Seconds before the second attempt, and at most before any attempt."""
 NOT_SENT = httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout
+"""Errors before the request was sent: every request can be repeated."""
 BUSY, DOWN = 429, 503
 
 
@@ -68,7 +69,8 @@ def npy(rows: Floats) -> bytes:
 
 def parts(rows: Any) -> Iterator[slice]:
     """Yield the slice of rows of each request."""
-    size = max(1, min(MAX_ROWS, MAX_CELLS // max(1, len(rows[0])))) if len(rows) else MAX_ROWS
+    columns = max(1, len(rows[0])) if len(rows) else 1
+    size = max(1, min(MAX_ROWS, MAX_CELLS // columns))
     return (slice(start, start + size) for start in range(0, len(rows), size))
 
 
@@ -97,7 +99,7 @@ class Connection:
     timeout
         Seconds per attempt.
     patience
-        Seconds after which requests are not retried.
+        Seconds for which a request is retried; afterwards its error is raised.
     """
 
     def __init__(self, url: str, key: str | None, timeout: float, patience: float) -> None:

@@ -17,7 +17,7 @@ INSERT_EXAMPLES = {
     "sqlite": "INSERT INTO examples (stream, seq, id) SELECT ?, ?, value FROM json_each(?)",
     "postgresql": "INSERT INTO examples (stream, seq, id) SELECT %s::int, %s::bigint, unnest(%s::text[])",
 }
-"""Statements that insert all ids of an event: the driver releases the GIL per statement, which is slower."""
+"""One statement for all ids of an event: the driver hands over the GIL at each, which takes longer."""
 
 
 class Appender:

@@ -119,6 +119,8 @@ class WalFrame(NamedTuple):
         Salt of the frame.
     previous, checksum
         Checksums stored in the previous frame and in this one.
+    words
+        Content that the checksum covers: the first 8 bytes of the frame's header, and the page.
     commits
         Whether the frame ends a transaction.
     """
@@ -140,11 +142,11 @@ def check_wal(file: str) -> None:
     if len(content) < HEADER_BYTES or not any(content[:HEADER_BYTES]):
         return
     magic, _, page_size, _ = struct.unpack(">4I", content[:16])
-    checksum: Sum = struct.unpack(">2I", content[24:HEADER_BYTES])
+    header_sum: Sum = struct.unpack(">2I", content[24:HEADER_BYTES])
     order = WORD_TYPES.get(magic)
-    if order is None or _sum(_weights(24), np.frombuffer(content[:24], order), (0, 0)) != checksum:
+    if order is None or _sum(_weights(24), np.frombuffer(content[:24], order), (0, 0)) != header_sum:
         raise DamagedError(DAMAGED_WAL)
-    frames = list(_frames(content, page_size, order, checksum))
+    frames = list(_frames(content, page_size, order, header_sum))
     _check_frames(content[16:24], frames, _weights(8 + page_size))
 
 
@@ -197,8 +199,8 @@ class StoreFile:
         identity = self._identity()
         if not identity or identity != self._expected:
             remedy = "Stop the server, put the file or a backup in its place, and start it again."
-            what = "moved, deleted or overwritten while the server ran"
-            raise StoreFileError(f"{os.path.basename(self._path)} was {what}. {remedy}")
+            change = "moved, deleted or overwritten while the server ran"
+            raise StoreFileError(f"{os.path.basename(self._path)} was {change}. {remedy}")
 
     def _identity(self) -> Identity:
         try:
@@ -221,10 +223,10 @@ def _frames(content: bytes, page_size: int, order: str, previous: Sum) -> Iterat
     size = FRAME_BYTES + page_size
     for start in range(HEADER_BYTES, len(content) - size + 1, size):
         head, page = content[start : start + FRAME_BYTES], content[start + FRAME_BYTES : start + size]
-        _, pages, _, _, *checksum = struct.unpack(">6I", head)
+        _, pages, _, _, first_sum, second_sum = struct.unpack(">6I", head)
         words = np.frombuffer(head[:8] + page, order).astype(np.uint32)
-        yield WalFrame(head[8:16], previous, (checksum[0], checksum[1]), words, pages > 0)
-        previous = checksum[0], checksum[1]
+        yield WalFrame(head[8:16], previous, (first_sum, second_sum), words, pages > 0)
+        previous = first_sum, second_sum
 
 
 def _check_frames(salt: bytes, frames: list[WalFrame], weights: tuple[Words, Words]) -> None:

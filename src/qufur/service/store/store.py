@@ -172,7 +172,17 @@ class Store:
             return connection.execute(select(func.max(schema.streams.c.id))).scalar() or 0
 
     def append(self, writes: Sequence[Write], names: dict[int, str] | None = None) -> None:
-        """Append to streams in one transaction; `names` holds the names of new streams by number."""
+        """Append to streams in one transaction; `names` holds the names of new streams by number.
+
+        Raises
+        ------
+        StoreError
+            If the store is open for reading only, or the database cannot write. Nothing was appended.
+        FencedError
+            If another process has taken over the store. Nothing was appended.
+        StoreFileError
+            If the file was moved, deleted or overwritten, so that the commit may be lost.
+        """
         events = [(write.stream, *event) for write in writes for event in write.events]
         examples = [(write.stream, *entry) for write in writes for entry in write.examples]
         streams = list((names or {}).items())
@@ -189,7 +199,7 @@ class Store:
             self._mark.write((stream, seq, hash))
 
     def events(self, stream: int, after: int = 0, limit: int | None = None) -> Iterator[Event]:
-        """Yield the events after a number, in order."""
+        """Yield the events after the one with this number, in order, at most `limit` of them."""
         table = schema.events
         columns = [table.c[name] for name in Event._fields]
         left = limit
@@ -228,7 +238,7 @@ class Store:
             return connection.execute(query).scalar() or 0
 
     def find(self, stream: int, ids: Sequence[str]) -> dict[str, int]:
-        """Return the number of the event of each example that exists."""
+        """Return the number of the event of each example, without unknown ids."""
         table = schema.examples
         seqs: dict[str, int] = {}
         with self.reading() as connection:
@@ -268,10 +278,12 @@ def _engine(url: URL, **options: Any) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # transactions begin explicitly
+        connection.execute("PRAGMA busy_timeout=10000")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA secure_delete=ON")
         # Only `StoreFile` makes checkpoints: it has to know when the database file changes.
-        safe = "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "wal_autocheckpoint=0"
-        for pragma in ("busy_timeout=10000", *safe):
-            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

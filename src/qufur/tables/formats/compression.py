@@ -1,6 +1,6 @@
 """Text files with gzip or zstd compression, and errors about their encoding.
 
-The standard library supports zstd from Python 3.14.
+The standard library supports zstd only from Python 3.14, so the package `zstandard` is used.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from qufur.tables.batch import shown
 from qufur.tables.formats.base import unreadable
 
 _CHUNK_BYTES = 2**17
+_SAVE = "Save it as UTF-8: in Excel as 'CSV UTF-8', elsewhere with iconv -f cp1252 -t utf-8."
 
 
 def zstandard() -> Any:
@@ -35,7 +36,10 @@ def open_zstd(path: Path, mode: str, **options: Any) -> IO[Any]:
 
 
 class _ZstdReader(io.RawIOBase):
-    """Decompressed bytes of a file. The reader of `zstandard` does not detect truncated files."""
+    """Decompressed bytes of a file; raises EOFError if the file is truncated.
+
+    The reader of `zstandard` would return the bytes of a truncated file without an error.
+    """
 
     def __init__(self, path: Path) -> None:
         self._unpack = zstandard().ZstdDecompressor()
@@ -58,7 +62,7 @@ class _ZstdReader(io.RawIOBase):
         super().close()
 
     def _fill(self) -> bool:
-        """Decompress the next chunk of this frame or the next one; return False at the end of the file."""
+        """Decompress the next chunk, of this frame or of a new one; return False at the end of the file."""
         packed = self._frame.unused_data if self._frame and self._frame.eof else b""
         packed = packed or self._file.read(_CHUNK_BYTES)
         if not packed:
@@ -71,11 +75,8 @@ class _ZstdReader(io.RawIOBase):
         return True
 
 
-_SAVE = "Save it as UTF-8: in Excel as 'CSV UTF-8', elsewhere with iconv -f cp1252 -t utf-8."
-
-
 def lines(path: Path) -> Generator[str, None, None]:
-    """Yield the lines of a UTF-8 file, with their ends."""
+    """Yield the lines of a UTF-8 file, with their ends; raise InvalidError for other or damaged files."""
     try:
         with open_file(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield from file

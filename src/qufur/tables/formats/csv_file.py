@@ -1,7 +1,7 @@
 """CSV files. Fields stay text, since 007 is a number in one column and a name in another.
 
-The standard library parses them: polars silently fills short rows with nulls, with all options, and has no
-batched CSV reader that all of its versions share.
+The standard library parses them: polars silently fills short rows with nulls, whatever its options, and has
+no batched CSV reader that all of its versions share.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class CsvFile(TableFile):
         expected: Collection[str] = (),
     ) -> None:
         super().__init__(path)
-        tabs = ".tsv" in path.name.lower()[-8:]
-        separator = "\t" if tabs and not separator else separator
+        has_tabs = ".tsv" in path.name.lower()[-8:]  # also .tsv.gz and .tsv.zst
+        separator = "\t" if has_tabs and not separator else separator
         with closing(lines(path)) as text:
             head = list(islice(text, 1))
             check_width(_width(head, separator), path)
@@ -109,21 +109,26 @@ class CsvFile(TableFile):
             first += len(rows)
 
     def _records(self) -> Iterator[list[str]]:
-        with closing(lines(self.path)) as text:  # close it before an error propagates
+        separator = self.dialect.separator
+        # The traceback of an error would keep the file open, so it is closed explicitly.
+        with closing(lines(self.path)) as text:
             try:
-                yield from _even(reader(text, self.dialect.separator), self.path, self.dialect.separator)
+                yield from _of_equal_width(reader(text, separator), self.path, separator)
             except csv.Error as error:
                 raise unreadable(self.path, self.format, error) from None
 
 
 def _width(head: list[str], separator: str | None) -> int:
-    """Return the number of columns of the first line, which is much faster than detecting the dialect."""
+    """Return the number of columns of the first line.
+
+    A file with too many columns is rejected by it, much faster than detection reads all lines of the head.
+    """
     with suppress(csv.Error):  # raised again when rows are read
         return len(next(reader(head, separator or dialect_of(head).separator), []))
     return 0
 
 
-def _even(records: Iterable[list[str]], path: Path, separator: str) -> Iterator[list[str]]:
+def _of_equal_width(records: Iterable[list[str]], path: Path, separator: str) -> Iterator[list[str]]:
     """Yield the non-blank records; raise InvalidError if one is not as wide as the header."""
     width = 0
     for row, cells in enumerate(filter(None, records)):

@@ -12,9 +12,9 @@ from qufur.errors import invalid
 
 SEPARATORS = ",;\t|"
 HEAD = 200
-"""Lines used for detection."""
+"""Number of lines used for detection."""
 LONGEST_TEXT = 2**27
-"""Most characters of a field: enough for a book, and a limit after an unclosed quote."""
+"""Maximum number of characters of a field: enough for a book, and a limit after an unclosed quote."""
 _MANY = r"[1-9][0-9]{0,2}"
 _BEFORE, _AFTER = r"[-+\s€$£¥]{0,4}", r"[\s%€$£¥]{0,4}"
 _WITH_COMMA = re.compile(rf"{_BEFORE}([0-9]+|{_MANY}(\.[0-9]{{3}})+),([0-9]+){_AFTER}")
@@ -45,7 +45,7 @@ class Dialect:
             raise invalid("characters", "Dialect", "a separator, and a point or a comma", received)
 
     def describe(self, file: str, default: Dialect, detected: Dialect) -> list[str]:
-        """Describe the dialect if it is not the default, or if detection disagrees with it."""
+        """Return a message about the dialect if it is not the default, or if detection disagrees with it."""
         if self == default == detected:
             return []
         between = {"\t": "tabs", " ": "blanks"}.get(self.separator, repr(self.separator))
@@ -57,7 +57,7 @@ class Dialect:
 
 def reader(lines: Iterable[str], separator: str = ",") -> Iterator[list[str]]:
     """Read records with fields of at most `LONGEST_TEXT` characters."""
-    csv.field_size_limit(LONGEST_TEXT)  # a global setting of the csv module
+    csv.field_size_limit(LONGEST_TEXT)  # global, and other code may change it: every reader sets it
     return csv.reader(lines, delimiter=separator)
 
 
@@ -68,12 +68,14 @@ def dialect_of(
     default: Dialect | None = None,
     columns: Collection[str] = (),
 ) -> Dialect:
-    r"""Detect the properties that are not given from the first lines.
+    r"""Detect the separator and the decimal mark from the first lines, unless they are given.
 
-    The separator whose header has most of the expected `columns` wins, then the one with most columns in rows
-    of equal width; the default separator is preferred among those. A decimal comma is detected only if the
-    comma does not separate fields: one number such as 1,5 and none such as 1.5. If the decimal
-    comma is the default, it is used unless there are numbers such as 1.5 and none such as 1,5.
+    The separator whose header has most of the expected `columns` wins. Ties are decided by equal numbers of
+    fields in all rows, then for the default separator, then by the number of columns.
+
+    A decimal comma is detected if there is a number such as 1,5 and none such as 1.5, and only if commas do
+    not separate fields. A decimal comma that is the default is used unless there is a number such as 1.5 and
+    none such as 1,5.
 
     >>> dialect_of(["wind;rain\n", "1,5;2\n", "1.000;3\n"])
     Dialect(separator=';', decimal=',')
@@ -88,7 +90,8 @@ def dialect_of(
     separator = separator or _separator(head, None if default is None else default.separator, columns)
     if decimal is not None:
         return Dialect(separator, decimal, said=True)
-    default = default if default is not None and default.separator == separator else None
+    if default is not None and default.separator != separator:
+        default = None
     if default is not None and default.said:
         return default
     cells = [cell for row in _rows(head, separator)[1:] for cell in row]

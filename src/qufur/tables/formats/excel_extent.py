@@ -132,7 +132,7 @@ def _letters(column: int) -> str:
 
 
 def _first_sheet(archive: ZipFile, parts: dict[str, str]) -> str:
-    """Return the name of the part with the first sheet; an empty name if there is none."""
+    """Return the path in the archive of the first sheet, empty if there is none."""
     sheets: list[str] = []
 
     def sheet(name: str, attributes: Attributes) -> None:
@@ -149,7 +149,7 @@ def _first_sheet(archive: ZipFile, parts: dict[str, str]) -> str:
 
 
 def _relations(archive: ZipFile, parts: dict[str, str], part: str) -> dict[str, tuple[str, str]]:
-    """Return the type and name of each part that `part` refers to, by relationship id."""
+    """Return type and path of each file in the archive that `part` refers to, by relationship id."""
     folder, name = posixpath.split(part)
     relations_file = parts.get(posixpath.join(folder, "_rels", f"{name}.rels"))
     relations: dict[str, tuple[str, str]] = {}

@@ -56,23 +56,18 @@ class NpyFile(TableFile):
         with self.path.open("rb") as file:
             for first in range(0, self._rows, size):
                 count = min(size, self._rows - first)
-                read = self._from_columns if self._by_column else self._from_rows
-                arrays = read(file, first, count, indices)
+                if self._by_column:
+                    arrays = [self._read(file, j * self._rows + first, count) for j in indices]
+                else:
+                    block = self._read(file, first * self._dim, count * self._dim).reshape(count, -1)
+                    arrays = [block[:, j] for j in indices]
                 yield Batch(dict(zip(names, arrays, strict=True)), first + 1, self.path.name)
 
-    def _from_rows(self, file: IO[bytes], first: int, count: int, indices: list[int]) -> list[NDArray[Any]]:
-        block = self._read(file, first * self._dim, count * self._dim).reshape(count, -1)
-        return [block[:, j] for j in indices]
-
-    def _from_columns(
-        self, file: IO[bytes], first: int, count: int, indices: list[int]
-    ) -> list[NDArray[Any]]:
-        return [self._read(file, j * self._rows + first, count) for j in indices]
-
     def _read(self, file: IO[bytes], offset: int, count: int) -> NDArray[Any]:
+        """Return `count` numbers of the matrix from index `offset` in file order."""
         file.seek(self._start + offset * self._dtype.itemsize)
         values = np.fromfile(file, self._dtype, count)
-        # True is 1 in a matrix.
+        # In a matrix of numbers, true is 1.
         return values.view(np.uint8) if self._dtype.kind == "b" else values
 
 
@@ -139,10 +134,12 @@ def _numbered(dim: int) -> list[str]:
 
 
 def _is_column(shape: tuple[int, ...], kind: str) -> bool:
+    """Return whether an array is a vector of numbers, text or dates, or a matrix of numbers."""
     return (len(shape) == 1 and kind in "biufUM") or (len(shape) == 2 and shape[1] > 0 and kind in "biuf")
 
 
 def _column(array: NDArray[Any]) -> Column:
+    """Return matrices and vectors of numbers unchanged, and other vectors as lists of cells."""
     if array.ndim == 2 or array.dtype.kind in "iuf":
         return array
     cells = array.astype(str) if array.dtype.kind == "M" else array

@@ -92,6 +92,7 @@ def _numbers(series: pl.Series) -> NDArray[Any] | None:
 
 
 def _cells(series: pl.Series) -> Column:
+    """Return a column that `_numbers` does not convert: lists, dates as text, and other cells."""
     import polars as pl
 
     dtype = series.dtype

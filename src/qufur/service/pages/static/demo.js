@@ -1,4 +1,4 @@
-// The switch of `qufur serve --demo`: a simulated annotator answers, or people do.
+// The switch of `qufur serve --demo`: rows are labelled by a simulated annotator, or by people on the pages.
 
 import { call, stream } from "./api.js";
 import { find, make, say } from "./dom.js";
@@ -7,7 +7,7 @@ async function turn(event) {
   const { checked } = event.target;
   try {
     await call("POST", "/demo/annotator", { on: checked });
-    say(checked ? "The simulated annotator answers." : "The simulated annotator is off: label the rows yourself.");
+    say(checked ? "The simulated annotator labels the rows." : "The simulated annotator is off: label the rows yourself.");
   } catch (error) {
     event.target.checked = !checked;
     say(error.message, true);

@@ -18,8 +18,8 @@ const SETTLED = [404, 409, 410]; // the row no longer exists, or another annotat
 let queue;
 let state;
 let row = null; // the displayed row
-let awaited = ""; // the operation that blocks keys
-let unused = ""; // message about a key pressed meanwhile
+let awaited = ""; // the operation during which keys are ignored, as text; empty if there is none
+let unused = ""; // message about a key pressed during such an operation
 
 function show(next) {
   const { trouble, draft = "" } = next ?? {};
@@ -43,7 +43,7 @@ function show(next) {
 const title = (id) => (/^row\b/i.test(id) ? id : `Row ${id}`);
 
 function whyNothing() {
-  if (queue.waiting) return `Other annotators are labelling the remaining rows: ${queue.waiting}`;
+  if (queue.waiting) return `Other annotators are labelling the remaining ${count(queue.waiting, "row")}.`;
   return state.left === 0 ? "The budget is spent." : "New rows appear here automatically.";
 }
 
@@ -153,7 +153,7 @@ async function undo() {
       queue.putBack(row);
       show(undone);
     } else await advance();
-    say(`label of ${id} removed`);
+    say(`${id}: label removed, the row is pending again`);
   } catch (error) {
     say(error.message, true);
   }

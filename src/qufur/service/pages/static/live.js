@@ -7,7 +7,11 @@ const MAX_PAUSE_SECONDS = 30;
 const isVisible = () =>
   new Promise((resolve) => {
     if (!document.hidden) return resolve();
-    const wake = () => document.hidden || (document.removeEventListener("visibilitychange", wake), resolve());
+    const wake = () => {
+      if (document.hidden) return;
+      document.removeEventListener("visibilitychange", wake);
+      resolve();
+    };
     document.addEventListener("visibilitychange", wake);
   });
 

@@ -48,7 +48,7 @@ export function readForm(form) {
     budget: budgetOf(form.get("budget")),
     model: form.get("model") || undefined,
     rule: form.get("rule") || undefined,
-    horizon: numberOf(form, "horizon", "Rows to spend it over"),
+    horizon: numberOf(form, "horizon", "Number of rows"),
     seed: numberOf(form, "seed", "Seed"),
   };
 }

@@ -88,7 +88,8 @@ export class Plot {
   // Replaces the lines; equal lines change nothing.
   set(lines) {
     if (JSON.stringify(lines) === JSON.stringify(this.lines)) return;
-    Object.assign(this, { lines, drawn: "", plot: void this.plot?.destroy() });
+    this.plot?.destroy();
+    Object.assign(this, { lines, drawn: "", plot: undefined });
   }
 
   show(data, shifts) {

@@ -120,11 +120,11 @@ export class Queue {
     const body = { person: this.person, count: held + more, minutes: MINUTES, ids };
     const { rows, waiting } = await call("POST", path(stream, "queue", "lease"), body);
     this.waiting = waiting;
-    const there = new Map(rows.map((row) => [row.id, row]));
+    const leased = new Map(rows.map((row) => [row.id, row]));
     // The response may contain a row whose answer was being sent at the time of the request.
-    [...leaving, ...this.#leaving, this.#shown].forEach((id) => there.delete(id));
-    const kept = this.#ready.filter(({ id, trouble }) => trouble || there.has(id));
-    kept.forEach(({ id }) => there.delete(id));
-    this.#ready = [...kept, ...there.values()];
+    [...leaving, ...this.#leaving, this.#shown].forEach((id) => leased.delete(id));
+    const kept = this.#ready.filter(({ id, trouble }) => trouble || leased.has(id));
+    kept.forEach(({ id }) => leased.delete(id));
+    this.#ready = [...kept, ...leased.values()];
   }
 }

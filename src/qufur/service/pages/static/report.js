@@ -24,8 +24,8 @@ function paint(names) {
 // The experts with the largest weights, and the others summed up in one row.
 function withLargestWeights(experts) {
   const sorted = [...experts].sort((first, second) => second.weight - first.weight);
-  const many = Math.min(EXPERTS, sorted.filter(({ weight }) => weight >= MIN_WEIGHT).length);
-  const [shown, rest] = [sorted.slice(0, many), sorted.slice(many)];
+  const lineCount = Math.min(EXPERTS, sorted.filter(({ weight }) => weight >= MIN_WEIGHT).length);
+  const [shown, rest] = [sorted.slice(0, lineCount), sorted.slice(lineCount)];
   paint(shown.map(({ name }) => name));
   if (!rest.length) return shown;
   const weight = rest.reduce((sum, expert) => sum + expert.weight, 0);
@@ -49,7 +49,7 @@ export function showExperts(experts, series) {
     make("th", { scope: "col", class: index > 1 && "figure" }, name));
   replaceIfNew("experts", rows.length
     ? make("table", { class: "experts" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows))
-    : make("p", { class: "note" }, "A single model, or no labels yet."));
+    : make("p", { class: "note" }, "No experts: the stream has a single model, or no labels yet."));
   plotWeights(series);
 }
 

@@ -31,11 +31,11 @@ function showState(state) {
   const [low, high] = state.label_range ?? [];
   const range = state.label_range ? `a number from ${number(low)} to ${number(high)}` : "a number";
   const label = state.classes ? `one of ${count(state.classes.length, "class", "classes")}` : range;
-  write("about", `${inputs} in, ${label} out · model ${state.model}, rule ${state.rule}`);
+  write("about", `Example: ${inputs} · label: ${label} · model: ${state.model} · rule: ${state.rule}`);
   write("rows", whole(state.rows));
   const budget = budgetOf(state);
-  const asked = budget.share || `${percent(state.spent / state.rows)} of rows`;
-  write("rows-note", state.rows ? asked : "no rows yet");
+  const bought = budget.share || `${percent(state.spent / state.rows)} of rows`;
+  write("rows-note", state.rows ? `labels for ${bought}` : "no rows yet");
   write("spent", budget.words);
   fill(find("spent-bar"), budget.bar);
   if (!state.rows) find("first-calls").open = true;
@@ -96,15 +96,14 @@ function showMissing(error) {
 
 // Series and report are expensive to compute, and change only with events.
 async function showProgress() {
-  const parts = [path(stream, "series"), path(stream, "report")];
-  const [series, report] = await Promise.all(parts.map((part) => call("GET", part)));
+  const [series, report] = await Promise.all([call("GET", path(stream, "series")), call("GET", path(stream, "report"))]);
   showSeries(series);
   showHeadline(report.headline);
   showExperts(report.experts, series);
   showReport(report);
 }
 
-async function look() {
+async function update() {
   try {
     const [state, queue] = await Promise.all([call("GET", path(stream)), queueOrNothing()]);
     showState(state);
@@ -124,4 +123,4 @@ if (may.has("label")) keys.l = () => location.assign(`${here}/label`);
 onKeys(keys);
 offerDeletion(() => shown);
 showDemo();
-repeat(SECONDS, look);
+repeat(SECONDS, update);

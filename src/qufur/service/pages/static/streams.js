@@ -63,7 +63,7 @@ async function withError(state) {
   return { ...state, error };
 }
 
-async function look() {
+async function update() {
   const { streams } = await call("GET", "/v1/streams");
   draw(may.has("read") ? await Promise.all(streams.map(withError)) : streams);
 }
@@ -99,4 +99,4 @@ if (find("new")) {
   find("cancel").addEventListener("click", () => find("new").close());
 }
 onKeys(keys);
-repeat(SECONDS, look);
+repeat(SECONDS, update);
