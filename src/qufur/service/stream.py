@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from qufur.arrays import Bools, Floats
-from qufur.errors import InvalidError
+from qufur.errors import InvalidError, invalid
 from qufur.ids import Id
 from qufur.rules.spending import Charge
 from qufur.service.config import StreamConfig
@@ -243,9 +243,10 @@ class Stream:
         self.workbook.learner.add_budget(**payload.values)
 
     def _apply_refitted(self, payload: Payload, at: int) -> None:
-        fits = self.workbook.learner.background_fits
-        if fits is not None:
-            fits.replay(payload.values)
+        learner = self.workbook.learner
+        if learner.background_fits is None:
+            raise invalid("an event of a fit", "the log", "of a model with experts", repr(learner.model))
+        learner.background_fits.replay(payload.values)
 
     def _apply_erased(self, payload: Payload, at: int) -> None:
         """Do nothing: the erased rows are missing in the earlier events already."""

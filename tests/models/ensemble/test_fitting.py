@@ -475,12 +475,8 @@ def test_experts_predict_a_batch_in_one_call_with_deferred_fits(monkeypatch):
     assert batches == [200]
 
 
-def test_models_without_experts_have_no_due_fit():
-    learner = Learner(Ridge(4), Steady(0.5))
-    learner.background_fits.defer()
-    learner.learn(*table())
-    assert learner.background_fits.next_job() is None
-    assert "one with experts" in refusal(lambda: learner.background_fits.replay({}))
+def test_models_without_experts_have_no_background_fits():
+    assert Learner(Ridge(4), Steady(0.5)).background_fits is None
 
 
 @pytest.mark.parametrize(
@@ -505,7 +501,7 @@ def test_no_fit_is_due_before_the_first_input():
     early, (learner, X) = deferring_learner(Experts()), learner_with_due_fit(Experts())
     assert early.due_fit() is None
     assert not early.install_fit(learner.background_fits.next_job().run())
-    early.refit(learner.background_fits.next_job().values)
+    early.background_fits.replay(learner.background_fits.next_job().values)
     assert early.due_fit() is None
     assert early.ask(X[0]).prediction == 0.0
 

@@ -251,33 +251,6 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts):
         parts = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
         return {type(part).__name__: part for part in parts if hasattr(part, "get_params")}
 
-    def encode_labels(self, labels: Any) -> Any:
-        """Return the codes of classes; numbers are returned unchanged."""
-        if self.classes is None:
-            return labels
-        values = [labels] if isinstance(labels, str) else np.asarray(labels).ravel().tolist()
-        codes = {value: code for code, value in enumerate(self.classes)}
-        unknown = [value for value in values if value not in codes]
-        if unknown:
-            more = ", …" if len(self.classes) > 8 else ""
-            classes = ", ".join(map(repr, self.classes[:8])) + more
-            raise invalid("label", type(self).__name__, f"one of {classes}", repr(unknown[0]))
-        return np.array([codes[value] for value in values], dtype=np.float64)
-
-    def decode_predictions(self, predictions: Floats) -> Any:
-        if self.classes is None:
-            return predictions
-        return np.array(self.classes)[predictions.astype(np.int64)]
-
-    def decode_prediction_one(self, prediction: float) -> Any:
-        return prediction if self.classes is None else self.classes[int(prediction)]
-
-    def example_labels(self, numbers: Floats) -> Floats:
-        """Return labels for `qufur.checks`: the numbers, or class codes from bins of width 1/4."""
-        if self.classes is None:
-            return numbers
-        return np.clip(np.floor(4 * numbers + self.output_count / 2), 0, self.output_count - 1)
-
     def describe(self) -> dict[str, Any]:
         """Return the model's arguments as JSON values; estimators as class name and parameters."""
         return {field.name: describe(getattr(self, field.name)) for field in fields(self)}
