@@ -59,8 +59,9 @@ if TYPE_CHECKING:
 class Learner:
     """Online learner that predicts on a stream and decides which labels to buy.
 
-    A learner is not thread-safe. An interrupt, such as Ctrl-C, is deferred until the current call is
-    complete. A second interrupt is not deferred; it leaves a learner that raises on every further call.
+    A learner is not thread-safe. While Python's own handler of Ctrl-C is installed, Ctrl-C is deferred until
+    the current call is complete. A second Ctrl-C is not deferred; it leaves a learner that raises on every
+    further call.
 
     Parameters
     ----------

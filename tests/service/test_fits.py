@@ -97,12 +97,12 @@ def wait_until(condition, seconds=30):
 def test_worker_fit_equals_the_fit_in_process_bit_for_bit(model, started, few_trees):
     (there, X), (here, _) = due(model), due(model)
     for speed in ("quick", "slow"):
-        job = there.due_fit()
+        job = there.background_fits.next_job()
         assert job.speed == speed
         fitted = started.run(job)
         assert fitted.job is job
-        assert there.install_fit(fitted)
-        assert here.install_fit(here.due_fit().run())
+        assert there.background_fits.install(fitted)
+        assert here.background_fits.install(here.background_fits.next_job().run())
     np.testing.assert_array_equal(there.state.schedule.predict(X), here.state.schedule.predict(X))
     assert started.pid not in (None, os.getpid())
 
@@ -138,7 +138,7 @@ def test_fits_run_in_the_server_after_repeated_crashes_of_the_worker(fitter, cap
     assert caplog.records[-1].message.endswith("fits run in the server.")
     assert fitter.pid is None
     with pytest.raises(FitError, match="AttributeError"):
-        fitter.run(replace(due(Experts())[0].due_fit(), units=None))
+        fitter.run(replace(due(Experts())[0].background_fits.next_job(), units=None))
 
 
 def test_fits_run_in_the_server_without_an_interpreter(fitter, caplog, monkeypatch):

@@ -6,6 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LinearRegression
 
 from qufur import Experts, KernelRidge, Learner, Refit, Ridge, Steady
+from qufur.models.capabilities import KeepsPurchases
 from qufur.tables import Encoding
 from qufur.workbook import Workbook
 from qufur.workbook.classes import name_classes
@@ -80,7 +81,9 @@ def continue_workbook(workbook, name):
 
 
 def purchase(workbook, id):
-    """Return the terms of purchase of a label as the model stores them."""
+    """Return the terms of purchase of a label as the model stores them; None if it does not."""
+    if not isinstance(workbook.learner.state, KeepsPurchases):
+        return None
     return workbook.learner.state.purchases_at([list(workbook.labels).index(id)])
 
 

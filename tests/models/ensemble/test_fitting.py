@@ -499,10 +499,10 @@ def test_invalid_fit_values_raise_and_change_nothing(values, message):
 
 def test_no_fit_is_due_before_the_first_input():
     early, (learner, X) = deferring_learner(Experts()), learner_with_due_fit(Experts())
-    assert early.due_fit() is None
-    assert not early.install_fit(learner.background_fits.next_job().run())
+    assert early.background_fits.next_job() is None
+    assert not early.background_fits.install(learner.background_fits.next_job().run())
     early.background_fits.replay(learner.background_fits.next_job().values)
-    assert early.due_fit() is None
+    assert early.background_fits.next_job() is None
     assert early.ask(X[0]).prediction == 0.0
 
 
