@@ -16,7 +16,7 @@ from qufur.service.stream import Stream
 from qufur.workbook.summary import Advice, shifts_of, summary
 
 ADVICE = Advice(
-    waiting="on the page, or send their labels",
+    waiting="on the page, or over HTTP",
     constant="or with a larger budget",
     at_random="create the next stream with the rule `uniform`",
     spent="add labels to the budget; predictions need none",

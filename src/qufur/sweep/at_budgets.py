@@ -14,7 +14,10 @@ from qufur.rules.from_budget import labels_of
 from qufur.streams import Stream
 from qufur.sweep.grid import Grid, ModelOf, RuleOf
 
-LABELS_DECIDE = "for classes Δ depends on labels, so inputs alone do not say what spends the budget."
+LABELS_DECIDE = (
+    "with classes the uncertainty depends on labels, "
+    "so inputs alone do not tell which parameter spends the budget."
+)
 
 
 def budget_grid(stream: Stream, model: ModelOf, shares: Sequence[float]) -> tuple[Grid, dict[str, str]]:
