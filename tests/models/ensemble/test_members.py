@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import Ridge as SklearnRidge
 
 from qufur.errors import FailedFitWarning
-from qufur.models.ensemble.expert import EstimatorExpert, fit_forest
+from qufur.models.ensemble.expert import EstimatorExpert, _grow_trees, fit_forest
 from qufur.models.ensemble.residual_trees import ResidualTrees
 from qufur.models.ensemble.ridge_experts import (
     PENALTIES,
@@ -190,6 +190,13 @@ def test_forest_trees_equal_scikit_learn_bit_for_bit(estimator):
     for tree, other in zip(ours._trees, theirs, strict=True):
         for name in ("feature", "threshold", "value", "children_left", "children_right"):
             np.testing.assert_array_equal(getattr(tree, name), getattr(other.tree_, name))
+
+
+@pytest.mark.parametrize("forest", [ExtraTreesRegressor(3), ExtraTreesClassifier(3)])
+def test_private_tree_builder_fits_the_installed_scikit_learn(forest):
+    """Fails if a release of scikit-learn changes the private modules; runs are then slow, but correct."""
+    X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    assert len(_grow_trees(forest, X, np.arange(30) % 3)) == 3
 
 
 @pytest.mark.parametrize("error", [ImportError, TypeError])
