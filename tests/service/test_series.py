@@ -1,5 +1,6 @@
 """Points of the series: recorded between commits, never in the write path of a label."""
 
+import itertools
 import time
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_killed_server_loses_no_label_and_its_points_are_recomputed(store, servi
     due = numbers_of_labels(again)
     assert points(again) == [recorded_at_every_label[labels - 1] for labels in due]
     assert due[:12] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13]
-    assert all(POINT_SPACING * a <= b <= POINT_SPACING * a + 1 for a, b in zip(due, due[1:], strict=False))
+    assert all(POINT_SPACING * a <= b <= POINT_SPACING * a + 1 for a, b in itertools.pairwise(due))
 
 
 def test_failed_point_rejects_no_label_and_no_restart(store, service, monkeypatch, caplog):
