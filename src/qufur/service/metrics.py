@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from prometheus_client import Counter, Histogram, generate_latest
@@ -37,11 +38,16 @@ class Metrics:
         self._seconds = Histogram(
             "qufur_request_seconds", "Latency of requests", ["route"], buckets=BUCKETS, registry=None
         )
+        self._labelled = cache(self._with_labels)  # looking up labels takes as long as counting
+
+    def _with_labels(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(method, route, status), self._seconds.labels(route)
 
     def record(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request and its latency."""
-        self._requests.labels(method, route, status).inc()
-        self._seconds.labels(route).observe(seconds)
+        requests, latencies = self._labelled(method, route, status)
+        requests.inc()
+        latencies.observe(seconds)
 
     def exposition(self, writer: Writer, states: Sequence[dict[str, Any]]) -> bytes:
         """Return the metrics of requests, of the writer and of streams in Prometheus' text format."""

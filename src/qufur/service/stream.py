@@ -195,7 +195,7 @@ class Stream:
             self._log(Kind.refitted, actor, fitted.job.values)
 
     def record_point(self) -> None:
-        """Record a point of the timeline, which takes milliseconds, after every 10 % more labels.
+        """Record a point of the timeline, which takes a millisecond or more, after every 10 % more labels.
 
         The writer calls this between batches: no label waits for a chart, or is rejected because of one.
         """
