@@ -70,11 +70,12 @@ def test_writer_records_points_when_no_command_arrives(store, service, monkeypat
 def test_series_after_a_restart_is_the_series_before_it(store, service):
     for row in range(LABELS):
         tell(service, row)
-        if row % 7 == 0:
+        if row % 7 == 0 and row < 50:
             service.record_points()
     service.save_snapshots(all_changed=True)
     assert points(load(store, 1)) == points(service.stream("s"))
-    assert numbers_of_labels(service.stream("s")) == [1, 8, 15, 22, 29, 36, 43, 50, 57]
+    # The snapshot recorded the last point.
+    assert numbers_of_labels(service.stream("s")) == [1, 8, 15, 22, 29, 36, 43, 50, 60]
 
 
 def test_killed_server_loses_no_label_and_its_points_are_recomputed(store, service):
