@@ -17,6 +17,18 @@ from qufur.service.service import Service
 from qufur.service.store import Store
 
 INPUT, LABEL, WORD, OTHER = 8642097.53125, 0.7530864297, "zebrafish", "axolotl"
+METRIC_TYPES = {
+    "qufur_requests_total": "counter",
+    "qufur_request_seconds": "histogram",
+    "qufur_ready": "gauge",
+    "qufur_commands_waiting": "gauge",
+    "qufur_groups_total": "counter",
+    "qufur_failed_commits_total": "counter",
+    "qufur_commit_seconds": "summary",
+    **{
+        f"qufur_stream_{name}": "gauge" for name in ("rows", "told", "spent", "left", "outstanding", "events")
+    },
+}
 PLANTED = ["8642097", "7530864297", WORD, OTHER]
 
 
@@ -221,3 +233,14 @@ def test_metrics_count_requests_streams_and_commits(tmp_path):
         *("qufur_commit_seconds_sum", "qufur_failed_commits_total 0.0", "qufur_commands_waiting"),
     ):
         assert line in text, line
+    types = dict(re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE))
+    assert types == METRIC_TYPES
+    samples = {
+        re.sub("_(bucket|sum|count)$", "", name) for name in re.findall(r"^(\w+)[ {]", text, re.MULTILINE)
+    }
+    assert samples == set(types)
+    buckets = re.findall(r'_bucket\{le="([^"]+)",route="unknown"\} ([\d.]+)', text)
+    assert [bound for bound, _ in buckets] == [
+        *("0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "0.1", "0.5", "2.0", "+Inf")
+    ]
+    assert buckets[-1] == ("+Inf", "1.0")

@@ -183,6 +183,17 @@ def test_fingerprint_of_user_modules_depends_on_their_content(tmp_path, monkeypa
     assert prints[0][1] != prints[1][1]
 
 
+def test_fingerprint_is_of_the_running_code_when_its_file_was_edited(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "edited_rule.py"
+    file.write_text("class Own:\n    def probability(self):\n        return 1")
+    module = importlib.import_module("edited_rule")
+    running = fingerprint(module.Own())
+    file.write_text("class Own:\n    def probability(self):\n        return 20")
+    assert fingerprint(module.Own()) == running
+    assert fingerprint(importlib.reload(module).Own()) != running
+
+
 def recursive(n):
     return recursive(n - 1) if n else TABLE
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from functools import cache
 from typing import Any
 
-from prometheus_client import generate_latest
+from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
-    HistogramMetricFamily,
     Metric,
     SummaryMetricFamily,
 )
@@ -33,49 +30,37 @@ BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0)
 
 
 class Metrics:
-    """Counts and latencies of requests. Only the event loop thread updates them."""
+    """Counts and latencies of requests."""
 
     def __init__(self) -> None:
-        self._requests: Counter[tuple[str, str, str]] = Counter()
-        self._times: dict[str, _Times] = defaultdict(_Times)
+        labels = ["method", "route", "status"]
+        self._requests = Counter("qufur_requests", "Requests", labels, registry=None)
+        self._seconds = Histogram(
+            "qufur_request_seconds", "Latency of requests", ["route"], buckets=BUCKETS, registry=None
+        )
+        self._labelled = cache(self._with_labels)  # looking up labels takes as long as counting
+
+    def _with_labels(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(method, route, status), self._seconds.labels(route)
 
     def record(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request and its latency."""
-        self._requests[method, route, str(status)] += 1
-        self._times[route].record(seconds)
+        requests, latencies = self._labelled(method, route, status)
+        requests.inc()
+        latencies.observe(seconds)
 
     def exposition(self, writer: Writer, states: Sequence[dict[str, Any]]) -> bytes:
         """Return the metrics of requests, of the writer and of streams in Prometheus' text format."""
+        requests = map(_without_creation_times, (*self._requests.collect(), *self._seconds.collect()))
         return generate_latest(
-            _CurrentValues([*self._request_metrics(), *_writer_metrics(writer), *_stream_metrics(states)])
+            _CurrentValues([*requests, *_writer_metrics(writer), *_stream_metrics(states)])
         )
 
-    def _request_metrics(self) -> Iterator[Metric]:
-        requests = CounterMetricFamily("qufur_requests", "Requests", labels=["method", "route", "status"])
-        for labels, count in self._requests.items():
-            requests.add_metric(labels, count)
-        yield requests
-        seconds = HistogramMetricFamily("qufur_request_seconds", "Latency of requests", labels=["route"])
-        for route, times in self._times.items():
-            seconds.add_metric([route], times.cumulative(), times.total)
-        yield seconds
 
-
-class _Times:
-    """Latency histogram."""
-
-    def __init__(self) -> None:
-        self._counts, self.total = [0] * (len(BUCKETS) + 1), 0.0
-
-    def record(self, seconds: float) -> None:
-        """Count one request."""
-        self._counts[bisect_left(BUCKETS, seconds)] += 1
-        self.total += seconds
-
-    def cumulative(self) -> list[tuple[str, float]]:
-        """Return the number of requests at or below each bound."""
-        bounds = [*map(str, BUCKETS), "+Inf"]
-        return list(zip(bounds, accumulate(self._counts), strict=True))
+def _without_creation_times(metric: Metric) -> Metric:
+    """Drop the time at which each label set was first seen, which would double the series of a scrape."""
+    metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+    return metric
 
 
 class _CurrentValues:

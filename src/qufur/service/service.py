@@ -245,10 +245,16 @@ class Service:
                 stream.unsaved, stream.examples = [], []
         self._new, self._answered = {}, []
 
+    def record_points(self) -> None:
+        """Record the points of all series that are due."""
+        for stream in self._streams.values():
+            stream.record_point()
+
     def save_snapshots(self, *, all_changed: bool = False) -> None:
         """Save a snapshot of each stream that is due, or with `all_changed` of each that changed."""
         for stream in self._streams.values():
             if self._schedule.is_due(stream) or (all_changed and self._schedule.changed(stream)):
+                stream.record_point()
                 save_snapshot(self.store, stream, self._schedule.take(stream))
                 log_event("snapshot", stream=stream.name, events=stream.seq)
                 trim_memory()

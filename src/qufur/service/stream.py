@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -27,6 +28,7 @@ from qufur.workbook.corrections import FreeLabels, expire, forget, learn
 if TYPE_CHECKING:
     from qufur.models.ensemble.fits import FitResult
 
+LOG = logging.getLogger("qufur.service")
 REQUEST = "the request"
 SPENDING = {Kind.asked, Kind.retracted}
 """Kinds of events that change the budget even when all their rows are erased."""
@@ -199,6 +201,19 @@ class Stream:
         if fits is not None and fits.install(fitted) and not fitted.job.is_repeat:
             self._log(Kind.refitted, actor, fitted.job.values)
 
+    def record_point(self) -> None:
+        """Record a point of the timeline, which takes a millisecond or more, after every 10 % more labels.
+
+        The writer calls this between batches: no label waits for a chart, or is rejected because of one.
+        """
+        timeline, learner = self.workbook.monitor.timeline, self.workbook.learner
+        if timeline.points and learner.ledger.answered < POINT_SPACING * timeline.points[-1].labels:
+            return
+        try:
+            timeline.note(learner)
+        except Exception:  # a replay of the log must not fail because of a chart
+            LOG.exception("A point of the series of stream %s could not be computed", self.name)
+
     # Replay
 
     def apply(self, event: Event) -> None:
@@ -208,6 +223,7 @@ class Stream:
         # Without rows, an event still counts for the budget, and a replaced header still adds inputs.
         if kind in SPENDING or not payload.is_erased or payload.new_header:
             getattr(self, f"_apply_{kind.value}")(payload, event.at)
+            self.record_point()
         self.seq, self.hash = event.seq, event.hash
 
     def _apply_asked(self, payload: Payload, at: int) -> None:
@@ -305,13 +321,6 @@ class Stream:
             self.workbook.tell_known(list(pending), values, REQUEST, replace=replace, accept_outliers=True)
         self._close(labels)
         self._error = None
-        self._record_point()
-
-    def _record_point(self) -> None:
-        """Record a point of the timeline, which takes milliseconds, after every 10 % more labels."""
-        timeline, learner = self.workbook.monitor.timeline, self.workbook.learner
-        if not timeline.points or learner.ledger.answered >= POINT_SPACING * timeline.points[-1].labels:
-            timeline.note(learner)
 
     def _remove_label(self, ids: Sequence[str]) -> None:
         forget(self.workbook, ids)

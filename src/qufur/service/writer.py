@@ -33,6 +33,8 @@ MAX_BATCH = 256
 """Commands per transaction, at most."""
 LINGER_SECONDS, MAX_LINGER_SECONDS = 0.0003, 0.01
 """Wait for further commands, per round and in total: switching between threads per command costs more."""
+IDLE_SECONDS = 0.02
+"""Time without commands after which the writer records points of series; under load, snapshots do."""
 MAX_QUEUE = 20_000
 """Commands in the queue, at most."""
 TRY_AGAIN = "The store cannot be written. Nothing of this request was stored; send it again."
@@ -224,7 +226,11 @@ class Writer:
 
     def _next_batch(self) -> list[Command | None]:
         """Wait for a command; return it and the queued ones, up to the None that ends the thread."""
-        batch = [self._commands.get()]
+        try:
+            batch = [self._commands.get(timeout=IDLE_SECONDS)]
+        except queue.Empty:
+            self._service.record_points()
+            batch = [self._commands.get()]
         self._linger()
         while batch[-1] is not None and len(batch) < MAX_BATCH:
             try:

@@ -2,6 +2,10 @@
 
 The key of a task is a fingerprint of everything that decides its row: arrays by their content, code of
 installed packages by version, code of this library by a digest of its source, other code by its bytecode.
+
+`joblib.hash` does not suffice: it hashes functions and classes by name, and rejects lambdas. Their source by
+`inspect.getsource` does not either: that reads the current file, so after an edit the row of the old code,
+which still runs, would get the key of the new code. It also lacks values of enclosing functions.
 """
 
 from __future__ import annotations
