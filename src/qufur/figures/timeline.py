@@ -139,7 +139,7 @@ def _draw_weights(panel: Any, points: Sequence[Point]) -> None:
         rows, *parts, others, labels=[*names, "others"], colors=[*colors, OTHERS_COLOR], alpha=0.85, lw=0
     )
     panel.set(ylim=(0, 1), ylabel="weight")
-    panel.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper left", bbox_to_anchor=(-0.02, -0.2))
+    panel.legend(frameon=False, fontsize="x-small", loc="upper left", bbox_to_anchor=(-0.02, -0.2))
 
 
 def _draw_shifts(panel: Any, shifts: Sequence[InputShift]) -> None:
