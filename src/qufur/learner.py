@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qufur import snapshot
 from qufur._internal.operation import Operation
 from qufur._internal.tensors import is_tensor, on_host
 from qufur.answer import Answer, AnswerContext, Answers, answer
@@ -643,6 +642,8 @@ class Learner:
         InvalidError
             If the random generator is not one of NumPy's bit generators, or a class has no importable name.
         """
+        from qufur import snapshot
+
         self._operation.check_idle()
         snapshot.save(self, path)
 
@@ -670,6 +671,8 @@ class Learner:
         InvalidError
             If `save` did not write the file, a later version of the package did, or it was modified since.
         """
+        from qufur import snapshot
+
         learner = snapshot.load(cls, path, estimators or {})
         learner._choose_device(device)
         return learner

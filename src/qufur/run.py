@@ -19,10 +19,10 @@ from qufur.errors import invalid
 from qufur.ids import Id
 from qufur.learner import Learner
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals
-from qufur.streams.base import Chunk, Stream
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
 
 if TYPE_CHECKING:
+    from qufur.streams.base import Chunk, Stream
     from qufur.streams.staging import StagedChunk
 
 NEVER = 2**62
