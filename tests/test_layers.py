@@ -18,7 +18,7 @@ LEVELS = """
     hypotheses ids moments rules trace
     pending tables theory
     data models
-    answer blocks estimates snapshot streams
+    answer background_fits blocks estimates snapshot streams
     replay
     learner
     online_to_batch run workbook

@@ -337,7 +337,7 @@ def test_learners_with_shared_model_and_rule_are_independent():
 
 
 def labels(learner, count):
-    return learner.model.example_labels(Y[:count])
+    return learner.model.label_codec.examples(Y[:count])
 
 
 def states_to_save():

@@ -192,7 +192,7 @@ class Pair:
 
     def labels(self, numbers):
         """Convert numbers around 0 to labels of the model."""
-        return self.learner.model.example_labels(self.middle + self.half * numbers)
+        return self.learner.model.label_codec.examples(self.middle + self.half * numbers)
 
     def check(self):
         assert self.learner.spent == self.oracle.spent

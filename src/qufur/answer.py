@@ -12,6 +12,7 @@ import numpy as np
 from qufur.arrays import Bools, Floats, Ints
 from qufur.ids import Id
 from qufur.models.base import Model
+from qufur.models.capabilities import ExplainsUncertainty
 
 
 class AnswerContext(NamedTuple):
@@ -119,7 +120,7 @@ def _decision(query: bool, uncertainty: float, probability: float) -> str:
 
 
 def _new_share(model: Model, uncertainty: Floats, size: Floats | None) -> Iterator[str]:
-    if size is None:
+    if size is None or not isinstance(model, ExplainsUncertainty):
         return repeat("")
     share = model.unexplained_share(size, uncertainty)
     is_lower_bound = (model.capped(uncertainty) & (share < 1)).tolist()
@@ -187,7 +188,7 @@ class Answers:
         number = np.array([encoded])
         return cls(
             [id],
-            model.decode_predictions(number),
+            model.label_codec.decode(number),
             np.array([uncertainty]),
             np.array([probability]),
             np.array([query]),

@@ -11,7 +11,7 @@ import dataclasses
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from qufur.arrays import Floats
 from qufur.learner import Learner
 from qufur.models import MODELS, Model
 from qufur.models.base import Purchases
+from qufur.models.capabilities import UsesPurchases
 from qufur.rules import RULES, Rule
 from qufur.run import run
 from qufur.snapshot import encode
@@ -36,7 +37,7 @@ def combinations(dim: int = DIM) -> Iterator[tuple[Model, Rule]]:
     models = [model for model_class in MODELS for model in model_class.examples(dim)]
     rules = [rule_class.examples(HORIZON) for rule_class in RULES]
     all_rules, first_rules = [rule for group in rules for rule in group], [group[0] for group in rules]
-    return ((model, rule) for model in models for rule in (all_rules if model.quick else first_rules))
+    return ((model, rule) for model in models for rule in (all_rules if model.tags.fast else first_rules))
 
 
 def shifting_stream(model: Model, horizon: int = HORIZON, seed: int = 5) -> Arrays:
@@ -47,7 +48,7 @@ def shifting_stream(model: Model, horizon: int = HORIZON, seed: int = 5) -> Arra
     X[5::7] = X[4]
     X[6::11] = 0
     y = np.clip(X @ rng.normal(size=DIM), -1, 1) + 0.1 * rng.normal(size=horizon)
-    y = np.array(model.example_labels(y))
+    y = np.array(model.label_codec.examples(y))
     domain = (np.arange(horizon) >= horizon // 3).astype(int)
     for array in (X, y, domain):
         array.flags.writeable = False
@@ -86,7 +87,7 @@ def check_blocks(model: Model, rule: Rule) -> None:
 def check_late_labels(model: Model, rule: Rule) -> None:
     """Invariant 3: querying and learning are separate, and the order of arrival of labels has no effect."""
     stream = shifting_stream(model)
-    if not (model.label_free and model.order_free):
+    if not (model.tags.label_free and model.tags.order_independent):
         return
     immediate, trace = _run_learner(model, rule, stream, block=1, delay=0)
     late = Learner(model, rule)
@@ -121,9 +122,9 @@ def check_retract(model: Model, rule: Rule) -> None:
     assert learner.spent == len(answered) + len(pending)
     learner.tell_many(pending, stream.y[pending])
     only = _trained_learner(model, rule, stream, answered + pending)
-    if model.order_free:
+    if model.tags.order_independent:
         _assert_close(learner.predict(stream.X), only.predict(stream.X))
-    if model.label_free and not model.scales_inputs:
+    if model.tags.label_free and not model.tags.scales_inputs:
         _assert_close(learner.uncertainty(stream.X), only.uncertainty(stream.X))
 
 
@@ -182,14 +183,14 @@ def check_numbers(model: Model, rule: Rule) -> None:
     """Invariant 6: results stay accurate for norms from 1e-6 to 1e6, if the model allows them."""
     rng = np.random.default_rng(8)
     stream = shifting_stream(model)
-    decades = 6 if model.any_norm else 1
+    decades = 6 if model.tags.any_norm else 1
     X = stream.X * 10.0 ** rng.uniform(-decades, decades, (HORIZON, 1))
     spread = Arrays(X, stream.y, domain=stream.domain)
     learner, trace = _run_learner(model, rule, spread)
     for column in (trace.prediction, trace.uncertainty, trace.probability):
         assert np.isfinite(column).all()
     assert (trace.uncertainty >= 0).all()
-    if model.scales_inputs:  # the scaling depends on all inputs, not only on labelled ones
+    if model.tags.scales_inputs:  # the scaling depends on all inputs, not only on labelled ones
         return
     batch = _trained_learner(model, rule, spread, np.flatnonzero(trace.query).tolist())
     np.testing.assert_allclose(learner.predict(X), batch.predict(X), rtol=1e-6, atol=1e-9)
@@ -198,7 +199,7 @@ def check_numbers(model: Model, rule: Rule) -> None:
 
 def check_memory(model: Model, rule: Rule) -> None:
     """Invariant 7: the state of a bounded model does not grow with the stream."""
-    if model.bounded:
+    if model.tags.bounded:
         lengths = (HORIZON, 33 * HORIZON)
         sizes = [_size(_run_learner(model, rule, shifting_stream(model, T))[0]) for T in lengths]
         all_inputs = 8 * DIM * (lengths[1] - lengths[0])
@@ -248,7 +249,7 @@ def check_widen(model: Model, rule: Rule) -> None:
     constants = _accepted_constants(model, rule)
     if constants is None:
         return
-    horizon = HORIZON if model.quick else HORIZON // 3
+    horizon = HORIZON if model.tags.fast else HORIZON // 3
     stream, positions = shifting_stream(model, horizon), (0, 4, horizon // 2)
     is_added = np.arange(horizon)[:, None] >= positions
     wide = np.column_stack([stream.X, constants + is_added * stream.X[::-1, 1:]])
@@ -309,14 +310,15 @@ def _trained_learner(model: Model, rule: Rule, stream: Arrays, rows: list[int]) 
     The labels are free, except for a model that uses the terms of purchases.
     """
     learner = Learner(model, rule)
-    if model.weighs_purchases and model.order_free:
+    if model.tags.uses_purchases and model.tags.order_independent:
         p = _run_learner(model, rule, stream)[1].probability
         mean = np.cumsum(p) / np.arange(1, HORIZON + 1)
-        learner.state.note_purchases(rows, Purchases(p[rows], mean[rows], np.zeros(len(rows), dtype=bool)))
+        purchases = Purchases(p[rows], mean[rows], np.zeros(len(rows), dtype=bool))
+        cast(UsesPurchases, learner.state).note_purchases(rows, purchases)
         learner.state.query(rows, stream.X[rows])
         learner.state.label(rows, stream.y[rows])
         return learner
-    if not model.forgets:
+    if not model.tags.forgets:
         learner.learn(stream.X[rows], stream.y[rows])
         return learner
     for t in range(HORIZON):

@@ -33,22 +33,34 @@ from qufur.estimates import intervals
 from qufur.estimates.ledger import Ledger
 from qufur.ids import Id, as_ids, check_outstanding, next_free_id
 from qufur.models.base import Model, Purchases
+from qufur.models.capabilities import (
+    ExplainsUncertainty,
+    FitsInBackground,
+    LearnsRange,
+    OnDevice,
+    Probabilistic,
+    UsesPurchases,
+    Widens,
+    cannot_widen,
+    interval_bounds,
+)
 from qufur.models.diagnostics.outliers import ObservedRange, Outlier, first_outlier
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, not_finite_error
 from qufur.pending import Pending
 from qufur.rules.base import Rule
 
 if TYPE_CHECKING:
+    from qufur.background_fits import BackgroundFits
     from qufur.estimates.report import Report
-    from qufur.models.ensemble.fits import FitJob, FitResult
     from qufur.replay import RecordedDecisions
 
 
 class Learner:
     """Online learner that predicts on a stream and decides which labels to buy.
 
-    A learner is not thread-safe. An interrupt, such as Ctrl-C, is deferred until the current call is
-    complete. A second interrupt is not deferred; it leaves a learner that raises on every further call.
+    A learner is not thread-safe. While Python's own handler of Ctrl-C is installed, Ctrl-C is deferred until
+    the current call is complete. A second Ctrl-C is not deferred; it leaves a learner that raises on every
+    further call.
 
     Parameters
     ----------
@@ -114,7 +126,7 @@ class Learner:
     @property
     def device(self) -> Any:
         """The torch device that decides blocks; None for NumPy on the CPU."""
-        return self.state.device
+        return getattr(self.state, "device", None)
 
     def _choose_device(self, device: Any) -> None:
         if device != "cpu":
@@ -161,19 +173,20 @@ class Learner:
         spent, left = spending.spent, spending.left
         query, probability, charge, at_random = spending.decide_one(uncertainty, self.rng, domains)
         # Only the state knows the loss bound of a model that learns its label range.
-        bounds_loss = state if model.loss_scale is None else model
+        bounds_loss = cast(LearnsRange, state) if model.loss_scale is None else model
         largest_loss = bounds_loss.largest_loss_one(prediction)
         self.dim = len(row)
         self.next_id = self.next_id + 1 if name == self.next_id else next_free_id([name], self.next_id)
         if query:
             self.pending[name] = Pending(prediction, probability, largest_loss, charge)
-            if model.weighs_purchases:
-                self.note_purchases([name], np.array([probability]), [0], np.array([at_random]))
+            if model.tags.uses_purchases:
+                self._note_purchases([name], np.array([probability]), [0], np.array([at_random]))
             state.query([name], row[None])
         state.advance(1)
         self.ledger.record_one(uncertainty, probability, query, largest_loss)
-        context = model, model.squared_norm(row, squared_norm), spent, left, prediction, at_random
-        decoded = model.decode_prediction_one(prediction)
+        size = model.squared_norm(row, squared_norm) if isinstance(model, ExplainsUncertainty) else None
+        context = model, size, spent, left, prediction, at_random
+        decoded = model.label_codec.decode_one(prediction)
         return answer((name, decoded, uncertainty, probability, query), context)
 
     def ask_many(
@@ -217,7 +230,8 @@ class Learner:
         return as_inputs(X, self.dim, "Learner")
 
     def _ask_many(self, rows: Floats, names: Sequence[Id], domains: Ints | None) -> Answers:
-        sizes = self.model.squared_norms(rows)
+        model = self.model
+        sizes = model.squared_norms(rows) if isinstance(model, ExplainsUncertainty) else None
         if sizes is not None and not np.isfinite(sizes).all():  # before any row is charged
             received = f"{sizes.max()} at row {sizes.argmax()}"
             raise invalid("‖x‖²", "Learner", "finite", received, "Scale the inputs.")
@@ -229,7 +243,7 @@ class Learner:
         start, size = 0, self._block_size()
         while start < len(rows):
             window = slice(start, start + size.value)
-            look = self.state.look_ahead_unlabelled(rows[window])
+            look = self.state.look_ahead(rows[window], labels_may_arrive=False)
             block_domains = None if domains is None else domains[window]
             block = self._decide(look, rows.shape[1], names[window], block_domains)
             predictions.append(self._finish(block, NO_ARRIVALS))
@@ -237,7 +251,7 @@ class Learner:
             size.update(block.effort)
             start += len(block)
         encoded = np.concatenate(predictions)
-        decoded = self.model.decode_predictions(encoded)
+        decoded = self.model.label_codec.decode(encoded)
         return Answers(names, decoded, model=self.model, size=sizes, encoded=encoded, **columns(blocks))
 
     def replay(
@@ -301,18 +315,18 @@ class Learner:
             If the id is not outstanding or the label is invalid. The learner does not change.
         """
         with self._operation:
-            self._tell([id], as_label_one(self.model.encode_labels(label), "Learner"))
+            self._tell([id], as_label_one(self.model.label_codec.encode(label), "Learner"))
 
     def tell_many(self, ids: Sequence[Id], labels: ArrayLike) -> None:
         """Learn the labels of several outstanding queries in one batch, all of them or none; see `tell`."""
         with self._operation:
-            y = as_labels(self.model.encode_labels(labels), len(ids), "Learner")
+            y = as_labels(self.model.label_codec.encode(labels), len(ids), "Learner")
             if len(ids):
                 self._tell(ids, y)
 
     def _tell(self, ids: Sequence[Id], labels: Floats) -> None:
         check_outstanding(ids, self.pending)
-        self.model.check_labels(labels)
+        self.model.label_codec.check(labels)
         self._warn_about(self._first_outlier(ids, labels), level=4)
         self.state.label(ids, labels)
         self.ledger.tell([self.pending.pop(id) for id in ids], labels)
@@ -388,8 +402,8 @@ class Learner:
         """
         with self._operation:
             rows = as_inputs(X, self.dim, "Learner")
-            labels = as_labels(self.model.encode_labels(y), len(rows), "Learner")
-            self.model.check_labels(labels)
+            labels = as_labels(self.model.label_codec.encode(y), len(rows), "Learner")
+            self.model.label_codec.check(labels)
             self._warn_about(self._first_outlier(range(len(rows)), labels))
             self.state.learn(rows, labels)
             self.dim = rows.shape[1]
@@ -429,86 +443,22 @@ class Learner:
             if self.dim is None:
                 remedy = "Call it after the first input, or pass dim to the model."
                 raise invalid("dim", "Learner.widen", "known", "None", remedy)
+            if not isinstance(self.model, Widens):
+                raise cannot_widen(self.model)
             device = self.device
             self.model, self.state = self.model.with_columns(self.state, values)
-            self.state.device = device
+            if device is not None:
+                cast(OnDevice, self.state).device = device
             self.dim += len(values)
 
-    def fit_elsewhere(self) -> None:
-        """Defer fits of experts: calls no longer block on them, and `due_fit` returns the next one.
+    @property
+    def background_fits(self) -> BackgroundFits | None:
+        """Fits of experts in another thread or process; None for models that learn each label immediately."""
+        if not isinstance(self.state, FitsInBackground):
+            return None
+        from qufur.background_fits import BackgroundFits
 
-        The caller runs fits in another thread or process in which BLAS uses one thread; otherwise the last
-        bits may depend on concurrent work. Until a fit is installed, the experts stay as they are,
-        even after labels were replaced or removed. Files do not store this setting.
-
-        After `load` or `refit`, the slow experts are due again with the same number of labels as in
-        their last fit, at the current values of the labels; until that fit is installed the fast experts
-        predict for them. In that case, and after `widen`, the next prediction still blocks on the fast
-        experts.
-
-        Examples
-        --------
-        >>> from concurrent.futures import ThreadPoolExecutor
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from qufur import Refit, Uniform
-        >>> learner = Learner(Refit(LinearRegression(), label_range=(0, 10)), Uniform(0.5))
-        >>> learner.fit_elsewhere()
-        >>> learner.learn([[0.0], [1.0]], [5.0, 7.0])
-        >>> job = learner.due_fit()
-        >>> job.values
-        {'speed': 'slow', 'labels': 2, 'units': [[0.5], [0.5]]}
-        >>> with ThreadPoolExecutor() as pool:
-        ...     future = pool.submit(job.run)
-        >>> learner.predict([[2.0]]), learner.install_fit(future.result()), learner.predict([[2.0]])
-        (array([5.]), True, array([9.]))
-        """
-        with self._operation:
-            self.state.fit_elsewhere()
-
-    def due_fit(self) -> FitJob | None:
-        """Return the next fit that is due, or None; it stays due until it is installed.
-
-        Returns
-        -------
-        FitJob or None
-            `run` may be called in any thread; it shares no mutable state with this learner. `values` is the
-            argument of `refit`. Fast experts come first. Models without experts have no fits.
-        """
-        self._operation.check_idle()
-        return self.state.due_fit()
-
-    def install_fit(self, fitted: FitResult) -> bool:
-        """Install a finished fit.
-
-        Parameters
-        ----------
-        fitted
-            The result of `FitJob.run`.
-
-        Returns
-        -------
-        bool
-            False if the fit is outdated and was discarded: labels, columns or classes changed since it was
-            scheduled, or a later fit is installed. `due_fit` returns what is due then.
-        """
-        with self._operation:
-            return self.state.install_fit(fitted)
-
-    def refit(self, values: Mapping[str, Any]) -> None:
-        """Repeat a fit that another learner with deferred fits installed at this point of the same history.
-
-        The experts are fitted at the next prediction, unless `fit_elsewhere` is called before. On the same
-        machine the result is identical to the last bit.
-
-        Parameters
-        ----------
-        values
-            `FitJob.values` of that fit. Without `units`, the scaling of the inputs so far is used. If fewer
-            labels have arrived in this learner, the experts are fitted to all of them; before the first
-            input the call has no effect.
-        """
-        with self._operation:
-            self.state.refit(values)
+        return BackgroundFits(self, self._operation)
 
     @overload
     def predict(self, X: ArrayLike, interval: None = None) -> Floats: ...
@@ -555,10 +505,10 @@ class Learner:
         self._operation.check_idle()
         prediction = self.state.predict(as_inputs(X, self.dim, "Learner"))
         if interval is None:
-            return cast(Floats, self.model.decode_predictions(prediction))
+            return cast(Floats, self.model.label_codec.decode(prediction))
         intervals.check_level(self.model, interval)
-        error, bounds = self.ledger.likely_error(interval), self.state.interval_bounds()
-        return prediction, *intervals.ends(prediction, error, self.model, bounds)
+        error = self.ledger.likely_error(interval)
+        return prediction, *intervals.ends(prediction, error, self.model, interval_bounds(self.state))
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the probability of each class for each row, in the order of the model's classes.
@@ -575,11 +525,11 @@ class Learner:
         array([[0.25, 0.25, 0.25, 0.25]])
         """
         self._operation.check_idle()
-        if not self.model.classifies:
+        if not self.model.label_codec.classifies:
             allowed = "one with classes, such as Softmax or Experts(classes=[...])"
             received, remedy = type(self.model).__name__, "Use predict(X) instead."
             raise invalid("model", "Learner.predict_proba", allowed, received, remedy)
-        return self.state.probabilities(as_inputs(X, self.dim, "Learner"))
+        return cast(Probabilistic, self.state).probabilities(as_inputs(X, self.dim, "Learner"))
 
     def uncertainty(self, X: ArrayLike) -> Floats:
         """Return Δ for each row, given every query so far."""
@@ -729,12 +679,12 @@ class Learner:
     def _finish(
         self, block: Block, arrivals: Arrivals, ahead: Callable[[Block], Any] | None = None
     ) -> Floats:
-        if self.model.weighs_purchases:
-            self.note_purchases(block.queried, block.probability, block.query, block.at_random)
+        if self.model.tags.uses_purchases:
+            self._note_purchases(block.queried, block.probability, block.query, block.at_random)
         prediction = block.look.finish(block.queried, arrivals)
         next_inputs = None if ahead is None else ahead(block)
         if next_inputs is not None:
-            self.state.prefetch(next_inputs)
+            cast(OnDevice, self.state).prefetch(next_inputs)
         largest_loss = block.look.largest_loss
         if largest_loss is None:
             largest_loss = self.model.largest_loss(prediction)
@@ -751,8 +701,11 @@ class Learner:
 
     def _first_outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
         """Return the first label far outside the given or observed label range, if any."""
-        given = self.model.given_range
-        label_range = self.state.observed_range() if given is None else ObservedRange(*given)
+        given = self.model.label_codec.bounds
+        if given is not None:
+            label_range: ObservedRange | None = ObservedRange(*given)
+        else:
+            label_range = self.state.observed_range() if isinstance(self.state, LearnsRange) else None
         return None if label_range is None else first_outlier(label_range, names, labels)
 
     def _warn_about(self, outlier: Outlier | None, level: int = 3) -> None:
@@ -760,7 +713,7 @@ class Learner:
         if outlier is not None:
             warnings.warn(str(outlier), OutlierWarning, stacklevel=level)
 
-    def note_purchases(
+    def _note_purchases(
         self, ids: Sequence[Id], probability: Floats, queried: Bools | Ints | Sequence[int], at_random: Bools
     ) -> None:
         """Pass the terms of purchases to a model that uses them.
@@ -769,7 +722,9 @@ class Learner:
         learner calls this as well.
         """
         mean = self.ledger.mean_probability(probability)
-        self.state.note_purchases(ids, Purchases(probability[queried], mean[queried], at_random))
+        cast(UsesPurchases, self.state).note_purchases(
+            ids, Purchases(probability[queried], mean[queried], at_random)
+        )
 
 
 def _typical_probability(rule: Rule) -> float:

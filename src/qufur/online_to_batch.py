@@ -94,7 +94,7 @@ def online_to_batch(learner: Learner, stream: Stream) -> Mixture:
     >>> len(mixture.predictors), mixture.weights.sum().round(6).item()
     (40, 1.0)
     """
-    if learner.model.forgets:
+    if learner.model.tags.forgets:
         remedy = "Use learner.predict to predict the current target."
         raise invalid("model", "online_to_batch", "one that does not forget", repr(learner.model), remedy)
     predictors, served = [learner.state.predictor()], [0]

@@ -13,6 +13,7 @@ from qufur.answer import Answer, Answers
 from qufur.arrays import Bools, Floats, Ints, as_inputs
 from qufur.errors import invalid
 from qufur.ids import Id
+from qufur.models.capabilities import LearnsRange, Replayable
 from qufur.models.lookahead import NO_ARRIVALS, BlockCost
 from qufur.pending import Pending
 from qufur.rules.thresholds import ALWAYS, NEVER
@@ -81,7 +82,7 @@ def record_decisions(learner: Learner, answers: Answer | Answers) -> RecordedDec
         answers.query,
         answers.at_random,
         charges,
-        learner.state.expert_outputs_of(queried),
+        learner.state.expert_outputs_of(queried) if isinstance(learner.state, Replayable) else None,
     )
 
 
@@ -112,14 +113,17 @@ def replay(
     is_present = present[queried]
     pending = queried[is_present]
     pending_ids = [names[row] for row in pending.tolist()]
-    if learner.model.weighs_purchases:
-        learner.note_purchases(pending_ids, probability, pending, decisions.at_random[is_present])
+    if learner.model.tags.uses_purchases:
+        learner._note_purchases(pending_ids, probability, pending, decisions.at_random[is_present])
     model, state = learner.model, learner.state
-    if decisions.expert_outputs is not None:
-        state.record_expert_outputs(pending_ids, decisions.expert_outputs[is_present])
-    with state.without_predictions():
+    if isinstance(state, Replayable):
+        if decisions.expert_outputs is not None:
+            state.record_expert_outputs(pending_ids, decisions.expert_outputs[is_present])
+        with state.without_predictions():
+            _update_state(learner, rows, query[present], pending_ids)
+    else:
         _update_state(learner, rows, query[present], pending_ids)
-    if model.loss_scale is None:
+    if isinstance(state, LearnsRange) and model.loss_scale is None:
         largest_loss = np.array([state.largest_loss_one(value) for value in prediction.tolist()], dtype=float)
     else:
         largest_loss = model.largest_loss(prediction)
@@ -145,7 +149,7 @@ def _update_state(learner: Learner, rows: Floats, query: Bools, ids: Sequence[Id
     size = learner._block_size()
     start = n_queried = 0
     while start < len(rows):
-        look = state.look_ahead_unlabelled(rows[start : start + size.value])
+        look = state.look_ahead(rows[start : start + size.value], labels_may_arrive=False)
         decided, effort = 0, BlockCost(0, 0, 0)
         while decided < len(look):
             count = look.rows_at_once or len(look) - decided

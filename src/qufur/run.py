@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur._internal.tensors import is_tensor
-from qufur._internal.threads import single_blas_thread
 from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
 from qufur.blocks import Block, BlockSize
 from qufur.errors import invalid
@@ -78,6 +77,8 @@ def run(
     >>> trace.queries, round(trace.total_regret, 2)
     (44, 2.49)
     """
+    from qufur._internal.threads import single_blas_thread
+
     if learner.dim not in (None, stream.dim):
         raise invalid("dim", "stream", f"{learner.dim}, that of the learner's model", stream.dim)
     delayed = _DelayedLabels(_as_delays(delay, stream))
@@ -108,8 +109,8 @@ def _validate(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
     """Validate a chunk before the learner processes any of it."""
     is_staged = learner.device is not None and is_tensor(chunk.X)  # staging validates the inputs
     X = chunk.X if is_staged else as_inputs(chunk.X, dim, "the stream")
-    y = as_labels(learner.model.encode_labels(chunk.y), len(X), "the stream")
-    learner.model.check_labels(y)
+    y = as_labels(learner.model.label_codec.encode(chunk.y), len(X), "the stream")
+    learner.model.label_codec.check(y)
     return replace(chunk, X=X, y=y)
 
 

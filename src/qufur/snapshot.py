@@ -14,6 +14,7 @@ from qufur._internal.registry import class_named, name_of
 from qufur.arrays import is_integer, strip_prefix
 from qufur.errors import invalid
 from qufur.models import Model
+from qufur.models.capabilities import UsesEstimators
 from qufur.pending import Pending, decisions
 from qufur.rules import Rule
 from qufur.rules.spending import Charge
@@ -38,7 +39,8 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     if name not in GENERATORS:
         remedy = "Use another generator to save the learner."
         raise invalid("seed", "Learner.save", f"a generator over one of {sorted(GENERATORS)}", name, remedy)
-    estimators = learner.model.estimators()
+    model = learner.model
+    estimators = model.estimators() if isinstance(model, UsesEstimators) else {}
     container.write(path, encode(learner), lambda content: decode(type(learner), content, estimators))
 
 

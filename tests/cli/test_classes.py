@@ -108,7 +108,7 @@ def test_text_among_numeric_labels_is_noted(work, tmp_path, options):
     _, text = asked(work, tmp_path, *options, labels=labels)
     row = 1 if options else 5
     assert f"Labels in column 'late' are read as numbers, although 'n/a' in row {row} is not a number" in text
-    assert not learner_of(tmp_path).model.classifies
+    assert not learner_of(tmp_path).model.label_codec.classifies
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def book_of(standing):
     return workbook, replace(learner.report(), ensemble_report=standing)
 
 
-def standing(loss, at_random, lead_error=0.01, constant=9.0, twin="linear, weights κ=0.5"):
+def standing(loss, at_random, lead_error=0.01, constant=9.0, twin="linear, importance 0.5"):
     """Return an ensemble report in which the ensemble and the twin of the random-label expert lose `loss`."""
     names = ("linear, labels at random", "constant", twin)
     return EnsembleReport(

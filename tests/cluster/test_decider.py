@@ -31,7 +31,7 @@ def rows(work):
 @pytest.fixture(scope="module")
 def workbook(work, rows):
     workbook = Workbook.load(work.first_state)
-    growth = Growth(workbook.encoding, scale=not workbook.learner.model.scales_inputs)
+    growth = Growth(workbook.encoding, scale=not workbook.learner.model.tags.scales_inputs)
     growth.add(batch_of(rows))
     workbook.grow(growth.grown)
     workbook.register_table(TABLE, "later")

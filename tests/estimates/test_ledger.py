@@ -32,7 +32,7 @@ def loss_of(model, prediction, label):
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_late_labels_count_for_the_prediction_at_query_time(model, tmp_path):
     rng = np.random.default_rng(0)
-    y = model.example_labels(STREAM.y)
+    y = model.label_codec.examples(STREAM.y)
     learner, answers, labels, gone = Learner(model, QuFUR(2.0, floor=0.1), seed=5), [], {}, set()
     for t in range(1200):
         answers.append(learner.ask(STREAM.X[t]))
@@ -93,7 +93,7 @@ def test_buffer_yields_every_row_once():
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_answer_one_equals_answer_bit_for_bit(model):
     numbers = np.random.default_rng(6).normal(size=(2, 50))
-    predictions, labels = (model.example_labels(row) for row in numbers)
+    predictions, labels = (model.label_codec.examples(row) for row in numbers)
     many = model.loss(predictions, labels), model.largest_loss(predictions)
     pairs = zip(predictions.tolist(), labels.tolist(), strict=True)
     single = [(model.loss_one(p, label), model.largest_loss_one(p)) for p, label in pairs]

@@ -319,3 +319,16 @@ def test_floor_narrows_the_interval():
         ends = [LossEstimate(4.0).intervals(*played(realizable, rule, seed)) for seed in range(20)]
         widths.append(np.mean([high[-1] - low[-1] for low, high in ends]))
     assert widths[1] < 0.9 * widths[0]
+
+
+def test_lower_end_is_not_negative_after_all_losses_but_zero_are_forgotten():
+    # 0.1 + 0.7 + 0.3 is not 0 after its terms are subtracted: the report takes the root of the lower end.
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        estimate, p, loss = LossEstimate(1.0), rng.uniform(0.1, 1, 6), rng.uniform(0, 1, 6)
+        loss[0] = 0.0
+        for row in range(6):
+            estimate.saw(p[[row]], loss[[row]], np.ones(1))
+        for row in range(1, 6):
+            estimate.forget(p[[row]], loss[[row]], np.ones(1))
+        assert estimate.interval()[0] >= 0

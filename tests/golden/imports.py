@@ -119,7 +119,9 @@ def small_bundles():
 
 
 def _has_no_due_fit(service):
-    return all(stream.workbook.learner.due_fit() is None for stream in service.loaded.values())
+    return all(
+        stream.workbook.learner.background_fits.next_job() is None for stream in service.loaded.values()
+    )
 
 
 def verified_streams(path):

@@ -56,19 +56,7 @@ DOCUMENTED = [
 """Import paths of `docs/reference/api` that no `__all__` lists."""
 NEEDS = {"qufur.adapters.river": "river", "qufur.adapters.skactiveml": "skactiveml"}
 """Modules that need a library which may be missing."""
-INTERNAL = {
-    "block_size",
-    "device",
-    "due_fit",
-    "fit_elsewhere",
-    "install_fit",
-    "note_purchases",
-    "outlier",
-    "play",
-    "refit",
-    "replay",
-    "widen",
-}
+INTERNAL = {"background_fits", "device", "replay", "widen"}
 """Members of `Learner` for `run`, workbooks and the service, which belong to the contract as well."""
 TEXT = {"description", "summary", "title"}
 CLICK_TYPES = {"text": "str", "integer": "int", "boolean": "bool", "path": "Path", "file": "Path"}

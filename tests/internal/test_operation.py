@@ -19,7 +19,6 @@ from tests.soak import times
 from tests.test_oracle import models, rules
 
 from qufur import FixedBudget, Learner, Paced, QuFUR, Ridge, Softmax, Uniform
-from qufur._internal.operation import SIGNALS
 from qufur.estimates.ledger import Ledger
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals
 from qufur.snapshot import encode
@@ -28,26 +27,12 @@ from qufur.storage.container import digest
 X = np.random.default_rng(0).normal(size=(40, 3)) / 2
 
 
-class Stop(BaseException):
-    """Raised by the signal handler; not an `Exception`, so that no code recovers from it."""
-
-
 @pytest.fixture(autouse=True)
-def _handlers():
-    """Set handlers that raise for two signals, and check after the test that the same handlers are set."""
-
-    def stop(number, frame):
-        raise Stop
-
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    # Set SIGINT as well: the shell that started the tests may ignore it.
-    handlers = {signal.SIGUSR1: stop, signal.SIGINT: signal.default_int_handler}
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+def _handler():
+    """Install Python's handler of SIGINT, which a shell may have disabled; check that calls restore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    assert {number: signal.getsignal(number) for number in SIGNALS} == before | handlers
-    for number in handlers:
-        signal.signal(number, before[number])
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
 def interrupted(call, moment):
@@ -60,7 +45,7 @@ def interrupted(call, moment):
             return None
         left -= event == "line"
         if left == 0 and event == "line":
-            signal.raise_signal(signal.SIGUSR1)
+            signal.raise_signal(signal.SIGINT)
         return count
 
     old = sys.gettrace()
@@ -90,7 +75,7 @@ def check_interrupted_call(learner, call, moment, before, after):
     """
     try:
         reached = interrupted(lambda: call(learner), moment)
-    except Stop:
+    except KeyboardInterrupt:
         reached = True
         learner.predict(np.zeros(learner.model.dim))  # raises if the learner is unusable
         current = state(learner)
@@ -200,12 +185,48 @@ def test_interrupt_is_deferred_until_the_call_is_complete(model, rule):
     assert state(learner) == state(twin)
 
 
-def test_signal_that_is_ignored_stays_ignored():
+@contextlib.contextmanager
+def handler(number, function):
+    """Install a signal handler; check that it is still installed at the end."""
+    before = signal.signal(number, function)
+    try:
+        yield
+    finally:
+        assert signal.signal(number, before) is function
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1, signal.SIGTERM])
+def test_handlers_of_the_host_run_immediately_and_stay_installed(number):
+    learner, twin = (Learner(Ridge(3), QuFUR(8.0)) for _ in range(2))
+    numbers = []
+
+    def record(number, frame):
+        numbers.append(number)
+
+    def interrupt():
+        signal.raise_signal(number)
+        assert numbers == [number]
+
+    with handler(number, record), during_a_change(interrupt):
+        learner.ask(X[0])
+    twin.ask(X[0])
+    assert state(learner) == state(twin)
+
+
+def test_handler_that_is_installed_during_a_call_stays_installed():
+    def own(number, frame):
+        pass
+
+    with during_a_change(lambda: signal.signal(signal.SIGINT, own)):
+        Learner(Ridge(3), QuFUR(8.0)).ask(X[0])
+    assert signal.signal(signal.SIGINT, signal.default_int_handler) is own
+
+
+def test_second_interrupt_restores_the_handler():
     learner = Learner(Ridge(3), QuFUR(8.0))
-    learner.ask(X[0])
-    handler = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    learner.ask(X[1])
-    assert signal.signal(signal.SIGUSR1, handler) == signal.SIG_IGN
+    with during_a_change(stop_twice), pytest.raises(KeyboardInterrupt):
+        learner.ask(X[0])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_process_forked_in_a_thread_defers_signals():
@@ -224,14 +245,14 @@ def test_process_forked_in_a_thread_defers_signals():
 
 def stop_twice():
     for _ in range(2):
-        signal.raise_signal(signal.SIGUSR1)
+        signal.raise_signal(signal.SIGINT)
 
 
 def fail():
     raise MemoryError
 
 
-@pytest.mark.parametrize(("action", "error"), [(stop_twice, Stop), (fail, MemoryError)])
+@pytest.mark.parametrize(("action", "error"), [(stop_twice, KeyboardInterrupt), (fail, MemoryError)])
 def test_learner_raises_on_every_call_after_an_interrupted_change(tmp_path, action, error):
     learner = Learner(Ridge(3), QuFUR(8.0))
     learner.save(tmp_path / "good")

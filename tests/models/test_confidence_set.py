@@ -233,8 +233,8 @@ def test_label_can_raise_the_uncertainty():
     assert state.uncertainty(b).tolist() == [0.0]  # the pending label counts as 0, its prediction
     state.label(["a"], np.array([1.0]))
     assert state.uncertainty(b).tolist() == [1.0]
-    assert not ConfidenceSet.label_free
-    assert not ConfidenceSet.monotone
+    assert not ConfidenceSet.tags.label_free
+    assert not ConfidenceSet.tags.monotone
 
 
 def test_rows_are_copied():

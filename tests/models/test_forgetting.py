@@ -200,10 +200,10 @@ def test_negligible_rows_are_dropped():
 
 def test_forgetting_is_off_by_default():
     assert Ridge(3).half_life is None
-    assert not Ridge(3).forgets
+    assert not Ridge(3).tags.forgets
     assert type(Ridge(3).start()) is LeastSquaresState
     assert encode(Learner(Ridge(3), QuFUR(1.0)))[0]["state"].keys() == {"pending", "fresh", "stale"}
-    assert not Softmax(3, 2).raw.forgets
+    assert not Softmax(3, 2).raw.tags.forgets
 
 
 @pytest.mark.parametrize("delay", DELAYS)

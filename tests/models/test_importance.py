@@ -115,7 +115,7 @@ def test_replaced_label_keeps_its_weight():
 
 def test_importance_is_off_by_default():
     assert type(Ridge(3).start()) is type(Ridge(3, importance=0).start()) is LeastSquaresState
-    assert not Ridge(3).weighs_purchases
+    assert not Ridge(3).tags.uses_purchases
     assert not any("weighted" in name for name in encode(Learner(Ridge(3), RULE))[1])
 
 

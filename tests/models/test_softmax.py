@@ -284,10 +284,10 @@ def test_dual_and_primal_information_agree():
 def test_softmax_declares_its_properties(model_class):
     model = model_class(DIM, CLASSES)
     is_plain = model_class is Softmax
-    assert (model.label_free, model.monotone, model.bounded) == (is_plain, is_plain, False)
-    assert model.order_free
-    assert not model_class(DIM, CLASSES, training=PaperAdam()).order_free
-    assert set(model.example_labels(np.linspace(-1, 1, 9))) == {0.0, 1.0, 2.0}
+    assert (model.tags.label_free, model.tags.monotone, model.tags.bounded) == (is_plain, is_plain, False)
+    assert model.tags.order_independent
+    assert not model_class(DIM, CLASSES, training=PaperAdam()).tags.order_independent
+    assert set(model.label_codec.examples(np.linspace(-1, 1, 9))) == {0.0, 1.0, 2.0}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)

@@ -46,7 +46,10 @@ class Server:
         """Wait until no background fit is due or running."""
 
         def is_done(service):
-            return all(stream.workbook.learner.due_fit() is None for stream in service.loaded.values())
+            return all(
+                stream.workbook.learner.background_fits.next_job() is None
+                for stream in service.loaded.values()
+            )
 
         while not self.app.state.writer.call(is_done):
             time.sleep(0.01)

@@ -49,7 +49,7 @@ def due(model, count=60):
     """Return a learner whose labels are not fitted yet, and its inputs."""
     X = np.random.default_rng(0).normal(size=(count, 3))
     learner = Learner(model, Uniform(0.5))
-    learner.fit_elsewhere()
+    learner.background_fits.defer()
     learner.learn(X, np.digitize(X[:, 0], [-0.5, 0.5]))
     return learner, X
 
@@ -97,12 +97,12 @@ def wait_until(condition, seconds=30):
 def test_worker_fit_equals_the_fit_in_process_bit_for_bit(model, started, few_trees):
     (there, X), (here, _) = due(model), due(model)
     for speed in ("quick", "slow"):
-        job = there.due_fit()
+        job = there.background_fits.next_job()
         assert job.speed == speed
         fitted = started.run(job)
         assert fitted.job is job
-        assert there.install_fit(fitted)
-        assert here.install_fit(here.due_fit().run())
+        assert there.background_fits.install(fitted)
+        assert here.background_fits.install(here.background_fits.next_job().run())
     np.testing.assert_array_equal(there.state.schedule.predict(X), here.state.schedule.predict(X))
     assert started.pid not in (None, os.getpid())
 
@@ -110,9 +110,9 @@ def test_worker_fit_equals_the_fit_in_process_bit_for_bit(model, started, few_tr
 def test_worker_survives_a_failed_fit(started, few_trees):
     learner, _ = due(Experts())
     with pytest.raises(FitError, match="AttributeError"):
-        started.run(replace(learner.due_fit(), units=None))
+        started.run(replace(learner.background_fits.next_job(), units=None))
     pid = started.pid
-    assert learner.install_fit(started.run(learner.due_fit()))
+    assert learner.background_fits.install(started.run(learner.background_fits.next_job()))
     assert started.pid == pid
 
 
@@ -122,7 +122,7 @@ def test_worker_killed_during_a_fit_is_restarted(started, few_trees, caplog):
     first = started.pid
     os.kill(first, signal.SIGSTOP)  # so that the worker is killed before the fit ends
     threading.Timer(0.2, os.kill, (first, signal.SIGKILL)).start()
-    assert learner.install_fit(started.run(learner.due_fit()))
+    assert learner.background_fits.install(started.run(learner.background_fits.next_job()))
     assert started.pid != first
     assert [record.message for record in caplog.records] == [
         "The process that fits experts crashed (EOFError): restarting it."
@@ -133,30 +133,30 @@ def test_fits_run_in_the_server_after_repeated_crashes_of_the_worker(fitter, cap
     monkeypatch.setattr(fitters, "START", "raise SystemExit")
     learner, _ = due(Experts())
     for _ in range(2):
-        assert learner.install_fit(fitter.run(learner.due_fit()))
+        assert learner.background_fits.install(fitter.run(learner.background_fits.next_job()))
     assert len(caplog.records) == fitters.MAX_CRASHES
     assert caplog.records[-1].message.endswith("fits run in the server.")
     assert fitter.pid is None
     with pytest.raises(FitError, match="AttributeError"):
-        fitter.run(replace(due(Experts())[0].due_fit(), units=None))
+        fitter.run(replace(due(Experts())[0].background_fits.next_job(), units=None))
 
 
 def test_fits_run_in_the_server_without_an_interpreter(fitter, caplog, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/file")
     learner, _ = due(Experts())
     fitter.start()
-    assert learner.install_fit(fitter.run(learner.due_fit()))
+    assert learner.background_fits.install(fitter.run(learner.background_fits.next_job()))
     assert "FileNotFoundError" in caplog.text
 
 
 def test_running_fit_raises_stopped_error_when_the_worker_stops(fitter):
     learner, _ = due(Experts(), 3000)
-    learner.install_fit(learner.due_fit().run())
+    learner.background_fits.install(learner.background_fits.next_job().run())
     threading.Timer(0.2, fitter.stop).start()
     with pytest.raises(StoppedError):
-        fitter.run(learner.due_fit())
+        fitter.run(learner.background_fits.next_job())
     with pytest.raises(StoppedError):
-        fitter.run(learner.due_fit())
+        fitter.run(learner.background_fits.next_job())
     assert fitter.pid is None
 
 

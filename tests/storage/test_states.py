@@ -70,7 +70,7 @@ def used_learner(name):
     """Return a learner in use, with received, outstanding, retracted and free labels."""
     model, rule = CASES[name]
     X, y = stream(name)
-    y = model.example_labels(y)
+    y = model.label_codec.examples(y)
     learner = Learner(model, rule, seed=3)
     for t in range(40):
         answer = learner.ask(X[t], domain=int(t >= 30), id=f"t{t}" if t % 5 == 0 else None)
@@ -85,7 +85,7 @@ def used_learner(name):
 def continued(learner, name):
     """Return the next answers, and the predictions after outstanding and new labels."""
     X, y = stream(name)
-    y = learner.model.example_labels(y)
+    y = learner.model.label_codec.examples(y)
     outstanding = learner.outstanding
     learner.tell_many(outstanding, y[: len(outstanding)])
     answers = []

@@ -1,20 +1,16 @@
-"""Atomic operations: one at a time, and not interrupted by signals."""
+"""Atomic operations: one at a time, and not interrupted by Ctrl-C."""
 
 from __future__ import annotations
 
 import _signal  # the C module under `signal`: no enums, ten times as fast
 import os
-import signal
-from collections.abc import Callable
+from signal import default_int_handler
 from threading import get_ident, main_thread
 from types import FrameType, TracebackType
-from typing import Any
 
 from qufur.errors import InvalidError, OutlierWarning, invalid
 
-_NAMES = "SIGINT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGBREAK"
-SIGNALS = [int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name)]
-"""Signals whose handlers commonly raise: Ctrl-C, time limits, schedulers."""
+_SIGINT = _signal.SIGINT
 _main_thread = main_thread().ident
 
 
@@ -30,11 +26,12 @@ if hasattr(os, "register_at_fork"):
 class Operation:
     """Context manager for a change of an object that is either applied completely or not at all.
 
-    A signal handler that raises, as that of Ctrl-C does, would leave a partial change. Its call is deferred
-    until the change is complete; if the same signal arrives a second time, the handler runs immediately.
-    An exception inside the context makes the object unusable, unless it is an `InvalidError` or a raised
-    `OutlierWarning`: both guarantee that nothing was changed. Use by two threads at the same time raises.
-    Entering and leaving costs about 1 µs.
+    Ctrl-C would leave a partial change, so it is deferred until the change is complete; a second Ctrl-C
+    is not. This applies in the main thread, where Python handles signals, while Python's own handler is
+    installed: other handlers and other signals belong to the host process. An exception inside the
+    context makes the object unusable, unless it is an `InvalidError` or a raised `OutlierWarning`: both
+    guarantee that nothing was changed. Use by two threads at the same time raises. Entering and leaving
+    costs about 1 µs.
 
     Examples
     --------
@@ -48,28 +45,19 @@ class Operation:
     def __init__(self) -> None:
         self._running: dict[str, object] = {}  # `setdefault` is atomic: exactly one thread enters
         self._broken = False
-        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
-        self._deferred: dict[int, FrameType | None] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_handlers": {}, "_deferred": {}}  # handlers belong to the process
+        self._interrupted = False
 
     def __enter__(self) -> None:
         token = object()
         try:
             if self._running.setdefault("operation", token) is not token:
                 raise self._error()
-            if get_ident() == _main_thread:  # Python runs signal handlers in the main thread only
-                defer, self._handlers = self._defer, {}
-                for number in SIGNALS:
-                    handler = _signal.getsignal(number)
-                    if callable(handler):
-                        self._handlers[number] = handler
-                        _signal.signal(number, defer)
+            self._interrupted = False
+            if get_ident() == _main_thread and _signal.getsignal(_SIGINT) is default_int_handler:
+                _signal.signal(_SIGINT, self._defer)
         except BaseException:
             if self._running.get("operation") is token:
-                self._deferred = {}
-                self._restore_handlers()
+                self._restore_handler()
                 self._running.clear()
             raise
 
@@ -84,34 +72,28 @@ class Operation:
         else:
             self._broken = True
         if get_ident() == _main_thread:
-            self._run_deferred()
+            self._restore_handler()
+            if self._interrupted:
+                self._interrupted = False
+                raise KeyboardInterrupt
 
     def check_idle(self) -> None:
         """Raise if a change is in progress or was interrupted."""
         if self._running:
             raise self._error()
 
-    def _run_deferred(self) -> None:
-        """Restore the handlers and call those whose signals were deferred."""
-        try:
-            self._restore_handlers()
-        except BaseException:  # raised by a handler that is already restored
-            self._deferred = {}
-            self._restore_handlers()
-            raise
-        if self._deferred:
-            deferred, self._deferred = self._deferred, {}
-            for number, frame in deferred.items():
-                self._handlers[number](number, frame)
-
-    def _restore_handlers(self) -> None:
-        for number, handler in self._handlers.items():
-            _signal.signal(number, handler)
+    def _restore_handler(self) -> None:
+        """Install Python's handler again, unless the host has installed another one meanwhile."""
+        if _signal.getsignal(_SIGINT) == self._defer:
+            _signal.signal(_SIGINT, default_int_handler)
 
     def _defer(self, number: int, frame: FrameType | None) -> None:
-        if number in self._deferred:
-            self._handlers[number](number, frame)
-        self._deferred[number] = frame
+        if not self._interrupted:
+            self._interrupted = True
+            return
+        _signal.signal(_SIGINT, default_int_handler)
+        self._interrupted, self._broken = False, bool(self._running)
+        raise KeyboardInterrupt
 
     def _error(self) -> InvalidError:
         if self._broken:

@@ -234,7 +234,7 @@ class QuFURClassifier(_QueryMixin, base.Classifier):
         """Return the probability of each class seen so far."""
         if len(self._classes) < 2:
             return dict.fromkeys(self._classes, 1.0)
-        probabilities = self.learner.state.probabilities(self._dicts.row(x)[None])
+        probabilities = self.learner.predict_proba(self._dicts.row(x)[None])
         return dict(zip(self._classes, probabilities[0].tolist(), strict=True))
 
     def predict_one(self, x: Features, **kwargs: Any) -> base.typing.ClfTarget | None:

@@ -230,7 +230,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
             return Ridge(dim, regularization=self.regularization, intercept=self.intercept)
         reject_linear_settings(self, ("regularization", "intercept"), Ridge)
         model = Experts() if self.model is None else self.model
-        if not isinstance(model, EnsembleModel) or not model.label_free:
+        if not isinstance(model, EnsembleModel) or not model.tags.label_free:
             allowed = "None, Experts() or Refit(...) without classes, or the class Ridge"
             raise invalid("model", "StreamQuFUR", allowed, repr(self.model))
         return model.without_experts()

@@ -121,7 +121,9 @@ def grow(
     if observer is not None:
         rows.watch(observer)
     aside = [*rows.file.aside(workbook.target), *filter(None, [workbook.id])]
-    growth = columns.growth(workbook.encoding, scale=not workbook.learner.model.scales_inputs, aside=aside)
+    growth = columns.growth(
+        workbook.encoding, scale=not workbook.learner.model.tags.scales_inputs, aside=aside
+    )
     for batch in rows:
         growth.add(batch)
     workbook.grow(growth.grown)

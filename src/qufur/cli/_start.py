@@ -114,7 +114,7 @@ def start_workbook(
         rows.watch(periods.add)
     survey = infer_labels(rows, existing_target, classes, numbers=options["--label-range"] is not None)
     encoding = columns.encoding(
-        rows, scale=not model.scales_inputs, target=existing_target, id=options["--id"]
+        rows, scale=not model.tags.scales_inputs, target=existing_target, id=options["--id"]
     )
     model = model_from_options(options, encoding.dim, command, classes or survey.classes())
     learner = Learner(model, rule(rows.count) if rule else NONE_YET, seed=options["--seed"] or 0)

@@ -53,7 +53,7 @@ def grow(ray: Any, table: Table, workbook: Workbook, *, impute: bool) -> None:
     by rounding. The task runs on the cluster, so rows are not sent to the driver.
     """
     aside = [workbook.target, *filter(None, [workbook.id])]
-    scale = not workbook.learner.model.scales_inputs
+    scale = not workbook.learner.model.tags.scales_inputs
     growth = Growth(workbook.encoding, impute=impute, scale=scale, aside=aside)
     if growth.is_complete:
         workbook.grow(growth.grown)

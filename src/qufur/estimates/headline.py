@@ -39,7 +39,7 @@ class Headline(NamedTuple):
     def of(cls, learner: Learner) -> Headline:
         """Return the headline error of a learner."""
         loss, interval, covered = learner.ledger.mean_loss(learner.pending.values())
-        return cls.of_loss(loss, interval, covered, squared=not learner.model.classifies)
+        return cls.of_loss(loss, interval, covered, squared=not learner.model.label_codec.classifies)
 
     @classmethod
     def of_loss(

@@ -112,7 +112,7 @@ def weighted_quantiles(scores: Floats, weights: Floats, levels: ArrayLike) -> Fl
 
 def check_level(model: Model, level: Any) -> None:
     """Raise `InvalidError` for a level outside (0, 1), and for any level of a classifier."""
-    if model.classifies:
+    if model.label_codec.classifies:
         remedy = "predict_proba(X) returns the probabilities of the classes."
         raise invalid("interval", "Learner.predict", "left out for classes", repr(level), remedy)
     if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
@@ -131,8 +131,8 @@ def ends(
     >>> ends(np.array([20.0, 90.0]), 30.0, Experts(1), (0.0, 110.0))
     (array([ 0., 60.]), array([ 50., 110.]))
     """
-    if error == math.inf and model.given_range is not None:
-        low, high = (np.full(len(prediction), end) for end in model.given_range)
+    if error == math.inf and model.label_codec.bounds is not None:
+        low, high = (np.full(len(prediction), end) for end in model.label_codec.bounds)
         return low, high
     if error == math.inf or bounds is None:
         return prediction - error, prediction + error

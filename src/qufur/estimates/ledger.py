@@ -118,7 +118,7 @@ class Ledger:
         self.answered += len(labels)
         self.beyond += int(np.count_nonzero((loss > largest_loss) & (largest_loss > 0)))
         self.loss_seen = _added(self.loss_seen, loss)
-        if not self._model.classifies:
+        if not self._model.label_codec.classifies:
             self.errors.add(abs(prediction - labels), probability)
         return loss
 
@@ -128,7 +128,7 @@ class Ledger:
         self.answered += 1
         self.beyond += 0 < largest_loss < loss
         self.loss_seen += loss
-        if not self._model.classifies:
+        if not self._model.label_codec.classifies:
             self.errors.add_one(abs(prediction - label), probability)
         if self._seen.write_one((largest_loss, probability, min(loss, largest_loss))):
             self._add_answered(self._estimate, self._seen.flush())
@@ -149,7 +149,7 @@ class Ledger:
         bounded = largest_loss > 0
         self.beyond, self.loss_seen = int((after > largest_loss)[bounded].sum()), float(after.sum())
         self.errors = Errors()
-        if not self._model.classifies:
+        if not self._model.label_codec.classifies:
             self.errors.add(abs(prediction - new), probability)
         rows = (old != new) & bounded
         if self._estimate is None or not rows.any():

@@ -332,6 +332,7 @@ class LossEstimate:
     def _ends(self, sums: Floats) -> tuple[Floats, Floats]:
         """Return the lower and upper ends of the interval for the mean, for each row of sums."""
         _, covered, _, seen, unseen, certain = sums[:, : len(_SUMS)].T
+        seen = np.maximum(seen, 0.0)  # forgetting losses subtracts sums, which may leave a rounding error
         gained, paid = np.split(sums[:, len(_SUMS) :], 2, axis=1)
         threshold = math.log(2 / (1 - self.confidence))
         low = certain - root(_LOW_PRIOR + gained, self._low_rates, threshold)

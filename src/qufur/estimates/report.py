@@ -15,6 +15,7 @@ from qufur.arrays import Bools, Floats, Ints
 from qufur.errors import invalid
 from qufur.estimates.headline import CONFIDENCE, Headline
 from qufur.models.base import Model
+from qufur.models.capabilities import ensemble_report
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.ensemble.report import ERRORS
@@ -179,15 +180,17 @@ def report(learner: Learner, X: Floats | None) -> Report:
         () if X is None else _at_random(learner, X),
         learner.state.fit(),
         tuple(ledger.shifts.times),
-        learner.state.ensemble_report(),
-        not learner.model.classifies,
+        ensemble_report(learner.state),
+        not learner.model.label_codec.classifies,
     )
 
 
 def _at_random(learner: Learner, X: Floats) -> tuple[float, ...]:
-    if not learner.model.label_free:
+    if not learner.model.tags.label_free:
         name = type(learner.model).__name__
-        raise invalid("inputs", "Learner.report", f"left out: Δ of {name} depends on labels", "inputs")
+        raise invalid(
+            "inputs", "Learner.report", f"left out: the uncertainty of {name} depends on labels", "inputs"
+        )
     if len(X) != learner.ledger.examples:
         allowed = f"all {learner.ledger.examples} inputs of the learner"
         raise invalid("inputs", "Learner.report", allowed, f"{len(X)} rows")
@@ -228,9 +231,12 @@ def _loss(report: Report) -> Iterator[str]:
         yield f"unknown: {cause}"
         return
     has_labels = not math.isnan(report.loss)
-    value = _number(report.loss) if has_labels else "unknown until the first label"
-    confidence = f"{100 * report.confidence:g} % confidence interval"
-    yield f"{value}, {confidence} {_ends(report.interval)}, valid at all times simultaneously"
+    if has_labels:
+        confidence = f"{100 * report.confidence:g} % confidence interval"
+        value = _number(report.loss)
+        yield f"{value}, {confidence} {_ends(report.interval)}, valid at all times simultaneously"
+    else:
+        yield f"unknown until the first label: any value in {_ends(report.interval)} is possible"
     if has_labels and report.squared:
         low, root, high = map(math.sqrt, (report.interval[0], report.loss, report.interval[1]))
         limit = "labels outside the label range are capped" if report.beyond else "in the units of the labels"

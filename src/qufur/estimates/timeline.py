@@ -10,6 +10,7 @@ import numpy as np
 
 from qufur.arrays import Bools
 from qufur.estimates.headline import Headline
+from qufur.models.capabilities import ensemble_report
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
@@ -124,7 +125,7 @@ class Timeline:
 
 def point(learner: Learner) -> Point:
     """Return a snapshot of the current state."""
-    ledger, report, headline = learner.ledger, learner.state.ensemble_report(), Headline.of(learner)
+    ledger, report, headline = learner.ledger, ensemble_report(learner.state), Headline.of(learner)
     numbers = ledger.examples, ledger.answered, headline.error, headline.low, headline.high
     if report is None or not report.labels:
         return Point(*numbers)

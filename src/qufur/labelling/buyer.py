@@ -117,7 +117,7 @@ def buy(
     log, inputs = _CallCounter(), _Inputs(learner, stream)
     with _caller(labeller, jobs) as make:
         calls = Calls(make, inputs.read, log, CallLimits(jobs, retries, rate, pause))
-        mean = not learner.model.classifies
+        mean = not learner.model.label_codec.classifies
         queue = LabelQueue(calls, _request, lambda id, item: {}, inputs.settle, votes, mean)
         try:
             queue.work(inputs.feed, lambda: None)
@@ -176,8 +176,8 @@ class _Inputs:
     def read(self, request: Request, answer: Any) -> Any:
         """Return the answer; raise `ValueError` if it is not a valid label."""
         if answer is not None:
-            y = as_label_one(self._learner.model.encode_labels(answer), "labeller")
-            self._learner.model.check_labels(y)
+            y = as_label_one(self._learner.model.label_codec.encode(answer), "labeller")
+            self._learner.model.label_codec.check(y)
         return answer
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from qufur.errors import DeviceWarning, invalid, missing_extra
 from qufur.models.base import Model, State
+from qufur.models.capabilities import OnDevice
 from qufur.models.engines.gpu import GpuEngine
 
 MIN_GPU_DIM = 256
@@ -33,15 +34,18 @@ def choose_device(state: State, model: Model, device: Any) -> None:
     ImportError
         If `device` names a CUDA device and torch is not installed.
     """
-    state.device = None
+    if isinstance(state, OnDevice):
+        state.device = None
     chosen = _device_by_name(device, model) if isinstance(device, str) else _check_torch_device(device)
     if chosen is None:
         return
-    reason = None if state.takes_device else f"{model} cannot run on a GPU"
-    reason = reason or _too_little_memory(chosen, model)
-    if reason is None:
-        state.device = chosen
-    elif device != "auto":
+    if not (isinstance(state, OnDevice) and state.takes_device):
+        reason: str | None = f"{model} cannot run on a GPU"
+    else:
+        reason = _too_little_memory(chosen, model)
+        if reason is None:
+            state.device = chosen
+    if reason is not None and device != "auto":
         _warn(reason)
 
 

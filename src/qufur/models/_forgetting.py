@@ -54,7 +54,7 @@ class ForgettingState(LeastSquaresState):
         """Number of discounts so far."""
         return self.seen // self.step
 
-    def look_ahead(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead over the rows of X before the next discount."""
         return super().look_ahead(X[: self.step - self.seen % self.step])
 

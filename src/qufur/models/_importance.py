@@ -12,6 +12,7 @@ from qufur.arrays import Floats, strip_prefix
 from qufur.ids import Id
 from qufur.models._least_squares_state import LeastSquaresState
 from qufur.models.base import Purchases
+from qufur.models.capabilities import UsesPurchases
 from qufur.models.engines.base import BlockEngine, predict_with_arrivals
 from qufur.models.gram.posterior import Posterior
 from qufur.models.lookahead import Arrivals, BlockCost, Lookahead, QueryTerms
@@ -23,7 +24,7 @@ MAX_WEIGHT = 20.0
 """Upper bound of a label's weight."""
 
 
-class WeightedState(LeastSquaresState):
+class WeightedState(LeastSquaresState, UsesPurchases):
     """Least-squares state in which a label queried with probability p has weight min(20, (p̄/p)^κ).
 
     p̄ is the mean of p over the examples up to that one. Δ and the diagnostics of the fit are unweighted.
@@ -71,7 +72,7 @@ class WeightedState(LeastSquaresState):
         """All posteriors of the state."""
         return [*super().posteriors, self.weighted]
 
-    def look_ahead(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead without weights, and predict with them."""
         unweighted = super().look_ahead(X)
         return WeightedLookahead(self, unweighted) if isinstance(unweighted, BlockEngine) else unweighted

@@ -12,7 +12,7 @@ from qufur.arrays import Floats, check_shapes, strip_prefix
 from qufur.errors import invalid
 from qufur.ids import Id
 from qufur.models.base import State
-from qufur.models.diagnostics.fit import Fit, judge
+from qufur.models.capabilities import FreezesDiagnostics, OnDevice, Relabels
 from qufur.models.engines import block_limits, engine_for, prefetch
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.posterior import Posterior
@@ -20,13 +20,14 @@ from qufur.models.lookahead import BlockLimits, Lookahead
 
 if TYPE_CHECKING:
     from qufur.models._regression import LeastSquares
+    from qufur.models.diagnostics.fit import Fit
 
 
 Solve = tuple[float, Floats, Id | None]
 """q and M⁻¹x of the last input, and its id once it is queried."""
 
 
-class LeastSquaresState(State):
+class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
     """Two posteriors: `queried` gives Δ, `labelled` gives predictions.
 
     While no label is pending, both are the same object. A new query is not absorbed until the next input
@@ -105,7 +106,7 @@ class LeastSquaresState(State):
         self._last_solve = None if solved is None else (variance, solved, None)
         return model.unscaled(self.labelled.score_one(row)), model.uncertainty_of(variance)
 
-    def look_ahead(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead over the longest prefix of X that fits into one block without loss of precision."""
         self._last_solve = None
         self._absorb_pending()
@@ -165,7 +166,7 @@ class LeastSquaresState(State):
         """Return inputs as they enter M."""
         return self.model.features(X)
 
-    def unlearn(self, places: Sequence[int], rows: Floats, labels: Floats) -> None:
+    def unlearn(self, indices: Sequence[int], rows: Floats, labels: Floats) -> None:
         """Remove labelled rows; `rows` and `labels` are those that remain, as they enter M."""
         self.relabel(rows, labels)
         if self.pending:
@@ -173,6 +174,8 @@ class LeastSquaresState(State):
 
     def fit(self) -> Fit:
         """Return diagnostics of the model from the labels so far."""
+        from qufur.models.diagnostics.fit import judge
+
         (low, high), penalty = self.model.label_range, self.model.penalty
         evidence, tests = self.labelled.evidence(penalty), self.labelled.tested()
         return judge(evidence, tests, penalty, unit=(high - low) / 2)

@@ -24,7 +24,9 @@ from qufur.arrays import (
 )
 from qufur.errors import invalid
 from qufur.models.base import Model
+from qufur.models.capabilities import ExplainsUncertainty, Widens
 from qufur.models.gram.posterior import Posterior
+from qufur.models.labels import LabelCodec, RealLabels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +76,10 @@ class Regression(Model):
         low, high = self.label_range
         return (high - low) ** 2
 
-    @property
-    def given_range(self) -> tuple[float, float] | None:
-        """The label range if predictions are clipped to it; without `clip` it only sets the units."""
-        return self.label_range if self.clip else None
+    @cached_property
+    def label_codec(self) -> LabelCodec:  # type: ignore[override]
+        """Codec of numbers; without `clip` the label range only sets the units and bounds nothing."""
+        return RealLabels(self.label_range if self.clip else None)
 
     def largest_loss(self, prediction: Floats) -> Floats:
         low, high = self.label_range
@@ -116,14 +118,11 @@ def as_range(value: Any, owner: str) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeastSquares(Regression):
+class LeastSquares(Regression, ExplainsUncertainty, Widens):
     """Regularised least squares on labels mapped to [−1, 1], with Δ = η̃² min(1, ‖x‖² in M⁻¹).
 
     See `Ridge` for the parameters.
     """
-
-    label_free = True
-    monotone = True
 
     norm_bound: float = 1.0
     regularization: float | None = None

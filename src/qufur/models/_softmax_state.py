@@ -10,6 +10,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints, check_shapes, strip_prefix
 from qufur.ids import Id
 from qufur.models.base import State
+from qufur.models.capabilities import Probabilistic
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.update import cholesky_of_sum, forward
 from qufur.models.lookahead import Arrivals, BlockCost, BlockLimits, Lookahead, OneRow, QueryTerms
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from qufur.models.softmax import FisherSoftmax, Softmax
 
 
-class SoftmaxState(State):
+class SoftmaxState(State, Probabilistic):
     """State of a linear model (`inputs`), which gives Δ, and trained weights (`trainer`).
 
     The linear state gets every query and every arrival, with 0 for every label: labels go to the trainer.
@@ -52,7 +53,7 @@ class SoftmaxState(State):
         """Return the class and Δ of the next input of the stream; `square` is ‖x‖²."""
         return self.predict(x[None]).item(), self.inputs.predict_next(x, square)[1]
 
-    def look_ahead(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead over the longest prefix of X that the linear state decides in one block."""
         return SoftmaxLookahead(self, X, self.inputs.look_ahead(X))
 
@@ -125,7 +126,7 @@ class SoftmaxLookahead(Lookahead):
         return predictions
 
 
-class FisherState(State):
+class FisherState(State, Probabilistic):
     """Trained weights and their Fisher information, recomputed when weights or queries change."""
 
     model: FisherSoftmax
@@ -152,7 +153,7 @@ class FisherState(State):
             np.sum(self._information.variances(X) * self._class_variances(X), axis=1)
         )
 
-    def look_ahead(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead over the first row alone: labels change Δ of later rows."""
         return OneRow(self, X[:1])
 

@@ -16,7 +16,7 @@ from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, describe
 from qufur.hypotheses.base import squared_radius
 from qufur.ids import Id
 from qufur.models._regression import Regression, as_flag
-from qufur.models.base import State
+from qufur.models.base import State, Tags
 from qufur.models.lookahead import Lookahead, OneRow
 
 MAX_DISAGREEMENT = 2.0
@@ -68,10 +68,7 @@ class ConfidenceSet(Regression):
     (array([0.5, 0. ]), array([0.04, 3.36]))
     """
 
-    label_free = False
-    monotone = False
-    bounded = False
-    any_norm = True
+    tags = Tags(label_free=False, monotone=False, bounded=False, any_norm=True)
 
     hypotheses: HypothesisClass
     horizon: int | None = field(default=None, kw_only=True)
@@ -184,7 +181,7 @@ class ConfidenceState(State):
         disagreement: Floats = self._disagreement(X)
         return (np.minimum(disagreement, MAX_DISAGREEMENT) if self.model.cap else disagreement) ** 2
 
-    def look_ahead(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead over the first row alone: labels may change Δ of later rows."""
         return OneRow(self, X[:1])
 

@@ -15,7 +15,7 @@ from qufur.arrays import Floats, as_count, check_shapes, set_fields
 from qufur.errors import invalid
 from qufur.models._least_squares_state import LeastSquaresState
 from qufur.models._regression import LeastSquares
-from qufur.models.base import Model, State
+from qufur.models.base import Model, State, Tags
 from qufur.models.gram.kernel import Kernel, KernelGram, adds_noise, kernel_noise_error
 
 
@@ -50,8 +50,7 @@ class KernelRidge(LeastSquares):
     array([-0.49,  0.45,  0.49])
     """
 
-    bounded = False
-    any_norm = False
+    tags = Tags(label_free=True, monotone=True, bounded=False)
 
     kernel: Kernel
     dim: int | None = field(default=None, kw_only=True)

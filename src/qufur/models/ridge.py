@@ -16,7 +16,7 @@ from qufur.arrays import Floats, as_count, as_number, set_fields
 from qufur.errors import invalid
 from qufur.models._least_squares_state import LeastSquaresState
 from qufur.models._regression import LeastSquares, as_flag
-from qufur.models.base import Model, State
+from qufur.models.base import Model, State, Tags
 from qufur.models.gram.gram import Gram
 
 
@@ -65,9 +65,6 @@ class Ridge(LeastSquares):
     (array([3., 3.]), array([1., 1.]))
     """
 
-    bounded = True
-    any_norm = True
-
     dim: int
     intercept: bool = field(default=False, kw_only=True)
     intercept_penalty: float = field(default=1e-6, kw_only=True)
@@ -89,24 +86,26 @@ class Ridge(LeastSquares):
             half_life=half_life,
             importance=_as_importance(self.importance),
         )
-        if self.importance and self.forgets:
+        if self.importance and half_life is not None:
             received = f"{self.importance:g} beside half_life={half_life}"
             raise invalid("importance", "Ridge", "0 in a model that forgets", received, "Leave one out.")
 
-    @property
-    def forgets(self) -> bool:
-        """Whether there is a half-life."""
-        return self.half_life is not None
+    @cached_property
+    def tags(self) -> Tags:  # type: ignore[override]
+        """Properties of the model."""
+        return Tags(
+            label_free=True,
+            monotone=True,
+            bounded=True,
+            any_norm=True,
+            forgets=self.half_life is not None,
+            uses_purchases=self.importance > 0,
+        )
 
     @cached_property
     def constant(self) -> float:
         """Constant appended to every input, 1/√intercept_penalty; 1 and unused without an intercept."""
         return 1.0 / math.sqrt(self.intercept_penalty) if self.intercept else 1.0
-
-    @property
-    def weighs_purchases(self) -> bool:  # type: ignore[override]
-        """Whether labels are weighted by the probability of their query."""
-        return self.importance > 0
 
     def features(self, X: Floats) -> Floats:
         """Return the rows with the constant appended, if there is an intercept."""

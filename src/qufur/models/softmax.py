@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from qufur.arrays import Bools, Floats, as_count, is_integer, set_fields
 from qufur.errors import invalid
 from qufur.models._regression import set_uncertainty
 from qufur.models._softmax_state import FisherState, SoftmaxState
-from qufur.models.base import Model, State
+from qufur.models.base import Model, State, Tags
+from qufur.models.capabilities import ExplainsUncertainty, Widens, cannot_widen
+from qufur.models.labels import ClassNumbers, LabelCodec
 from qufur.models.ridge import Ridge
 from qufur.models.training.adam import PaperAdam
 from qufur.models.training.base import Training
@@ -21,7 +24,7 @@ from qufur.models.training.converged import Converged
 
 
 @dataclass(frozen=True)
-class Softmax(Model):
+class Softmax(Model, ExplainsUncertainty, Widens):
     """Linear classifier argmax_k ⟨W_k, x⟩ with the Δ of `Ridge`: η̃² min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ.
 
     "The same query strategy as Algorithm 1", on raw features, with a linear classifier without intercept
@@ -48,11 +51,6 @@ class Softmax(Model):
     >>> state.predict(np.eye(2)), state.uncertainty(np.eye(2))
     (array([2., 1.]), array([0.5, 0.5]))
     """
-
-    label_free = True
-    monotone = True
-    bounded = False
-    any_norm = False
 
     dim: int
     classes: int
@@ -85,16 +83,15 @@ class Softmax(Model):
             cap=self.cap,
         )
 
-    def check_labels(self, labels: Floats) -> None:
-        """Raise `InvalidError` for labels that are not class numbers."""
-        invalid_labels = (labels != np.floor(labels)) | (labels < 0) | (labels >= self.classes)
-        if invalid_labels.any():
-            allowed = f"a class, an integer from 0 to {self.classes - 1}"
-            raise invalid("label", type(self).__name__, allowed, f"{labels[invalid_labels.argmax()]:g}")
+    @cached_property
+    def tags(self) -> Tags:  # type: ignore[override]
+        """Properties of the model."""
+        return Tags(label_free=True, monotone=True, bounded=False, order_independent=self.training.order_free)
 
-    def example_labels(self, numbers: Floats) -> Floats:
-        """Cut the numbers at multiples of 1/4 into classes."""
-        return np.clip(np.floor(4 * numbers + self.classes / 2), 0, self.classes - 1)
+    @cached_property
+    def label_codec(self) -> LabelCodec:  # type: ignore[override]
+        """Codec of class numbers."""
+        return ClassNumbers(self.classes, type(self).__name__)
 
     def loss(self, prediction: Floats, label: Floats) -> Floats:
         """Return 1 where the class is wrong, 0 where it is right."""
@@ -112,11 +109,6 @@ class Softmax(Model):
 
     def capped(self, uncertainty: Floats) -> Bools:
         return self.raw.capped(uncertainty)
-
-    @property
-    def order_free(self) -> bool:
-        """Whether the state is independent of the order in which labels arrive."""
-        return self.training.order_free
 
     def describe(self) -> dict[str, Any]:
         """Return the constructor arguments, with the training as its type name and options."""
@@ -161,9 +153,14 @@ class FisherSoftmax(Softmax):
     array([0.5, 0.5])
     """
 
-    label_free = False
-    monotone = False
-    with_columns = Model.with_columns
+    @cached_property
+    def tags(self) -> Tags:  # type: ignore[override]
+        """Properties of the model."""
+        return replace(super().tags, label_free=False, monotone=False)
+
+    def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
+        """Raise `InvalidError`: Δ of further columns depends on the order of labels."""
+        raise cannot_widen(self)
 
     def squared_norms(self, X: Floats) -> None:
         return None

@@ -16,6 +16,7 @@ from qufur.arrays import Floats, Ints, as_count, as_inputs, as_noise, as_number,
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Model, Ridge
+from qufur.models.capabilities import PlansWithoutExperts
 from qufur.planning.outcome import Forecast, Part, Plan, Spread
 from qufur.planning.pilot import Pilot
 from qufur.rules import QuFUR, Rule, Steady
@@ -31,7 +32,7 @@ class Unlabelled(Stream):
     """The inputs of a stream with a constant label: the middle of the given label range, or 0."""
 
     def __init__(self, stream: Stream, model: Model) -> None:
-        self._stream, self._label = stream, sum(model.given_range or (0.0,)) / 2
+        self._stream, self._label = stream, sum(model.label_codec.bounds or (0.0,)) / 2
         self.dim, self.horizon = stream.dim, stream.horizon
 
     def chunks(self, size: int) -> Iterator[Chunk]:
@@ -194,7 +195,7 @@ def plan(
     @cache
     def trial(alpha: float | None) -> _Trial:
         rule = Steady(labels, stream.horizon) if alpha is None else QuFUR(alpha)
-        return _try(model.without_experts(), streams, rule, edges, seeds)
+        return _try(_fast_model(model), streams, rule, edges, seeds)
 
     alpha = None if steady else _alpha(trial, labels, 1.0)
     runs = trial(alpha)
@@ -301,7 +302,7 @@ def _draw(
 
 
 def _as_stream(inputs: Stream | ArrayLike, model: Model) -> Stream:
-    if not model.label_free:
+    if not model.tags.label_free:
         remedy = "The queries of this model depend on the labels."
         raise invalid("model", "plan", "label-free", repr(model), remedy)
     if isinstance(inputs, Stream):
@@ -310,6 +311,11 @@ def _as_stream(inputs: Stream | ArrayLike, model: Model) -> Stream:
     if 0 in X.shape:
         raise invalid("inputs", "plan", "of at least one row and one column", f"shape {X.shape}")
     return Arrays(X, np.zeros(len(X)))
+
+
+def _fast_model(model: Model) -> Model:
+    """Return a model with the same queries that learns fast."""
+    return model.without_experts() if isinstance(model, PlansWithoutExperts) else model
 
 
 def matching_parameter(
@@ -344,12 +350,12 @@ def matching_parameter(
     >>> round(alpha, 2), run(Learner(Ridge(stream.dim), QuFUR(alpha)), stream).queries
     (0.79, 40)
     """
-    if not model.label_free:
+    if not model.tags.label_free:
         raise invalid("model", "matching_parameter", "label-free", repr(model))
     if rule_of(1.0).budget is None:
         allowed = "a function that returns rules with a budget"
         raise invalid("rule_of", "matching_parameter", allowed, "rules without one")
-    model = model.without_experts()
+    model = _fast_model(model)
     low, guess, high = 0.0, 1.0, math.inf
     while high > 1.01 * low and guess < 1e12:
         learner = Learner(model, rule_of(guess), seed=seed)

@@ -137,7 +137,7 @@ def config_from_workbook(name: str, workbook: Workbook) -> StreamConfig:
         name,
         dim=dim,
         columns=None if dim is not None else columns,
-        label_range=model.given_range,
+        label_range=model.label_codec.bounds,
         classes=None if workbook.classes is None else list(workbook.classes),
         budget=rule.limit or rule.share or "100%",
         model=type(model).__name__.lower(),

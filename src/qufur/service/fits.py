@@ -50,10 +50,11 @@ class FitQueue:
             if stream.number in self._under_way:
                 continue
             learner = stream.workbook.learner
-            if not self._is_warm and learner.model.weighs_purchases:  # true of all models with experts
+            if not self._is_warm and learner.model.tags.uses_purchases:  # true of all models with experts
                 self._is_warm = True
                 self._work.put(self.worker.start)
-            job = learner.due_fit()
+            fits = learner.background_fits
+            job = None if fits is None else fits.next_job()
             if job is not None and job.labels != self._failed.get(stream.number):
                 self._under_way.add(stream.number)
                 self._work.put(partial(self._fit, stream.name, stream.number, job))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from sqlalchemy import select
 
 from qufur.arrays import Floats
 from qufur.ids import Id
+from qufur.models.capabilities import Relabels
 from qufur.service.config import StreamConfig
 from qufur.service.recorded_answers import examples_of
 from qufur.service.snapshots import decode_snapshot, decode_workbook, keeps_terms, load_snapshot
@@ -28,7 +29,9 @@ def offload_rows(stream: Stream, store: Store) -> Stream:
 
     def read(ids: Sequence[Id]) -> Floats:
         rows = _rows(stream, store, [str(id) for id in ids])
-        return stream.workbook.learner.state.stored_rows(stream.inputs([rows[str(id)] for id in ids]))
+        return cast(Relabels, stream.workbook.learner.state).stored_rows(
+            stream.inputs([rows[str(id)] for id in ids])
+        )
 
     stream.workbook.labels.offload_rows(read, MAX_ROW_BYTES)
     return stream
@@ -62,7 +65,7 @@ def load(store: Store, number: int) -> Stream:
     """
     stream = from_snapshot(store, number) or from_start(store, number)
     replay_events(stream, store)
-    stream.workbook.learner.fit_elsewhere()  # also fits that the log records: no request shall wait for them
+    stream.defer_fits()  # also fits that the log records: no request shall wait for them
     return stream
 
 

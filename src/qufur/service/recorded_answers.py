@@ -15,6 +15,7 @@ from qufur.arrays import Floats
 from qufur.estimates import intervals
 from qufur.learner import Learner
 from qufur.models.base import Model
+from qufur.models.capabilities import interval_bounds
 from qufur.replay import RecordedDecisions, record_decisions
 from qufur.service.store import Store
 from qufur.service.store.events import Event, Kind, Payload, decode
@@ -63,7 +64,7 @@ class RecordedAnswers(NamedTuple):
     @classmethod
     def of(cls, learner: Learner, answers: Answers, error: float) -> RecordedAnswers:
         """Record answers whose labels are all still pending."""
-        bounds = learner.state.interval_bounds()
+        bounds = interval_bounds(learner.state)
         return cls(
             record_decisions(learner, answers), error, answers.size, answers.spent, answers.left, bounds
         )
@@ -95,13 +96,13 @@ class RecordedAnswers(NamedTuple):
         size, left = (None if column is None else column[index] for column in (self.size, self.left))
         why = reasons(model, Cases(query, uncertainty, probability, size, self.spent[index], left))
         prediction = decisions.prediction[index]
-        decoded = model.decode_predictions(prediction).tolist()
+        decoded = model.label_codec.decode(prediction).tolist()
         none = [None] * len(ids)
         columns = (column.tolist() for column in (uncertainty, probability, query))
         return list(map(AnswerBody, ids, decoded, self._intervals(model, prediction) or none, *columns, why))
 
     def _intervals(self, model: Model, prediction: Floats) -> list[tuple[float, float]] | None:
-        if model.classifies or (math.isinf(self.error) and model.given_range is None):
+        if model.label_codec.classifies or (math.isinf(self.error) and model.label_codec.bounds is None):
             return None
         low, high = intervals.ends(prediction, self.error, model, self.bounds)
         return list(zip(low.tolist(), high.tolist(), strict=True))

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from qufur.arrays import Bools, Floats
-from qufur.errors import InvalidError
+from qufur.errors import InvalidError, invalid
 from qufur.ids import Id
 from qufur.rules.spending import Charge
 from qufur.service.config import StreamConfig
@@ -84,7 +84,7 @@ class Stream:
     ) -> None:
         self.number, self.config, self.workbook = number, config, workbook
         self.seq, self.hash = last
-        workbook.learner.fit_elsewhere()
+        self.defer_fits()
         self.unsaved: list[Event] = []
         self.examples: list[tuple[int, Sequence[str]]] = []
         self.reopened: dict[str, None] = {}
@@ -187,9 +187,16 @@ class Stream:
         self._log(Kind.erased, actor, {"examples": examples, "parts": parts} | replaced)
         return self.unsaved[-1]
 
+    def defer_fits(self) -> None:
+        """Leave fits of experts to the worker process."""
+        fits = self.workbook.learner.background_fits
+        if fits is not None:
+            fits.defer()
+
     def install(self, fitted: FitResult, actor: str) -> None:
         """Install a finished background fit unless it is outdated."""
-        if self.workbook.learner.install_fit(fitted) and not fitted.job.is_repeat:
+        fits = self.workbook.learner.background_fits
+        if fits is not None and fits.install(fitted) and not fitted.job.is_repeat:
             self._log(Kind.refitted, actor, fitted.job.values)
 
     # Replay
@@ -236,7 +243,10 @@ class Stream:
         self.workbook.learner.add_budget(**payload.values)
 
     def _apply_refitted(self, payload: Payload, at: int) -> None:
-        self.workbook.learner.refit(payload.values)
+        learner = self.workbook.learner
+        if learner.background_fits is None:
+            raise invalid("an event of a fit", "the log", "of a model with experts", repr(learner.model))
+        learner.background_fits.replay(payload.values)
 
     def _apply_erased(self, payload: Payload, at: int) -> None:
         """Do nothing: the erased rows are missing in the earlier events already."""
@@ -248,7 +258,7 @@ class Stream:
         if rows.X is not None:
             return rows.X
         batch = batch_of(self.config, rows.records)
-        growth = Growth(self.workbook.encoding, scale=not self.workbook.learner.model.scales_inputs)
+        growth = Growth(self.workbook.encoding, scale=not self.workbook.learner.model.tags.scales_inputs)
         growth.add(batch)
         grown = growth.grown
         if len(grown.columns) > len(self.workbook.encoding.columns):

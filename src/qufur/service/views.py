@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy, deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 from qufur.estimates.report import Report
 from qufur.estimates.timeline import error_at_random
+from qufur.models.capabilities import FreezesDiagnostics, ReportsExperts, ensemble_report
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.ensemble.report import EnsembleReport
 from qufur.service.stream import Stream
 from qufur.workbook.summary import Advice, shifts_of, summary
 
 ADVICE = Advice(
-    waiting="on the page, or send their labels",
+    waiting="on the page, or over HTTP",
     constant="or with a larger budget",
     at_random="create the next stream with the rule `uniform`",
     spent="add labels to the budget; predictions need none",
@@ -92,7 +93,7 @@ def _unit(stream: Stream) -> str:
 
 def experts_of(stream: Stream) -> list[dict[str, Any]] | None:
     """Return names, weights and errors of experts; None for other models."""
-    report = stream.workbook.learner.state.ensemble_report()
+    report = ensemble_report(stream.workbook.learner.state)
     if report is None:
         return None
     errors = [report.in_units(loss) for loss in report.losses] if report.labels else report.losses
@@ -102,11 +103,11 @@ def experts_of(stream: Stream) -> list[dict[str, Any]] | None:
     ]
 
 
-class FrozenDiagnostics(NamedTuple):
+class FrozenDiagnostics(ReportsExperts):
     """Diagnostics of a model's state, a stand-in for the state in a copy."""
 
-    experts: EnsembleReport | None
-    fit: Callable[[], Fit | None]
+    def __init__(self, experts: EnsembleReport | None, fit: Callable[[], Fit | None]) -> None:
+        self.experts, self.fit = experts, fit
 
     def ensemble_report(self) -> EnsembleReport | None:
         """Return the report of the experts."""
@@ -121,7 +122,9 @@ def copy_for_reports(stream: Stream) -> Stream:
     view, workbook, learner = copy(stream), copy(stream.workbook), stream.workbook.learner
     shared: dict[int, Any] = {id(part): part for part in (learner.model, learner.rule, learner.rng)}
     shared[id(learner.pending)] = dict(learner.pending)
-    shared[id(learner.state)] = FrozenDiagnostics(learner.state.ensemble_report(), learner.state.fit_later())
+    state = learner.state
+    fit = state.fit_later() if isinstance(state, FreezesDiagnostics) else state.fit
+    shared[id(state)] = FrozenDiagnostics(ensemble_report(state), fit)
     workbook.learner, workbook.monitor = deepcopy(learner, shared), deepcopy(workbook.monitor)
     view.workbook = workbook
     return view

@@ -14,7 +14,10 @@ from qufur.rules.from_budget import labels_of
 from qufur.streams import Stream
 from qufur.sweep.grid import Grid, ModelOf, RuleOf
 
-LABELS_DECIDE = "for classes Δ depends on labels, so inputs alone do not say what spends the budget."
+LABELS_DECIDE = (
+    "with classes the uncertainty depends on labels, "
+    "so inputs alone do not tell which parameter spends the budget."
+)
 
 
 def budget_grid(
@@ -34,7 +37,7 @@ def budget_grid(
                 rule = rule_class.for_budget(
                     labels_of(share, stream.horizon), stream.horizon, _domains(stream)
                 )
-                if not isinstance(rule, Rule) and not model(stream).label_free:
+                if not isinstance(rule, Rule) and not model(stream).tags.label_free:
                     unavailable[rule_class.__name__] = LABELS_DECIDE
                     break
                 usable.append(share)

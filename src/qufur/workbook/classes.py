@@ -45,7 +45,7 @@ def with_classes(learner: Learner, classes: tuple[Any, ...]) -> Learner:
     new = Learner(model, learner.rule, seed=learner.rng)
     new.dim, new.next_id, new.spending = learner.dim, learner.next_id, learner.spending
     values, arrays = learner.ledger.save()
-    if learner.model.classifies:
+    if learner.model.label_codec.classifies:
         new.pending = learner.pending
     else:  # earlier predictions were numbers, so their losses are unknown
         values |= {name: new.ledger.save()[0][name] for name in ("estimate", "begun")}
@@ -83,7 +83,7 @@ def takes_classes(learner: Learner) -> bool:
     if not isinstance(model, models.Experts):
         return False
     has_labels = bool(len(cast("EnsembleState", learner.state).labelled))
-    return model.classifies or (model.label_range is None and not has_labels)
+    return model.label_codec.classifies or (model.label_range is None and not has_labels)
 
 
 NONE_YET = QuFUR(1.0)

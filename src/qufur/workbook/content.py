@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qufur.learner import Learner
+from qufur.models.capabilities import Replayable
 from qufur.snapshot import encode
 from qufur.workbook.workbook import Workbook
 
@@ -56,7 +57,8 @@ def _of_learner(learner: Learner) -> Iterator[bytes]:
     yield _text([header["ledger"][name] for name in LEDGER_FIELDS])
     yield from (_bits(tensors[name]) for name in ("ledger.open", "ledger.errors", "charges"))
     yield from (_bits(learner.state.pending[id]) for id in learner.pending)
-    for name, array in sorted(learner.state.replayable_arrays().items()):
+    arrays = learner.state.replayable_arrays() if isinstance(learner.state, Replayable) else {}
+    for name, array in sorted(arrays.items()):
         yield name.encode()
         yield _bits(array)
 

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from qufur.arrays import Floats, Ints
 from qufur.errors import OutlierWarning, invalid
 from qufur.ids import Id, check_outstanding
 from qufur.models.base import Purchases
+from qufur.models.capabilities import KeepsPurchases, Relabels
 from qufur.pending import Purchase, decisions
 from qufur.tables import Batch, ids
 from qufur.tables.writers import column_called
@@ -38,7 +40,7 @@ def expire(workbook: Workbook, ids: Sequence[Id]) -> None:
     learner = workbook.learner
     check_outstanding(ids, learner.pending)
     terms = decisions(learner.pending[id] for id in ids)
-    purchases = learner.state.purchases_of(ids)
+    purchases = learner.state.purchases_of(ids) if isinstance(learner.state, KeepsPurchases) else None
     learner.retract_many(ids)
     _close(workbook, ids, terms, purchases)
 
@@ -82,8 +84,9 @@ def forget(workbook: Workbook, ids: Sequence[Id]) -> None:
     bought = ~np.isnan(numbers[:, 1])
     queried = [id for id, position in zip(ids, positions.tolist(), strict=True) if bought[position]]
     closed = workbook.labels.positions(queried)
-    answered, purchases = numbers[closed], workbook.learner.state.purchases_at(closed.tolist())
-    workbook.learner.state.unlearn(
+    answered, state = numbers[closed], workbook.learner.state
+    purchases = state.purchases_at(closed.tolist()) if isinstance(state, KeepsPurchases) else None
+    cast(Relabels, state).unlearn(
         np.flatnonzero(gone).tolist(), workbook.labels.rows[~gone], numbers[~gone, 0]
     )
     workbook.learner.ledger.forget(answered, numbers[bought & ~gone])
@@ -189,9 +192,9 @@ def _learn_free(workbook: Workbook, names: list[Id], table: FreeLabels) -> None:
     X, y = _arrays(names, table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutlierWarning)  # the caller has accepted outliers
-        workbook.learner.learn(X, workbook.learner.model.decode_predictions(y))
+        workbook.learner.learn(X, workbook.learner.model.label_codec.decode(y))
     numbers = np.column_stack([y, np.full((len(y), 3), math.nan)])
-    workbook.labels.add(names, numbers, workbook.learner.state.stored_rows(X))
+    workbook.labels.add(names, numbers, cast(Relabels, workbook.learner.state).stored_rows(X))
     new = [name for name, seen in zip(names, workbook.seen_ids.seen(names).tolist(), strict=True) if not seen]
     workbook.rows += len(new)
     if workbook.id:
@@ -206,10 +209,13 @@ def _learn_closed(workbook: Workbook, names: list[Id], table: FreeLabels) -> Non
     prediction, probability, largest_loss = decided.T
     mean = np.array([query.mean_probability for query in terms])
     at_random = np.array([query.at_random for query in terms])
-    learner.model.check_labels(y)
-    learner.state.learn_bought(X, y, Purchases(probability, mean, at_random))
+    learner.model.label_codec.check(y)
+    if isinstance(learner.state, KeepsPurchases):
+        learner.state.learn_bought(X, y, Purchases(probability, mean, at_random))
+    else:
+        learner.state.learn(X, y)
     learner.ledger.recall(prediction, probability, largest_loss, y)
-    workbook.labels.add(names, np.column_stack([y, decided]), learner.state.stored_rows(X))
+    workbook.labels.add(names, np.column_stack([y, decided]), cast(Relabels, learner.state).stored_rows(X))
     for name in names:
         del workbook.closed[name]
 

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from qufur.errors import OutlierWarning, invalid
 from qufur.estimates.monitor import Monitor
 from qufur.ids import Id
 from qufur.learner import Learner
+from qufur.models.capabilities import Relabels
 from qufur.pending import Purchase
 from qufur.rules.per_period import UNKNOWN, PerPeriod
 from qufur.storage import container
@@ -321,7 +322,7 @@ class Workbook:
         rows = np.array([pending[name] for name in labels])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutlierWarning)  # the caller has accepted outliers
-            decoded = self.learner.model.decode_predictions(np.array(list(labels.values())))
+            decoded = self.learner.model.label_codec.decode(np.array(list(labels.values())))
             self.learner.tell_many(list(labels), decoded)
         self.labels.add(list(labels), numbers, rows)
 
@@ -330,7 +331,7 @@ class Workbook:
         numbers = self.labels.numbers
         new = numbers[:, 0].copy()
         new[self.labels.positions(list(labels))] = list(labels.values())
-        self.learner.state.relabel(self.labels.rows, new)
+        cast(Relabels, self.learner.state).relabel(self.labels.rows, new)
         bought = ~np.isnan(numbers[:, 1])
         old, prediction, probability, largest_loss = numbers[bought].T
         self.learner.ledger.correct(prediction, probability, largest_loss, old, new[bought])

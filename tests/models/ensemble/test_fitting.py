@@ -71,7 +71,7 @@ def calls():
 def deferring_learner(model):
     """Return a learner with deferred fits."""
     learner = Learner(model, Uniform(0.6), seed=1)
-    learner.fit_elsewhere()
+    learner.background_fits.defer()
     return learner
 
 
@@ -87,15 +87,15 @@ def learner_with_due_fit(model, count=30):
 
 def install_due_fits(learner):
     """Run and install all due fits."""
-    while job := learner.due_fit():
-        assert learner.install_fit(job.run())
+    while job := learner.background_fits.next_job():
+        assert learner.background_fits.install(job.run())
 
 
 def assert_same(one, other):
     X = table()[0][:, : one.dim]
     assert same(one, other)
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
-    if one.model.classifies:
+    if one.model.label_codec.classifies:
         np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
 
@@ -126,17 +126,17 @@ def test_replayed_log_of_installed_fits_gives_the_same_learner(model, delay):
     for step, call in enumerate(calls()):
         log.append(call)
         answers.append(call(learner))
-        if running is None and (job := learner.due_fit()):
+        if running is None and (job := learner.background_fits.next_job()):
             running = step + delay, job
         if running is not None and step >= running[0]:
             job, running = running[1], None
-            if learner.install_fit(job.run()):
+            if learner.background_fits.install(job.run()):
                 log.append(json.dumps(job.values))
     assert sum(isinstance(entry, str) for entry in log) > 2
     again, repeated = deferring_learner(model), []
     for entry in log:
         if isinstance(entry, str):
-            again.refit(json.loads(entry))
+            again.background_fits.replay(json.loads(entry))
         else:
             repeated.append(entry(again))
     assert repeated == answers
@@ -159,15 +159,15 @@ def test_replay_of_recorded_decisions_runs_no_fit(model, together, monkeypatch):
         for id in learner.outstanding:
             for one in (learner, again):
                 one.tell(id, y[id])
-        if job := learner.due_fit():
-            learner.install_fit(run_of(job))
-            again.refit(job.values)
+        if job := learner.background_fits.next_job():
+            learner.background_fits.install(run_of(job))
+            again.background_fits.replay(job.values)
     assert_same(again, learner)
 
 
 def test_logged_fit_uses_the_remaining_labels_when_some_are_missing():
     learner, X = learner_with_due_fit(Refit(LinearRegression()))
-    learner.refit(learner.due_fit().values | {"labels": 60})
+    learner.background_fits.replay(learner.background_fits.next_job().values | {"labels": 60})
     other, _ = learner_with_due_fit(Refit(LinearRegression()))
     install_due_fits(other)
     np.testing.assert_array_equal(learner.predict(X), other.predict(X))
@@ -180,9 +180,9 @@ def test_added_class_after_logged_fits_gives_the_same_probabilities():
     learner, again = (deferring_learner(Experts(classes=["a", "b"])) for _ in range(2))
     for one in (learner, again):
         one.learn(X[:30], names[:30])
-    while job := learner.due_fit():
-        learner.install_fit(job.run())
-        again.refit(job.values)
+    while job := learner.background_fits.next_job():
+        learner.background_fits.install(job.run())
+        again.background_fits.replay(job.values)
     learner, again = (with_classes(one, ("a", "b", "c")) for one in (learner, again))
     np.testing.assert_array_equal(again.predict_proba(X), learner.predict_proba(X))
 
@@ -202,9 +202,9 @@ def test_logged_fit_uses_the_labels_at_its_time_when_run_late(change):
     for _ in range(2):
         learner.learn(X[:9], y[:9])
         again.learn(X[:9], y[:9])
-        while job := learner.due_fit():
-            assert learner.install_fit(job.run())
-            again.refit(json.loads(json.dumps(job.values)))
+        while job := learner.background_fits.next_job():
+            assert learner.background_fits.install(job.run())
+            again.background_fits.replay(json.loads(json.dumps(job.values)))
     for one in (learner, again):
         correct_last_label(one)
         change(one)
@@ -219,12 +219,12 @@ def test_logged_fit_uses_the_labels_at_its_time_when_run_late(change):
 )
 def test_fit_is_outdated_when_labels_change_while_it_runs(model, change):
     learner, X = learner_with_due_fit(model)
-    outdated, before = learner.due_fit().run(), learner.predict(X)
+    outdated, before = learner.background_fits.next_job().run(), learner.predict(X)
     change(learner)
-    assert not learner.install_fit(outdated)
-    if not model.classifies:  # the range of labels is the same
+    assert not learner.background_fits.install(outdated)
+    if not model.label_codec.classifies:  # the range of labels is the same
         np.testing.assert_allclose(learner.predict(X), before, atol=0.2)
-    job = learner.due_fit()
+    job = learner.background_fits.next_job()
     assert job.labels == len(learner.state.labelled)
     np.testing.assert_array_equal(job.sample.y, labels(learner)[1])
     install_due_fits(learner)
@@ -237,10 +237,10 @@ def test_fit_is_outdated_when_columns_are_added_while_it_runs():
     learner.learn(X[:30, :3], y[:30])
     install_due_fits(learner)
     learner.learn(X[30:45, :3], y[30:45])
-    outdated = learner.due_fit().run()
+    outdated = learner.background_fits.next_job().run()
     learner.widen(WIDENED)
-    assert not learner.install_fit(outdated)
-    assert learner.due_fit().units.mean.shape == (4,)
+    assert not learner.background_fits.install(outdated)
+    assert learner.background_fits.next_job().units.mean.shape == (4,)
     install_due_fits(learner)
     in_place = Learner(Experts(), Uniform(0.6), seed=1)
     in_place.learn(X[:30, :3], y[:30])
@@ -249,7 +249,7 @@ def test_fit_is_outdated_when_columns_are_added_while_it_runs():
     np.testing.assert_allclose(learner.predict(X), in_place.predict(X), rtol=1e-9)
     correct_last_label(learner)
     learner.widen(WIDENED)
-    assert learner.due_fit() is not None
+    assert learner.background_fits.next_job() is not None
 
 
 def test_fit_is_outdated_when_a_class_is_added_while_it_runs():
@@ -260,9 +260,9 @@ def test_fit_is_outdated_when_a_class_is_added_while_it_runs():
     install_due_fits(learner)
     before = learner.predict_proba(X)
     learner.learn(X[30:50], names[30:50])
-    outdated = learner.due_fit().run()
+    outdated = learner.background_fits.next_job().run()
     learner = with_classes(learner, ("a", "b", "c"))
-    assert not learner.install_fit(outdated)
+    assert not learner.background_fits.install(outdated)
     probabilities = learner.predict_proba(X)
     assert probabilities.shape == (len(X), 3)
     np.testing.assert_allclose(probabilities[:, :2], before, atol=0.05)
@@ -280,34 +280,34 @@ def test_fit_is_outdated_when_a_later_fit_is_installed():
     X, y = table()
     learner = deferring_learner(Refit(LinearRegression()))
     learner.learn(X[:20], y[:20])
-    early = learner.due_fit().run()
+    early = learner.background_fits.next_job().run()
     learner.learn(X[20:40], y[20:40])
-    assert learner.install_fit(learner.due_fit().run())
-    assert not learner.install_fit(early)
+    assert learner.background_fits.install(learner.background_fits.next_job().run())
+    assert not learner.background_fits.install(early)
     assert learner.state.schedule.fitted["slow"] == 40
-    assert learner.due_fit() is None
+    assert learner.background_fits.next_job() is None
 
 
 def test_fit_is_due_again_when_labels_arrive_while_it_runs():
     X, y = table()
     learner = deferring_learner(Refit(LinearRegression()))
     learner.learn(X[:20], y[:20])
-    early = learner.due_fit().run()
+    early = learner.background_fits.next_job().run()
     for x, label in zip(X[20:23], y[20:23], strict=True):
         learner.learn([x], [label])
-    assert learner.install_fit(early)
-    assert learner.due_fit().labels == 23
+    assert learner.background_fits.install(early)
+    assert learner.background_fits.next_job().labels == 23
     install_due_fits(learner)
     learner.learn(X[23:24], y[23:24])
-    assert learner.due_fit() is None
+    assert learner.background_fits.next_job() is None
 
 
 def test_no_fit_is_due_without_labels():
     learner, X = learner_with_due_fit(Experts())
-    outdated = learner.due_fit().run()
+    outdated = learner.background_fits.next_job().run()
     learner.state.unlearn(range(50), np.empty((0, 4)), np.empty(0))
-    assert learner.due_fit() is None
-    assert not learner.install_fit(outdated)
+    assert learner.background_fits.next_job() is None
+    assert not learner.background_fits.install(outdated)
     np.testing.assert_array_equal(learner.predict(X), 0.0)
 
 
@@ -331,7 +331,7 @@ def test_decisions_continue_while_another_thread_fits():
     learner = deferring_learner(Refit(BlockingRegressor(), label_range=(-10, 10)))
     learner.learn(X[:20], y[:20])
     with ThreadPoolExecutor() as others:
-        fitted = others.submit(learner.due_fit().run)
+        fitted = others.submit(learner.background_fits.next_job().run)
         assert BlockingRegressor.started_fit.wait(60)
         try:
             for t, x in enumerate(X[20:]):
@@ -344,7 +344,7 @@ def test_decisions_continue_while_another_thread_fits():
             BlockingRegressor.proceed.set()
         fitted.result()
         np.testing.assert_array_equal(learner.predict(X), 0.0)
-        assert learner.install_fit(fitted.result())
+        assert learner.background_fits.install(fitted.result())
     np.testing.assert_allclose(learner.predict(X), y[:20].mean())
 
 
@@ -354,9 +354,9 @@ def test_file_saved_before_an_installed_fit_has_the_same_fit_due(model, tmp_path
     learner.save(tmp_path / "learner")
     again = Learner.load(tmp_path / "learner")
     np.testing.assert_array_equal(again.predict(X), learner.predict(X))
-    assert again.due_fit() is None
-    again.fit_elsewhere()
-    assert again.due_fit().values == learner.due_fit().values
+    assert again.background_fits.next_job() is None
+    again.background_fits.defer()
+    assert again.background_fits.next_job().values == learner.background_fits.next_job().values
     for one in (again, learner):
         install_due_fits(one)
     assert_same(again, learner)
@@ -366,7 +366,7 @@ def test_fit_before_the_first_prediction_is_not_repeated(tmp_path, monkeypatch):
     learner, X = learner_with_due_fit(Experts())
     learner.save(tmp_path / "learner")
     again = Learner.load(tmp_path / "learner")
-    again.fit_elsewhere()
+    again.background_fits.defer()
     for one in (again, learner):
         install_due_fits(one)
     monkeypatch.delattr(FitJob, "run")
@@ -377,7 +377,7 @@ def loaded(learner, folder):
     """Save and load a learner, and defer its fits."""
     learner.save(folder / "learner")
     again = Learner.load(folder / "learner")
-    again.fit_elsewhere()
+    again.background_fits.defer()
     return again
 
 
@@ -394,15 +394,15 @@ def test_slow_fit_is_due_after_load_when_quick_experts_can_substitute(model, tmp
     monkeypatch.setattr(FitJob, "run", lambda self: speeds.append(self.speed) or run_of(self))
     outputs = again.state.outputs(X)
     if isinstance(model, Refit):
-        assert (speeds, again.due_fit()) == (["quick", "slow"], None)
+        assert (speeds, again.background_fits.next_job()) == (["quick", "slow"], None)
     else:
         assert speeds == ["quick"]
         assert np.abs(outputs - learner.state.outputs(X)).max() > 0
-        job = again.due_fit()
+        job = again.background_fits.next_job()
         assert (job.is_repeat, job.speed, job.labels) == (True, "slow", 50)
-        assert again.install_fit(job.run())
-        assert not again.install_fit(job.run())
-    assert again.due_fit() is None
+        assert again.background_fits.install(job.run())
+        assert not again.background_fits.install(job.run())
+    assert again.background_fits.next_job() is None
     assert_same(again, learner)
 
 
@@ -414,11 +414,11 @@ def test_slow_fit_is_due_after_load_when_quick_experts_can_substitute(model, tmp
 def test_repeated_slow_fit_is_installed_when_the_learner_changes_meanwhile(change, tmp_path):
     learner, X = learner_without_due_fit(Experts())
     again = loaded(learner, tmp_path)
-    fitted = again.due_fit().run()
+    fitted = again.background_fits.next_job().run()
     again.predict(X)
     for one in (learner, again):
         change(one)
-    assert again.install_fit(fitted)
+    assert again.background_fits.install(fitted)
     X = np.hstack([X, np.full((len(X), 1), WIDENED)])[:, : learner.dim]
     np.testing.assert_array_equal(again.predict(X), learner.predict(X))
     assert same(again, learner)
@@ -430,23 +430,23 @@ def test_repeated_slow_fit_is_installed_when_the_learner_changes_meanwhile(chang
 def test_repeated_fit_is_outdated_when_a_new_fit_is_installed(tmp_path):
     learner, X = learner_without_due_fit(Experts())
     again, y = loaded(learner, tmp_path), table()[1]
-    outdated = again.due_fit().run()
+    outdated = again.background_fits.next_job().run()
     for one in (learner, again):
         one.learn(X[:20], y[:20])
         install_due_fits(one)
-    assert not again.install_fit(outdated)
+    assert not again.background_fits.install(outdated)
     assert_same(again, learner)
 
 
 def test_logged_fit_is_due_when_fits_are_deferred():
     learner, X = learner_with_due_fit(Experts())
     again, _ = learner_with_due_fit(Experts())
-    while job := learner.due_fit():
-        learner.install_fit(job.run())
-        again.refit(job.values)
-    again.fit_elsewhere()
+    while job := learner.background_fits.next_job():
+        learner.background_fits.install(job.run())
+        again.background_fits.replay(job.values)
+    again.background_fits.defer()
     assert np.abs(again.predict(X) - learner.predict(X)).max() > 0
-    assert again.due_fit().is_repeat
+    assert again.background_fits.next_job().is_repeat
     install_due_fits(again)
     assert_same(again, learner)
 
@@ -475,12 +475,8 @@ def test_experts_predict_a_batch_in_one_call_with_deferred_fits(monkeypatch):
     assert batches == [200]
 
 
-def test_models_without_experts_have_no_due_fit():
-    learner = Learner(Ridge(4), Steady(0.5))
-    learner.fit_elsewhere()
-    learner.learn(*table())
-    assert learner.due_fit() is None
-    assert "one with experts" in refusal(lambda: learner.refit({}))
+def test_models_without_experts_have_no_background_fits():
+    assert Learner(Ridge(4), Steady(0.5)).background_fits is None
 
 
 @pytest.mark.parametrize(
@@ -496,17 +492,17 @@ def test_models_without_experts_have_no_due_fit():
 )
 def test_invalid_fit_values_raise_and_change_nothing(values, message):
     learner, _ = learner_with_due_fit(Experts())
-    job = learner.due_fit()
-    assert message in refusal(lambda: learner.refit(job.values | values))
-    assert learner.due_fit().values == job.values
+    job = learner.background_fits.next_job()
+    assert message in refusal(lambda: learner.background_fits.replay(job.values | values))
+    assert learner.background_fits.next_job().values == job.values
 
 
 def test_no_fit_is_due_before_the_first_input():
     early, (learner, X) = deferring_learner(Experts()), learner_with_due_fit(Experts())
-    assert early.due_fit() is None
-    assert not early.install_fit(learner.due_fit().run())
-    early.refit(learner.due_fit().values)
-    assert early.due_fit() is None
+    assert early.background_fits.next_job() is None
+    assert not early.background_fits.install(learner.background_fits.next_job().run())
+    early.background_fits.replay(learner.background_fits.next_job().values)
+    assert early.background_fits.next_job() is None
     assert early.ask(X[0]).prediction == 0.0
 
 
@@ -514,9 +510,9 @@ def test_slow_experts_predict_the_quick_mean_until_their_first_fit():
     X, y = table()
     learner = deferring_learner(Experts(label_range=(-1000.0, 2000.0)))
     learner.learn(X[:30], y[:30])
-    job = learner.due_fit()
+    job = learner.background_fits.next_job()
     assert job.speed == "quick"
-    learner.install_fit(job.run())
+    learner.background_fits.install(job.run())
     schedule = learner.state.schedule
     quick = sum(len(expert.names) for expert in schedule._experts.quick)
     outputs, weights = schedule.predict(X)[:, :, 0], schedule.aggregation.weights[:quick]

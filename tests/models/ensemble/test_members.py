@@ -94,7 +94,7 @@ def test_infinite_penalty_predicts_the_weighted_mean_and_the_prior_output_before
     np.testing.assert_allclose(
         family.predict(rows.X, rows.X)[:, 0, 0], np.average(rows.y, weights=rows.weights(1.0, inf))
     )
-    assert family.names == ["constant, weights κ=1"]
+    assert family.names == ["constant, importance 1"]
 
 
 def test_random_features_approximate_the_gaussian_kernel():

@@ -107,9 +107,9 @@ def test_deferred_fits_do_not_change_labels(where):
     if where != "in a process":  # the process can only import installed estimators
         estimator = OverwritingRegressor()
     learner = Learner(Refit(estimator, label_range=(0, 12)), Uniform(0.5))
-    learner.fit_elsewhere()
+    learner.background_fits.defer()
     learner.learn(X, Y)
-    job = learner.due_fit()
+    job = learner.background_fits.next_job()
     results = []
     if where == "in a thread":
         thread = threading.Thread(target=lambda: results.append(job.run()))
@@ -121,7 +121,7 @@ def test_deferred_fits_do_not_change_labels(where):
         fitter.stop()
     else:
         results.append(job.run())
-    assert learner.install_fit(results[0])
+    assert learner.background_fits.install(results[0])
     np.testing.assert_array_equal(learner.state.labelled.first().y, Y)
     np.testing.assert_array_equal(learner.state.labelled.first().X, X)
     assert np.mean((learner.predict(X) - Y) ** 2) < 0.01

@@ -160,7 +160,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             as_flag(getattr(self, name), name, owner)
         as_number(self.regularization, "regularization", owner, low=0)
         rule, model, seed = self._rule(rows), self._model(), seed_of(self.random_state, owner)
-        scale = self.scale and not model.scales_inputs
+        scale = self.scale and not model.tags.scales_inputs
         self.scaler_ = StandardScaler(with_mean=scale, with_std=scale).fit(X)
         self.queried_: Ints = np.empty(0, dtype=np.int64)
         self.learner_ = Learner(model, rule, seed=seed)

@@ -56,12 +56,12 @@ class Expert(ABC):
 def expert_name(model: str, importance: float, half_life: float, at_random: bool = False) -> str:
     """Return the name of an expert in reports.
 
-    >>> expert_name("linear λ=1", 0.5, 80)
-    'linear λ=1, weights κ=0.5, half-life 80 labels'
+    >>> expert_name("linear, penalty 1", 0.5, 80)
+    'linear, penalty 1, importance 0.5, half-life 80 labels'
     """
     parts = [model]
     if importance:
-        parts.append(f"weights κ={importance:g}")
+        parts.append(f"importance {importance:g}")
     if half_life < inf:
         parts.append(f"half-life {half_life:g} labels")
     if at_random:

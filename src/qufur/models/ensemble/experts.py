@@ -122,8 +122,8 @@ class Experts(EnsembleModel):
         narrow.extend(generators)
         quick = [
             RidgeExperts(LINEAR, np.asarray, "linear"),
-            RidgeExperts(WIDE, wide, "random features,"),
-            RidgeExperts(NARROW, narrow, "narrow random features,"),
+            RidgeExperts(WIDE, wide, "random features"),
+            RidgeExperts(NARROW, narrow, "narrow random features"),
         ]
         if dim > MAX_COLUMNS:
             trees = ExtraTreesRegressor(TREES, max_features="sqrt")

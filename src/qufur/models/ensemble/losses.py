@@ -156,7 +156,7 @@ class ExpertLosses:
         self._buffer: list[tuple[ExpertOutputs, float]] = []
         self.losses = TrackRecord(experts)
         self.curve = LearningCurve(len(at_random))
-        self.classes = ClassErrors(model.output_count if model.classifies else 0)
+        self.classes = ClassErrors(model.output_count if model.label_codec.classifies else 0)
 
     def update(self, outputs: ExpertOutputs, label: float) -> None:
         """Add a label and the outputs recorded at its query."""
@@ -175,7 +175,7 @@ class ExpertLosses:
         losses = self._model.losses(outputs, labels)
         self.losses.update(losses, p)
         self.curve.update(losses[:, self._at_random], losses[:, -1], p, at_random)
-        if self._model.classifies:
+        if self._model.label_codec.classifies:
             self.classes.update(labels.astype(np.int64), losses[:, -1], p)
         return self
 

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from importlib import import_module
 from typing import Any, cast
 
@@ -14,12 +15,14 @@ import numpy as np
 from qufur.arrays import Floats, as_count, is_integer, set_fields
 from qufur.errors import invalid
 from qufur.models._regression import as_range
-from qufur.models.base import Model, State
+from qufur.models.base import Model, State, Tags
+from qufur.models.capabilities import PlansWithoutExperts, UsesEstimators, Widens
 from qufur.models.ensemble.aggregation import Aggregation, ExponentialWeights, PolynomialWeights
 from qufur.models.ensemble.fits import ExpertSet
 from qufur.models.ensemble.report import EnsembleReport
 from qufur.models.ensemble.state import EnsembleState, with_more_columns
 from qufur.models.ensemble.training_set import LabelRange
+from qufur.models.labels import ClassNames, LabelCodec, RealLabels
 
 KEY = "estimator"
 """JSON key of an estimator's class name."""
@@ -73,15 +76,8 @@ def revive(value: Any, estimators: Mapping[str, Any]) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EnsembleModel(Model):
+class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts):
     """Ensemble of experts that are refitted as labels arrive; `Experts` describes the parameters."""
-
-    monotone = True
-    bounded = False
-    any_norm = True
-    quick = False
-    scales_inputs = True
-    weighs_purchases = True
 
     label_range: tuple[float, float] | None = None
     classes: Sequence[Any] | None = None
@@ -122,17 +118,29 @@ class EnsembleModel(Model):
         aggregation = PolynomialWeights if self.classes is None else ExponentialWeights
         return aggregation(self.prior(panel))
 
-    @property
-    def label_free(self) -> bool:  # type: ignore[override]
-        """Whether Δ is the leverage; for classes it is the margin uncertainty, which depends on labels."""
-        return self.classes is None
+    @cached_property
+    def tags(self) -> Tags:  # type: ignore[override]
+        """Properties of the model. For classes Δ is the margin uncertainty, which depends on labels."""
+        return Tags(
+            label_free=self.classes is None,
+            monotone=True,
+            bounded=False,
+            any_norm=True,
+            order_independent=False,
+            scales_inputs=True,
+            uses_purchases=True,
+            fast=False,
+        )
+
+    @cached_property
+    def label_codec(self) -> LabelCodec:  # type: ignore[override]
+        """Codec of numbers in the label range, or of class names."""
+        if self.classes is None:
+            return RealLabels(self.label_range)
+        return ClassNames(self.classes, type(self).__name__)
 
     def start(self) -> EnsembleState:
         return EnsembleState(self)
-
-    @property
-    def order_free(self) -> bool:
-        return False
 
     def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
         """Append columns. Columns that were constant so far affect neither the scaling nor Δ."""
@@ -191,10 +199,6 @@ class EnsembleModel(Model):
             return 1.0
         return None if self.label_range is None else (self.label_range[1] - self.label_range[0]) ** 2
 
-    @property
-    def given_range(self) -> tuple[float, float] | None:
-        return self.label_range
-
     def largest_loss(self, prediction: Floats) -> Floats:
         return self.largest_loss_within(prediction, LabelRange(self.label_range))
 
@@ -238,7 +242,7 @@ class EnsembleModel(Model):
 
         from qufur.models.ensemble.refit import Refit
 
-        return Refit(DummyRegressor(), dim=self.dim) if self.label_free else self
+        return Refit(DummyRegressor(), dim=self.dim) if self.tags.label_free else self
 
     # Labels and files
 
@@ -246,33 +250,6 @@ class EnsembleModel(Model):
         values = [getattr(self, field.name) for field in fields(self)]
         parts = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
         return {type(part).__name__: part for part in parts if hasattr(part, "get_params")}
-
-    def encode_labels(self, labels: Any) -> Any:
-        """Return the codes of classes; numbers are returned unchanged."""
-        if self.classes is None:
-            return labels
-        values = [labels] if isinstance(labels, str) else np.asarray(labels).ravel().tolist()
-        codes = {value: code for code, value in enumerate(self.classes)}
-        unknown = [value for value in values if value not in codes]
-        if unknown:
-            more = ", …" if len(self.classes) > 8 else ""
-            classes = ", ".join(map(repr, self.classes[:8])) + more
-            raise invalid("label", type(self).__name__, f"one of {classes}", repr(unknown[0]))
-        return np.array([codes[value] for value in values], dtype=np.float64)
-
-    def decode_predictions(self, predictions: Floats) -> Any:
-        if self.classes is None:
-            return predictions
-        return np.array(self.classes)[predictions.astype(np.int64)]
-
-    def decode_prediction_one(self, prediction: float) -> Any:
-        return prediction if self.classes is None else self.classes[int(prediction)]
-
-    def example_labels(self, numbers: Floats) -> Floats:
-        """Return labels for `qufur.checks`: the numbers, or class codes from bins of width 1/4."""
-        if self.classes is None:
-            return numbers
-        return np.clip(np.floor(4 * numbers + self.output_count / 2), 0, self.output_count - 1)
 
     def describe(self) -> dict[str, Any]:
         """Return the model's arguments as JSON values; estimators as class name and parameters."""

@@ -15,7 +15,7 @@ ERRORS = 2.0
 """Standard errors above which a difference is reported."""
 WATCHED_ERRORS = 3.0
 """Standard errors of an interval that users monitor continuously."""
-_KAPPA = re.compile(r", weights κ=[0-9.]+$")
+_IMPORTANCE = re.compile(r", importance [0-9.]+$")
 AT_RANDOM = ", labels at random"
 """Name suffix of experts that use only uniformly sampled labels."""
 ALL, NONE = 0.95, 0.0
@@ -134,7 +134,7 @@ class EnsembleReport:
         if self.best_at_random is None:
             return None
         model = self.names[self.best_at_random].removesuffix(AT_RANDOM)
-        weighted = (index for index, name in enumerate(self.names) if _KAPPA.sub("", name) == model)
+        weighted = (index for index, name in enumerate(self.names) if _IMPORTANCE.sub("", name) == model)
         return next(weighted, None)
 
     @property

@@ -108,7 +108,7 @@ class RidgeExperts(Expert):
 
 def _name(expert: RidgeConfig, model: str) -> str:
     is_constant = expert.regularization == np.inf
-    name = "constant" if is_constant else f"{model} λ={expert.regularization:g}"
+    name = "constant" if is_constant else f"{model}, penalty {expert.regularization:g}"
     return expert_name(name, expert.importance, expert.half_life, expert.at_random)
 
 

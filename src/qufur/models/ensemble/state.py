@@ -12,6 +12,15 @@ from qufur.arrays import Axes, Floats, check_shapes, strip_prefix
 from qufur.errors import invalid
 from qufur.ids import Id
 from qufur.models.base import Purchases, State
+from qufur.models.capabilities import (
+    FitsInBackground,
+    KeepsPurchases,
+    LearnsRange,
+    Probabilistic,
+    Relabels,
+    Replayable,
+    ReportsExperts,
+)
 from qufur.models.diagnostics.outliers import ObservedRange
 from qufur.models.ensemble.fits import FitJob, FitResult, FitSchedule
 from qufur.models.ensemble.leverage import Leverage
@@ -58,7 +67,16 @@ class ExpertOutputs(NamedTuple):
     labels: int
 
 
-class EnsembleState(State):
+class EnsembleState(
+    State,
+    FitsInBackground,
+    KeepsPurchases,
+    LearnsRange,
+    Probabilistic,
+    Relabels,
+    Replayable,
+    ReportsExperts,
+):
     """State of an ensemble. Labels may arrive late, out of order, or never.
 
     Attributes
@@ -76,7 +94,7 @@ class EnsembleState(State):
     added_columns
         Number of columns added since the start.
     fits_elsewhere
-        Whether fits are left to the caller of `due_fit`.
+        Whether fits are left to the caller of `next_fit`.
     """
 
     model: EnsembleModel
@@ -142,7 +160,11 @@ class EnsembleState(State):
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
-        return self.leverage.uncertainty(X) if self.model.label_free else margin_uncertainty(self.outputs(X))
+        return (
+            self.leverage.uncertainty(X)
+            if self.model.tags.label_free
+            else margin_uncertainty(self.outputs(X))
+        )
 
     def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
         """Return the prediction and Δ of the next input of the stream; `square` is not used."""
@@ -150,7 +172,7 @@ class EnsembleState(State):
         expert_outputs = self._bounded_predictions(x[None])
         output = self.combine(expert_outputs)
         self._last = x.copy(), expert_outputs, output
-        if self.model.label_free:
+        if self.model.tags.label_free:
             delta = self.leverage.uncertainty_next(self.scaling.units.transform(x))
         else:
             delta = margin_uncertainty(output).item()
@@ -175,21 +197,16 @@ class EnsembleState(State):
 
     # Queries, labels and fits
 
-    def look_ahead(self, X: Floats) -> Lookahead:
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead over the rows of X before the next update of the scaling.
 
-        If Δ depends on labels, the block ends at a queried row, and has one row while a query is pending.
+        If Δ depends on labels and labels may arrive, the block ends at a queried row, and has one row while a
+        query is pending.
         """
-        if self.model.label_free:
+        if self.model.tags.label_free:
             return LeverageLookahead(self, X[: self.prepare(X)])
-        rows = 1 if self.pending else len(X)
-        return MarginLookahead(self, X[: min(rows, self.prepare(X))], ends_with_query=True)
-
-    def look_ahead_unlabelled(self, X: Floats) -> Lookahead:
-        """Look ahead over rows during which no label arrives."""
-        if self.model.label_free:
-            return self.look_ahead(X)
-        return MarginLookahead(self, X[: self.prepare(X)], ends_with_query=False)
+        rows = 1 if self.pending and labels_may_arrive else len(X)
+        return MarginLookahead(self, X[: min(rows, self.prepare(X))], ends_with_query=labels_may_arrive)
 
     def prepare(self, X: Floats) -> int:
         """Update the scaling if it is due; return the number of rows before its next update."""
@@ -233,7 +250,7 @@ class EnsembleState(State):
         else:
             expert_outputs = self._bounded_predictions(X)
             outputs = self.combine(expert_outputs)
-        if self.model.label_free:
+        if self.model.tags.label_free:
             self.leverage.add(self.scaling.units.transform(X))
         self.add_pending(ids, X, expert_outputs, outputs)
 
@@ -272,7 +289,7 @@ class EnsembleState(State):
         start = 0
         while start < len(X):
             part = X[start : start + self.prepare(X[start:])]
-            if self.model.label_free:
+            if self.model.tags.label_free:
                 self.leverage.add(self.scaling.units.transform(part))
             self.scaling.update(part)
             for row, label in zip(part, labels[start:].tolist(), strict=False):
@@ -282,7 +299,7 @@ class EnsembleState(State):
 
     def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
         """Learn bought labels with their purchases; their inputs have updated the scaling before."""
-        if self.model.label_free:
+        if self.model.tags.label_free:
             self.leverage.add(self.scaling.units.transform(X))
         for row, label, *terms in zip(X, labels.tolist(), *(c.tolist() for c in purchases), strict=True):
             self.labelled.add(row.copy(), label, Purchase(*terms))
@@ -312,13 +329,13 @@ class EnsembleState(State):
         self.labels.update(labels)
         self.schedule.fit_all(self.scaling.units)
 
-    def fit_elsewhere(self) -> None:
-        """Leave fits to the caller of `due_fit`."""
+    def defer_fits(self) -> None:
+        """Leave fits to the caller of `next_fit`."""
         self.fits_elsewhere = True
         if self._schedule is not None:
             self._schedule.fit_elsewhere(self.scaling.units)
 
-    def due_fit(self) -> FitJob | None:
+    def next_fit(self) -> FitJob | None:
         """Return the next due fit, to all labelled rows in the current scaling."""
         return None if self._schedule is None else self._schedule.due_fit(self.scaling.units)
 
@@ -330,7 +347,7 @@ class EnsembleState(State):
         self._schedule.fit_if_due(self.scaling.units)
         return installed
 
-    def refit(self, values: Mapping[str, Any]) -> None:
+    def replay_fit(self, values: Mapping[str, Any]) -> None:
         """Repeat the fit that `FitJob.values` describes; do nothing before the first input.
 
         Without units in `values` the fit uses the current ones.
@@ -359,7 +376,7 @@ class EnsembleState(State):
         if not self.scaling.dim:
             return
         schedule = self.schedule
-        same_experts = other.model.classifies and schedule.names == other.schedule.names
+        same_experts = other.model.label_codec.classifies and schedule.names == other.schedule.names
         if same_experts:
             schedule.load_from(other.schedule)
         schedule.fit_all(self.scaling.units)
@@ -472,7 +489,7 @@ def with_more_columns(state: EnsembleState, model: EnsembleModel, constants: Flo
     widened = model.start()
     widened.restore(values | added, {name: _append(name, array, constants) for name, array in kept.items()})
     if state.fits_elsewhere:
-        widened.fit_elsewhere()
+        widened.defer_fits()
     if f"{SCHEDULE}.units" in kept:
         widened.schedule.load_slow_from(state.schedule)
     return widened
