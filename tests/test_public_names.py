@@ -1,6 +1,7 @@
 """The top-level names of the package are those that users construct, call or catch, and no others."""
 
 import importlib
+import pkgutil
 import re
 from pathlib import Path
 
@@ -67,8 +68,16 @@ def test_public_return_types_and_bases_are_in_their_module(module, names):
     assert all(hasattr(home, name) and not hasattr(qufur, name) for name in names)
 
 
-@pytest.mark.parametrize(
-    "package", [qufur, qufur.models, qufur.streams], ids=lambda package: package.__name__
-)
+def packages():
+    """Return the top-level package and all packages in it that export names."""
+    found = [info.name for info in pkgutil.walk_packages(qufur.__path__, "qufur.") if info.ispkg]
+    return [each for each in map(importlib.import_module, ["qufur", *found]) if hasattr(each, "__all__")]
+
+
+@pytest.mark.parametrize("package", packages(), ids=lambda package: package.__name__)
 def test_dir_lists_public_names_only(package):
-    assert set(dir(package)) - {"__version__"} == set(package.__all__)
+    assert dir(package) == sorted(package.__all__)
+
+
+def test_version_is_an_attribute():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", qufur.__version__)

@@ -82,7 +82,4 @@ __all__ = [
     "streams",
     "theory",
 ]
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+__dir__ = __all__.copy

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qufur._internal.counts import counted
 from qufur.arrays import Bools, Floats, Ints
 from qufur.ids import Id
 from qufur.models.base import Model
@@ -132,6 +131,8 @@ def _new_share(model: Model, uncertainty: Floats, size: Floats | None) -> Iterat
 
 
 def _budget(spent: Ints, left: Ints | None) -> Iterator[str]:
+    from qufur._internal.counts import counted
+
     counts = list(zip(spent.tolist(), repeat(None) if left is None else left.tolist(), strict=False))
     # Most consecutive rows share their counts, so that each text is formatted once.
     texts = {

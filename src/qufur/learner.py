@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qufur import snapshot
 from qufur._internal.operation import Operation
 from qufur._internal.tensors import is_tensor, on_host
 from qufur.answer import Answer, AnswerContext, Answers, answer
@@ -28,7 +27,6 @@ from qufur.arrays import (
     as_whole_numbers,
     is_integer,
 )
-from qufur.background_fits import BackgroundFits
 from qufur.blocks import Block, BlockSize, columns, decide
 from qufur.errors import OutlierWarning, invalid
 from qufur.estimates import intervals
@@ -52,6 +50,7 @@ from qufur.pending import Pending
 from qufur.rules.base import Rule
 
 if TYPE_CHECKING:
+    from qufur.background_fits import BackgroundFits
     from qufur.estimates.report import Report
     from qufur.replay import RecordedDecisions
 
@@ -455,7 +454,11 @@ class Learner:
     @property
     def background_fits(self) -> BackgroundFits | None:
         """Fits of experts in another thread or process; None for models that learn each label immediately."""
-        return BackgroundFits(self, self._operation) if isinstance(self.state, FitsInBackground) else None
+        if not isinstance(self.state, FitsInBackground):
+            return None
+        from qufur.background_fits import BackgroundFits
+
+        return BackgroundFits(self, self._operation)
 
     @overload
     def predict(self, X: ArrayLike, interval: None = None) -> Floats: ...
@@ -589,6 +592,8 @@ class Learner:
         InvalidError
             If the random generator is not one of NumPy's bit generators, or a class has no importable name.
         """
+        from qufur import snapshot
+
         self._operation.check_idle()
         snapshot.save(self, path)
 
@@ -616,6 +621,8 @@ class Learner:
         InvalidError
             If `save` did not write the file, a later version of the package did, or it was modified since.
         """
+        from qufur import snapshot
+
         learner = snapshot.load(cls, path, estimators or {})
         learner._choose_device(device)
         return learner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,9 @@ from qufur.arrays import Floats, as_inputs, as_labels
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Model
-from qufur.streams import Stream
+
+if TYPE_CHECKING:
+    from qufur.streams import Stream
 
 Predictor = Callable[[Floats], Floats]
 

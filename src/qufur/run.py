@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qufur._internal.tensors import is_tensor
-from qufur._internal.threads import single_blas_thread
 from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
 from qufur.blocks import Block, BlockSize
 from qufur.errors import invalid
 from qufur.ids import Id
 from qufur.learner import Learner
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals
-from qufur.streams.base import Chunk, Stream
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
 
 if TYPE_CHECKING:
+    from qufur.streams.base import Chunk, Stream
     from qufur.streams.staging import StagedChunk
 
 NEVER = 2**62
@@ -78,6 +77,8 @@ def run(
     >>> trace.queries, round(trace.total_regret, 2)
     (44, 2.49)
     """
+    from qufur._internal.threads import single_blas_thread
+
     if learner.dim not in (None, stream.dim):
         raise invalid("dim", "stream", f"{learner.dim}, that of the learner's model", stream.dim)
     delayed = _DelayedLabels(_as_delays(delay, stream))

@@ -168,8 +168,10 @@ def _up_to_date(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parsed(description: dict[str, Any], base: type[Any]) -> tuple[Any, dict[str, Any]]:
-    """Return an imported class of models or rules, and its arguments; a file never imports code."""
-    cls = class_named(description["type"], base, base.__name__.lower(), "Learner.load")
+    """Return an imported or installed class of models or rules, and its arguments."""
+    name = base.__name__.lower()
+    # A file never names code to import: qufur.models and qufur.rules list the classes of installed packages.
+    cls = class_named(description["type"], base, name, "Learner.load", group=f"qufur.{name}s")
     return cls, {field: value for field, value in description.items() if field != "type"}
 
 

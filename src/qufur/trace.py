@@ -12,7 +12,6 @@ from numpy.lib import format as npy
 
 from qufur.arrays import Bools, Floats, Ints, as_number
 from qufur.errors import invalid
-from qufur.storage.atomic import replacing
 
 Records = np.ndarray[Any, np.dtype[np.void]]
 
@@ -183,6 +182,8 @@ class FileRecorder:
         self._count = 0
 
     def __enter__(self) -> FileRecorder:
+        from qufur.storage.atomic import replacing
+
         if os.path.exists(self._path) and not os.path.isfile(self._path):
             raise invalid("out", "run", "a file, new or to be replaced", repr(os.fspath(self._path)))
         self._replacement = replacing(self._path)

@@ -75,6 +75,15 @@ def test_new_rule_is_swept_printed_and_drawn(monkeypatch, capsys, tmp_path, tabl
     assert "<!-- every label -->" not in drawn  # it is a reference, not a rule
 
 
+def test_run_in_several_processes_gives_the_same_numbers(monkeypatch, capsys, tmp_path, table):
+    arguments = ["--model", "ridge", "--target", "delay", "--budget", 30, "--seeds", 2, "--out", tmp_path]
+    results = []
+    for jobs in (1, 2):
+        assert qufur(monkeypatch, "run", table, *arguments, "--jobs", jobs, "--json") == 0
+        results.append(json.loads(capsys.readouterr().out)["runs"])
+    assert results[0] == results[1]
+
+
 @pytest.mark.parametrize("command", [["run", "--target", "delay"], ["plan", "--skip", "delay"]], ids=str)
 def test_titles_accept_any_file_name(monkeypatch, capsys, tmp_path, table, command):
     """Titles of figures and tables are plain text, neither formulas nor markup."""

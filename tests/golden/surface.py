@@ -8,6 +8,7 @@ import tempfile
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_type_hints
 
 import typer
 from tests.golden.imports import openapi_document
@@ -127,6 +128,8 @@ def _click_type(parameter):
 
 
 def _click_name(click_type):
+    if hasattr(click_type, "func"):  # a parser: the first type that it returns lists the choices
+        return _annotation(get_type_hints(click_type.func)["return"].__args__[0])
     if hasattr(click_type, "choices"):
         return "|".join(str(getattr(choice, "value", choice)) for choice in click_type.choices)
     if hasattr(click_type, "types"):

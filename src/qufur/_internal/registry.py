@@ -10,17 +10,23 @@ from typing import Any
 from qufur.errors import invalid
 
 
-def class_named(name: object, base: Any, parameter: str, owner: str) -> type[Any]:
+def class_named(name: object, base: Any, parameter: str, owner: str, group: str = "") -> type[Any]:
     """Return the class of this name that derives from `base`.
 
-    Only classes that are already imported match, so a file cannot load code. Of several matches, one from
-    the package of `base` wins, so that foreign classes cannot replace it; otherwise the latest one does.
+    Only classes that are imported or registered by an installed package match, so a file cannot load other
+    code. Of several matches, one from the package of `base` wins, so that foreign classes cannot replace it;
+    otherwise the latest one does. `group` names the entry points to search if no imported class matches.
 
     >>> class_named("bool", int, "kind", "a file")
     <class 'bool'>
     """
     matches = [cls for cls in _descendants(base) if cls.__name__ == name]
     if not matches:
+        from qufur._internal import entry_points
+
+        point = entry_points.find(group, name) if group and isinstance(name, str) else None
+        if point is not None:
+            return entry_points.load_class(point, base)
         remedy = "Import the module that defines it first."
         raise invalid(parameter, owner, "a registered class", repr(name), remedy)
     return ([cls for cls in matches if _package(cls) == _package(base)] or matches)[-1]

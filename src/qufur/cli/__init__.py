@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from qufur import __version__
+from qufur._internal import entry_points
 
 COMMANDS = (
     "demo",
@@ -98,17 +100,39 @@ def _print_version() -> None:
 @cache
 def application(*names: str) -> typer.Typer:
     """Return the program with these commands only; importing all commands takes half a second."""
+    return _program({name: _command(name) for name in names})
+
+
+def _program(commands: Mapping[str, Any]) -> typer.Typer:
     app = typer.Typer(name="qufur", pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback()(qufur)
-    for name in names:
-        function = "import_" if name == "import" else name.replace("-", "_")
-        package = "qufur.experiments.commands" if name in EXPERIMENT_COMMANDS else "qufur.cli"
-        command = getattr(import_module(f"{package}.{function}"), function)
+    for name, command in commands.items():
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
             app.command(name, cls=Command)(command)
     return app
+
+
+def _command(name: str) -> Any:
+    function = "import_" if name == "import" else name.replace("-", "_")
+    package = "qufur.experiments.commands" if name in EXPERIMENT_COMMANDS else "qufur.cli"
+    return getattr(import_module(f"{package}.{function}"), function)
+
+
+def _all_commands() -> dict[str, Any]:
+    """Return all commands; those of other packages are only listed, so that `--help` imports none of them."""
+    commands = {name: _command(name) for name in COMMANDS}
+    for point in entry_points.registered(entry_points.COMMANDS):
+        commands.setdefault(point.name, _listed(point))
+    return commands
+
+
+def _listed(point: EntryPoint) -> Any:
+    def command() -> None: ...
+
+    command.__doc__ = f"Command of the package {entry_points.package_of(point)}."
+    return command
 
 
 def __getattr__(name: str) -> Any:
@@ -125,15 +149,20 @@ def execute(arguments: Sequence[str]) -> int:
     ValueError
         If the arguments are invalid, as for any other invalid input.
     """
-    names = [arguments[0]] if arguments and arguments[0] in COMMANDS else COMMANDS
+    name = arguments[0] if arguments else ""
     try:
+        if name in COMMANDS:
+            app = application(name)
+        elif point := entry_points.find(entry_points.COMMANDS, name):
+            app = _program({name: entry_points.load_command(point)})
+        else:
+            name, app = "", _program(_all_commands())
         # Shell completion uses the program name, which would be wrong under `python -m`.
-        app = application(*names)
         return int(app(list(arguments) or ["--help"], prog_name="qufur", standalone_mode=False) or 0)
     except Exception as error:
         # typer does not export its exception classes; only their message is needed.
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        command = f"qufur {names[0]}" if len(names) == 1 else "qufur"
+        command = f"qufur {name}".strip()
         raise ValueError(f"{message().rstrip('.')}. See `{command} --help`.") from None

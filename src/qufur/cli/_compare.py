@@ -14,7 +14,7 @@ from qufur.arrays import Floats
 from qufur.cli import _show
 from qufur.figures import style
 from qufur.figures.curves import draw_curves
-from qufur.rules import Greedy, Threshold, Uniform
+from qufur.rules import Greedy, Rule, Threshold, Uniform
 from qufur.rules.from_budget import labels_of
 from qufur.streams import Chunk, Stream
 from qufur.sweep.at_budgets import budget_grid
@@ -59,6 +59,8 @@ class Task:
         Examples that all methods learn first; they are not scored.
     ask
         The command to continue with, without its budget.
+    rules
+        Rules to compare besides those of the package.
     """
 
     title: str
@@ -71,6 +73,7 @@ class Task:
     baseline: ModelOf | None = None
     known: Chunk | None = None
     ask: str = ""
+    rules: tuple[type[Rule], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Comparison:
         import polars as pl
 
         seeds, stream = list(seeds), task.stream(0)
-        rules, left_out = budget_grid(stream, task.model, shares)
+        rules, left_out = budget_grid(stream, task.model, shares, task.rules)
         grid = dict(rules)
         if task.known is not None and AT_RANDOM in grid:
             rule_of, usable = grid[AT_RANDOM]

@@ -31,12 +31,17 @@ class ModelName(StrEnum):
     kernel = "kernel"
 
 
+def model_name(text: str) -> ModelName | str:
+    """Return a model of the command line, or unchanged the name of another one; `_start` validates it."""
+    return ModelName(text) if text in list(ModelName) else text
+
+
 TABLE = "file (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, glob pattern, or - for stdin"
 BUDGET = "a count such as 500, or a share of the rows such as 5% or 0.05"
 FILE_FORMAT = "The file extension sets the format, default CSV."
 ONCE = "Only with the first table."
 REPEATABLE = "Repeatable."
-MODEL = "Model: experts (an ensemble), ridge (the paper's linear model) or kernel"
+MODEL = "Model: experts (an ensemble), ridge (the paper's linear model), kernel or an installed one"
 CLASSES = "Class names, such as yes,no. Default: the text labels in the label column."
 PENALTY = "Penalty λ of the coefficients, with ridge or kernel."
 HALF_LIFE = "Rows after which a label has half its weight, with ridge. Default: no forgetting."
@@ -144,11 +149,14 @@ MoneyLimit = Annotated[
 
 # Model
 
-FirstModel = Annotated[ModelName | None, _model("--model", help=f"{MODEL}. Default: experts. {ONCE}")]
-OptionalModel = Annotated[
-    ModelName | None, _model("--model", help=f"{MODEL}. Default: experts; ridge without a file.")
+FirstModel = Annotated[
+    ModelName | None, _model("--model", parser=model_name, help=f"{MODEL}. Default: experts. {ONCE}")
 ]
-Model = Annotated[ModelName, _model("--model", help=f"{MODEL}.")]
+OptionalModel = Annotated[
+    ModelName | None,
+    _model("--model", parser=model_name, help=f"{MODEL}. Default: experts; ridge without a file."),
+]
+Model = Annotated[ModelName, _model("--model", parser=model_name, help=f"{MODEL}.")]
 FirstPenalty = Annotated[float | None, _model("--regularization", metavar="LAMBDA", help=f"{PENALTY} {ONCE}")]
 Penalty = Annotated[float | None, _model("--regularization", metavar="LAMBDA", help=PENALTY)]
 FirstHalfLife = Annotated[

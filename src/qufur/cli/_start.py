@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qufur import models
+from qufur._internal import entry_points
 from qufur.arrays import Bools, Floats
 from qufur.cli._classes import describe_labels, infer_labels, parse_classes
 from qufur.cli._columns import Columns, describe_first_table
@@ -30,7 +31,7 @@ from qufur.workbook import Workbook
 from qufur.workbook.classes import NONE_YET
 
 if TYPE_CHECKING:
-    from qufur.models import Experts, KernelRidge, Refit
+    from qufur.models import KernelRidge, Refit
 
 RULE_OPTIONS = (
     "--budget",
@@ -85,6 +86,9 @@ def start_workbook(
     """
     # Validate the options before reading a long table.
     classes = parse_classes(options["--classes"], command)
+    if ":" in (options["--model"] or ""):
+        remedy = "Later commands find the model of a state file by its entry point."
+        raise invalid("--model", command, "the name of an installed model", repr(options["--model"]), remedy)
     check_model(options, command, classes)
     target = options["--target"] or "label"
     periods = None if labelled else periods_from_options(options, target)
@@ -201,8 +205,22 @@ def is_experts(options: Mapping[str, Any]) -> bool:
     return options["--model"] in (None, ModelName.experts)
 
 
+def custom_model(options: Mapping[str, Any], command: str) -> type[Model] | None:
+    """Return the class of a model that another package defines; None for a model of this package."""
+    name = options["--model"]
+    if name is None or isinstance(name, ModelName):
+        return None
+    return entry_points.class_given(name, Model, entry_points.MODELS, "--model", command)
+
+
+def takes_label_range(options: Mapping[str, Any], command: str) -> bool:
+    """Return whether the model must know the label range: ridge, kernel, and others with this parameter."""
+    custom = custom_model(options, command)
+    return not is_experts(options) if custom is None else "label_range" in signature(custom).parameters
+
+
 def name_of(model: Model) -> ModelName:
-    """Return the command-line name of a model."""
+    """Return the command-line name of a model; one of another package has the options of ridge."""
     if isinstance(model, models.Experts):
         return ModelName.experts
     return ModelName.kernel if isinstance(model, models.KernelRidge) else ModelName.ridge
@@ -225,7 +243,7 @@ def check_model(options: Mapping[str, Any], command: str, classes: Sequence[str]
     qufur.errors.InvalidError: --also of docs must be omitted with --model ridge, got ['svr']. ...
     """
     model = options["--model"]
-    name = (model or ModelName.experts).value
+    name = model or ModelName.experts
     reject_for_experts(model, command, {"--regularization": options.get("--regularization")})
     half_life, also = options.get("--half-life"), options.get("--also")
     if half_life is not None and model is not ModelName.ridge:
@@ -233,7 +251,7 @@ def check_model(options: Mapping[str, Any], command: str, classes: Sequence[str]
         raise invalid("--half-life", command, f"omitted with --model {name}", half_life, remedy)
     if also and not is_experts(options):
         raise invalid("--also", command, f"omitted with --model {name}", also, "--model experts accepts it.")
-    if classes and not is_experts(options):
+    if classes and not is_experts(options) and custom_model(options, command) is None:
         remedy = "Omit --model; for numeric labels, name another --target."
         raise invalid("--model", command, "experts if labels are classes", name, remedy)
     if classes and options.get("--label-range") is not None:
@@ -243,8 +261,10 @@ def check_model(options: Mapping[str, Any], command: str, classes: Sequence[str]
 
 def model_from_options(
     options: Mapping[str, Any], dim: int, command: str, classes: tuple[Any, ...] | None = None
-) -> Experts | Ridge | KernelRidge:
+) -> Model:
     """Build the model that the options describe, for `dim` inputs.
+
+    The class of another package receives `dim` and, if given, `label_range`, `regularization` and `classes`.
 
     >>> options = {"--model": ModelName.ridge, "--half-life": 50, "--label-range": (0, 9)}
     >>> model_from_options(options, 3, "docs").half_life
@@ -255,9 +275,19 @@ def model_from_options(
     if is_experts(options):
         also = estimators_named(options.get("--also") or (), command, classifies=classes is not None)
         return models.Experts(dim, label_range=label_range, classes=classes, also=also)
+    custom = custom_model(options, command)
+    if custom is not None:
+        values = {"dim": dim, "label_range": label_range, "regularization": penalty, "classes": classes}
+        values = {name: value for name, value in values.items() if value is not None}
+        try:
+            signature(custom).bind(**values)
+        except TypeError as error:
+            allowed = f"a class with the parameters {', '.join(values)}, and defaults for all others"
+            raise invalid("--model", command, allowed, f"{custom.__name__}: {error}") from None
+        return custom(**values)
     if label_range is None:
         remedy = "Give the lowest and the highest label, such as --label-range 0 100."
-        allowed = f"given with --model {options['--model'].value}"
+        allowed = f"given with --model {options['--model']}"
         raise invalid("--label-range", command, allowed, "none", remedy)
     if options["--model"] is ModelName.ridge:
         half_life = options.get("--half-life")

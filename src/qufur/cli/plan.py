@@ -16,7 +16,7 @@ from qufur.cli._classes import parse_classes
 from qufur.cli._columns import Columns
 from qufur.cli._options import ModelName
 from qufur.cli._replay import pilot_of, replay_table, title
-from qufur.cli._start import model_from_options, reject_for_experts
+from qufur.cli._start import model_from_options, reject_for_experts, takes_label_range
 from qufur.cli._table_out import check_folder
 from qufur.errors import invalid
 from qufur.figures import style
@@ -94,7 +94,7 @@ def plan(
     _reject_classes(table.classes)
     pilot = None if target is None else pilot_of(source, table.encoding, target, stream.horizon)
     options = {"--model": model, "--label-range": label_range}
-    if linear and label_range is None:
+    if label_range is None and takes_label_range(options, "qufur plan"):
         options["--label-range"] = (-1.0, 1.0) if pilot is None else (pilot.y.min(), pilot.y.max())
     result = plan_budget(
         model_from_options(options, stream.dim, "qufur plan"),

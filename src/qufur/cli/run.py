@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from qufur._internal.entry_points import RULES, class_given
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._classes import parse_classes
@@ -18,10 +19,11 @@ from qufur.cli._columns import Columns
 from qufur.cli._compare import ERROR_RATE, MAX_LABELS, Comparison, Decision, Task
 from qufur.cli._options import ModelName
 from qufur.cli._replay import KnownDomains, label_range, replay_table, title
-from qufur.cli._start import boosting, check_model, is_experts, model_from_options
+from qufur.cli._start import boosting, check_model, is_experts, model_from_options, takes_label_range
 from qufur.cli._table_out import check_folder
 from qufur.errors import invalid
 from qufur.models import Model, Ridge
+from qufur.rules import Rule
 from qufur.rules.from_budget import as_amount, labels_within
 from qufur.streams import Arrays, HiddenDomains, Stream
 from qufur.streams.arrays import Rest
@@ -59,6 +61,14 @@ def run(
             help=f"Labels to buy: {opt.BUDGET}. {opt.REPEATABLE} Default: {', '.join(DEFAULT_BUDGETS)}.",
         ),
     ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel="Labels and budget",
+            help=f"Further rule to compare: an installed one, or module:Class. {opt.REPEATABLE}",
+        ),
+    ] = None,
     model: opt.OptionalModel = None,
     regularization: opt.Penalty = None,
     half_life: opt.HalfLife = None,
@@ -87,11 +97,13 @@ def run(
     }
     names = parse_classes(classes, "qufur run")
     check_model(options, "qufur run", names)
+    rules = (class_given(name, Rule, RULES, "--rule", "qufur run") for name in rule or ())
     task = (
         _synthetic(options, names)
         if data is None
         else _file(Source(data, sep, decimal), target, domain, columns, options, names, quiet=json)
     )
+    task = replace(task, rules=tuple(dict.fromkeys(rules)))
     rows = task.stream(0).horizon
     budgets = {_share(amount, rows, task): text for text, amount in amounts.items()}
     comparison = Comparison.of(task, list(budgets), seeds=range(seeds), jobs=jobs)
@@ -138,7 +150,7 @@ def _synthetic(options: Mapping[str, Any], classes: tuple[str, ...] | None) -> T
             return Ridge(
                 stream.dim, regularization=options["--regularization"], half_life=options["--half-life"]
             )
-        given = None if is_experts(options) else (-1.0, 1.0)
+        given = (-1.0, 1.0) if takes_label_range(options, "qufur run") else None
         return model_from_options({**options, "--label-range": given}, stream.dim, "qufur run")
 
     return Task(title, HiddenDomains.scripts, model, "regret")
@@ -165,7 +177,7 @@ def _file(
     if low == high:
         received = f"{low:g} throughout" if classes is None else f"{classes[int(low)]!r} throughout"
         raise invalid(f"column {target!r}", path.name, "of at least two different labels", received)
-    options = {**options, "--label-range": (low, high) if least_squares else None}
+    options = {**options, "--label-range": (low, high) if takes_label_range(options, "qufur run") else None}
     numbers = None if classes is None else tuple(range(len(classes)))
     measure = "mean squared error" if classes is None else ERROR_RATE
     rest = Rest(stream, 1)
@@ -196,5 +208,6 @@ def _ask_options(options: Mapping[str, Any], classes: tuple[str, ...] | None) ->
         return ["--classes", ",".join(classes)]
     if is_experts(options):
         return [part for name in options["--also"] or () for part in ("--also", name)]
-    low, high = options["--label-range"]
-    return ["--model", options["--model"].value, "--label-range", f"{low:g}", f"{high:g}"]
+    model, label_range = options["--model"].rpartition(":")[2], options["--label-range"]
+    ends = [] if label_range is None else ["--label-range", *(f"{end:g}" for end in label_range)]
+    return ["--model", model, *ends]

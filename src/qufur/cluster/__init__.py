@@ -3,3 +3,4 @@
 from qufur.cluster.job import ask
 
 __all__ = ["ask"]
+__dir__ = __all__.copy

@@ -5,3 +5,4 @@ from qufur.data.fetch import fetch, find
 from qufur.data.files import File, Found, MissingDataError
 
 __all__ = ["Copy", "Dataset", "Edition", "File", "Found", "MissingDataError", "fetch", "find"]
+__dir__ = __all__.copy

@@ -16,3 +16,4 @@ __all__ = [
     "Parametric",
     "described",
 ]
+__dir__ = __all__.copy

@@ -13,7 +13,6 @@ from qufur.errors import invalid
 from qufur.ids import Id
 from qufur.models.base import State
 from qufur.models.capabilities import FreezesDiagnostics, OnDevice, Relabels
-from qufur.models.diagnostics.fit import Fit, judge
 from qufur.models.engines import block_limits, engine_for, prefetch
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.posterior import Posterior
@@ -21,6 +20,7 @@ from qufur.models.lookahead import BlockLimits, Lookahead
 
 if TYPE_CHECKING:
     from qufur.models._regression import LeastSquares
+    from qufur.models.diagnostics.fit import Fit
 
 
 Solve = tuple[float, Floats, Id | None]
@@ -174,6 +174,8 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
 
     def fit(self) -> Fit:
         """Return diagnostics of the model from the labels so far."""
+        from qufur.models.diagnostics.fit import judge
+
         (low, high), penalty = self.model.label_range, self.model.penalty
         evidence, tests = self.labelled.evidence(penalty), self.labelled.tested()
         return judge(evidence, tests, penalty, unit=(high - low) / 2)

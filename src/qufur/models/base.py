@@ -13,10 +13,10 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats
 from qufur.ids import Id
-from qufur.models.diagnostics.fit import Fit
 from qufur.models.labels import LabelCodec
 
 if TYPE_CHECKING:
+    from qufur.models.diagnostics.fit import Fit
     from qufur.models.lookahead import BlockLimits, Lookahead
 
 

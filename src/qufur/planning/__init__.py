@@ -5,3 +5,4 @@ from qufur.planning.pilot import Pilot
 from qufur.planning.search import matching_parameter, plan
 
 __all__ = ["Expected", "Forecast", "Part", "Pilot", "Plan", "Spread", "matching_parameter", "plan"]
+__dir__ = __all__.copy

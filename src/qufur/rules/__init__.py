@@ -33,3 +33,4 @@ __all__ = [
     "Threshold",
     "Uniform",
 ]
+__dir__ = __all__.copy

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from qufur.service.client import Client
 
 __all__ = ["Client"]
+__dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> Any:

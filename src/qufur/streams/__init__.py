@@ -61,7 +61,4 @@ __all__ = [
     "published_digits",
     "published_draw",
 ]
-
-
-def __dir__() -> list[str]:
-    return [*__all__]
+__dir__ = __all__.copy

@@ -3,3 +3,4 @@
 from qufur.sweep.grid import sweep
 
 __all__ = ["sweep"]
+__dir__ = __all__.copy

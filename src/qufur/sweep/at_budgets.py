@@ -20,15 +20,17 @@ LABELS_DECIDE = (
 )
 
 
-def budget_grid(stream: Stream, model: ModelOf, shares: Sequence[float]) -> tuple[Grid, dict[str, str]]:
-    """Return a grid for `sweep` whose parameter is the budget as a share of the stream.
+def budget_grid(
+    stream: Stream, model: ModelOf, shares: Sequence[float], further: Sequence[type[Rule]] = ()
+) -> tuple[Grid, dict[str, str]]:
+    """Return a grid for `sweep` of all rules and `further` ones, by the budget as a share of the stream.
 
     Parameters without a closed form, such as α, are searched on the inputs alone so that they spend the
     budget. Rules that are not available on this stream are returned beside the grid, with the reason.
     """
     grid: dict[str, tuple[RuleOf, Sequence[float]]] = {}
     unavailable: dict[str, str] = {}
-    for rule_class in RULES:
+    for rule_class in (*RULES, *further):
         usable = []
         for share in shares:
             try:
@@ -42,7 +44,7 @@ def budget_grid(stream: Stream, model: ModelOf, shares: Sequence[float]) -> tupl
             except ValueError as reason:
                 unavailable.setdefault(rule_class.__name__, str(reason))
         if usable:
-            grid[rule_class.__name__] = _rule_at(rule_class, model), usable
+            grid[rule_class.__name__] = _RuleAt(rule_class, model), usable
     return grid, unavailable
 
 
@@ -62,12 +64,21 @@ def rule_for_budget(
     return rule if isinstance(rule, Rule) else rule(matching_parameter(rule, model, stream, seed=seed))
 
 
-def _rule_at(rule_class: type[Rule], model: ModelOf) -> RuleOf:
-    @cache  # a file is one stream for all seeds, so they share one search
-    def rule_at(share: float, stream: Stream) -> Rule:
-        return rule_for_budget(rule_class, labels_of(share, stream.horizon), model(stream), stream)
+class _RuleAt:
+    """Rule of a class at a share of a stream. The seeds of a file have one stream and share one search."""
 
-    return rule_at
+    def __init__(self, rule_class: type[Rule], model: ModelOf) -> None:
+        self._class, self._model = rule_class, model
+        self._search = cache(self._rule)
+
+    def __call__(self, share: float, stream: Stream) -> Rule:
+        return self._search(share, stream)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a cache cannot be sent to another process
+        return _RuleAt, (self._class, self._model)
+
+    def _rule(self, share: float, stream: Stream) -> Rule:
+        return rule_for_budget(self._class, labels_of(share, stream.horizon), self._model(stream), stream)
 
 
 def _domains(stream: Stream) -> Domains | None:

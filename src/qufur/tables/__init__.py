@@ -7,3 +7,4 @@ from qufur.tables.schema_growth import Growth
 from qufur.tables.source import open_table, read
 
 __all__ = ["Batch", "Encoding", "Growth", "ids", "labels", "open_table", "read"]
+__dir__ = __all__.copy

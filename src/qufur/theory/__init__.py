@@ -70,3 +70,4 @@ __all__ = [
     "uniform_bounds",
     "unstructured_lower_bound",
 ]
+__dir__ = __all__.copy

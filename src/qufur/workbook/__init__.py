@@ -3,3 +3,4 @@
 from qufur.workbook.workbook import Workbook
 
 __all__ = ["Workbook"]
+__dir__ = __all__.copy

@@ -4,3 +4,4 @@ from qufur.adapters.sklearn.classifier import QuFURClassifier
 from qufur.adapters.sklearn.regressor import QuFURRegressor
 
 __all__ = ["QuFURClassifier", "QuFURRegressor"]
+__dir__ = __all__.copy

@@ -13,3 +13,4 @@ else:
     )
 
 __all__ = ["Experts", "Refit"]
+__dir__ = __all__.copy

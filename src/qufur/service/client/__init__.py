@@ -3,3 +3,4 @@
 from qufur.service.client.client import Client
 
 __all__ = ["Client"]
+__dir__ = __all__.copy

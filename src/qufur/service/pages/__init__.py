@@ -7,3 +7,4 @@ keys have their own forms.
 from qufur.service.pages.routes import add_pages
 
 __all__ = ["add_pages"]
+__dir__ = __all__.copy

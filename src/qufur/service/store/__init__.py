@@ -3,3 +3,4 @@
 from qufur.service.store.store import Store, StoreError
 
 __all__ = ["Store", "StoreError"]
+__dir__ = __all__.copy
