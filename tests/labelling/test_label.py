@@ -234,9 +234,9 @@ def test_start_options_are_remembered(label, tmp_path):
     label(rows=range(30))
     code, text = label("--budget", 50)
     assert code == 2
-    assert "--budget of qufur label must be '12' as in the first call, got '50'. `qufur budget --add`" in text
+    assert "--budget was set to '12' by the first table and cannot be changed to '50'. `qufur budget" in text
     code, text = label("--seed", 3)
-    assert "--seed of qufur label must be omitted for an existing state file, got 3." in text
+    assert "--seed was not set by the first table and cannot be changed to '3'." in text
     (tmp_path / "s.qufur").unlink()
     assert "although calls are recorded in" in label()[1]
 

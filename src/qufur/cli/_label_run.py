@@ -15,9 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qufur._internal.counts import counted
-from qufur.cli._columns import Columns, grow
+from qufur.cli._columns import grow
+from qufur.cli._options import ModelOptions, flag
 from qufur.cli._periods import LaterPeriods, describe_limit
-from qufur.cli._start import RULE_OPTIONS, name_of, rule_from_options, start_workbook
+from qufur.cli._start import (
+    StartOptions,
+    check_start_options,
+    name_of,
+    rule_from_options,
+    start_workbook,
+)
 from qufur.cli._state_file import TableReader, digest_of, keep_dialect, save_state, tables_at
 from qufur.cli.ask import choose_rows, columns_to_show
 from qufur.errors import invalid
@@ -42,8 +49,6 @@ if TYPE_CHECKING:
 
 EVERY = 0.5
 """Seconds between updates of the bar: estimating the error takes time."""
-UNUSED = ("--regularization", "--half-life", "--also", *RULE_OPTIONS)
-"""Start options of `qufur ask` that `qufur label` does not have."""
 SKIP = "skip"
 """Output of a program that cannot label a row."""
 
@@ -55,8 +60,7 @@ class LabelOptions:
     data: Source
     state: Path
     command: str
-    columns: Columns
-    options: dict[str, Any]
+    options: StartOptions
     money: Money
     votes: int
     terms: CallLimits
@@ -243,11 +247,10 @@ def _started(work: LabelOptions, journal: Journal, *, quiet: bool) -> tuple[Work
         remedy = "Restore the state file, or remove the record of calls to start over."
         received = f"none, although calls are recorded in {str(journal.path)!r}"
         raise invalid("--state", "qufur label", "an existing file", received, remedy)
-    workbook, _, notes = start_workbook(
-        "qufur label", work.data, _first(work, journal), work.columns, quiet=quiet
-    )
+    workbook, _, notes = start_workbook("qufur label", work.data, _first(work, journal), quiet=quiet)
+    workbook.start_options = work.options.given()
     _check_classes(workbook)
-    journal.remember(_start_options(work))
+    _remember(work, journal)
     return workbook, notes
 
 
@@ -255,19 +258,10 @@ def _continued(work: LabelOptions, journal: Journal) -> tuple[Workbook, list[str
     """Load the workbook; options given again must equal those of the first call."""
     workbook = Workbook.load(work.state)
     _check_classes(workbook)
-    first = journal.start or {"--id": workbook.id, "--target": workbook.target}
-    for name, value in _start_options(work).items():
-        open_yet = name in RULE_OPTIONS and not workbook.has_rule
-        if first.get(name) != value and not open_yet:
-            allowed = (
-                f"{first[name]!r} as in the first call"
-                if name in first
-                else "omitted for an existing state file"
-            )
-            remedy = "`qufur budget --add` increases it." if name == "--budget" else ""
-            raise invalid(name, "qufur label", allowed, repr(value), remedy)
+    recorded = {name[2:].replace("-", "_"): value for name, value in (journal.start or {}).items()}
+    check_start_options(workbook, work.options.given(), recorded)
     if not workbook.has_rule:
-        journal.remember(_start_options(work))
+        _remember(work, journal)
     return workbook, []
 
 
@@ -275,26 +269,22 @@ def _grown(work: LabelOptions, workbook: Workbook, journal: Journal, *, quiet: b
     """Extend the workbook by the columns, rows and periods of another table; return notes."""
     periods = LaterPeriods(workbook)
     source = replace(work.data, default=workbook.dialect)
-    rows, notes = grow(workbook, source, work.columns, quiet=quiet, observer=periods.add)
+    rows, notes = grow(workbook, source, work.options.columns, quiet=quiet, observer=periods.add)
     if not workbook.has_rule:
-        options = _first(work, journal) | {"--model": name_of(workbook.learner.model)}
-        choose_rule(workbook, rule_from_options("qufur label", options)(rows))
+        model = ModelOptions(name_of(workbook.learner.model))
+        choose_rule(workbook, rule_from_options("qufur label", _first(work, journal).rule, model)(rows))
     return notes + periods.apply(workbook)
 
 
-def _first(work: LabelOptions, journal: Journal) -> dict[str, Any]:
-    """Return the start options, None for omitted ones; without --budget, --money sets the budget."""
+def _first(work: LabelOptions, journal: Journal) -> StartOptions:
+    """Return the start options; without --budget, --money sets the budget."""
     affordable = _affordable(work, journal)
-    budget = work.options["--budget"] or (None if affordable is None else str(affordable))
-    return dict.fromkeys(UNUSED) | work.options | {"--budget": budget}
+    budget = work.options.rule.budget or (None if affordable is None else str(affordable))
+    return replace(work.options, rule=replace(work.options.rule, budget=budget))
 
 
-def _start_options(work: LabelOptions) -> dict[str, Any]:
-    """Return the start options that were given, as JSON values."""
-    options = {
-        name: value for name, value in (work.options | work.columns.fixed).items() if value is not None
-    }
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+def _remember(work: LabelOptions, journal: Journal) -> None:
+    journal.remember({flag(name): value for name, value in work.options.given().items()})
 
 
 def _check_classes(workbook: Workbook) -> None:

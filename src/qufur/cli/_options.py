@@ -1,17 +1,20 @@
-"""Types of command-line options and their help texts.
+"""Types of command-line options, their help texts, and the options that define a model or a rule.
 
-`First…` options are read with the first table, which creates the state file. Later calls reject them.
+`First…` options are read with the first table, which creates the state file. Later calls accept equal values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from qufur.errors import invalid
 from qufur.labelling.tool_files import Tool
 from qufur.tables.text import BERT
 
@@ -29,6 +32,57 @@ class ModelName(StrEnum):
     experts = "experts"
     ridge = "ridge"
     kernel = "kernel"
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options that define the model."""
+
+    model: ModelName | None = None
+    regularization: float | None = None
+    half_life: int | None = None
+    also: Sequence[str] | None = None
+    label_range: tuple[float, float] | None = None
+
+    @property
+    def name(self) -> ModelName:
+        """Name of the model; experts is the default."""
+        return self.model or ModelName.experts
+
+    @property
+    def is_experts(self) -> bool:
+        """Whether the model is `Experts`."""
+        return self.name is ModelName.experts
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """Options that define the rule. They are given with the first table passed to `qufur ask`."""
+
+    budget: str | None = None
+    per: tuple[str, str] | None = None
+    time: str | None = None
+    alpha: float | None = None
+    fixed_budget: str | None = None
+    at_random: bool = False
+    horizon: int | None = None
+    burst: float | None = None
+
+
+def flag(name: str) -> str:
+    """Return the option that sets a parameter.
+
+    >>> flag("label_range")
+    '--label-range'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
+def reject_options(command: str, conflict: str, values: Mapping[str, Any], remedy: str = "") -> None:
+    """Raise if one of these options is given together with a conflicting one."""
+    for name, value in values.items():
+        if value is not None and value is not False:
+            raise invalid(flag(name), command, f"omitted with {conflict}", value, remedy)
 
 
 TABLE = "file (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, glob pattern, or - for stdin"

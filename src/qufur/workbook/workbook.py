@@ -100,6 +100,8 @@ class Workbook:
     closed
         Terms of queries that were retracted or whose labels were removed, by id. A label that arrives
         later is learned, and counts for the error, on these terms.
+    start_options
+        Options of the first call of a command, by name; empty in files of version 0.1.0 and in streams.
     """
 
     learner: Learner
@@ -120,6 +122,7 @@ class Workbook:
     monitor: Monitor = field(default_factory=Monitor)
     partial_tables: dict[str, int] = field(default_factory=dict)
     closed: dict[Id, Purchase] = field(default_factory=dict)
+    start_options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.encoding_versions = self.encoding_versions or [EncodingVersion(0, 0, len(self.encoding.columns))]
@@ -362,6 +365,7 @@ class Workbook:
             "unit": self.unit,
             "watch": monitor_values,
         } | ({"unfinished": self.partial_tables} if self.partial_tables else {})
+        fields |= {"start_options": self.start_options} if self.start_options else {}
         tensors |= {
             "workbook.numbers": self.labels.numbers,
             "workbook.closed": np.array([*self.closed.values()], dtype=np.float64).reshape(-1, 5),
@@ -444,6 +448,7 @@ class Workbook:
             monitor=monitor,
             partial_tables=fields.get("unfinished", {}),
             closed=closed,
+            start_options=fields.get("start_options", {}),
         )
 
 
