@@ -11,6 +11,8 @@ import typer
 from typer.core import TyperCommand
 
 from qufur import __version__
+from qufur.cli._flags import error_with_flags
+from qufur.errors import InvalidError
 
 COMMANDS = (
     "demo",
@@ -130,6 +132,8 @@ def execute(arguments: Sequence[str]) -> int:
         # Shell completion uses the program name, which would be wrong under `python -m`.
         app = application(*names)
         return int(app(list(arguments) or ["--help"], prog_name="qufur", standalone_mode=False) or 0)
+    except InvalidError as error:
+        raise (error_with_flags(error, f"qufur {names[0]}") if error.parameter else error) from None
     except Exception as error:
         # typer does not export its exception classes; only their message is needed.
         message = getattr(error, "format_message", None)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from qufur.cli._flags import with_flags
 from qufur.cli._state_file import TableReader
 from qufur.errors import invalid
 from qufur.tables import Batch, Encoding, Growth
@@ -125,10 +126,11 @@ def grow(
 
 def describe_first_table(encoding: Encoding) -> list[str]:
     """Describe the inferred columns and name those that are constant."""
+    notes = [with_flags(note) for note in encoding.notes]
     if not encoding.constant:
-        return encoding.notes
+        return notes
     constant = _listed(map(repr, encoding.constant))
-    return [*encoding.notes, f"Constant in all rows, so without effect until the value varies: {constant}."]
+    return [*notes, f"Constant in all rows, so without effect until the value varies: {constant}."]
 
 
 def describe_growth(growth: Growth) -> list[str]:

@@ -16,7 +16,8 @@ import numpy as np
 
 from qufur._internal.counts import counted
 from qufur.cli._columns import grow
-from qufur.cli._options import ModelOptions, flag
+from qufur.cli._flags import flag
+from qufur.cli._options import ModelOptions
 from qufur.cli._periods import LaterPeriods, describe_limit
 from qufur.cli._start import (
     StartOptions,
@@ -355,7 +356,7 @@ def _label(label_run: LabelRun, notes: list[str]) -> LabelResult:
             if label_run.saved or queue.labels or queue.skipped:
                 label_run.save(f"{counted(queue.labels, 'label')} bought, {queue.skipped} skipped")
     limit = describe_limit(workbook)
-    notes = [*([limit] if limit else []), *rows.file.notes, *notes, *_final_notes(queue, label_run, feed)]
+    notes = [*([limit] if limit else []), *rows.notes, *notes, *_final_notes(queue, label_run, feed)]
     return LabelResult(workbook, queue, journal, feed.rows, notes)
 
 

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from qufur.errors import invalid
 from qufur.labelling.tool_files import Tool
 from qufur.tables.text import BERT
 
@@ -67,22 +66,6 @@ class RuleOptions:
     at_random: bool = False
     horizon: int | None = None
     burst: float | None = None
-
-
-def flag(name: str) -> str:
-    """Return the option that sets a parameter.
-
-    >>> flag("label_range")
-    '--label-range'
-    """
-    return f"--{name.replace('_', '-')}"
-
-
-def reject_options(command: str, conflict: str, values: Mapping[str, Any], remedy: str = "") -> None:
-    """Raise if one of these options is given together with a conflicting one."""
-    for name, value in values.items():
-        if value is not None and value is not False:
-            raise invalid(flag(name), command, f"omitted with {conflict}", value, remedy)
 
 
 TABLE = "file (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, glob pattern, or - for stdin"

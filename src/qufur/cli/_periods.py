@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from qufur._internal.counts import counted
 from qufur.arrays import as_count
-from qufur.cli._options import RuleOptions, reject_options
+from qufur.cli._flags import reject_options
+from qufur.cli._options import RuleOptions
 from qufur.errors import invalid
 from qufur.rules import Rule
 from qufur.rules.from_budget import promise

@@ -18,7 +18,8 @@ from qufur import models
 from qufur.arrays import Bools, Floats
 from qufur.cli._classes import describe_labels, infer_labels, parse_classes
 from qufur.cli._columns import Columns, describe_first_table
-from qufur.cli._options import ModelName, ModelOptions, RuleOptions, flag, reject_options
+from qufur.cli._flags import flag, reject_options
+from qufur.cli._options import ModelName, ModelOptions, RuleOptions
 from qufur.cli._periods import periods_from_options
 from qufur.errors import InvalidError, invalid
 from qufur.learner import Learner

@@ -13,7 +13,8 @@ from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._columns import Columns, grow
-from qufur.cli._options import ModelOptions, RuleOptions, reject_options
+from qufur.cli._flags import reject_options
+from qufur.cli._options import ModelOptions, RuleOptions
 from qufur.cli._periods import FirstPeriods, LaterPeriods, describe_limit, period_status, periods_from_options
 from qufur.cli._start import (
     StartedWorkbook,
@@ -140,7 +141,7 @@ def ask(
             n_chosen = _write(workbook, rows, out, format)
         # Saved last: until then the same call writes the same file again.
         save_state(workbook, state, f"ask {path.name}", f"{counted(n_chosen, 'row')} to label")
-    _print(workbook, rows.count, n_chosen, out, [*rows.file.notes, *notes], format, json)
+    _print(workbook, rows.count, n_chosen, out, [*rows.notes, *notes], format, json)
 
 
 class Continued(NamedTuple):

@@ -110,7 +110,7 @@ def learn(
                 f"learn {data.name}",
                 f"{counted(learned.free + learned.outstanding, 'label')} learned",
             )
-    notes = list(dict.fromkeys([*rows.file.notes, *forms.notes, *notes, *describe_leaks(workbook)]))
+    notes = list(dict.fromkeys([*rows.notes, *forms.notes, *notes, *describe_leaks(workbook)]))
     if json:
         left = {"outstanding_left": len(workbook.learner.outstanding), "notes": notes}
         _show.print_json(asdict(learned) | left)

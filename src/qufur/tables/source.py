@@ -90,9 +90,9 @@ class Source(os.PathLike[str]):
     def __post_init__(self) -> None:
         separator = _TAB.get(self.separator or "", self.separator)
         if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
-            raise invalid("--sep", "qufur", "one character, or tab", repr(separator))
+            raise invalid("separator", "Source", "one character, or tab", repr(separator))
         if self.decimal not in (None, ".", ","):
-            raise invalid("--decimal", "qufur", "a point or a comma", repr(self.decimal))
+            raise invalid("decimal", "Source", "a point or a comma", repr(self.decimal))
         object.__setattr__(self, "separator", separator)
 
     @classmethod
@@ -183,9 +183,10 @@ def _open_file(path: Path, source: Source) -> TableFile:
     if not path.stat().st_size:
         raise no_rows(path)
     dialect = {"separator": source.separator, "decimal": source.decimal}
-    if format is not CsvFile and any(dialect.values()):
-        raise invalid("--sep or --decimal", path.name, "omitted for a file that is not CSV", "one of them")
     if format is not CsvFile:
+        for name, value in dialect.items():
+            if value is not None:
+                raise invalid(name, path.name, "omitted for a file that is not CSV", repr(value))
         return format(path)
     return CsvFile(path, **dialect, default=source.default, expected=source.expected)
 

@@ -291,7 +291,7 @@ class Workbook:
                 raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
         if changed and not replace:
             received = self.describe_conflict(changed[0], given[changed[0]])
-            raise invalid("label", file, "equal to the stored label", received, "--replace replaces it.")
+            raise invalid("label", file, "equal to the stored label", received, "`replace=True` replaces it.")
         if not accept_outliers:
             self.refuse_outliers({name: given[name] for name in (*new, *changed)}, file)
         self._learn({name: given[name] for name in new})
@@ -313,7 +313,7 @@ class Workbook:
         """Raise `InvalidError` for the first label far outside the label range."""
         outlier = self.learner._first_outlier(list(labels), np.array(list(labels.values())))
         if outlier is not None:
-            remedy = "--accept-outliers accepts it."
+            remedy = "`accept_outliers=True` accepts it."
             raise invalid("label", file, outlier.allowed, outlier.received, remedy)
 
     def _learn(self, labels: dict[Id, float]) -> None:
