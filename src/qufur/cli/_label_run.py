@@ -69,8 +69,9 @@ class LabelOptions:
 
 
 class OpenedWorkbook(NamedTuple):
-    """Workbook, digest of the table, and notes to print."""
+    """Options with the dialect of earlier tables, workbook, digest of the table, and notes to print."""
 
+    work: LabelOptions
     workbook: Workbook
     table: str
     notes: list[str]
@@ -90,8 +91,8 @@ class LabelResult:
 def label_rows(work: LabelOptions, *, quiet: bool) -> LabelResult:
     """Label the chosen rows of a table and the pending rows."""
     with locked(work.state), closing(Journal(journal_of(work.state), work.money)) as journal:
-        opened = open_or_start(work, journal, quiet=quiet)
-        return _label(LabelRun(work, opened.workbook, journal, opened.table, quiet), opened.notes)
+        work, workbook, table, notes = open_or_start(work, journal, quiet=quiet)
+        return _label(LabelRun(work, workbook, journal, table, quiet), notes)
 
 
 @dataclass
@@ -229,9 +230,12 @@ def open_or_start(work: LabelOptions, journal: Journal, *, quiet: bool) -> Opene
     """Load or create the workbook, and register a new table."""
     files = list(tables_at(work.data.path).values())
     digests = [digest_of(file) for file in files]
-    workbook, notes = (
-        _continued(work, journal) if work.state.exists() else _started(work, journal, quiet=quiet)
-    )
+    notes: list[str] = []
+    if work.state.exists():
+        workbook = _continued(work, journal)
+        work = replace(work, data=replace(work.data, default=workbook.dialect))
+    else:
+        workbook, notes = _started(work, journal, quiet=quiet)
     table = "+".join(digests)
     if not set(digests) <= set(workbook.tables):
         if work.state.exists():
@@ -240,7 +244,7 @@ def open_or_start(work: LabelOptions, journal: Journal, *, quiet: bool) -> Opene
             workbook.register_table(digest, file.name)
         workbook.partial_tables[table] = 0
     _raise_budget(work, workbook, journal)
-    return OpenedWorkbook(workbook, table, notes)
+    return OpenedWorkbook(work, workbook, table, notes)
 
 
 def _started(work: LabelOptions, journal: Journal, *, quiet: bool) -> tuple[Workbook, list[str]]:
@@ -255,7 +259,7 @@ def _started(work: LabelOptions, journal: Journal, *, quiet: bool) -> tuple[Work
     return workbook, notes
 
 
-def _continued(work: LabelOptions, journal: Journal) -> tuple[Workbook, list[str]]:
+def _continued(work: LabelOptions, journal: Journal) -> Workbook:
     """Load the workbook; options given again must equal those of the first call."""
     workbook = Workbook.load(work.state)
     _check_classes(workbook)
@@ -263,14 +267,13 @@ def _continued(work: LabelOptions, journal: Journal) -> tuple[Workbook, list[str
     check_start_options(workbook, work.options.given(), recorded)
     if not workbook.has_rule:
         _remember(work, journal)
-    return workbook, []
+    return workbook
 
 
 def _grown(work: LabelOptions, workbook: Workbook, journal: Journal, *, quiet: bool) -> list[str]:
     """Extend the workbook by the columns, rows and periods of another table; return notes."""
     periods = LaterPeriods(workbook)
-    source = replace(work.data, default=workbook.dialect)
-    rows, notes = grow(workbook, source, work.options.columns, quiet=quiet, observer=periods.add)
+    rows, notes = grow(workbook, work.data, work.options.columns, quiet=quiet, observer=periods.add)
     if not workbook.has_rule:
         model = ModelOptions(name_of(workbook.learner.model))
         choose_rule(workbook, rule_from_options("qufur label", _first(work, journal).rule, model)(rows))
@@ -319,9 +322,7 @@ def _affordable(work: LabelOptions, journal: Journal) -> int | None:
 
 def _label(label_run: LabelRun, notes: list[str]) -> LabelResult:
     work, workbook, journal = label_run.work, label_run.workbook, label_run.journal
-    rows = TableReader(
-        replace(work.data, default=workbook.dialect), None, text=workbook.encoding.text is not None
-    )
+    rows = TableReader(work.data, None, text=workbook.encoding.text is not None)
     keep_dialect(workbook, work.data, rows.file)
     header, columns = columns_to_show(workbook, rows)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -118,13 +117,13 @@ def ask(
     if workers is not None or gpus:
         raise invalid("--workers or --gpus", "qufur ask", "omitted without --cluster", "one of them")
     path = Path(data)
-    source, files = Source(path, sep, decimal), tables_at(path)
+    files = tables_at(path)
     check_table(out, files_of(state) | files)
     with locked(state):
         digests = [(digest_of(file), file.name) for file in files.values()]
         existing = _loaded(state) if state.exists() else None
+        source = Source(path, sep, decimal, None if existing is None else existing.dialect)
         workbook, total, notes = prepare_table(existing, source, options, quiet=json)
-        source = replace(source, default=workbook.dialect)
         for digest, name in digests:
             workbook.register_table(digest, name)
         if oldest is not None:
@@ -168,7 +167,6 @@ def prepare_table(
     if workbook is None:
         return start_workbook("qufur ask", source, options, quiet=quiet)
     workbook, rule, periods = _continued(workbook, options)
-    source = replace(source, default=workbook.dialect)
     total, notes = grow(workbook, source, options.columns, quiet=quiet, observer=periods.add)
     if rule is not None:
         choose_rule(workbook, rule(total))

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -108,6 +108,14 @@ class Source(os.PathLike[str]):
         """File name of the table."""
         return self.path.name
 
+    @cached_property
+    def file(self) -> TableFile:
+        """The open table. It is opened, and its dialect detected, once per source."""
+        if self.opened is not None:
+            return self.opened
+        files = [_open_file(file, self) for file in files_at(self)]
+        return files[0] if len(files) == 1 else ConcatenatedFiles(self.path, files)
+
 
 def files_at(path: str | os.PathLike[str]) -> list[Path]:
     """Return the files of a table in natural order.
@@ -165,12 +173,7 @@ def _spooled() -> Path:
 
 def open_table(path: str | PathLike[str]) -> TableFile:
     """Open a table and read its column names; `read` lists the formats."""
-    source = Source.of(path)
-    if source.opened is not None:
-        return source.opened
-    files = files_at(source)
-    opened = [_open_file(file, source) for file in files]
-    return opened[0] if len(opened) == 1 else ConcatenatedFiles(source.path, opened)
+    return Source.of(path).file
 
 
 def _open_file(path: Path, source: Source) -> TableFile:
