@@ -35,6 +35,7 @@ def test_library_mentions_no_options():
         ("`port=0` picks a free port", "--port 0 picks a free port"),
         ("`separator=` and `decimal=` override this", "--sep and --decimal override this"),
         ("use `Uniform(rate)`", "use --at-random"),
+        ("`skip=['a`b']` or `x=not a literal`", "`skip=['a`b']` or `x=not a literal`"),
         ("`qufur tell` and `a == b` and `x y=3`", "`qufur tell` and `a == b` and `x y=3`"),
     ],
 )

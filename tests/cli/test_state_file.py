@@ -396,7 +396,7 @@ def test_options_select_the_rule(work, tmp_path, options, rule):
             "--fixed-budget of qufur ask must be omitted with --at-random",
         ),
         (["--at-random", "--alpha", 2], "--alpha of qufur ask must be omitted with --at-random, got 2.0."),
-        (["--budget", 5, "--label-range", 9, 6], "label_range of Ridge must be two finite numbers"),
+        (["--budget", 5, "--label-range", 9, 6], "--label-range of qufur ask must be two finite numbers"),
         (["--budget", 5, "--label-range", 0, 60, "--id", "fligth"], "Did you mean 'flight'?"),
     ],
 )

@@ -12,7 +12,21 @@ from qufur.errors import InvalidError, invalid
 
 OPTIONS = {"separator": "--sep", "add": "--add-column", "command": "--with"}
 """Options whose names differ from those of the parameters."""
-RENAMED = ("separator", "decimal", "state", "time", "classes", "command", "out", "host", "port")
+RENAMED = (
+    "separator",
+    "decimal",
+    "state",
+    "time",
+    "classes",
+    "label_range",
+    "regularization",
+    "alpha",
+    "burst",
+    "command",
+    "out",
+    "host",
+    "port",
+)
 """Parameters of library errors that options set."""
 PHRASES = {
     "Uniform(rate)": "--at-random",
@@ -52,8 +66,11 @@ def _option(match: re.Match[str]) -> str:
     name, equals, value = match[1].partition("=")
     if not equals or not name.isidentifier():
         return PHRASES.get(match[1], match[0])
-    values = ast.literal_eval(value) if value else True
-    words = [values] if not isinstance(values, list) else values
+    try:
+        values = ast.literal_eval(value) if value else True
+    except (SyntaxError, ValueError):  # text of the user, such as a column name with backticks
+        return match[0]
+    words = values if isinstance(values, list) else [values]
     return " ".join([flag(name), *(shlex.quote(str(word)) for word in words if word is not True)])
 
 
