@@ -12,20 +12,22 @@ from qufur.errors import InvalidError, invalid
 
 OPTIONS = {"separator": "--sep", "add": "--add-column", "command": "--with"}
 """Options whose names differ from those of the parameters."""
-RENAMED = (
-    "separator",
-    "decimal",
-    "state",
-    "time",
-    "classes",
-    "label_range",
-    "regularization",
-    "alpha",
-    "burst",
-    "command",
-    "out",
-    "host",
-    "port",
+RENAMED = frozenset(
+    [
+        "separator",
+        "decimal",
+        "state",
+        "time",
+        "classes",
+        "label_range",
+        "regularization",
+        "alpha",
+        "burst",
+        "command",
+        "out",
+        "host",
+        "port",
+    ]
 )
 """Parameters of library errors that options set."""
 PHRASES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -143,18 +143,6 @@ def ask(
     _print(workbook, rows.count, n_chosen, out, [*rows.notes, *notes], format, json)
 
 
-class Continued(NamedTuple):
-    """Existing workbook, its rule, and the rows per period.
-
-    `qufur learn` creates a workbook without a rule. `rule` is then a function of the number of rows of the
-    table; otherwise it is None.
-    """
-
-    workbook: Workbook
-    rule: Callable[[int], Rule] | None
-    periods: FirstPeriods | LaterPeriods
-
-
 def _loaded(state: Path) -> Workbook:
     with without_pandas():
         return Workbook.load(state)
@@ -166,24 +154,20 @@ def prepare_table(
     """Create the workbook for a table, or extend an existing one by what the table adds."""
     if workbook is None:
         return start_workbook("qufur ask", source, options, quiet=quiet)
-    workbook, rule, periods = _continued(workbook, options)
+    check_start_options(workbook, options.given())
+    check_target(workbook.id, workbook.target)
+    options.columns.fetch(workbook.encoding)
+    rule: Callable[[int], Rule] | None = None
+    periods: FirstPeriods | LaterPeriods | None = None
+    if not workbook.has_rule:  # `qufur learn` creates a workbook without a rule
+        periods = periods_from_options(options.rule, workbook.target)
+        model = ModelOptions(name_of(workbook.learner.model))
+        rule = periods.rule if periods else rule_from_options("qufur ask", options.rule, model)
+    periods = periods or LaterPeriods(workbook)
     total, notes = grow(workbook, source, options.columns, quiet=quiet, observer=periods.add)
     if rule is not None:
         choose_rule(workbook, rule(total))
     return StartedWorkbook(workbook, total, notes + periods.apply(workbook))
-
-
-def _continued(workbook: Workbook, options: StartOptions) -> Continued:
-    check_start_options(workbook, options.given())
-    check_target(workbook.id, workbook.target)
-    options.columns.fetch(workbook.encoding)
-    if workbook.has_rule:
-        return Continued(workbook, None, LaterPeriods(workbook))
-    periods = periods_from_options(options.rule, workbook.target)
-    if periods is not None:
-        return Continued(workbook, periods.rule, periods)
-    model = ModelOptions(name_of(workbook.learner.model))
-    return Continued(workbook, rule_from_options("qufur ask", options.rule, model), LaterPeriods(workbook))
 
 
 def _expired(workbook: Workbook, oldest: float, out: Path, force: bool) -> int:
