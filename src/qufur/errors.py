@@ -14,7 +14,16 @@ from urllib.request import url2pathname
 
 
 class InvalidError(ValueError):
-    """An argument or input was rejected. Nothing was changed."""
+    """An argument or input was rejected. Nothing was changed.
+
+    Attributes
+    ----------
+    parameter, owner, allowed, received, remedy
+        Parts of the message, as in `invalid`; empty if the message was not built by `invalid`. A remedy names
+        parameters in backticks, such as `impute=True`: the command line prints them as options.
+    """
+
+    parameter = owner = allowed = received = remedy = ""
 
 
 def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: str = "") -> InvalidError:
@@ -33,7 +42,10 @@ def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: 
     alpha of QuFUR must be a finite number above 0, got -1.
     """
     message = f"{parameter} of {owner} must be {allowed}, got {received}. {remedy}"
-    return InvalidError(" ".join(message.splitlines()).strip())  # `received` may contain line breaks
+    error = InvalidError(" ".join(message.splitlines()).strip())  # `received` may contain line breaks
+    error.parameter, error.owner, error.allowed = parameter, owner, allowed
+    error.received, error.remedy = str(received), remedy
+    return error
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> ImportError:

@@ -217,7 +217,7 @@ def test_numeric_labels_cannot_become_classes(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out, range(90)))
     code, text = work("tell", filled(out), *NAMES)
-    assert (code, "--classes of qufur must be left out where labels are numbers" in text) == (2, True)
+    assert (code, "--classes of qufur tell must be left out where labels are numbers" in text) == (2, True)
 
 
 def test_different_class_raises_unless_replaced(work, tmp_path):

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from qufur.tables.formats.dialect import Dialect
+from qufur.tables import source
+from qufur.tables.formats import csv_file
+from qufur.tables.formats.dialect import Dialect, dialect_of
 from qufur.workbook import Workbook
 
 START = ["--model", "ridge", "--label-range", 0, 9, "--id", "n", "--target", "sold", "--budget", "100%"]
@@ -26,6 +28,21 @@ def begun(work, tmp_path):
         return [note for note in json.loads(said)["notes"] if "between fields" in note]
 
     return give
+
+
+def test_first_table_is_opened_and_its_dialect_detected_once(work, tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("n;wind\n1;1,5\n2;2,5\n3;3,5\n")
+    heads, opened = [], []
+    monkeypatch.setattr(
+        csv_file, "dialect_of", lambda head, *a, **k: heads.append(len(head)) or dialect_of(head, *a, **k)
+    )
+    open_file = source._open_file
+    monkeypatch.setattr(source, "_open_file", lambda *a: opened.append(a) or open_file(*a))
+    for command, options in (("ask", ["-o", tmp_path / "o.csv"]), ("label", ["--with", "echo 3"])):
+        heads.clear(), opened.clear()
+        assert work(command, tmp_path / "t.csv", *START, *options)[0] == 0
+        assert (heads, len(opened)) == ([1, 4], 1)  # the header line, for its width, and all lines
+        (tmp_path / "s.qufur").unlink()
 
 
 def winds(tmp_path, name):

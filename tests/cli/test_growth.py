@@ -124,9 +124,9 @@ def test_predict_adds_no_inputs(begun, tmp_path):
     [
         (["--add-column", "gaet"], "Did you mean 'gate'?"),
         (["--add-column", "label"], "column to add of Growth must be neither of ids nor of labels"),
-        (["--categorical", "gate"], "--categorical of qufur ask must be omitted for an existing state file"),
-        (["--embedding", "gate"], "--embedding of qufur ask must be omitted for an existing state file"),
-        (["--skip", "gate"], "--skip of qufur ask must be omitted for an existing state file"),
+        (["--categorical", "gate"], "--categorical was not set by the first table and cannot"),
+        (["--embedding", "gate"], "--embedding was not set by the first table and cannot"),
+        (["--skip", "gate"], "--skip was not set by the first table and cannot"),
     ],
 )
 def test_invalid_later_options_raise(begun, options, message):

@@ -225,7 +225,10 @@ def test_ask_uses_the_given_model(work, tmp_path, options, model):
         ),
         (["--model", "kernel"], "--label-range of qufur ask must be given with --model kernel, got none."),
         (["--model", "ridge", "--also", "svr"], "--also of qufur ask must be omitted with --model ridge"),
-        (["--model", "ridge", "--label-range", 0, 9, "--regularization", 0], "regularization of Ridge must"),
+        (
+            ["--model", "ridge", "--label-range", 0, 9, "--regularization", 0],
+            "--regularization of qufur ask must",
+        ),
         (
             ["--also", "random-forst"],
             "scikit-learn regressor, got 'random-forst'. Did you mean random-fore",

@@ -248,8 +248,8 @@ def test_invalid_periods_raise_in_one_line(work, tmp_path, options, message):
         (["budget", "--per", "week", "5%"], "--per of qufur budget must be a whole number of labels"),
         (["budget", "--per", "week", 5, "--add", 5], "--per of qufur budget must be omitted with --add"),
         (
-            ["ask", "next.csv", "--per", "week", 5],
-            "--per of qufur ask must be omitted for an existing state file",
+            ["ask", "next.csv", "--per", "week", 6],
+            "--per was set to 'week 5' by the first table and cannot be changed to 'week 6'. `qufur",
         ),
         (
             ["ask", "odd.csv"],

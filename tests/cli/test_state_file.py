@@ -396,7 +396,7 @@ def test_options_select_the_rule(work, tmp_path, options, rule):
             "--fixed-budget of qufur ask must be omitted with --at-random",
         ),
         (["--at-random", "--alpha", 2], "--alpha of qufur ask must be omitted with --at-random, got 2.0."),
-        (["--budget", 5, "--label-range", 9, 6], "label_range of Ridge must be two finite numbers"),
+        (["--budget", 5, "--label-range", 9, 6], "--label-range of qufur ask must be two finite numbers"),
         (["--budget", 5, "--label-range", 0, 60, "--id", "fligth"], "Did you mean 'flight'?"),
     ],
 )
@@ -408,11 +408,69 @@ def test_invalid_start_raises(work, tmp_path, options, message):
     assert {path.name for path in tmp_path.iterdir()} <= {"may.csv", "s.qufur.lock"}
 
 
-def test_start_options_raise_for_an_existing_state_file(work, tmp_path):
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (
+            ["--budget", 50],
+            "--budget was set to '40' by the first table and cannot be changed to '50'. `qufur",
+        ),
+        (
+            ["--target", "cost"],
+            "--target was set to 'delay' by the first table and cannot be changed to 'cost'.",
+        ),
+        (
+            ["--label-range", 0, 9],
+            "set to '0.0 60.0' by the first table and cannot be changed to '0.0 9.0'",
+        ),
+        (
+            ["--model", "experts"],
+            "--model was set to 'ridge' by the first table and cannot be changed to 'exp",
+        ),
+        (
+            ["--seed", 3],
+            "--seed was not set by the first table and cannot be changed to '3'. Use another --state",
+        ),
+        (["--at-random"], "--at-random was not set by the first table and cannot be changed to 'True'."),
+    ],
+)
+def test_changed_start_option_raises_for_an_existing_state_file(work, tmp_path, option, message):
     out, _ = asked(work, tmp_path)
-    code, text = work("ask", write(tmp_path / "june.csv", range(300, 310)), "-o", out, "--budget", 50)
-    assert code == 2
-    assert "--budget of qufur ask must be omitted for an existing state file" in text
+    before = (tmp_path / "s.qufur").read_bytes()
+    june = write(tmp_path / "june.csv", range(300, 310))
+    code, text = work("ask", june, "-o", out, "--force", *START[:4], *option)
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert message in text
+    assert (tmp_path / "s.qufur").read_bytes() == before
+
+
+def test_equal_start_options_are_accepted_again(work, tmp_path):
+    skip = ["--skip", "sky", "--seed", 0]
+    out, _ = asked(work, tmp_path, *skip)
+    first = Workbook.load(tmp_path / "s.qufur")
+    assert work("budget", "--add", 5)[0] == 0
+    june = write(tmp_path / "june.csv", range(300, 310))
+    code, text = work("ask", june, "-o", out, "--force", *START, *skip)
+    assert code == 0, text
+    again = Workbook.load(tmp_path / "s.qufur")
+    assert (again.rows, again.learner.rule.limit) == (310, 45)
+    assert again.start_options == first.start_options
+    code, text = work(
+        "learn", write(tmp_path / "july.csv", range(390, 400), True), *LINEAR, *START[-4:], *skip
+    )
+    assert code == 0, text
+
+
+def test_facts_of_a_state_file_without_recorded_options_are_accepted_again(work, tmp_path):
+    out, _ = asked(work, tmp_path)
+    workbook = Workbook.load(tmp_path / "s.qufur")
+    workbook.start_options = {}  # as in files of version 0.1.0
+    workbook.save(tmp_path / "s.qufur")
+    june = ["ask", write(tmp_path / "june.csv", range(300, 310)), "-o", out, "--force", *LINEAR, *START[-4:]]
+    code, text = work(*june, "--seed", 0)
+    assert (code, "--seed is set by the first table and cannot be changed to '0'." in text) == (2, True), text
+    code, text = work(*june)
+    assert code == 0, text
 
 
 def test_state_file_is_locked_for_one_process(work, tmp_path):

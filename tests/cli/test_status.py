@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from qufur import Learner, Ridge, Uniform
 from qufur.cli import app
+from qufur.cli.status import ADVICE
 from qufur.estimates.input_shifts import Change, InputShift
 from qufur.models.ensemble.learning_curve import RandomSamplingLoss
 from qufur.models.ensemble.report import EnsembleReport
@@ -196,7 +197,7 @@ def standing(loss, at_random, lead_error=0.01, constant=9.0, twin="linear, impor
     ],
 )
 def test_random_labels_are_compared_only_when_the_interval_excludes_equality(found, ending):
-    (sentence,) = [line for line in summary(*book_of(found), [])["error"] if "random labels" in line]
+    (sentence,) = [line for line in summary(*book_of(found), [], ADVICE)["error"] if "random labels" in line]
     assert sentence.endswith(ending)
 
 
@@ -209,15 +210,14 @@ def test_status_names_the_next_step():
         (standing(4.0, 9.0), [], "continue: `qufur ask`"),
         (standing(4.0, 9.0), [shift], "labels were bought since"),
     ):
-        assert any(words in sentence for sentence in summary(*book_of(found), shifts)["next"]), words
-    none = summary(*book_of(standing(4.0, 9.0)), [InputShift(0, 8, 2.0, 1.5, (change,))])["next"]
+        assert any(words in sentence for sentence in summary(*book_of(found), shifts, ADVICE)["next"]), words
+    none = summary(*book_of(standing(4.0, 9.0)), [InputShift(0, 8, 2.0, 1.5, (change,))], ADVICE)["next"]
     assert not any("bought since" in sentence for sentence in none)
 
 
 def test_advice_names_commands_and_options_that_exist():
     commands = get_command(app).commands
-    source = Path(summary.__code__.co_filename).read_text()
-    named = re.findall(r"`qufur ([a-z-]+)(?: (--[a-z-]+))?", source)
+    named = re.findall(r"`qufur ([a-z-]+)(?: (--[a-z-]+))?", "\n".join(ADVICE))
     assert len(named) >= 8
     for command, option in named:
         options = {name for parameter in commands[command].params for name in parameter.opts}

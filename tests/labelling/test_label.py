@@ -234,11 +234,22 @@ def test_start_options_are_remembered(label, tmp_path):
     label(rows=range(30))
     code, text = label("--budget", 50)
     assert code == 2
-    assert "--budget of qufur label must be '12' as in the first call, got '50'. `qufur budget --add`" in text
+    assert "--budget was set to '12' by the first table and cannot be changed to '50'. `qufur budget" in text
     code, text = label("--seed", 3)
-    assert "--seed of qufur label must be omitted for an existing state file, got 3." in text
+    assert "--seed was not set by the first table and cannot be changed to '3'." in text
     (tmp_path / "s.qufur").unlink()
     assert "although calls are recorded in" in label()[1]
+
+
+def test_options_of_ask_are_accepted_again_and_changed_ones_raise(label, work, tmp_path):
+    assert (
+        work("ask", write(tmp_path / "april.csv", range(300, 310)), "-o", tmp_path / "o.csv", *START)[0] == 0
+    )
+    assert label(rows=range(30))[0] == 0
+    code, text = label("--label-range", 0, 70)
+    assert (code, "--label-range was set to '0.0 60.0' by the first table and cannot" in text) == (2, True), (
+        text
+    )
 
 
 def test_paid_labels_are_not_bought_again_after_undo(label, work, tmp_path):

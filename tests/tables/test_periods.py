@@ -118,7 +118,7 @@ def test_period_survey_infers_the_only_column_of_dates(cut):
 @pytest.mark.parametrize(
     ("columns", "column", "message"),
     [
-        ({"n": ["1"]}, None, "--time of qufur ask must be given with --per, unless one column of days.csv"),
+        ({"n": ["1"]}, None, "time of PeriodSurvey must be given unless one column of days.csv has dates"),
         ({"from": DAYS, "to": DAYS}, None, "got dates in 'from' and 'to'."),
         ({"n": ["1"]}, "n", "column 'n' of days.csv must be dates, all written in the same way, got '1' in"),
         ({"n": [*DAYS, "1.2.2024"]}, "n", "got '1.2.2024' in row 4. Write dates as 2024-02-29"),

@@ -193,13 +193,13 @@ REFUSED = [
         later(wind=None),
         {},
         "column 'wind' of t.csv must be one of 'sky', 'height', got no such column. "
-        "--impute treats a missing column as empty cells.",
+        "`impute=True` treats a missing column as empty cells.",
     ),
     (
         later(wind=None, widn=[1, 2]),
         {},
         "column 'wind' of t.csv must be one of 'sky', 'height', 'widn', got no such column. "
-        "Did you mean 'widn'? --impute treats a missing column as empty cells.",
+        "Did you mean 'widn'? `impute=True` treats a missing column as empty cells.",
     ),
     (
         later(),
@@ -210,13 +210,13 @@ REFUSED = [
         later(gate=[None, 1]),
         {"add": ["gate"]},
         "column 'gate' of t.csv must be without missing cells, got an empty cell in row 1. "
-        "Fill it, drop the row, leave out --add-column gate, or give --impute.",
+        "Fill it, drop the row, leave out `add=['gate']`, or give `impute=True`.",
     ),
     (
         later(gate=[None, None]),
         {"add": ["gate"], "impute": True},
         "column 'gate' of t.csv must be of some value, got missing cells only. "
-        "It cannot be an input yet: leave out --add-column gate.",
+        "It cannot be an input yet: leave out `add=['gate']`.",
     ),
     (
         later(gate=[1, 2]),

@@ -491,22 +491,22 @@ COLUMNS = [
     (
         of(STRAY),
         "column 'a' of t.csv must be numbers throughout, got 'n/a' in row 151. Correct the cell, drop the "
-        "row, or --skip a; --categorical a reads all cells as categories.",
+        "row, or `skip=['a']`; `categorical=['a']` reads all cells as categories.",
     ),
     (
         of("a,b\n1,1\n2,1\n,1\n4,1\n,1\n"),
         "column 'a' of t.csv must be without missing cells, got an empty cell in row 3. "
-        "Fill it, drop the row, --skip a, or give --impute.",
+        "Fill it, drop the row, `skip=['a']`, or give `impute=True`.",
     ),
     (
         of("a,b\n,1\n,1\n", impute=True),
         "column 'a' of t.csv must be of some value, got missing cells only. "
-        "It cannot be an input yet: --skip a.",
+        "It cannot be an input yet: `skip=['a']`.",
     ),
     (
         of("a\n1\n2\nn/a\n", numeric=["a"]),
         "column 'a' of t.csv must be finite numbers, got 'n/a' in row 3. "
-        "Correct the cell, drop the row, or --skip a.",
+        "Correct the cell, drop the row, or `skip=['a']`.",
     ),
     (
         of("a\n1e300\n-1e300\n"),
@@ -531,18 +531,18 @@ LATER = [
     (
         later("a,b\n1,x\n"),
         "column 'c' of t.csv must be one of 'a', 'b', got no such column. "
-        "--impute treats a missing column as empty cells.",
+        "`impute=True` treats a missing column as empty cells.",
     ),
     (
         later("a,c\n1,x\n2,x\n3 m,x\n"),
         "column 'a' of t.csv must be finite numbers, got '3 m' in row 3. "
-        "Correct the cell, drop the row, or give --impute, which treats it as empty.",
+        "Correct the cell, drop the row, or give `impute=True`, which treats it as empty.",
     ),
     (later("a,c\n1,x\n2,x\ninf,x\n"), "column 'a' of t.csv must be finite numbers, got 'inf' in row 3."),
     (
         later("a,c\n1,x\n2,x\n,x\n"),
         "column 'a' of t.csv must be finite numbers, got an empty cell in row 3. "
-        "Fill it, drop the row, or give --impute.",
+        "Fill it, drop the row, or give `impute=True`.",
     ),
     (
         later("a,c\n1,\n"),
@@ -874,7 +874,7 @@ def test_hashed_categories_share_columns(tmp_path):
     encoding = Encoding.of([Batch({"a": [*names, None]})], impute=True)
     assert encoding.notes == [
         "Column 'a' has many categories: their hashes share 32 columns. "
-        "For ids --skip a, for free text --text a."
+        "For ids `skip=['a']`, for free text `text='a'`."
     ]
     X = encoding.encode(Batch({"a": [*names, "new", None]}))
     assert X.shape == (202, 33)
@@ -929,10 +929,13 @@ def test_explicit_dialect_overrides_detection(tmp_path):
     file = open_table(Source(path, "|", "."))
     assert (file.columns, file.notes) == (["a;b"], [])
     assert next(open_table(Source(path, ";", ",")).batches(1)).columns == {"a": ["1.5"], "b": ["1.5"]}
-    assert "--sep of qufur must be one character, or tab, got 'ab'." in refusal(lambda: Source(path, "ab"))
-    assert "--decimal of qufur must be a point or a comma" in refusal(lambda: Source(path, ";", "x"))
+    assert "separator of Source must be one character, or tab, got 'ab'." in refusal(
+        lambda: Source(path, "ab")
+    )
+    assert "decimal of Source must be a point or a comma" in refusal(lambda: Source(path, ";", "x"))
     other = write(tmp_path, '{"a": 1}\n', "t.jsonl")
-    assert "omitted for a file that is not CSV" in refusal(lambda: open_table(Source(other, ";")))
+    message = refusal(lambda: open_table(Source(other, ";")))
+    assert message.startswith("separator of t.jsonl must be omitted for a file that is not CSV, got ';'.")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from typer.core import TyperCommand
 
 from qufur import __version__
 from qufur._internal import entry_points
+from qufur.cli._flags import error_with_flags
+from qufur.errors import InvalidError
 
 COMMANDS = (
     "demo",
@@ -159,6 +161,8 @@ def execute(arguments: Sequence[str]) -> int:
             name, app = "", _program(_all_commands())
         # Shell completion uses the program name, which would be wrong under `python -m`.
         return int(app(list(arguments) or ["--help"], prog_name="qufur", standalone_mode=False) or 0)
+    except InvalidError as error:
+        raise (error_with_flags(error, f"qufur {name}") if error.parameter else error) from None
     except Exception as error:
         # typer does not export its exception classes; only their message is needed.
         message = getattr(error, "format_message", None)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from qufur.cli._columns import Columns
+from qufur.cli._start import StartOptions
 from qufur.cli._state_file import files_of
 from qufur.cli._table_out import check_answered, check_table, rows_out
 from qufur.cli.ask import prepare_table
@@ -104,8 +104,7 @@ def ask_on_cluster(
     data: str,
     state: Path,
     out: Path,
-    first: dict[str, Any],
-    columns: Columns,
+    options: StartOptions,
     format: Tool | None,
     *,
     force: bool,
@@ -118,7 +117,7 @@ def ask_on_cluster(
         workbook = Workbook.load(state) if state.exists() else None
         notes: list[str] = []
         if workbook is None or table.digest(workbook) not in workbook.partial_tables:
-            workbook, notes = _register_table(ray, table, workbook, first, columns)
+            workbook, notes = _register_table(ray, table, workbook, options)
         if not force:
             check_answered(workbook, out)
         results = Path(f"{out}.results")
@@ -133,7 +132,7 @@ def ask_on_cluster(
 
 
 def _register_table(
-    ray: Any, table: ParquetTable, workbook: Workbook | None, first: dict[str, Any], columns: Columns
+    ray: Any, table: ParquetTable, workbook: Workbook | None, options: StartOptions
 ) -> tuple[Workbook, list[str]]:
     """Create or extend the workbook on the cluster, where the rows are, and register the table."""
     if workbook is not None and table.digest(workbook) in workbook.tables:
@@ -141,18 +140,16 @@ def _register_table(
     packed = None if workbook is None else container.pack(workbook.content())
     source = Source(Path(table.name), opened=DatasetFile(ray, table))
     task = ray.remote(num_cpus=0)(_prepare_remotely)
-    packed, notes = ray.get(task.remote(packed, source, first, columns))
+    packed, notes = ray.get(task.remote(packed, source, options))
     workbook = _unpacked(packed)
     workbook.register_table(table.digest(workbook), table.name)
     workbook.partial_tables[table.digest(workbook)] = 0
     return workbook, notes
 
 
-def _prepare_remotely(
-    packed: bytes | None, source: Source, first: dict[str, Any], columns: Columns
-) -> tuple[bytes, list[str]]:
+def _prepare_remotely(packed: bytes | None, source: Source, options: StartOptions) -> tuple[bytes, list[str]]:
     workbook = None if packed is None else _unpacked(packed)
-    start = prepare_table(workbook, source, first, columns, quiet=True)
+    start = prepare_table(workbook, source, options, quiet=True)
     return container.pack(start.workbook.content()), start.notes
 
 

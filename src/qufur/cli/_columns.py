@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from qufur.cli._flags import with_flags
 from qufur.cli._state_file import TableReader
 from qufur.errors import invalid
 from qufur.tables import Batch, Encoding, Growth
@@ -29,11 +30,6 @@ class Columns:
     impute: bool = False
     add_column: Sequence[str] | None = None
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options by name, None if not given."""
-        return {f"--{name.replace('_', '-')}": value or None for name, value in asdict(self).items()}
-
     def check(self, command: str) -> None:
         """Raise if options conflict, before a long table is read."""
         if self.text_model is not None and self.text is None:
@@ -44,16 +40,16 @@ class Columns:
 
     @property
     def fixed(self) -> dict[str, Any]:
-        """Options that only the first table accepts. Types of columns in --add-column may be given later."""
+        """Options that the first table sets. Types of columns in --add-column may be given later."""
         added = set(self.add_column or ())
-        later = {"--impute", "--add-column", "--text-model"}
-        if added.issuperset(self.categorical or ()):
-            later.add("--categorical")
-        if self.embedding in added:
-            later.add("--embedding")
-        if self.text in added:
-            later.add("--text")
-        return {name: value for name, value in self.options.items() if name not in later}
+        has_text = self.text is not None and self.text not in added
+        return {
+            "skip": self.skip or None,
+            "categorical": [name for name in self.categorical or () if name not in added] or None,
+            "embedding": None if self.embedding in added else self.embedding,
+            "text": self.text if has_text else None,
+            "text_model": self.text_model if has_text else None,
+        }
 
     def fetch(self, encoding: Encoding) -> None:
         """Download the text model named by --text-model; that of a new column is downloaded anyway."""
@@ -132,10 +128,11 @@ def grow(
 
 def describe_first_table(encoding: Encoding) -> list[str]:
     """Describe the inferred columns and name those that are constant."""
+    notes = [with_flags(note) for note in encoding.notes]
     if not encoding.constant:
-        return encoding.notes
+        return notes
     constant = _listed(map(repr, encoding.constant))
-    return [*encoding.notes, f"Constant in all rows, so without effect until the value varies: {constant}."]
+    return [*notes, f"Constant in all rows, so without effect until the value varies: {constant}."]
 
 
 def describe_growth(growth: Growth) -> list[str]:

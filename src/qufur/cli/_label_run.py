@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qufur._internal.counts import counted
-from qufur.cli._columns import Columns, grow
+from qufur.cli._columns import grow
+from qufur.cli._flags import flag
+from qufur.cli._options import ModelOptions
 from qufur.cli._periods import LaterPeriods, describe_limit
-from qufur.cli._start import RULE_OPTIONS, name_of, rule_from_options, start_workbook
+from qufur.cli._start import (
+    StartOptions,
+    check_start_options,
+    name_of,
+    rule_from_options,
+    start_workbook,
+)
 from qufur.cli._state_file import TableReader, digest_of, keep_dialect, save_state, tables_at
 from qufur.cli.ask import choose_rows, columns_to_show
 from qufur.errors import invalid
@@ -42,8 +50,6 @@ if TYPE_CHECKING:
 
 EVERY = 0.5
 """Seconds between updates of the bar: estimating the error takes time."""
-UNUSED = ("--regularization", "--half-life", "--also", *RULE_OPTIONS)
-"""Start options of `qufur ask` that `qufur label` does not have."""
 SKIP = "skip"
 """Output of a program that cannot label a row."""
 
@@ -55,8 +61,7 @@ class LabelOptions:
     data: Source
     state: Path
     command: str
-    columns: Columns
-    options: dict[str, Any]
+    options: StartOptions
     money: Money
     votes: int
     terms: CallLimits
@@ -64,8 +69,9 @@ class LabelOptions:
 
 
 class OpenedWorkbook(NamedTuple):
-    """Workbook, digest of the table, and notes to print."""
+    """Options with the dialect of earlier tables, workbook, digest of the table, and notes to print."""
 
+    work: LabelOptions
     workbook: Workbook
     table: str
     notes: list[str]
@@ -85,8 +91,8 @@ class LabelResult:
 def label_rows(work: LabelOptions, *, quiet: bool) -> LabelResult:
     """Label the chosen rows of a table and the pending rows."""
     with locked(work.state), closing(Journal(journal_of(work.state), work.money)) as journal:
-        opened = open_or_start(work, journal, quiet=quiet)
-        return _label(LabelRun(work, opened.workbook, journal, opened.table, quiet), opened.notes)
+        work, workbook, table, notes = open_or_start(work, journal, quiet=quiet)
+        return _label(LabelRun(work, workbook, journal, table, quiet), notes)
 
 
 @dataclass
@@ -224,9 +230,12 @@ def open_or_start(work: LabelOptions, journal: Journal, *, quiet: bool) -> Opene
     """Load or create the workbook, and register a new table."""
     files = list(tables_at(work.data.path).values())
     digests = [digest_of(file) for file in files]
-    workbook, notes = (
-        _continued(work, journal) if work.state.exists() else _started(work, journal, quiet=quiet)
-    )
+    notes: list[str] = []
+    if work.state.exists():
+        workbook = _continued(work, journal)
+        work = replace(work, data=replace(work.data, default=workbook.dialect))
+    else:
+        workbook, notes = _started(work, journal, quiet=quiet)
     table = "+".join(digests)
     if not set(digests) <= set(workbook.tables):
         if work.state.exists():
@@ -235,7 +244,7 @@ def open_or_start(work: LabelOptions, journal: Journal, *, quiet: bool) -> Opene
             workbook.register_table(digest, file.name)
         workbook.partial_tables[table] = 0
     _raise_budget(work, workbook, journal)
-    return OpenedWorkbook(workbook, table, notes)
+    return OpenedWorkbook(work, workbook, table, notes)
 
 
 def _started(work: LabelOptions, journal: Journal, *, quiet: bool) -> tuple[Workbook, list[str]]:
@@ -243,58 +252,43 @@ def _started(work: LabelOptions, journal: Journal, *, quiet: bool) -> tuple[Work
         remedy = "Restore the state file, or remove the record of calls to start over."
         received = f"none, although calls are recorded in {str(journal.path)!r}"
         raise invalid("--state", "qufur label", "an existing file", received, remedy)
-    workbook, _, notes = start_workbook(
-        "qufur label", work.data, _first(work, journal), work.columns, quiet=quiet
-    )
+    workbook, _, notes = start_workbook("qufur label", work.data, _first(work, journal), quiet=quiet)
+    workbook.start_options = work.options.given()
     _check_classes(workbook)
-    journal.remember(_start_options(work))
+    _remember(work, journal)
     return workbook, notes
 
 
-def _continued(work: LabelOptions, journal: Journal) -> tuple[Workbook, list[str]]:
+def _continued(work: LabelOptions, journal: Journal) -> Workbook:
     """Load the workbook; options given again must equal those of the first call."""
     workbook = Workbook.load(work.state)
     _check_classes(workbook)
-    first = journal.start or {"--id": workbook.id, "--target": workbook.target}
-    for name, value in _start_options(work).items():
-        open_yet = name in RULE_OPTIONS and not workbook.has_rule
-        if first.get(name) != value and not open_yet:
-            allowed = (
-                f"{first[name]!r} as in the first call"
-                if name in first
-                else "omitted for an existing state file"
-            )
-            remedy = "`qufur budget --add` increases it." if name == "--budget" else ""
-            raise invalid(name, "qufur label", allowed, repr(value), remedy)
+    recorded = {name[2:].replace("-", "_"): value for name, value in (journal.start or {}).items()}
+    check_start_options(workbook, work.options.given(), recorded)
     if not workbook.has_rule:
-        journal.remember(_start_options(work))
-    return workbook, []
+        _remember(work, journal)
+    return workbook
 
 
 def _grown(work: LabelOptions, workbook: Workbook, journal: Journal, *, quiet: bool) -> list[str]:
     """Extend the workbook by the columns, rows and periods of another table; return notes."""
     periods = LaterPeriods(workbook)
-    source = replace(work.data, default=workbook.dialect)
-    rows, notes = grow(workbook, source, work.columns, quiet=quiet, observer=periods.add)
+    rows, notes = grow(workbook, work.data, work.options.columns, quiet=quiet, observer=periods.add)
     if not workbook.has_rule:
-        options = _first(work, journal) | {"--model": name_of(workbook.learner.model)}
-        choose_rule(workbook, rule_from_options("qufur label", options)(rows))
+        model = ModelOptions(name_of(workbook.learner.model))
+        choose_rule(workbook, rule_from_options("qufur label", _first(work, journal).rule, model)(rows))
     return notes + periods.apply(workbook)
 
 
-def _first(work: LabelOptions, journal: Journal) -> dict[str, Any]:
-    """Return the start options, None for omitted ones; without --budget, --money sets the budget."""
+def _first(work: LabelOptions, journal: Journal) -> StartOptions:
+    """Return the start options; without --budget, --money sets the budget."""
     affordable = _affordable(work, journal)
-    budget = work.options["--budget"] or (None if affordable is None else str(affordable))
-    return dict.fromkeys(UNUSED) | work.options | {"--budget": budget}
+    budget = work.options.rule.budget or (None if affordable is None else str(affordable))
+    return replace(work.options, rule=replace(work.options.rule, budget=budget))
 
 
-def _start_options(work: LabelOptions) -> dict[str, Any]:
-    """Return the start options that were given, as JSON values."""
-    options = {
-        name: value for name, value in (work.options | work.columns.fixed).items() if value is not None
-    }
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+def _remember(work: LabelOptions, journal: Journal) -> None:
+    journal.remember({flag(name): value for name, value in work.options.given().items()})
 
 
 def _check_classes(workbook: Workbook) -> None:
@@ -328,9 +322,7 @@ def _affordable(work: LabelOptions, journal: Journal) -> int | None:
 
 def _label(label_run: LabelRun, notes: list[str]) -> LabelResult:
     work, workbook, journal = label_run.work, label_run.workbook, label_run.journal
-    rows = TableReader(
-        replace(work.data, default=workbook.dialect), None, text=workbook.encoding.text is not None
-    )
+    rows = TableReader(work.data, None, text=workbook.encoding.text is not None)
     keep_dialect(workbook, work.data, rows.file)
     header, columns = columns_to_show(workbook, rows)
 
@@ -365,7 +357,7 @@ def _label(label_run: LabelRun, notes: list[str]) -> LabelResult:
             if label_run.saved or queue.labels or queue.skipped:
                 label_run.save(f"{counted(queue.labels, 'label')} bought, {queue.skipped} skipped")
     limit = describe_limit(workbook)
-    notes = [*([limit] if limit else []), *rows.file.notes, *notes, *_final_notes(queue, label_run, feed)]
+    notes = [*([limit] if limit else []), *rows.notes, *notes, *_final_notes(queue, label_run, feed)]
     return LabelResult(workbook, queue, journal, feed.rows, notes)
 
 

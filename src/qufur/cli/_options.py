@@ -1,10 +1,12 @@
-"""Types of command-line options and their help texts.
+"""Types of command-line options, their help texts, and the options that define a model or a rule.
 
-`First…` options are read with the first table, which creates the state file. Later calls reject them.
+`First…` options are read with the first table, which creates the state file. Later calls accept equal values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -34,6 +36,41 @@ class ModelName(StrEnum):
 def model_name(text: str) -> ModelName | str:
     """Return a model of the command line, or unchanged the name of another one; `_start` validates it."""
     return ModelName(text) if text in list(ModelName) else text
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options that define the model. A model of another package has the name of its entry point."""
+
+    model: ModelName | str | None = None
+    regularization: float | None = None
+    half_life: int | None = None
+    also: Sequence[str] | None = None
+    label_range: tuple[float, float] | None = None
+
+    @property
+    def name(self) -> ModelName | str:
+        """Name of the model; experts is the default."""
+        return self.model or ModelName.experts
+
+    @property
+    def is_experts(self) -> bool:
+        """Whether the model is `Experts`."""
+        return self.name is ModelName.experts
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """Options that define the rule. They are given with the first table passed to `qufur ask`."""
+
+    budget: str | None = None
+    per: tuple[str, str] | None = None
+    time: str | None = None
+    alpha: float | None = None
+    fixed_budget: str | None = None
+    at_random: bool = False
+    horizon: int | None = None
+    burst: float | None = None
 
 
 TABLE = "file (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, glob pattern, or - for stdin"

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from qufur._internal.counts import counted
 from qufur.arrays import as_count
+from qufur.cli._flags import reject_options
+from qufur.cli._options import RuleOptions
 from qufur.errors import invalid
 from qufur.rules import Rule
 from qufur.rules.from_budget import promise
@@ -15,7 +17,7 @@ from qufur.tables import Batch
 from qufur.tables.periods import UNITS, PeriodCounts, PeriodSurvey
 from qufur.workbook import Workbook
 
-CONFLICTS = "--budget", "--alpha", "--fixed-budget", "--at-random", "--burst"
+CONFLICTS = "budget", "alpha", "fixed_budget", "at_random", "burst"
 
 
 def parse_per(value: tuple[str, str], owner: str) -> tuple[str, int]:
@@ -39,19 +41,17 @@ class FirstPeriods:
     Parameters
     ----------
     options
-        Options by name, None if not given.
+        Options of the rule, with --per.
     target
         The label column, which is not searched for dates.
     """
 
-    def __init__(self, options: dict[str, Any], target: str) -> None:
-        self.unit, self.labels = parse_per(options["--per"], "qufur ask")
-        for name in CONFLICTS:
-            if options[name] is not None:
-                raise invalid(name, "qufur ask", "omitted with --per", options[name])
-        self._horizon = options["--horizon"]
-        self._is_inferred = options["--time"] is None
-        self._survey = PeriodSurvey(self.unit, options["--time"], {target})
+    def __init__(self, options: RuleOptions, target: str) -> None:
+        self.unit, self.labels = parse_per(cast(tuple[str, str], options.per), "qufur ask")
+        reject_options("qufur ask", "--per", {name: getattr(options, name) for name in CONFLICTS})
+        self._horizon = options.horizon
+        self._is_inferred = options.time is None
+        self._survey = PeriodSurvey(self.unit, options.time, {target})
 
     def add(self, batch: Batch) -> None:
         """Count the rows of a batch per period."""
@@ -76,12 +76,12 @@ class FirstPeriods:
         return notes
 
 
-def periods_from_options(options: dict[str, Any], target: str) -> FirstPeriods | None:
+def periods_from_options(options: RuleOptions, target: str) -> FirstPeriods | None:
     """Return the periods of the first table, or None without --per."""
-    if options["--per"] is not None:
+    if options.per is not None:
         return FirstPeriods(options, target)
-    if options["--time"] is not None:
-        raise invalid("--time", "qufur ask", "omitted without --per", repr(options["--time"]))
+    if options.time is not None:
+        raise invalid("--time", "qufur ask", "omitted without --per", repr(options.time))
     return None
 
 

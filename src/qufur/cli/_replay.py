@@ -9,6 +9,7 @@ import numpy as np
 from qufur._internal.counts import counted
 from qufur.cli._classes import infer_labels
 from qufur.cli._columns import Columns
+from qufur.cli._flags import with_flags
 from qufur.planning.pilot import MIN_LABELS, Pilot
 from qufur.streams import Arrays, Stream, Table
 from qufur.tables import Encoding, labels, open_table
@@ -71,7 +72,8 @@ def replay_table(
     rows = columns.rows(data, quiet=quiet)
     inferred = infer_labels(rows, target, classes)
     encoding = columns.encoding(rows, scale=scale, target=target, domain=domain)
-    notes = [*rows.file.notes, *(inferred.forms.notes if inferred.forms.all_numbers else []), *encoding.notes]
+    label_notes = inferred.forms.notes if inferred.forms.all_numbers else []
+    notes = [*rows.notes, *label_notes, *map(with_flags, encoding.notes)]
     target, domain = (target, domain) if labelled else (None, None)
     classes = inferred.classes()
     table = Table(data, target, domain=domain, encoding=encoding, classes=classes)

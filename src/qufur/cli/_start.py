@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,9 +19,10 @@ from qufur._internal import entry_points
 from qufur.arrays import Bools, Floats
 from qufur.cli._classes import describe_labels, infer_labels, parse_classes
 from qufur.cli._columns import Columns, describe_first_table
-from qufur.cli._options import ModelName
+from qufur.cli._flags import flag, reject_options
+from qufur.cli._options import ModelName, ModelOptions, RuleOptions
 from qufur.cli._periods import periods_from_options
-from qufur.errors import invalid
+from qufur.errors import InvalidError, invalid
 from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.models.base import Model
@@ -33,17 +36,8 @@ from qufur.workbook.classes import NONE_YET
 if TYPE_CHECKING:
     from qufur.models import KernelRidge, Refit
 
-RULE_OPTIONS = (
-    "--budget",
-    "--per",
-    "--time",
-    "--alpha",
-    "--fixed-budget",
-    "--at-random",
-    "--horizon",
-    "--burst",
-)
-"""Options that define the rule. They are given with the first table passed to `qufur ask`."""
+CHANGES = {"budget": "`qufur budget --add` increases it.", "per": "`qufur budget --per` changes it."}
+"""Remedies for the start options that can be changed later."""
 KERNEL_PENALTY = 0.1
 """Default λ of the kernel model: noise of about a sixth of the label range."""
 LABEL_NAMES = frozenset(["label", "labels", "target", "targets", "class", "y", "outcome"])
@@ -52,6 +46,28 @@ MIN_LEAK_LABELS, LEAK_CORRELATION = 20, 0.999
 """Minimum labels to test for leakage, and the correlation above which a column leaks the label."""
 MIN_CLASS_LABELS = 3
 """Minimum labels inside and outside a class to test it; with fewer, a column may match it by chance."""
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """Options that the first table sets. Later calls accept equal values."""
+
+    model: ModelOptions
+    rule: RuleOptions
+    columns: Columns
+    target: str | None
+    id: str | None
+    seed: int | None
+    classes: str | None = None
+    new: bool = False
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that were given as JSON values, by name."""
+        own = {name: getattr(self, name) for name in ("target", "id", "seed", "new")}
+        classes = self.classes and ",".join(name.strip() for name in self.classes.split(","))
+        values = asdict(self.model) | asdict(self.rule) | self.columns.fixed | own | {"classes": classes}
+        given = {name: value for name, value in values.items() if value is not None and value is not False}
+        return cast(dict[str, Any], json.loads(json.dumps(given)))
 
 
 class StartedWorkbook(NamedTuple):
@@ -63,113 +79,125 @@ class StartedWorkbook(NamedTuple):
 
 
 def start_workbook(
-    command: str,
-    data: Source,
-    options: dict[str, Any],
-    columns: Columns,
-    *,
-    labelled: bool = False,
-    quiet: bool,
+    command: str, data: Source, options: StartOptions, *, labelled: bool = False, quiet: bool
 ) -> StartedWorkbook:
     """Create the workbook for a first table.
 
     Parameters
     ----------
-    command, data
-        Name of the command for messages, and the table.
-    options, columns
-        Options by name, None if not given, and the column options.
+    command, data, options
+        Name of the command for messages, the table, and the options.
     labelled
         Whether the table has labels to learn. The rule is then defined later, by `qufur ask`.
     quiet
         Whether to hide the progress bar.
     """
     # Validate the options before reading a long table.
-    classes = parse_classes(options["--classes"], command)
-    if ":" in (options["--model"] or ""):
+    columns, classes = options.columns, parse_classes(options.classes, command)
+    if ":" in options.model.name:
         remedy = "Later commands find the model of a state file by its entry point."
-        raise invalid("--model", command, "the name of an installed model", repr(options["--model"]), remedy)
-    check_model(options, command, classes)
-    target = options["--target"] or "label"
-    periods = None if labelled else periods_from_options(options, target)
+        raise invalid("--model", command, "the name of an installed model", repr(options.model.name), remedy)
+    check_model(options.model, command, classes)
+    target = options.target or "label"
+    periods = None if labelled else periods_from_options(options.rule, target)
     rule = None
     if not labelled:
-        rule = rule_from_options(command, options) if periods is None else periods.rule
+        rule = rule_from_options(command, options.rule, options.model) if periods is None else periods.rule
     # Without --also: whether a name is a regressor or a classifier may depend on the table.
-    model = model_from_options(options | {"--also": None}, 1, command, classes)
+    model = model_from_options(replace(options.model, also=None), 1, command, classes)
     columns.check(command)
-    check_target(options["--id"], target, command)
+    check_target(options.id, target, command)
     rows = columns.rows(data, quiet=quiet)
     names = [*rows.columns, *rows.file.numbers]
-    target = options["--target"] or (rows.file.target if labelled else None) or "label"
+    target = options.target or (rows.file.target if labelled else None) or "label"
     notes = []
     if labelled:
         rows.file.check(target)
     else:
-        ignored = {options["--id"], *(columns.skip or ()), *rows.file.aside()}
+        ignored = {options.id, *(columns.skip or ()), *rows.file.aside()}
         inputs = [name for name in names if name == target or name not in ignored]
-        notes = check_new(command, options["--target"], inputs, data.name, new=bool(options["--new"]))
+        notes = check_new(command, options.target, inputs, data.name, new=options.new)
     existing_target = target if target in names else None
     if periods is not None:
         rows.watch(periods.add)
-    survey = infer_labels(rows, existing_target, classes, numbers=options["--label-range"] is not None)
-    encoding = columns.encoding(
-        rows, scale=not model.tags.scales_inputs, target=existing_target, id=options["--id"]
-    )
-    model = model_from_options(options, encoding.dim, command, classes or survey.classes())
-    learner = Learner(model, rule(rows.count) if rule else NONE_YET, seed=options["--seed"] or 0)
-    workbook = Workbook(learner, encoding, options["--id"], target, has_rule=rule is not None)
+    survey = infer_labels(rows, existing_target, classes, numbers=options.model.label_range is not None)
+    scale = not model.tags.scales_inputs
+    encoding = columns.encoding(rows, scale=scale, target=existing_target, id=options.id)
+    model = model_from_options(options.model, encoding.dim, command, classes or survey.classes())
+    learner = Learner(model, rule(rows.count) if rule else NONE_YET, seed=options.seed or 0)
+    workbook = Workbook(learner, encoding, options.id, target, has_rule=rule is not None)
+    workbook.start_options = options.given()
     notes += describe_labels(survey, classes)
     if periods is not None:
         notes += periods.apply(workbook)
     return StartedWorkbook(workbook, rows.count, [*notes, *describe_first_table(encoding)])
 
 
-def reject_start_options(options: Mapping[str, Any], command: str) -> None:
-    """Raise if an option is given that only the first table accepts."""
-    for name, value in options.items():
-        if value is not None:
-            remedy = "The first table set it; use another --state to start over."
-            raise invalid(name, command, "omitted for an existing state file", repr(value), remedy)
+def check_start_options(
+    workbook: Workbook, given: Mapping[str, Any], recorded: Mapping[str, Any] | None = None
+) -> None:
+    """Raise if an option is given with another value than with the first table; record the first of a rule.
+
+    Parameters
+    ----------
+    workbook
+        The workbook.
+    given
+        Options by name, from `StartOptions.given`.
+    recorded
+        Options of the first table, for a workbook that does not record them.
+    """
+    current = {"target": workbook.target, "id": workbook.id, "model": name_of(workbook.learner.model)}
+    if workbook.classes is not None:
+        current["classes"] = ",".join(workbook.classes)
+    values = {**(recorded or {}), **workbook.start_options, **current}
+    for name, value in given.items():
+        if name in _RULE_OPTIONS and not workbook.has_rule:
+            workbook.start_options[name] = value
+        elif values.get(name) != value:
+            old = values.get(name)
+            unset = "was not set" if recorded or workbook.start_options else "is set"
+            before = unset if old is None else f"was set to {_as_typed(old)!r}"
+            message = (
+                f"{flag(name)} {before} by the first table and cannot be changed to {_as_typed(value)!r}."
+            )
+            raise InvalidError(f"{message} {CHANGES.get(name, 'Use another --state to start over.')}")
 
 
-def reject_options(command: str, options: Mapping[str, Any], conflict: str, *names: str) -> None:
-    """Raise if one of the named options is given together with a conflicting one."""
-    for name in names:
-        if options[name] is not None:
-            raise invalid(name, command, f"omitted with {conflict}", options[name])
+def _as_typed(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+_RULE_OPTIONS = {field.name for field in fields(RuleOptions)}
 
 
 # Rule
 
 
-def rule_from_options(command: str, options: Mapping[str, Any]) -> Callable[[int], Rule]:
+def rule_from_options(command: str, options: RuleOptions, model: ModelOptions) -> Callable[[int], Rule]:
     """Return the rule as a function of the number of rows of the first table, the default horizon of a count.
 
     More tables may follow, so a share refers to `--horizon` rows, or is a rate without it.
 
-    >>> names = ["--model", "--budget", "--alpha", "--fixed-budget", "--at-random", "--horizon", "--burst"]
-    >>> options = dict.fromkeys(names)
-    >>> rule_from_options("qufur ask", options | {"--budget": "50"})(1000)
+    >>> rule_from_options("qufur ask", RuleOptions(budget="50"), ModelOptions())(1000)
     Steady(budget=50, horizon=1000, burst=10.0)
-    >>> rule_from_options("qufur ask", options | {"--budget": "5%", "--at-random": True})(1000)
+    >>> rule_from_options("qufur ask", RuleOptions(budget="5%", at_random=True), ModelOptions())(1000)
     Uniform(rate=0.05, budget=None)
     """
-    for_ridge = {name: options[name] for name in ("--alpha", "--fixed-budget")}
-    reject_for_experts(options["--model"], command, for_ridge)
-    reject = partial(reject_options, command, options)
-    horizon, alpha = options["--horizon"], options["--alpha"]
-    budget = _amount(command, options, "--budget")
-    fixed = _amount(command, options, "--fixed-budget")
-    if options["--at-random"]:
-        reject("--at-random", "--alpha", "--fixed-budget", "--burst")
+    for_ridge = {"alpha": options.alpha, "fixed_budget": options.fixed_budget}
+    reject_for_experts(model, command, for_ridge)
+    horizon, alpha, burst = options.horizon, options.alpha, {"burst": options.burst}
+    budget = _amount(command, "--budget", options.budget)
+    fixed = _amount(command, "--fixed-budget", options.fixed_budget)
+    if options.at_random:
+        reject_options(command, "--at-random", for_ridge | burst)
     if horizon is not None or not isinstance(budget, float):
-        reject("a count of labels, or a share with --horizon", "--burst")
+        reject_options(command, "a count of labels, or a share with --horizon", burst)
     if fixed is not None:
-        reject("--fixed-budget", "--budget", "--alpha")
+        reject_options(command, "--fixed-budget", {"budget": budget, "alpha": alpha})
         return lambda rows: FixedBudget(labels_of(fixed, horizon or rows), horizon or rows)
     if alpha is not None and not isinstance(budget, float):
-        reject("--alpha", "--horizon")
+        reject_options(command, "--alpha", {"horizon": horizon})
     if budget is None and alpha is None:
         remedy = "Alternatives are --per and, with --model ridge, --alpha and --fixed-budget."
         raise invalid("--budget", command, "given for the first table", "none", remedy)
@@ -182,10 +210,10 @@ def rule_from_options(command: str, options: Mapping[str, Any]) -> Callable[[int
             owner=command,
             parameter="--budget",
             remedy="--horizon sets the number of rows.",
-            steady=is_experts(options),
-            burst=options["--burst"],
+            steady=model.is_experts,
+            burst=options.burst,
         )
-        return Uniform(rule.share or 1.0, budget=rule.limit) if options["--at-random"] else rule
+        return Uniform(rule.share or 1.0, budget=rule.limit) if options.at_random else rule
 
     if alpha is None and isinstance(budget, int):
         return lambda rows: build(horizon or rows)
@@ -193,30 +221,24 @@ def rule_from_options(command: str, options: Mapping[str, Any]) -> Callable[[int
     return lambda rows: rule
 
 
-def _amount(command: str, options: Mapping[str, Any], name: str) -> int | float | None:
-    return None if options[name] is None else as_amount(options[name], command, name)
+def _amount(command: str, option: str, budget: str | None) -> int | float | None:
+    return None if budget is None else as_amount(budget, command, option)
 
 
 # Model
 
 
-def is_experts(options: Mapping[str, Any]) -> bool:
-    """Return whether the model is Experts, the default."""
-    return options["--model"] in (None, ModelName.experts)
-
-
-def custom_model(options: Mapping[str, Any], command: str) -> type[Model] | None:
+def custom_model(options: ModelOptions, command: str) -> type[Model] | None:
     """Return the class of a model that another package defines; None for a model of this package."""
-    name = options["--model"]
-    if name is None or isinstance(name, ModelName):
+    if isinstance(options.name, ModelName):
         return None
-    return entry_points.class_given(name, Model, entry_points.MODELS, "--model", command)
+    return entry_points.class_given(options.name, Model, entry_points.MODELS, "--model", command)
 
 
-def takes_label_range(options: Mapping[str, Any], command: str) -> bool:
+def takes_label_range(options: ModelOptions, command: str) -> bool:
     """Return whether the model must know the label range: ridge, kernel, and others with this parameter."""
     custom = custom_model(options, command)
-    return not is_experts(options) if custom is None else "label_range" in signature(custom).parameters
+    return not options.is_experts if custom is None else "label_range" in signature(custom).parameters
 
 
 def name_of(model: Model) -> ModelName:
@@ -226,54 +248,49 @@ def name_of(model: Model) -> ModelName:
     return ModelName.kernel if isinstance(model, models.KernelRidge) else ModelName.ridge
 
 
-def reject_for_experts(model: ModelName | None, command: str, options: Mapping[str, Any]) -> None:
+def reject_for_experts(model: ModelOptions, command: str, values: Mapping[str, Any]) -> None:
     """Raise if an option that only ridge and kernel accept is given with experts."""
-    for name, value in options.items():
-        if value is not None and model in (None, ModelName.experts):
-            allowed = "omitted with --model experts, the default"
-            raise invalid(name, command, allowed, repr(value), "--model ridge accepts it.")
+    if model.is_experts:
+        reject_options(command, "--model experts, the default", values, "--model ridge accepts it.")
 
 
-def check_model(options: Mapping[str, Any], command: str, classes: Sequence[str] | None = None) -> None:
+def check_model(options: ModelOptions, command: str, classes: Sequence[str] | None = None) -> None:
     """Raise if an option conflicts with the model or with classes.
 
-    >>> check_model({"--model": ModelName.ridge, "--also": ["svr"]}, "docs")
+    >>> check_model(ModelOptions(ModelName.ridge, also=["svr"]), "docs")
     Traceback (most recent call last):
         ...
     qufur.errors.InvalidError: --also of docs must be omitted with --model ridge, got ['svr']. ...
     """
-    model = options["--model"]
-    name = model or ModelName.experts
-    reject_for_experts(model, command, {"--regularization": options.get("--regularization")})
-    half_life, also = options.get("--half-life"), options.get("--also")
-    if half_life is not None and model is not ModelName.ridge:
-        remedy = "--model ridge accepts it."
-        raise invalid("--half-life", command, f"omitted with --model {name}", half_life, remedy)
-    if also and not is_experts(options):
-        raise invalid("--also", command, f"omitted with --model {name}", also, "--model experts accepts it.")
-    if classes and not is_experts(options) and custom_model(options, command) is None:
+    reject_for_experts(options, command, {"regularization": options.regularization})
+    conflict = f"--model {options.name}"
+    if options.name is not ModelName.ridge:
+        reject_options(command, conflict, {"half_life": options.half_life}, "--model ridge accepts it.")
+    if not options.is_experts:
+        reject_options(command, conflict, {"also": options.also or None}, "--model experts accepts it.")
+    if classes and not options.is_experts and custom_model(options, command) is None:
         remedy = "Omit --model; for numeric labels, name another --target."
-        raise invalid("--model", command, "experts if labels are classes", name, remedy)
-    if classes and options.get("--label-range") is not None:
+        raise invalid("--model", command, "experts if labels are classes", options.name, remedy)
+    if classes and options.label_range is not None:
         received = "a range with labels that are classes"
         raise invalid("--label-range", command, "given for numeric labels only", received, "Omit it.")
 
 
 def model_from_options(
-    options: Mapping[str, Any], dim: int, command: str, classes: tuple[Any, ...] | None = None
+    options: ModelOptions, dim: int, command: str, classes: tuple[Any, ...] | None = None
 ) -> Model:
     """Build the model that the options describe, for `dim` inputs.
 
     The class of another package receives `dim` and, if given, `label_range`, `regularization` and `classes`.
 
-    >>> options = {"--model": ModelName.ridge, "--half-life": 50, "--label-range": (0, 9)}
+    >>> options = ModelOptions(ModelName.ridge, half_life=50, label_range=(0, 9))
     >>> model_from_options(options, 3, "docs").half_life
     50
     """
     check_model(options, command, classes)
-    label_range, penalty = options.get("--label-range"), options.get("--regularization")
-    if is_experts(options):
-        also = estimators_named(options.get("--also") or (), command, classifies=classes is not None)
+    label_range, penalty = options.label_range, options.regularization
+    if options.is_experts:
+        also = estimators_named(options.also or (), command, classifies=classes is not None)
         return models.Experts(dim, label_range=label_range, classes=classes, also=also)
     custom = custom_model(options, command)
     if custom is not None:
@@ -287,10 +304,9 @@ def model_from_options(
         return custom(**values)
     if label_range is None:
         remedy = "Give the lowest and the highest label, such as --label-range 0 100."
-        allowed = f"given with --model {options['--model']}"
-        raise invalid("--label-range", command, allowed, "none", remedy)
-    if options["--model"] is ModelName.ridge:
-        half_life = options.get("--half-life")
+        raise invalid("--label-range", command, f"given with --model {options.name}", "none", remedy)
+    if options.model is ModelName.ridge:
+        half_life = options.half_life
         return Ridge(
             dim, intercept=True, label_range=label_range, regularization=penalty, half_life=half_life
         )

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from qufur._internal.progress import track_rows
+from qufur.cli._flags import with_flags
 from qufur.errors import invalid
 from qufur.labelling.journal import journal_of
 from qufur.models import Model
@@ -152,6 +153,11 @@ class TableReader:
         self.count = 0
         self._batches, self._label, self._total = chain([head], batches), label, total
         self._observers: list[Callable[[Batch], None]] = []
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on how the file is read."""
+        return [with_flags(note) for note in self.file.notes]
 
     def watch(self, observer: Callable[[Batch], None]) -> None:
         """Call `observer` with each batch before it is yielded."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from qufur.cli._flags import with_flags
 from qufur.errors import missing_extra
 
 if TYPE_CHECKING:
@@ -62,4 +63,4 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except (DamagedError, FencedError, RequestError, StoreError) as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(with_flags(str(error))) from None

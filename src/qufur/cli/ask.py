@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -13,14 +12,15 @@ from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._columns import Columns, grow
+from qufur.cli._flags import reject_options
+from qufur.cli._options import ModelOptions, RuleOptions
 from qufur.cli._periods import FirstPeriods, LaterPeriods, describe_limit, period_status, periods_from_options
 from qufur.cli._start import (
-    RULE_OPTIONS,
     StartedWorkbook,
+    StartOptions,
+    check_start_options,
     check_target,
     name_of,
-    reject_options,
-    reject_start_options,
     rule_from_options,
     start_workbook,
 )
@@ -94,48 +94,36 @@ def ask(
     Example:
       qufur ask rows.csv --target price --budget 300 --state s.qufur -o todo.csv
     """
-    first = {
-        "--model": model,
-        "--regularization": regularization,
-        "--half-life": half_life,
-        "--also": also or None,
-        "--classes": classes,
-        "--new": new or None,
-        "--budget": budget,
-        "--per": per,
-        "--time": time,
-        "--alpha": alpha,
-        "--fixed-budget": fixed_budget,
-        "--at-random": at_random or None,
-        "--horizon": horizon,
-        "--burst": burst,
-        "--label-range": label_range,
-        "--target": target,
-        "--id": id,
-        "--seed": seed,
-    }
-    columns = Columns(skip, categorical, embedding, text, text_model, impute, add_column)
+    options = StartOptions(
+        ModelOptions(model, regularization, half_life, also or None, label_range),
+        RuleOptions(budget, per, time, alpha, fixed_budget, at_random, horizon, burst),
+        Columns(skip, categorical, embedding, text, text_model, impute, add_column),
+        target,
+        id,
+        seed,
+        classes,
+        new,
+    )
     oldest = since(expire, "qufur ask")
     if cluster is not None:
         from qufur.cli._cluster import Cluster, ask_on_cluster
 
-        others = {"--expire": expire, "--sep": sep, "--decimal": decimal}
-        reject_options("qufur ask", others, "--cluster", *others)
+        reject_options("qufur ask", "--cluster", {"expire": expire, "sep": sep, "decimal": decimal})
         result = ask_on_cluster(
-            Cluster(cluster, workers, gpus), data, state, out, first, columns, format, force=force
+            Cluster(cluster, workers, gpus), data, state, out, options, format, force=force
         )
         _print(result.workbook, result.rows, result.n_chosen, out, result.notes, format, json)
         return
     if workers is not None or gpus:
         raise invalid("--workers or --gpus", "qufur ask", "omitted without --cluster", "one of them")
     path = Path(data)
-    source, files = Source(path, sep, decimal), tables_at(path)
+    files = tables_at(path)
     check_table(out, files_of(state) | files)
     with locked(state):
         digests = [(digest_of(file), file.name) for file in files.values()]
         existing = _loaded(state) if state.exists() else None
-        workbook, total, notes = prepare_table(existing, source, first, columns, quiet=json)
-        source = replace(source, default=workbook.dialect)
+        source = Source(path, sep, decimal, None if existing is None else existing.dialect)
+        workbook, total, notes = prepare_table(existing, source, options, quiet=json)
         for digest, name in digests:
             workbook.register_table(digest, name)
         if oldest is not None:
@@ -152,19 +140,7 @@ def ask(
             n_chosen = _write(workbook, rows, out, format)
         # Saved last: until then the same call writes the same file again.
         save_state(workbook, state, f"ask {path.name}", f"{counted(n_chosen, 'row')} to label")
-    _print(workbook, rows.count, n_chosen, out, [*rows.file.notes, *notes], format, json)
-
-
-class Continued(NamedTuple):
-    """Existing workbook, its rule, and the rows per period.
-
-    `qufur learn` creates a workbook without a rule. `rule` is then a function of the number of rows of the
-    table; otherwise it is None.
-    """
-
-    workbook: Workbook
-    rule: Callable[[int], Rule] | None
-    periods: FirstPeriods | LaterPeriods
+    _print(workbook, rows.count, n_chosen, out, [*rows.notes, *notes], format, json)
 
 
 def _loaded(state: Path) -> Workbook:
@@ -173,36 +149,25 @@ def _loaded(state: Path) -> Workbook:
 
 
 def prepare_table(
-    workbook: Workbook | None, source: Source, first: dict[str, Any], columns: Columns, *, quiet: bool
+    workbook: Workbook | None, source: Source, options: StartOptions, *, quiet: bool
 ) -> StartedWorkbook:
     """Create the workbook for a table, or extend an existing one by what the table adds."""
     if workbook is None:
-        return start_workbook("qufur ask", source, first, columns, quiet=quiet)
-    workbook, rule, periods = _continued(workbook, first, columns)
-    source = replace(source, default=workbook.dialect)
-    total, notes = grow(workbook, source, columns, quiet=quiet, observer=periods.add)
+        return start_workbook("qufur ask", source, options, quiet=quiet)
+    check_start_options(workbook, options.given())
+    check_target(workbook.id, workbook.target)
+    options.columns.fetch(workbook.encoding)
+    rule: Callable[[int], Rule] | None = None
+    periods: FirstPeriods | LaterPeriods | None = None
+    if not workbook.has_rule:  # `qufur learn` creates a workbook without a rule
+        periods = periods_from_options(options.rule, workbook.target)
+        model = ModelOptions(name_of(workbook.learner.model))
+        rule = periods.rule if periods else rule_from_options("qufur ask", options.rule, model)
+    periods = periods or LaterPeriods(workbook)
+    total, notes = grow(workbook, source, options.columns, quiet=quiet, observer=periods.add)
     if rule is not None:
         choose_rule(workbook, rule(total))
     return StartedWorkbook(workbook, total, notes + periods.apply(workbook))
-
-
-def _continued(workbook: Workbook, first: dict[str, Any], columns: Columns) -> Continued:
-    allowed = () if workbook.has_rule else RULE_OPTIONS
-    reject_start_options(
-        {name: value for name, value in first.items() if name not in allowed} | columns.fixed, "qufur ask"
-    )
-    check_target(workbook.id, workbook.target)
-    columns.fetch(workbook.encoding)
-    if workbook.has_rule:
-        return Continued(workbook, None, LaterPeriods(workbook))
-    periods = periods_from_options(first, workbook.target)
-    if periods is not None:
-        return Continued(workbook, periods.rule, periods)
-    return Continued(
-        workbook,
-        rule_from_options("qufur ask", first | {"--model": name_of(workbook.learner.model)}),
-        LaterPeriods(workbook),
-    )
 
 
 def _expired(workbook: Workbook, oldest: float, out: Path, force: bool) -> int:

@@ -13,6 +13,7 @@ from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._columns import Columns
+from qufur.cli._flags import with_flags
 from qufur.cli._start import LABEL_NAMES
 from qufur.cli._state_file import TableReader, tables_at
 from qufur.cli._table_out import check_table
@@ -104,7 +105,7 @@ def choose(
         out, choice, pool, candidates.free.ids, encoding, column_heading(id_column), column_heading(target)
     )
     choice_notes = _notes(candidates, len(labelled), encoding, is_new=label_column is None)
-    notes = [*rows.file.notes, *encoding.notes, *choice_notes]
+    notes = [*rows.notes, *map(with_flags, encoding.notes), *choice_notes]
     if json:
         uncertainty = choice.uncertainty.tolist()
         _show.print_json({"rows": rows.count, "chosen": count, "uncertainty": uncertainty, "notes": notes})

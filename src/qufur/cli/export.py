@@ -30,7 +30,7 @@ def export(
     Example:
       qufur export prices prices.qufur --store sqlite:///labels.db
     """
-    with locked(file), open_store(store) as opened:
+    with locked(file, "FILE", "qufur export"), open_store(store) as opened:
         if file.exists():
             raise invalid("FILE", "qufur export", "a new file", f"{str(file)!r}, which exists")
         from qufur.service.state_files import export as write

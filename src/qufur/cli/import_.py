@@ -33,7 +33,7 @@ def import_(
     Example:
       qufur import s.qufur --store sqlite:///labels.db --name prices
     """
-    with locked(file), open_store(store, writing=True) as opened:
+    with locked(file, "FILE", "qufur import"), open_store(store, writing=True) as opened:
         from qufur.service.config import config_from_workbook
         from qufur.service.service import Service
         from qufur.service.state_files import read, rows_of

@@ -16,6 +16,8 @@ from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._columns import Columns
 from qufur.cli._label_run import LabelOptions, LabelResult, call_counts, describe_calls, label_rows
+from qufur.cli._options import ModelOptions, RuleOptions
+from qufur.cli._start import StartOptions
 from qufur.errors import invalid
 from qufur.labelling.calls import CallLimits
 from qufur.labelling.command import program_of
@@ -66,23 +68,21 @@ def label(
     Example:
       qufur label rows.csv --with ./ask_model.py --budget 300 --state s.qufur
     """
-    options = {
-        "--budget": budget,
-        "--model": model,
-        "--horizon": horizon,
-        "--label-range": label_range,
-        "--target": target,
-        "--new": new or None,
-        "--classes": classes,
-        "--id": id,
-        "--seed": seed,
-    }
+    options = StartOptions(
+        ModelOptions(model, label_range=label_range),
+        RuleOptions(budget, horizon=horizon),
+        Columns(skip, categorical, embedding, text, None, impute, None),
+        target,
+        id,
+        seed,
+        classes,
+        new,
+    )
     program_of(command)
     work = LabelOptions(
         Source(data, sep, decimal),
         state,
         command,
-        Columns(skip, categorical, embedding, text, None, impute, None),
         options,
         parse_money(cost, money),
         votes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,8 @@ from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._classes import parse_classes, read_labels
 from qufur.cli._columns import Columns, grow
-from qufur.cli._start import describe_leaks, reject_start_options, start_workbook
+from qufur.cli._options import ModelOptions, RuleOptions
+from qufur.cli._start import StartOptions, check_start_options, describe_leaks, start_workbook
 from qufur.cli._state_file import TableReader, digest_of, keep_dialect, load_workbook, save_state, tables_at
 from qufur.errors import invalid
 from qufur.storage.lock import locked
@@ -71,28 +72,23 @@ def learn(
     Example:
       qufur learn labelled.csv --target price --state s.qufur
     """
-    first = {
-        "--model": model,
-        "--regularization": regularization,
-        "--half-life": half_life,
-        "--also": also or None,
-        "--label-range": label_range,
-        "--target": target,
-        "--id": id,
-        "--seed": seed,
-    }
-    columns = Columns(skip, categorical, embedding, text, text_model, impute, add_column)
+    options = StartOptions(
+        ModelOptions(model, regularization, half_life, also or None, label_range),
+        RuleOptions(),
+        Columns(skip, categorical, embedding, text, text_model, impute, add_column),
+        target,
+        id,
+        seed,
+        classes,
+    )
     source = Source(data, sep, decimal)
     with locked(state):
         if state.exists():
-            workbook = _continued(state, first, columns, classes)
+            workbook = _continued(state, options)
             source = replace(source, default=workbook.dialect)
-            total, notes = grow(workbook, source, columns, quiet=json)
+            total, notes = grow(workbook, source, options.columns, quiet=json)
         else:
-            options = first | {"--classes": classes}
-            workbook, total, notes = start_workbook(
-                "qufur learn", source, options, columns, labelled=True, quiet=json
-            )
+            workbook, total, notes = start_workbook("qufur learn", source, options, labelled=True, quiet=json)
         for file in tables_at(data).values():
             workbook.register_table(digest_of(file), file.name)
         rows = TableReader(
@@ -114,7 +110,7 @@ def learn(
                 f"learn {data.name}",
                 f"{counted(learned.free + learned.outstanding, 'label')} learned",
             )
-    notes = list(dict.fromkeys([*rows.file.notes, *forms.notes, *notes, *describe_leaks(workbook)]))
+    notes = list(dict.fromkeys([*rows.notes, *forms.notes, *notes, *describe_leaks(workbook)]))
     if json:
         left = {"outstanding_left": len(workbook.learner.outstanding), "notes": notes}
         _show.print_json(asdict(learned) | left)
@@ -124,12 +120,12 @@ def learn(
         print("To buy labels, pass a table of unlabelled rows to `qufur ask`, with --budget.")
 
 
-def _continued(state: Path, first: dict[str, Any], columns: Columns, classes: str | None) -> Workbook:
-    reject_start_options(first | columns.fixed, "qufur learn")
+def _continued(state: Path, options: StartOptions) -> Workbook:
     workbook = load_workbook(state)
-    if classes is not None:
-        name_classes(workbook, parse_classes(classes, "qufur learn") or ())
-    columns.fetch(workbook.encoding)
+    check_start_options(workbook, replace(options, classes=None).given())
+    if options.classes is not None:
+        name_classes(workbook, parse_classes(options.classes, "qufur learn") or ())
+    options.columns.fetch(workbook.encoding)
     return workbook
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._classes import parse_classes
 from qufur.cli._columns import Columns
-from qufur.cli._options import ModelName
+from qufur.cli._options import ModelName, ModelOptions
 from qufur.cli._replay import pilot_of, replay_table, title
 from qufur.cli._start import model_from_options, reject_for_experts, takes_label_range
 from qufur.cli._table_out import check_folder
@@ -82,20 +82,21 @@ def plan(
     """
     check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan-error.csv", "plan.png", "plan.svg"], data)
     as_amount(budget, "qufur plan", "--budget")  # before a long file is read
-    ridge_options = {"--noise": noise, "--norm": norm, "--label-range": label_range}
-    reject_for_experts(model, "qufur plan", ridge_options)
+    options = ModelOptions(model, label_range=label_range)
+    ridge_options = {"noise": noise, "norm": norm, "label_range": label_range}
+    reject_for_experts(options, "qufur plan", ridge_options)
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
     columns.check("qufur plan")
     _reject_classes(parse_classes(classes, "qufur plan"))
-    linear = model is not ModelName.experts
+    linear = not options.is_experts
     source = Source(data, sep, decimal)
     table = replay_table(source, columns, target, domain, labelled=False, scale=linear, quiet=json)
     stream, notes = table.stream, table.notes
     _reject_classes(table.classes)
     pilot = None if target is None else pilot_of(source, table.encoding, target, stream.horizon)
-    options = {"--model": model, "--label-range": label_range}
     if label_range is None and takes_label_range(options, "qufur plan"):
-        options["--label-range"] = (-1.0, 1.0) if pilot is None else (pilot.y.min(), pilot.y.max())
+        labels = (-1.0, 1.0) if pilot is None else (pilot.y.min(), pilot.y.max())
+        options = replace(options, label_range=labels)
     result = plan_budget(
         model_from_options(options, stream.dim, "qufur plan"),
         stream,

@@ -125,7 +125,7 @@ def predict(
         for batch in rows:
             growth.add(batch)
             write(zip(ids(batch, workbook.id), *predictions.columns(encoding.encode(batch)), strict=True))
-    notes = [*rows.file.notes, *describe_prediction(growth), *predictions.notes()]
+    notes = [*rows.notes, *describe_prediction(growth), *predictions.notes()]
     if json:
         _show.print_json({"rows": rows.count, "notes": notes})
         return

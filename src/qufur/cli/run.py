@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,9 +16,9 @@ from qufur.cli import _show
 from qufur.cli._classes import parse_classes
 from qufur.cli._columns import Columns
 from qufur.cli._compare import ERROR_RATE, MAX_LABELS, Comparison, Decision, Task
-from qufur.cli._options import ModelName
+from qufur.cli._options import ModelName, ModelOptions
 from qufur.cli._replay import KnownDomains, label_range, replay_table, title
-from qufur.cli._start import boosting, check_model, is_experts, model_from_options, takes_label_range
+from qufur.cli._start import boosting, check_model, model_from_options, takes_label_range
 from qufur.cli._table_out import check_folder
 from qufur.errors import invalid
 from qufur.models import Model, Ridge
@@ -89,12 +88,8 @@ def run(
     check_folder(out, ["run.csv", "run.png", "run.svg"], data)
     amounts = {text: as_amount(text, "qufur run", "--budget") for text in budget or DEFAULT_BUDGETS}
     columns = Columns(skip, categorical, embedding, text, text_model, impute)
-    options = {
-        "--model": model or (ModelName.ridge if data is None else None),
-        "--regularization": regularization,
-        "--half-life": half_life,
-        "--also": also,
-    }
+    default = ModelName.ridge if data is None else None
+    options = ModelOptions(model or default, regularization, half_life, also)
     names = parse_classes(classes, "qufur run")
     check_model(options, "qufur run", names)
     rules = (class_given(name, Rule, RULES, "--rule", "qufur run") for name in rule or ())
@@ -110,7 +105,7 @@ def run(
     files = comparison.write(out)
     share = min(budgets)
     decision = (
-        Decision.of(comparison, "Steady" if is_experts(options) else "Paced", share) if task.ask else None
+        Decision.of(comparison, "Steady" if options.is_experts else "Paced", share) if task.ask else None
     )
     if json:
         _show.print_json(
@@ -140,18 +135,16 @@ def _share(amount: int | float, rows: int, task: Task) -> float:
     return amount if isinstance(amount, float) else min(labels, rows) / rows
 
 
-def _synthetic(options: Mapping[str, Any], classes: tuple[str, ...] | None) -> Task:
+def _synthetic(options: ModelOptions, classes: tuple[str, ...] | None) -> Task:
     if classes is not None:
         raise invalid("--classes", "qufur run", "omitted without a file", ",".join(classes))
     title = "Synthetic stream: 20 hidden domains in sequence"
 
     def model(stream: Stream) -> Model:
-        if options["--model"] is ModelName.ridge:
-            return Ridge(
-                stream.dim, regularization=options["--regularization"], half_life=options["--half-life"]
-            )
+        if options.model is ModelName.ridge:
+            return Ridge(stream.dim, regularization=options.regularization, half_life=options.half_life)
         given = (-1.0, 1.0) if takes_label_range(options, "qufur run") else None
-        return model_from_options({**options, "--label-range": given}, stream.dim, "qufur run")
+        return model_from_options(replace(options, label_range=given), stream.dim, "qufur run")
 
     return Task(title, HiddenDomains.scripts, model, "regret")
 
@@ -161,7 +154,7 @@ def _file(
     target: str | None,
     domain: str | None,
     columns: Columns,
-    options: Mapping[str, Any],
+    options: ModelOptions,
     classes: tuple[str, ...] | None,
     *,
     quiet: bool,
@@ -169,7 +162,7 @@ def _file(
     if target is None:
         raise invalid("--target", "qufur run", "given with a file", "none", "Set it to the label column.")
     columns.check("qufur run")
-    least_squares = not is_experts(options)
+    least_squares = not options.is_experts
     stream, classes, notes, _ = replay_table(
         path, columns, target, domain, labelled=True, scale=least_squares, quiet=quiet, classes=classes
     )
@@ -177,7 +170,7 @@ def _file(
     if low == high:
         received = f"{low:g} throughout" if classes is None else f"{classes[int(low)]!r} throughout"
         raise invalid(f"column {target!r}", path.name, "of at least two different labels", received)
-    options = {**options, "--label-range": (low, high) if takes_label_range(options, "qufur run") else None}
+    options = replace(options, label_range=(low, high) if takes_label_range(options, "qufur run") else None)
     numbers = None if classes is None else tuple(range(len(classes)))
     measure = "mean squared error" if classes is None else ERROR_RATE
     rest = Rest(stream, 1)
@@ -190,7 +183,7 @@ def _file(
         lambda stream: model_from_options(options, stream.dim, "qufur run", numbers),
         measure,
         tuple(notes),
-        max_labels=math.inf if options["--model"] is ModelName.ridge else MAX_LABELS,
+        max_labels=math.inf if options.model is ModelName.ridge else MAX_LABELS,
         loss=measure,
         baseline=lambda stream: boosting(stream.dim, numbers),
         known=rest.first,
@@ -202,12 +195,13 @@ def _file(
     return replace(task, notes=(*task.notes, note))
 
 
-def _ask_options(options: Mapping[str, Any], classes: tuple[str, ...] | None) -> list[str]:
+def _ask_options(options: ModelOptions, classes: tuple[str, ...] | None) -> list[str]:
     """Return the options of `qufur ask` for the same model."""
     if classes is not None:
         return ["--classes", ",".join(classes)]
-    if is_experts(options):
-        return [part for name in options["--also"] or () for part in ("--also", name)]
-    model, label_range = options["--model"].rpartition(":")[2], options["--label-range"]
-    ends = [] if label_range is None else ["--label-range", *(f"{end:g}" for end in label_range)]
-    return ["--model", model, *ends]
+    if options.is_experts:
+        return [part for name in options.also or () for part in ("--also", name)]
+    ends = (
+        [] if options.label_range is None else ["--label-range", *(f"{end:g}" for end in options.label_range)]
+    )
+    return ["--model", options.name.rpartition(":")[2], *ends]

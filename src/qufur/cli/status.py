@@ -12,6 +12,7 @@ import typer
 from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
+from qufur.cli._flags import with_flags
 from qufur.cli._label_run import call_counts, describe_calls
 from qufur.cli._periods import describe_limit, period_status
 from qufur.cli._start import describe_leaks
@@ -19,8 +20,15 @@ from qufur.cli._state_file import files_of, load_workbook
 from qufur.cli._table_out import check_page
 from qufur.labelling.journal import Journal, journal_of
 from qufur.storage.atomic import replacing
-from qufur.workbook.summary import shifts_of, summary
+from qufur.workbook.summary import Advice, shifts_of, summary
 
+ADVICE = Advice(
+    waiting="and pass them to `qufur tell`; `qufur outstanding --out FILE` writes them again",
+    constant="a larger `qufur ask --budget`, or another model with `qufur ask --also`",
+    at_random="start the next state file with `qufur ask --at-random`",
+    spent="`qufur budget --add LABELS` buys more, `qufur predict` needs none",
+    go_on="`qufur ask` for the next table, `qufur predict` for predictions",
+)
 ENSEMBLE_REPORT = "standing"
 """JSON key of the ensemble report since version 0.1.0."""
 
@@ -45,8 +53,8 @@ def status(
     notes = describe_leaks(workbook)
     journal = Journal(journal_of(state))
     shifts = shifts_of(workbook)
-    details = report.text(leave_out=("new domains",))
-    paragraphs = summary(workbook, report, shifts)
+    details = with_flags(report.text(leave_out=("new domains",)))
+    paragraphs = summary(workbook, report, shifts, ADVICE)
     if html is not None:
         from qufur.cli._pages import status_page
 

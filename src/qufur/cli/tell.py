@@ -13,6 +13,7 @@ from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._classes import parse_classes, read_labels
+from qufur.cli._flags import with_flags
 from qufur.cli._start import describe_leaks
 from qufur.cli._state_file import load_workbook, save_state
 from qufur.cli._table_out import Exported, exported, retract_skipped
@@ -112,4 +113,4 @@ def _read_table(workbook: Workbook, source: Source) -> tuple[Exported, list[str]
         values.append(labels)
         blank += len(batch) - len(indices)
     check_once(names, rows, source.name)
-    return Exported(names, np.concatenate(values), [], blank), [*file.notes, *forms.notes]
+    return Exported(names, np.concatenate(values), [], blank), [*map(with_flags, file.notes), *forms.notes]

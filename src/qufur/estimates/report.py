@@ -271,7 +271,7 @@ def _noise(fit: Fit) -> str:
 def _penalty(fit: Fit) -> str:
     if fit.suggested is None:
         return f"{fit.regularization:.3g}; these labels do not suggest a better value"
-    suggested = f"σ²/τ² = {fit.suggested:.3g} (--regularization)"
+    suggested = f"σ²/τ² = {fit.suggested:.3g} (`regularization=`)"
     return f"{fit.regularization:.3g}; for the next run the labels suggest {suggested}"
 
 
@@ -301,13 +301,10 @@ def _experts(ensemble: EnsembleReport) -> Iterator[str]:
     if ensemble.is_worse_than(constant):
         yield (
             "worse than a constant prediction: buy more labels, add more informative inputs, "
-            "or add a model with Experts(also=[...]), on the command line --also"
+            "or add a model with `Experts(also=[...])`"
         )
     if ensemble.random_would_do:
-        yield (
-            "random labels would do better: use the rule Uniform(rate) for the next run, "
-            "on the command line --at-random"
-        )
+        yield "random labels would do better: use `Uniform(rate)` for the next run"
 
 
 def _if_all_random(ensemble: EnsembleReport) -> str:

@@ -200,12 +200,12 @@ def program_of(text: str) -> list[str]:
     try:
         arguments = shlex.split(text)
     except ValueError as error:
-        raise invalid("--with", "qufur label", "a command", f"{text!r} ({error})") from None
+        raise invalid("command", "Command", "a command", f"{text!r} ({error})") from None
     if not arguments or shutil.which(arguments[0]) is None:
         remedy = f"There is no {arguments[0]!r}: check its folder and spelling." if arguments else ""
         if arguments and os.path.isfile(arguments[0]):
             remedy = f"{arguments[0]!r} is not executable: chmod +x, or name its interpreter."
-        raise invalid("--with", "qufur label", "a command that can be run", repr(text), remedy)
+        raise invalid("command", "Command", "a command that can be run", repr(text), remedy)
     return arguments
 
 

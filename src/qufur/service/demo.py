@@ -1,4 +1,4 @@
-"""`qufur serve --demo`: a live stream with a simulated annotator, on bike-sharing or synthetic data."""
+"""Demonstration: a live stream with a simulated annotator, on bike-sharing or synthetic data."""
 
 from __future__ import annotations
 

@@ -86,15 +86,15 @@ def listening(host: str, port: int) -> Iterator[Listener]:
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise invalid("--host", "qufur serve", "an address of this machine", repr(host)) from None
+        raise invalid("host", "listening", "an address of this machine", repr(host)) from None
     family, _, _, _, address = addresses[0]
     try:
         listener = socket.create_server(address, family=family, backlog=2048)
     except OSError as error:
-        remedy = "--port 0 picks a free port."
+        remedy = "`port=0` picks a free port."
         received = f"{host}:{port}: {os.strerror(error.errno or 0)}"
         allowed = "free on an address of this machine"
-        raise invalid("--port", "qufur serve", allowed, received, remedy) from None
+        raise invalid("port", "listening", allowed, received, remedy) from None
     with listener:
         yield Listener(listener, all(is_loopback(str(name[0])) for *_, name in addresses))
 

@@ -11,7 +11,7 @@ from qufur.errors import invalid, missing_extra
 
 
 @contextmanager
-def locked(state: Path, parameter: str = "--state", owner: str = "qufur") -> Iterator[None]:
+def locked(state: Path, parameter: str = "state", owner: str = "locked") -> Iterator[None]:
     """Hold the lock of a state file; links to the same file share one lock.
 
     Parameters

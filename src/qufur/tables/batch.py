@@ -16,7 +16,7 @@ from qufur.errors import invalid
 
 Column = list[Any] | NDArray[Any]
 CORRECT = "Correct the cell or drop the row."
-FILL = "Fill it, drop the row, or give --impute."
+FILL = "Fill it, drop the row, or give `impute=True`."
 ROWS, ROWS_OF_TEXT = 2048, 32
 """Rows per batch, without and with text.
 
@@ -88,7 +88,7 @@ class Batch:
         if impute:
             return [None] * len(self)
         allowed, received, suggestion = nearest(name, list(self.columns))
-        remedy = f"{suggestion} --impute treats a missing column as empty cells.".strip()
+        remedy = f"{suggestion} `impute=True` treats a missing column as empty cells.".strip()
         raise invalid(f"column {name!r}", self.file, allowed, received, remedy)
 
     def cell_error(self, name: str, index: int, allowed: str, remedy: str) -> ValueError:

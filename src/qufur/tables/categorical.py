@@ -135,7 +135,7 @@ class Hashed(OneHot):
     def note(self) -> str:
         """Message about the shared columns."""
         shared = f"their hashes share {self.buckets} columns"
-        remedy = f"For ids --skip {self.name}, for free text --text {self.name}"
+        remedy = f"For ids `skip={[self.name]}`, for free text `text={self.name!r}`"
         return f"Column {self.name!r} has many categories: {shared}. {remedy}."
 
     def indices(self, categories: set[str]) -> dict[str, int]:

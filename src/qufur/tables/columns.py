@@ -16,7 +16,7 @@ from qufur.tables.categorical import Categorical, Hashed
 from qufur.tables.cells import first_bad, is_missing, numbers, numbers_or_nan, vectors
 from qufur.tables.text import text_vectors
 
-NO_NUMBER = "Correct the cell, drop the row, or give --impute, which treats it as empty."
+NO_NUMBER = "Correct the cell, drop the row, or give `impute=True`, which treats it as empty."
 
 
 @dataclass(frozen=True)

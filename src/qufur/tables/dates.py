@@ -106,7 +106,7 @@ class Dates(Numeric):
     @property
     def note(self) -> str:
         reading = f"{self.format}, such as {self.example!r}: {', '.join(self.parts)}"
-        return f"Column {self.name!r} is read as {reading}. --categorical keeps its text."
+        return f"Column {self.name!r} is read as {reading}. `categorical=` keeps its text."
 
     @property
     def _read(self) -> Callable[[Column], Floats | None]:

@@ -59,7 +59,7 @@ class ColumnInference:
         added: bool = False,
     ) -> None:
         self.name, self.file = name, file
-        self._leave_out = f"leave out --add-column {name}" if added else f"--skip {name}"
+        self._leave_out = f"leave out `add={[name]}`" if added else f"`skip={[name]}`"
         self._correct = f"Correct the cell, drop the row, or {self._leave_out}."
         self._numeric, self._categorical, self._embedding = numeric, categorical, embedding
         self._moments = Moments()
@@ -107,7 +107,7 @@ class ColumnInference:
     def kind(self, *, impute: bool) -> Kind:
         """Return the entry of the encoding; raise InvalidError if the cells are not of one type."""
         if self._missing and not impute:
-            remedy = f"Fill it, drop the row, {self._leave_out}, or give --impute."
+            remedy = f"Fill it, drop the row, {self._leave_out}, or give `impute=True`."
             raise bad_cell(self.file, self.name, *self._missing, "without missing cells", remedy)
         if self._length is None:
             received = "missing cells only"
@@ -193,7 +193,7 @@ class ColumnInference:
         if self._non_number and 2 * numeric > MOST_CATEGORIES:
             row, cell = self._non_number
             allowed, received = "numbers throughout", f"{shown(cell)} in row {row}"
-            remedy = f"{self._correct[:-1]}; --categorical {self.name} reads all cells as categories."
+            remedy = f"{self._correct[:-1]}; `categorical={[self.name]}` reads all cells as categories."
             raise invalid(f"column {self.name!r}", self.file, allowed, received, remedy)
         return Hashed(self.name, blanks=bool(self._missing))
 

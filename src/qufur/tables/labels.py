@@ -52,7 +52,7 @@ def class_labels(
     (array([0, 2]), array([1., 0.]))
     """
     blank = "leave it blank" if skip_blank else "drop the row"
-    allowed, correct = f"one of {listing(classes)}", f"Correct it, {blank}, or name it with --classes."
+    allowed, correct = f"one of {listing(classes)}", f"Correct it, {blank}, or name it with `classes=`."
     invalid_index = first_other(batch.column(column))
     if invalid_index is not None:
         raise batch.cell_error(column, invalid_index, allowed, correct)
@@ -129,7 +129,7 @@ class LabelSurvey:
         row, cell = self.first_text or (0, None)
         is_constant = len(self._texts) < 2
         received = f"{shown(cell)} throughout" if is_constant else f"more, such as {shown(cell)} in row {row}"
-        remedy = "Name all classes with --classes A,B,…, or another column with --target."
+        remedy = "Name all classes with `classes=`, or another column with `target=`."
         allowed = f"numbers, or from 2 to {MOST_CLASSES} classes"
         raise invalid(f"column {self.column!r}", self.file, allowed, received, remedy)
 

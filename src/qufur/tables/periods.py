@@ -139,14 +139,14 @@ class PeriodSurvey:
     ----------
     unit
         One of `UNITS`.
-    column
+    time
         The column of dates; None to infer it.
     aside
         Columns that are not candidates.
     """
 
-    def __init__(self, unit: str, column: str | None, aside: Collection[str] = ()) -> None:
-        self._unit, self._column, self._aside = unit, column, aside
+    def __init__(self, unit: str, time: str | None, aside: Collection[str] = ()) -> None:
+        self._unit, self._column, self._aside = unit, time, aside
         self._counts: dict[str, dict[str, PeriodCounts]] | None = None
         self._examples: dict[str, str] = {}
         self._file = ""
@@ -197,6 +197,6 @@ class PeriodSurvey:
     def _ambiguity_error(self, candidates: list[str]) -> ValueError:
         if self._column is not None:
             return invalid(f"column {self._column!r}", self._file, "of dates", "empty cells only")
-        allowed = f"given with --per, unless one column of {self._file} has dates"
+        allowed = f"given unless one column of {self._file} has dates"
         received = f"dates in {' and '.join(map(repr, candidates))}" if candidates else "no column of dates"
-        return invalid("--time", "qufur ask", allowed, received, "" if candidates else WRITE_DATES)
+        return invalid("time", "PeriodSurvey", allowed, received, "" if candidates else WRITE_DATES)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -90,9 +90,9 @@ class Source(os.PathLike[str]):
     def __post_init__(self) -> None:
         separator = _TAB.get(self.separator or "", self.separator)
         if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
-            raise invalid("--sep", "qufur", "one character, or tab", repr(separator))
+            raise invalid("separator", "Source", "one character, or tab", repr(separator))
         if self.decimal not in (None, ".", ","):
-            raise invalid("--decimal", "qufur", "a point or a comma", repr(self.decimal))
+            raise invalid("decimal", "Source", "a point or a comma", repr(self.decimal))
         object.__setattr__(self, "separator", separator)
 
     @classmethod
@@ -107,6 +107,14 @@ class Source(os.PathLike[str]):
     def name(self) -> str:
         """File name of the table."""
         return self.path.name
+
+    @cached_property
+    def file(self) -> TableFile:
+        """The open table. It is opened, and its dialect detected, once per source."""
+        if self.opened is not None:
+            return self.opened
+        files = [_open_file(file, self) for file in files_at(self)]
+        return files[0] if len(files) == 1 else ConcatenatedFiles(self.path, files)
 
 
 def files_at(path: str | os.PathLike[str]) -> list[Path]:
@@ -165,12 +173,7 @@ def _spooled() -> Path:
 
 def open_table(path: str | PathLike[str]) -> TableFile:
     """Open a table and read its column names; `read` lists the formats."""
-    source = Source.of(path)
-    if source.opened is not None:
-        return source.opened
-    files = files_at(source)
-    opened = [_open_file(file, source) for file in files]
-    return opened[0] if len(opened) == 1 else ConcatenatedFiles(source.path, opened)
+    return Source.of(path).file
 
 
 def _open_file(path: Path, source: Source) -> TableFile:
@@ -183,9 +186,10 @@ def _open_file(path: Path, source: Source) -> TableFile:
     if not path.stat().st_size:
         raise no_rows(path)
     dialect = {"separator": source.separator, "decimal": source.decimal}
-    if format is not CsvFile and any(dialect.values()):
-        raise invalid("--sep or --decimal", path.name, "omitted for a file that is not CSV", "one of them")
     if format is not CsvFile:
+        for name, value in dialect.items():
+            if value is not None:
+                raise invalid(name, path.name, "omitted for a file that is not CSV", repr(value))
         return format(path)
     return CsvFile(path, **dialect, default=source.default, expected=source.expected)
 

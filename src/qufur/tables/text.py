@@ -167,7 +167,7 @@ def _load(model: str, fetch: bool) -> Vectors:
         local, remedy = "", ""
         if not (fetch or os.path.isdir(model)):
             local = " and that is on this machine"
-            remedy = f"A state file may be untrusted: --text-model {model} allows the download."
+            remedy = f"A state file may be untrusted: `text_model={model!r}` allows the download."
         allowed = f"a model that transformers can load{local}, or a folder of one"
         raise invalid("text_model", "Encoding", allowed, f"{model!r} ({reason})", remedy) from None
 

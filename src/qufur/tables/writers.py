@@ -211,9 +211,7 @@ def _with_types(frames: list[pl.DataFrame]) -> pl.DataFrame:
 
 def _write_excel(frame: pl.DataFrame, file: IO[bytes]) -> None:
     if len(frame) > EXCEL_ROWS:
-        raise invalid(
-            "--out", "qufur", f"another format for more than {EXCEL_ROWS} rows", f"{len(frame)} rows"
-        )
+        raise invalid("out", "table", f"another format for more than {EXCEL_ROWS} rows", f"{len(frame)} rows")
     as_text = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
     with _xlsxwriter().Workbook(file, as_text) as workbook:
         workbook.set_properties({"created": datetime(2000, 1, 1)})  # equal rows give equal bytes

@@ -63,11 +63,11 @@ def name_classes(workbook: Workbook, classes: Sequence[str]) -> None:
     if not takes_classes(workbook.learner):
         allowed = "left out where labels are numbers"
         received = f"{listing(classes)} beside {type(workbook.learner.model).__name__}"
-        remedy = "`qufur ask --classes` with another state file starts with classes."
-        raise invalid("--classes", "qufur", allowed, received, remedy)
+        remedy = "Start another workbook with `classes=`."
+        raise invalid("classes", "name_classes", allowed, received, remedy)
     if not set(existing) <= set(classes):
         allowed = f"the existing classes, {listing(existing)}, and any new ones"
-        raise invalid("--classes", "qufur", allowed, listing(classes))
+        raise invalid("classes", "name_classes", allowed, listing(classes))
     added = [name for name in classes if name not in existing]
     if added:
         workbook.learner = with_classes(workbook.learner, (*existing, *added))

@@ -171,7 +171,7 @@ def learn(workbook: Workbook, table: FreeLabels, *, accept_outliers: bool = Fals
     for name in known:
         if workbook.labels.label(name) != table.label[name]:
             received = workbook.describe_conflict(name, table.label[name])
-            remedy = "`qufur tell --replace` replaces it."
+            remedy = "`Workbook.tell(replace=True)` replaces it."
             raise invalid("label", table.file, "equal to the stored label", received, remedy)
     pending = [name for name in table.label if name in workbook.learner.pending]
     closed = [name for name in table.label if name in workbook.closed]

@@ -127,19 +127,15 @@ class Advice(NamedTuple):
         Next step when the budget is spent, and when nothing is pending.
     """
 
-    waiting: str = "and pass them to `qufur tell`; `qufur outstanding --out FILE` writes them again"
-    constant: str = "a larger `qufur ask --budget`, or another model with `qufur ask --also`"
-    at_random: str = "start the next state file with `qufur ask --at-random`"
-    spent: str = "`qufur budget --add LABELS` buys more, `qufur predict` needs none"
-    go_on: str = "`qufur ask` for the next table, `qufur predict` for predictions"
-
-
-COMMANDS = Advice()
-"""Wording for the command line."""
+    waiting: str
+    constant: str
+    at_random: str
+    spent: str
+    go_on: str
 
 
 def summary(
-    workbook: Workbook, report: Report, shifts: Sequence[InputShift], advice: Advice = COMMANDS
+    workbook: Workbook, report: Report, shifts: Sequence[InputShift], advice: Advice
 ) -> dict[str, list[str]]:
     """Return the status sentences by heading."""
     return {

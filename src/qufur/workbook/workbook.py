@@ -101,6 +101,8 @@ class Workbook:
     closed
         Terms of queries that were retracted or whose labels were removed, by id. A label that arrives
         later is learned, and counts for the error, on these terms.
+    start_options
+        Options of the first call of a command, by name; empty in files of version 0.1.0 and in streams.
     """
 
     learner: Learner
@@ -121,6 +123,7 @@ class Workbook:
     monitor: Monitor = field(default_factory=Monitor)
     partial_tables: dict[str, int] = field(default_factory=dict)
     closed: dict[Id, Purchase] = field(default_factory=dict)
+    start_options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.encoding_versions = self.encoding_versions or [EncodingVersion(0, 0, len(self.encoding.columns))]
@@ -289,7 +292,7 @@ class Workbook:
                 raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
         if changed and not replace:
             received = self.describe_conflict(changed[0], given[changed[0]])
-            raise invalid("label", file, "equal to the stored label", received, "--replace replaces it.")
+            raise invalid("label", file, "equal to the stored label", received, "`replace=True` replaces it.")
         if not accept_outliers:
             self.refuse_outliers({name: given[name] for name in (*new, *changed)}, file)
         self._learn({name: given[name] for name in new})
@@ -311,7 +314,7 @@ class Workbook:
         """Raise `InvalidError` for the first label far outside the label range."""
         outlier = self.learner._first_outlier(list(labels), np.array(list(labels.values())))
         if outlier is not None:
-            remedy = "--accept-outliers accepts it."
+            remedy = "`accept_outliers=True` accepts it."
             raise invalid("label", file, outlier.allowed, outlier.received, remedy)
 
     def _learn(self, labels: dict[Id, float]) -> None:
@@ -363,6 +366,7 @@ class Workbook:
             "unit": self.unit,
             "watch": monitor_values,
         } | ({"unfinished": self.partial_tables} if self.partial_tables else {})
+        fields |= {"start_options": self.start_options} if self.start_options else {}
         tensors |= {
             "workbook.numbers": self.labels.numbers,
             "workbook.closed": np.array([*self.closed.values()], dtype=np.float64).reshape(-1, 5),
@@ -445,6 +449,7 @@ class Workbook:
             monitor=monitor,
             partial_tables=fields.get("unfinished", {}),
             closed=closed,
+            start_options=fields.get("start_options", {}),
         )
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.same import same_content
 
 from qufur import Experts, Learner, Paced, Ridge, Steady, Uniform, run, streams
+from qufur.cli._flags import with_flags
 from qufur.models.ensemble.learning_curve import RandomSamplingLoss
 from qufur.models.ensemble.losses import ClassError, TrackRecord
 from qufur.models.ensemble.report import EnsembleReport
@@ -136,7 +137,8 @@ def test_report_advises_when_a_constant_is_better(report, loss, error, constant)
     ensemble = dataclasses.replace(REPORT, loss=loss, standard_errors=(error,) * 4)
     text = " ".join(str(dataclasses.replace(report, ensemble_report=ensemble)).split())
     assert ("worse than a constant prediction: buy more labels" in text) == constant
-    assert ("Experts(also=[...])" in text) == constant
+    assert ("add a model with `Experts(also=[...])`" in text) == constant
+    assert ("add a model with --also" in with_flags(text)) == constant
 
 
 @pytest.mark.parametrize(
@@ -154,8 +156,8 @@ def test_report_advises_random_labels_when_the_same_model_does_better_on_them(
         loss=99.0,  # the ensemble does not matter
     )
     text = " ".join(str(dataclasses.replace(report, ensemble_report=ensemble)).split())
-    assert ("random labels would do better: use the rule Uniform(rate)" in text) == random
-    assert ("--at-random" in text) == random
+    assert ("random labels would do better: use `Uniform(rate)` for the next run" in text) == random
+    assert ("use --at-random for the next run" in with_flags(text)) == random
 
 
 def test_report_prints_the_estimate_for_random_labels(report):

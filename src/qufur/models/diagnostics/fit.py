@@ -83,13 +83,13 @@ def _misfit(tests: MisfitTests, slow: bool) -> tuple[str, ...]:
     if peak[DRIFT] > ALARM and not slow:
         messages.append(
             f"Recent errors predict the next ones ({_odds(peak[DRIFT])}): the target may be drifting, or"
-            " differ between parts of the stream; let the model forget (half_life, --half-life), or add a"
+            " differ between parts of the stream; let the model forget (`half_life=`), or add a"
             " feature that distinguishes the parts."
         )
     elif (bend := max(peak[BEND], peak[SKEW])) > ALARM:
         messages.append(
             f"Errors depend nonlinearly on the prediction ({_odds(bend)}): the target may not be linear in"
-            " these features; try KernelRidge (--model kernel), or more features."
+            " these features; try `KernelRidge`, or more features."
         )
     if peak[BIAS] > ALARM:
         side = "above" if tests.sums[BIAS] > 0 else "below"

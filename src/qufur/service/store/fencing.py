@@ -44,7 +44,7 @@ def acquire_write_lock(engine: Engine, *, takeover: bool) -> WriteLock:
     """
     lock = _lock_file(engine) if engine.dialect.name == "sqlite" else _lock_advisory(engine)
     if lock is None and not takeover:
-        remedy = "Stop it, or give --takeover, which ends its right to write."
+        remedy = "Stop it, or give `takeover=True`, which ends its right to write."
         raise FencedError(f"Another server writes to this store. {remedy}")
     return lock or WriteLock(lambda: None, from_another=True)
 

@@ -38,7 +38,7 @@ class AmazonReviews(Recorded):
     shuffles it. The authors' scripts were meant to play the domains in order but shuffle every run by
     mistake; this stream follows the paper.
 
-    `qufur data --download amazon` computes the embeddings from the public reviews. If only the stand-in
+    The command `qufur data` computes the embeddings from the public reviews. If only the stand-in
     exists, with other products and another model, it is used, and `stand_in` and `provenance` report it.
 
     Parameters

@@ -78,7 +78,7 @@ def check_width(columns: int, path: Path) -> None:
     """Raise InvalidError if there are too many columns."""
     if columns > MOST_COLUMNS:
         remedy = (
-            "Save numbers that belong together as one column of lists in a Parquet file, for --embedding."
+            "Save numbers that belong together as one column of lists in a Parquet file, for `embedding=`."
         )
         raise invalid("columns", path.name, f"at most {MOST_COLUMNS:,}", f"{columns:,}", remedy)
 

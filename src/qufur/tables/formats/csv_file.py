@@ -79,9 +79,11 @@ class CsvFile(TableFile):
             check_width(_width(head, separator), path)
             head += islice(text, HEAD - 1)
         self.dialect = dialect_of(head, separator, decimal, default, expected)
+        detected = self.dialect
+        if default is not None:
+            detected = dialect_of(head, separator, decimal, columns=expected)
         default = default or Dialect()
         given = Dialect(separator or default.separator, decimal or default.decimal)
-        detected = dialect_of(head, separator, decimal, columns=expected)
         self.notes = self.dialect.describe(path.name, given, detected)
         records = self._records()
         self.columns = [name.strip() for name in next(records, [])]

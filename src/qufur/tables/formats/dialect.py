@@ -52,7 +52,8 @@ class Dialect:
         numbers = "1,5 is a number" if self.decimal == "," else "1.5 is a number"
         if self == default:
             numbers += ", as in earlier tables"
-        return [f"{file}: {between} between fields, and {numbers}; --sep and --decimal override this."]
+        override = "`separator=` and `decimal=` override this"
+        return [f"{file}: {between} between fields, and {numbers}; {override}."]
 
 
 def reader(lines: Iterable[str], separator: str = ",") -> Iterator[list[str]]:
