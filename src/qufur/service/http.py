@@ -164,6 +164,11 @@ def decoder(body_type: type[Body] | Any) -> Callable[[bytes], Body]:
     return decode
 
 
+async def read_body(request: Request) -> bytes:
+    """Return the body of a request, which does not keep it, so that its memory is free once it is decoded."""
+    return b"".join([part async for part in request.stream() if part])
+
+
 def writer_of(request: Request) -> Writer:
     """Return the writer of the application."""
     writer: Writer = request.app.state.writer

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from qufur.arrays import Floats
@@ -35,12 +35,14 @@ from qufur.service.http import (
     decoder,
     in_writer,
     json_response,
+    read_body,
 )
-from qufur.service.openapi import NPY, Learned, Prediction, header, route
+from qufur.service.openapi import NPY, Learned, Prediction, header
 from qufur.service.recorded_answers import AnswerBody
+from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 
-router = APIRouter(prefix="/v1/streams/{stream}", tags=["examples"])
+routes = Routes(prefix="/v1/streams/{stream}", tag="examples")
 EXAMPLE = {"x": [0.5, 2.0]}
 ID_HEADERS = (
     header(
@@ -56,9 +58,10 @@ _prediction_requests: Any = decoder(PredictionRequest | list[PredictionRequest])
 _labelled_examples: Any = decoder(list[LabelledExample])
 
 
-@router.post(
+@routes.add(
+    "POST",
     "/examples",
-    **route(
+    Operation(
         AnswerBody | list[AnswerBody],
         Example | list[Example],
         example={"id": "a7", **EXAMPLE},
@@ -76,7 +79,7 @@ async def ask(request: Request, stream: str) -> Response:
     """
     key = authorize(request, Scope.ingest, stream)
     # No variable holds the body while the answer is awaited, so its memory is free for the next request.
-    rows, is_single = _read(request, await request.body(), await config_of(request, stream))
+    rows, is_single = _read(request, await read_body(request), await config_of(request, stream))
     if not len(rows):
         return json_response([])
     answers = await answer(request, stream, rows, key.name)
@@ -96,9 +99,10 @@ def _read(request: Request, body: bytes, config: StreamConfig) -> tuple[Rows, bo
     return read_examples(config, examples), is_single
 
 
-@router.post(
+@routes.add(
+    "POST",
     "/predict",
-    **route(
+    Operation(
         Prediction | list[Prediction],
         PredictionRequest | list[PredictionRequest],
         example=EXAMPLE,
@@ -108,7 +112,7 @@ def _read(request: Request, body: bytes, config: StreamConfig) -> tuple[Rows, bo
 async def predict(request: Request, stream: str) -> Response:
     """Predict on one example or a list. Buys no label and stores nothing."""
     authorize(request, Scope.read, stream)
-    body = await request.body()
+    body = await read_body(request)
     config = await config_of(request, stream)
     X, records, is_single = None, [], False
     if request.headers.get("content-type") == NPY:
@@ -130,8 +134,10 @@ async def predict(request: Request, stream: str) -> Response:
     return json_response(predictions[0] if is_single else predictions)
 
 
-@router.post(
-    "/learn", **route(Learned, list[LabelledExample], example=[{"id": "a8", **EXAMPLE, "label": 3.5}])
+@routes.add(
+    "POST",
+    "/learn",
+    Operation(Learned, list[LabelledExample], example=[{"id": "a8", **EXAMPLE, "label": 3.5}]),
 )
 async def learn(request: Request, stream: str) -> Response:
     """Learn from examples that already have labels, at no cost to the budget.
@@ -139,7 +145,7 @@ async def learn(request: Request, stream: str) -> Response:
     Returns the number of new examples, and of examples that were already stored.
     """
     key = authorize(request, Scope.ingest, stream)
-    labelled: list[LabelledExample] = _labelled_examples(await request.body())
+    labelled: list[LabelledExample] = _labelled_examples(await read_body(request))
     request.app.state.limits.check_batch(len(labelled))
     config = await config_of(request, stream)
     rows = read_examples(config, labelled)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
@@ -28,13 +28,14 @@ from qufur.service.http import (
     leases_of,
     number,
     read,
+    read_body,
 )
-from qufur.service.openapi import route
 from qufur.service.recorded_answers import StoredExample, look_up
+from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 from qufur.service.writer import Tell
 
-router = APIRouter(prefix="/v1/streams/{stream}", tags=["labels"])
+routes = Routes(prefix="/v1/streams/{stream}", tag="labels")
 MAX_LEASED, MAX_LISTED = 100, 10_000
 LABEL_FLAGS = (
     openapi.flag("replace", "Replace the label of a row that already has one."),
@@ -70,9 +71,10 @@ _lease: Any = decoder(LeaseRequest)
 _release: Any = decoder(Release)
 
 
-@router.put(
+@routes.add(
+    "PUT",
     "/examples/{id:path}/label",
-    **route(openapi.Labelled, OneLabel, example={"label": 3.5}, parameters=LABEL_FLAGS),
+    Operation(openapi.Labelled, OneLabel, example={"label": 3.5}, parameters=LABEL_FLAGS),
 )
 async def tell(request: Request, stream: str, id: str) -> Response:
     """Store the label of a row.
@@ -81,14 +83,15 @@ async def tell(request: Request, stream: str, id: str) -> Response:
     far out of range returns 422, unless `?accept_outliers=true`.
     """
     key = authorize(request, Scope.label, stream)
-    body: OneLabel = _label(await request.body())
+    body: OneLabel = _label(await read_body(request))
     new = await _tell(request, stream, [Label(id, body.label)], key)
     return json_response({"id": id, "label": body.label, "new": new[id]})
 
 
-@router.post(
+@routes.add(
+    "POST",
     "/labels",
-    **route(openapi.Learned, list[Label], example=[{"id": "a7", "label": 3.5}], parameters=LABEL_FLAGS),
+    Operation(openapi.Learned, list[Label], example=[{"id": "a7", "label": 3.5}], parameters=LABEL_FLAGS),
 )
 async def tell_many(request: Request, stream: str) -> Response:
     """Store several labels: all of them, or none if one is rejected.
@@ -96,7 +99,7 @@ async def tell_many(request: Request, stream: str) -> Response:
     Returns the number of new labels, and of labels that were already stored.
     """
     key = authorize(request, Scope.label, stream)
-    labels: list[Label] = _labels(await request.body())
+    labels: list[Label] = _labels(await read_body(request))
     request.app.state.limits.check_batch(len(labels))
     new = await _tell(request, stream, labels, key)
     return json_response({"new": sum(new.values()), "known": len(new) - sum(new.values())})
@@ -117,7 +120,7 @@ async def _tell(request: Request, stream: str, labels: list[Label], key: Key) ->
     return new
 
 
-@router.delete("/examples/{id:path}/label", **route(openapi.ExampleId))
+@routes.add("DELETE", "/examples/{id:path}/label", Operation(openapi.ExampleId))
 async def untell(request: Request, stream: str, id: str) -> Response:
     """Remove a label. The row is pending again and costs nothing more."""
     return await remove_label(request, stream, id, authorize(request, Scope.label, stream))
@@ -130,7 +133,7 @@ async def remove_label(request: Request, stream: str, id: str | int, key: Key) -
     return json_response({"id": row})
 
 
-@router.post("/examples/{id:path}/decline", **route(openapi.ExampleId))
+@routes.add("POST", "/examples/{id:path}/decline", Operation(openapi.ExampleId))
 async def decline(request: Request, stream: str, id: str) -> Response:
     """Decline a row. Its label will never arrive, and its cost is refunded."""
     return await decline_row(request, stream, id, authorize(request, Scope.label, stream))
@@ -144,9 +147,10 @@ async def decline_row(request: Request, stream: str, id: str | int, key: Key) ->
     return json_response({"id": row})
 
 
-@router.get(
+@routes.add(
+    "GET",
     "/queue",
-    **route(openapi.Queue, parameters=[openapi.count("limit", 50, MAX_LISTED, "Maximum number of rows.")]),
+    Operation(openapi.Queue, parameters=[openapi.count("limit", 50, MAX_LISTED, "Maximum number of rows.")]),
 )
 async def queue(request: Request, stream: str) -> Response:
     """List the pending rows, oldest first."""
@@ -174,8 +178,10 @@ async def queue(request: Request, stream: str) -> Response:
     )
 
 
-@router.post(
-    "/queue/lease", **route(openapi.Lease, LeaseRequest, example={"person": "ada", "count": 1, "minutes": 5})
+@routes.add(
+    "POST",
+    "/queue/lease",
+    Operation(openapi.Lease, LeaseRequest, example={"person": "ada", "count": 1, "minutes": 5}),
 )
 async def lease(request: Request, stream: str) -> Response:
     """Lease the next pending rows to one annotator for some minutes.
@@ -183,7 +189,7 @@ async def lease(request: Request, stream: str) -> Response:
     No other annotator gets them meanwhile. Returns the rows, and the number of pending rows.
     """
     authorize(request, Scope.label, stream)
-    body: LeaseRequest = _lease(await request.body())
+    body: LeaseRequest = _lease(await read_body(request))
     check_text("person", body.person)
     if not 1 <= body.count <= MAX_LEASED:
         raise invalid("count", "the request", f"from 1 to {MAX_LEASED}", body.count)
@@ -205,11 +211,13 @@ async def lease(request: Request, stream: str) -> Response:
     return json_response({"rows": rows, "waiting": pending})
 
 
-@router.post("/queue/release", **route(openapi.Released, Release, example={"person": "ada", "ids": ["a7"]}))
+@routes.add(
+    "POST", "/queue/release", Operation(openapi.Released, Release, example={"person": "ada", "ids": ["a7"]})
+)
 async def release(request: Request, stream: str) -> Response:
     """Release leased rows. This annotator gets them again last."""
     authorize(request, Scope.label, stream)
-    body: Release = _release(await request.body())
+    body: Release = _release(await read_body(request))
     check_text("person", body.person)
     await config_of(request, stream)
     leases_of(request, stream).release(body.person, [as_id(id) for id in body.ids[:MAX_LEASED]])
