@@ -81,12 +81,12 @@ def create_app(store: Store, limits: Limits | None = None, log: JsonLogHandler |
     keys, limits, metrics = Keys(store), limits or Limits(), Metrics()
     app = Starlette(
         routes=[
-            Route("/openapi.json", _openapi),
-            *monitoring.routes,
-            *streams.routes,
-            *examples.routes,
+            *examples.routes,  # most frequent first, because routes are tried in order
             *labels.routes,
             *label_page.routes,
+            *streams.routes,
+            *monitoring.routes,
+            Route("/openapi.json", _openapi),
             *pages.ROUTES,
         ],
         middleware=[

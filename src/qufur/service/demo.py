@@ -23,7 +23,7 @@ from qufur.service.auth import Scope
 from qufur.service.config import StreamConfig
 from qufur.service.errors import RequestError
 from qufur.service.examples import Example, read_examples
-from qufur.service.http import authorize, decoder, json_response, read_body
+from qufur.service.http import authorize, decode, json_response, read_body
 from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 from qufur.service.writer import Ask, Writer
@@ -129,9 +129,6 @@ class Switch(msgspec.Struct, forbid_unknown_fields=True):
     on: bool
 
 
-_switch: Any = decoder(Switch)
-
-
 class Demonstration:
     """Feeder and simulated annotator that use the writer as other clients do.
 
@@ -232,17 +229,17 @@ def _routes(demonstration: Demonstration) -> Routes:
     routes = Routes(prefix="/demo", tag="demonstration")
     name = demonstration.material.config.name
 
-    @routes.add("GET", "", Operation(dict[str, Any]))
+    @routes.add("GET", Operation(dict[str, Any]))
     async def state(request: Request) -> Response:
         """Return the progress of the demo, and whether the simulated annotator is on."""
         authorize(request, Scope.read, name)
         return json_response(demonstration.state())
 
-    @routes.add("POST", "/annotator", Operation(dict[str, Any], Switch))
+    @routes.add("POST /annotator", Operation(dict[str, Any], Switch))
     async def switch(request: Request) -> Response:
         """Switch the simulated annotator on or off, and return the progress of the demo."""
         authorize(request, Scope.label, name)
-        body: Switch = _switch(await read_body(request))
+        body = decode(await read_body(request), Switch)
         demonstration.annotates = body.on
         return json_response(demonstration.state())
 

@@ -88,8 +88,9 @@ class Routes(list[Route]):
         super().__init__()
         self.prefix, self.tag = prefix, tag
 
-    def add(self, method: str, path: str, operation: Operation | None = None) -> Callable[[Handler], Handler]:
-        """Return a decorator that adds a handler."""
+    def add(self, route: str, operation: Operation | None = None) -> Callable[[Handler], Handler]:
+        """Return a decorator that adds a handler for a method and the rest of a path, as in `GET /queue`."""
+        method, _, path = route.partition(" ")
 
         def decorate(handler: Handler) -> Handler:
             self.append(Route(method, self.prefix + path, handler, operation, self.tag))

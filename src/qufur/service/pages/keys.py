@@ -25,14 +25,14 @@ FIRST_KEY = "The first key needs the scope admin on all streams: creating other 
 routes = Routes("/keys")
 
 
-@routes.add("GET", "")
+@routes.add("GET")
 def listed(request: Request) -> Response:
     """Show all valid keys, without their secrets."""
     person = person_of(request)
     return _section(request) if person is not None and person.admin else Response(ADMIN_ONLY, 403)
 
 
-@routes.add("POST", "")
+@routes.add("POST")
 async def add(request: Request) -> Response:
     """Create a key and show it once."""
     if not _may_change(request):
@@ -52,7 +52,7 @@ async def add(request: Request) -> Response:
     return response
 
 
-@routes.add("DELETE", "/{id}")
+@routes.add("DELETE /{id}")
 def revoke(request: Request, id: str) -> Response:
     """Revoke a key."""
     if not _may_change(request):

@@ -102,13 +102,13 @@ class Fields:
         return self._values.get(name, [])
 
 
-@routes.add("GET", "/favicon.ico")
+@routes.add("GET /favicon.ico")
 def icon(request: Request) -> Response:
     """Return the icon at the path that browsers request by default."""
     return FileResponse(HERE / "static" / "icon.svg")
 
 
-@routes.add("GET", "/")
+@routes.add("GET /")
 def streams(request: Request) -> Response:
     """Show the streams, the form of a new stream, and the keys.
 
@@ -120,7 +120,7 @@ def streams(request: Request) -> Response:
     return page(request, "streams.html", scopes=(Scope.read, Scope.label))
 
 
-@routes.add("GET", "/streams/{stream}")
+@routes.add("GET /streams/{stream}")
 def stream(request: Request, stream: str) -> Response:
     """Show the progress of a stream. A key that may only label is redirected to the label page."""
     person = person_of(request)
@@ -129,7 +129,7 @@ def stream(request: Request, stream: str) -> Response:
     return page(request, "stream.html", scopes=(Scope.read,), stream=stream)
 
 
-@routes.add("GET", "/streams/{stream}/label")
+@routes.add("GET /streams/{stream}/label")
 def label(request: Request, stream: str) -> Response:
     """Show the pending rows of a stream one at a time."""
     return page(request, "label.html", scopes=(Scope.label,), images_anywhere=True, stream=stream)
@@ -139,14 +139,14 @@ def _only_labels(person: Person, stream: str | None) -> bool:
     return person.may(Scope.label, stream) and not person.may(Scope.read, stream)
 
 
-@routes.add("GET", "/login")
+@routes.add("GET /login")
 def login(request: Request) -> Response:
     """Show the sign-in form."""
     next = own_path(request.query_params.get("next", "/"))
     return render(request, "login.html", {"next": next, "refused": ""})
 
 
-@routes.add("POST", "/login")
+@routes.add("POST /login")
 async def sign_in(request: Request) -> Response:
     """Store a valid key in the session cookie."""
     form = Fields(await request.body())
@@ -160,7 +160,7 @@ async def sign_in(request: Request) -> Response:
     return response
 
 
-@routes.add("POST", "/logout")
+@routes.add("POST /logout")
 async def sign_out(request: Request) -> Response:
     """Delete the session cookie."""
     response = RedirectResponse("/login", 303)
@@ -240,7 +240,7 @@ class Operation(NamedTuple):
     schemas: list[tuple[str, str]]
 
 
-@routes.add("GET", "/docs")
+@routes.add("GET /docs")
 def interface(request: Request) -> Response:
     """Show every operation with the schemas of its body and response."""
     return page(request, "docs.html", operations=list(operations(openapi.document(request.app.routes))))

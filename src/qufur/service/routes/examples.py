@@ -32,7 +32,7 @@ from qufur.service.http import (
     answer,
     authorize,
     config_of,
-    decoder,
+    decode,
     in_writer,
     json_response,
     read_body,
@@ -43,6 +43,8 @@ from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 
 routes = Routes(prefix="/v1/streams/{stream}", tag="examples")
+EXAMPLES: Any = Example | list[Example]
+REQUESTS: Any = PredictionRequest | list[PredictionRequest]
 EXAMPLE = {"x": [0.5, 2.0]}
 ID_HEADERS = (
     header(
@@ -53,17 +55,12 @@ ID_HEADERS = (
     header("X-Id-Prefix", {"type": "string"}, "For a NumPy matrix: text in front of the numeric ids."),
 )
 
-_examples: Any = decoder(Example | list[Example])
-_prediction_requests: Any = decoder(PredictionRequest | list[PredictionRequest])
-_labelled_examples: Any = decoder(list[LabelledExample])
-
 
 @routes.add(
-    "POST",
-    "/examples",
+    "POST /examples",
     Operation(
         AnswerBody | list[AnswerBody],
-        Example | list[Example],
+        EXAMPLES,
         example={"id": "a7", **EXAMPLE},
         binary=True,
         parameters=ID_HEADERS,
@@ -92,7 +89,7 @@ def _read(request: Request, body: bytes, config: StreamConfig) -> tuple[Rows, bo
         X = _matrix(request, config, body)
         ids = _consecutive(request, len(X))
         return numbered(ids, check_numbers(X, ids)), False
-    decoded = _examples(body)
+    decoded = decode(body, EXAMPLES)
     is_single = not isinstance(decoded, list)
     examples = [decoded] if is_single else decoded
     request.app.state.limits.check_batch(len(examples))
@@ -100,14 +97,8 @@ def _read(request: Request, body: bytes, config: StreamConfig) -> tuple[Rows, bo
 
 
 @routes.add(
-    "POST",
-    "/predict",
-    Operation(
-        Prediction | list[Prediction],
-        PredictionRequest | list[PredictionRequest],
-        example=EXAMPLE,
-        binary=True,
-    ),
+    "POST /predict",
+    Operation(Prediction | list[Prediction], REQUESTS, example=EXAMPLE, binary=True),
 )
 async def predict(request: Request, stream: str) -> Response:
     """Predict on one example or a list. Buys no label and stores nothing."""
@@ -118,7 +109,7 @@ async def predict(request: Request, stream: str) -> Response:
     if request.headers.get("content-type") == NPY:
         X = check_numbers(_matrix(request, config, body))
     else:
-        decoded = _prediction_requests(body)
+        decoded = decode(body, REQUESTS)
         is_single = not isinstance(decoded, list)
         inputs = [decoded] if is_single else decoded
         request.app.state.limits.check_batch(len(inputs))
@@ -135,9 +126,7 @@ async def predict(request: Request, stream: str) -> Response:
 
 
 @routes.add(
-    "POST",
-    "/learn",
-    Operation(Learned, list[LabelledExample], example=[{"id": "a8", **EXAMPLE, "label": 3.5}]),
+    "POST /learn", Operation(Learned, list[LabelledExample], example=[{"id": "a8", **EXAMPLE, "label": 3.5}])
 )
 async def learn(request: Request, stream: str) -> Response:
     """Learn from examples that already have labels, at no cost to the budget.
@@ -145,7 +134,7 @@ async def learn(request: Request, stream: str) -> Response:
     Returns the number of new examples, and of examples that were already stored.
     """
     key = authorize(request, Scope.ingest, stream)
-    labelled: list[LabelledExample] = _labelled_examples(await read_body(request))
+    labelled = decode(await read_body(request), list[LabelledExample])
     request.app.state.limits.check_batch(len(labelled))
     config = await config_of(request, stream)
     rows = read_examples(config, labelled)

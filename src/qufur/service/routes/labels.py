@@ -20,7 +20,7 @@ from qufur.service.examples import Label, as_id, read_label
 from qufur.service.http import (
     authorize,
     config_of,
-    decoder,
+    decode,
     flag,
     in_writer,
     json_response,
@@ -65,15 +65,8 @@ class Release(msgspec.Struct, forbid_unknown_fields=True):
     ids: list[str | int]
 
 
-_label: Any = decoder(OneLabel)
-_labels: Any = decoder(list[Label])
-_lease: Any = decoder(LeaseRequest)
-_release: Any = decoder(Release)
-
-
 @routes.add(
-    "PUT",
-    "/examples/{id:path}/label",
+    "PUT /examples/{id:path}/label",
     Operation(openapi.Labelled, OneLabel, example={"label": 3.5}, parameters=LABEL_FLAGS),
 )
 async def tell(request: Request, stream: str, id: str) -> Response:
@@ -83,14 +76,13 @@ async def tell(request: Request, stream: str, id: str) -> Response:
     far out of range returns 422, unless `?accept_outliers=true`.
     """
     key = authorize(request, Scope.label, stream)
-    body: OneLabel = _label(await read_body(request))
+    body = decode(await read_body(request), OneLabel)
     new = await _tell(request, stream, [Label(id, body.label)], key)
     return json_response({"id": id, "label": body.label, "new": new[id]})
 
 
 @routes.add(
-    "POST",
-    "/labels",
+    "POST /labels",
     Operation(openapi.Learned, list[Label], example=[{"id": "a7", "label": 3.5}], parameters=LABEL_FLAGS),
 )
 async def tell_many(request: Request, stream: str) -> Response:
@@ -99,7 +91,7 @@ async def tell_many(request: Request, stream: str) -> Response:
     Returns the number of new labels, and of labels that were already stored.
     """
     key = authorize(request, Scope.label, stream)
-    labels: list[Label] = _labels(await read_body(request))
+    labels = decode(await read_body(request), list[Label])
     request.app.state.limits.check_batch(len(labels))
     new = await _tell(request, stream, labels, key)
     return json_response({"new": sum(new.values()), "known": len(new) - sum(new.values())})
@@ -120,7 +112,7 @@ async def _tell(request: Request, stream: str, labels: list[Label], key: Key) ->
     return new
 
 
-@routes.add("DELETE", "/examples/{id:path}/label", Operation(openapi.ExampleId))
+@routes.add("DELETE /examples/{id:path}/label", Operation(openapi.ExampleId))
 async def untell(request: Request, stream: str, id: str) -> Response:
     """Remove a label. The row is pending again and costs nothing more."""
     return await remove_label(request, stream, id, authorize(request, Scope.label, stream))
@@ -133,7 +125,7 @@ async def remove_label(request: Request, stream: str, id: str | int, key: Key) -
     return json_response({"id": row})
 
 
-@routes.add("POST", "/examples/{id:path}/decline", Operation(openapi.ExampleId))
+@routes.add("POST /examples/{id:path}/decline", Operation(openapi.ExampleId))
 async def decline(request: Request, stream: str, id: str) -> Response:
     """Decline a row. Its label will never arrive, and its cost is refunded."""
     return await decline_row(request, stream, id, authorize(request, Scope.label, stream))
@@ -148,8 +140,7 @@ async def decline_row(request: Request, stream: str, id: str | int, key: Key) ->
 
 
 @routes.add(
-    "GET",
-    "/queue",
+    "GET /queue",
     Operation(openapi.Queue, parameters=[openapi.count("limit", 50, MAX_LISTED, "Maximum number of rows.")]),
 )
 async def queue(request: Request, stream: str) -> Response:
@@ -179,8 +170,7 @@ async def queue(request: Request, stream: str) -> Response:
 
 
 @routes.add(
-    "POST",
-    "/queue/lease",
+    "POST /queue/lease",
     Operation(openapi.Lease, LeaseRequest, example={"person": "ada", "count": 1, "minutes": 5}),
 )
 async def lease(request: Request, stream: str) -> Response:
@@ -189,7 +179,7 @@ async def lease(request: Request, stream: str) -> Response:
     No other annotator gets them meanwhile. Returns the rows, and the number of pending rows.
     """
     authorize(request, Scope.label, stream)
-    body: LeaseRequest = _lease(await read_body(request))
+    body = decode(await read_body(request), LeaseRequest)
     check_text("person", body.person)
     if not 1 <= body.count <= MAX_LEASED:
         raise invalid("count", "the request", f"from 1 to {MAX_LEASED}", body.count)
@@ -212,12 +202,12 @@ async def lease(request: Request, stream: str) -> Response:
 
 
 @routes.add(
-    "POST", "/queue/release", Operation(openapi.Released, Release, example={"person": "ada", "ids": ["a7"]})
+    "POST /queue/release", Operation(openapi.Released, Release, example={"person": "ada", "ids": ["a7"]})
 )
 async def release(request: Request, stream: str) -> Response:
     """Release leased rows. This annotator gets them again last."""
     authorize(request, Scope.label, stream)
-    body: Release = _release(await read_body(request))
+    body = decode(await read_body(request), Release)
     check_text("person", body.person)
     await config_of(request, stream)
     leases_of(request, stream).release(body.person, [as_id(id) for id in body.ids[:MAX_LEASED]])

@@ -19,13 +19,13 @@ routes = Routes(tag="machine")
 TEXT = {"description": "Successful Response", "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
-@routes.add("GET", "/healthz", Operation(Status))
+@routes.add("GET /healthz", Operation(Status))
 async def alive(request: Request) -> Response:
     """Check that the process is running. Always returns `alive`."""
     return json_response({"status": "alive"})
 
 
-@routes.add("GET", "/readyz", Operation(Status))
+@routes.add("GET /readyz", Operation(Status))
 async def ready(request: Request) -> Response:
     """Check that the service accepts requests. Returns `ready`, or 503 with the reason."""
     writer = writer_of(request)
@@ -35,7 +35,7 @@ async def ready(request: Request) -> Response:
     return json_response({"status": "ready"})
 
 
-@routes.add("GET", "/metrics", Operation(TEXT))
+@routes.add("GET /metrics", Operation(TEXT))
 async def metrics(request: Request) -> Response:
     """Return counts and latencies of requests, and the status of loaded streams, for Prometheus."""
     authorize(request, Scope.read)

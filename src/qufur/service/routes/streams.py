@@ -19,7 +19,7 @@ from qufur.service.examples import as_id
 from qufur.service.http import (
     authenticate,
     authorize,
-    decoder,
+    decode,
     flag,
     in_writer,
     json_response,
@@ -53,14 +53,8 @@ class Erasure(msgspec.Struct, forbid_unknown_fields=True):
     ids: list[str | int]
 
 
-_config: Any = decoder(StreamConfig)
-_budget: Any = decoder(Budget)
-_erasure: Any = decoder(Erasure)
-
-
 @routes.add(
     "POST",
-    "",
     Operation(
         openapi.State,
         StreamConfig,
@@ -75,7 +69,7 @@ async def create(request: Request) -> Response:
     an existing stream returns 409.
     """
     key = authorize(request, Scope.admin)
-    config: StreamConfig = _config(await read_body(request))
+    config = decode(await read_body(request), StreamConfig)
 
     def do(service: Service) -> tuple[dict[str, Any], bool]:
         stream, new = service.create(config, key.name)
@@ -85,7 +79,7 @@ async def create(request: Request) -> Response:
     return json_response(status, 201 if new else 200)
 
 
-@routes.add("GET", "", Operation(openapi.States))
+@routes.add("GET", Operation(openapi.States))
 async def listed(request: Request) -> Response:
     """List the streams that the key can access, with their status."""
     key = authenticate(request)
@@ -99,8 +93,7 @@ async def listed(request: Request) -> Response:
 
 
 @routes.add(
-    "GET",
-    "/{stream}",
+    "GET /{stream}",
     Operation(openapi.State, parameters=[openapi.flag("digest", "Add the digest of the state.")]),
 )
 async def one(request: Request, stream: str) -> Response:
@@ -112,7 +105,7 @@ async def one(request: Request, stream: str) -> Response:
     )
 
 
-@routes.add("DELETE", "/{stream}", Operation(openapi.Deleted))
+@routes.add("DELETE /{stream}", Operation(openapi.Deleted))
 async def delete(request: Request, stream: str) -> Response:
     """Delete a stream with its rows, labels and model. Revokes the keys that are limited to this stream.
 
@@ -133,21 +126,21 @@ async def delete(request: Request, stream: str) -> Response:
     return json_response({"name": stream, "events": events, "keys": keys})
 
 
-@routes.add("GET", "/{stream}/series", Operation(openapi.Series))
+@routes.add("GET /{stream}/series", Operation(openapi.Series))
 async def series(request: Request, stream: str) -> Response:
     """Return the progress of a stream by row: labels bought, error with interval, weights, shifts."""
     authorize(request, Scope.read, stream)
     return json_response(await _from_copy(request, stream, views.series_of))
 
 
-@routes.add("GET", "/{stream}/report", Operation(openapi.Report))
+@routes.add("GET /{stream}/report", Operation(openapi.Report))
 async def report(request: Request, stream: str) -> Response:
     """Return the progress of a stream as text, and the headline error in numbers."""
     authorize(request, Scope.read, stream)
     return json_response(await _from_copy(request, stream, views.report_of))
 
 
-@routes.add("GET", "/{stream}/model", Operation(openapi.Model))
+@routes.add("GET /{stream}/model", Operation(openapi.Model))
 async def model(request: Request, stream: str) -> Response:
     """Return the model of a stream: its type, number of inputs and labels, and its experts."""
     authorize(request, Scope.read, stream)
@@ -171,8 +164,7 @@ async def _from_copy(request: Request, stream: str, do: Callable[[Stream], dict[
 
 
 @routes.add(
-    "GET",
-    "/{stream}/events",
+    "GET /{stream}/events",
     Operation(
         openapi.Events,
         parameters=[
@@ -204,11 +196,11 @@ async def events(request: Request, stream: str) -> Response:
     return json_response({"events": page, "next": page[-1]["seq"] if page else after})
 
 
-@routes.add("POST", "/{stream}/budget", Operation(openapi.State, Budget, example={"labels": 100}))
+@routes.add("POST /{stream}/budget", Operation(openapi.State, Budget, example={"labels": 100}))
 async def add_budget(request: Request, stream: str) -> Response:
     """Add labels to the budget of a stream and return its status."""
     key = authorize(request, Scope.admin, stream)
-    added: Budget = _budget(await read_body(request))
+    added = decode(await read_body(request), Budget)
     for name, value in (("labels", added.labels), ("rows", added.rows)):
         if value is not None and not 1 <= value <= 10**12:
             raise invalid(name, "the request", "from 1 to 10¹²", value)
@@ -219,14 +211,14 @@ async def add_budget(request: Request, stream: str) -> Response:
     return json_response(await in_writer(request, do))
 
 
-@routes.add("POST", "/{stream}/erase", Operation(Erased, Erasure, example={"ids": ["a7"]}))
+@routes.add("POST /{stream}/erase", Operation(Erased, Erasure, example={"ids": ["a7"]}))
 async def erase(request: Request, stream: str) -> Response:
     """Erase the rows and labels of examples from the log, and rebuild the model without them.
 
     Requests to the stream wait until the rebuild is finished.
     """
     key = authorize(request, Scope.admin, stream)
-    body: Erasure = _erasure(await read_body(request))
+    body = decode(await read_body(request), Erasure)
     request.app.state.limits.check_batch(len(body.ids))
     ids = [as_id(id) for id in body.ids]
 
