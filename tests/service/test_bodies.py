@@ -4,8 +4,11 @@ import asyncio
 
 import pytest
 from starlette.requests import ClientDisconnect, Request
+from tests.service.conftest import opened
 
+from qufur.service.app import create_app
 from qufur.service.http import read_body
+from qufur.service.store import StoreError
 
 ONE, LABEL, LEASE = "examples", "examples/a/label", "queue/lease"
 REJECTED = [
@@ -53,6 +56,25 @@ def test_wrong_method_names_the_method(server, path):
 def test_path_without_a_route_is_not_found(server, path):
     answer = server.http.post(path) if path.startswith("/v1") else server.http.get(path)
     assert (answer.status_code, answer.json()) == (404, {"error": "No such path. /docs lists all paths."})
+
+
+def test_failed_start_raises_its_error(tmp_path, monkeypatch):
+    def fail(store):
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr("qufur.service.app.Service", fail)
+    store, sent = opened(tmp_path), []
+
+    async def receive():
+        return {"type": "lifespan.startup"}
+
+    async def send(message):
+        sent.append(message["type"])
+
+    with pytest.raises(StoreError, match="the disk is full"):
+        asyncio.run(create_app(store)({"type": "lifespan", "state": {}}, receive, send))
+    assert sent == ["lifespan.startup.failed"]
+    store.close()
 
 
 def request_with(*messages):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 import msgspec
 from sqlalchemy.exc import DBAPIError
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
@@ -163,7 +163,14 @@ def decode(body: bytes, body_type: type[Body]) -> Body:
 
 async def read_body(request: Request) -> bytes:
     """Return the body of a request, which does not keep it, so that its memory is free once it is decoded."""
-    return b"".join([part async for part in request.stream() if part])
+    parts = []
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
 
 
 def writer_of(request: Request) -> Writer:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from starlette import routing
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -56,15 +57,13 @@ class Route(routing.Route):
         super().__init__(path, handler)
         self.methods = {method}  # without HEAD, which Starlette adds to GET
         self.method, self.operation, self.tag = method, operation, tag
-        self.app = self._respond
         self._is_async = inspect.iscoroutinefunction(handler)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request to this path."""
         scope["template"] = self.path_format  # for the log and the metrics
-        await super().handle(scope, receive, send)
-
-    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != self.method:
+            raise HTTPException(405, headers={"Allow": self.method})
         request = Request(scope, receive)
         if self._is_async:
             response = await self.endpoint(request, **request.path_params)
