@@ -26,7 +26,7 @@ STREAM = {"dim": 4, "budget": "100%", "rule": "uniform", "model": "ridge", "labe
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
     """Lease 100 rows each from streams that were filled by requests of different sizes."""
-    if not all(map(importable, ("fastapi", "uvicorn", "msgspec", "sqlalchemy"))):
+    if not all(map(importable, ("starlette", "uvicorn", "msgspec", "sqlalchemy"))):
         return []
     rows, annotators = (200, 1) if quick else (ROWS, ANNOTATORS)
     with TemporaryDirectory() as folder, serving(Path(folder)) as (port, _):

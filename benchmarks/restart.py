@@ -24,7 +24,7 @@ TARGET = 5.0
 
 def measure(quick: bool, progress: Progress) -> dict[str, Any]:
     """Fill a store with Ridge, one event for each example, and start a server on it."""
-    if not all(map(importable, ("fastapi", "uvicorn", "msgspec", "sqlalchemy"))):
+    if not all(map(importable, ("starlette", "uvicorn", "msgspec", "sqlalchemy"))):
         return {}
     events, starts = (600, 1) if quick else (EVENTS, 3)
     with TemporaryDirectory() as folder:

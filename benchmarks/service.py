@@ -49,7 +49,7 @@ CASES = [
 
 def measure(quick: bool, progress: Progress) -> list[dict[str, Any]]:
     """Send examples in each format to a stream of each model, and tell every queried label."""
-    if not all(map(importable, ("fastapi", "uvicorn", "msgspec", "sqlalchemy"))):
+    if not all(map(importable, ("starlette", "uvicorn", "msgspec", "sqlalchemy"))):
         return []
     measurements = []
     for model in MODELS:

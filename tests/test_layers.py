@@ -147,9 +147,12 @@ HEAVY = ["joblib", "matplotlib", "numba", "pandas", "polars", "pooch", "ray", "r
 HEAVY += ["river", "scipy", "skactiveml", "sklearn", "torch", "transformers"]
 
 
+OTHERS = ["fastapi", "starlette", "typer"]
+
+
 def imported(code):
-    """Return the heavy packages that a fresh interpreter has loaded after running code."""
-    script = f"import sys\n{code}\nprint(*[name for name in {[*HEAVY, 'typer']} if name in sys.modules])"
+    """Return the heavy packages and `OTHERS` that a fresh interpreter has loaded after running code."""
+    script = f"import sys\n{code}\nprint(*[name for name in {[*HEAVY, *OTHERS]} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return result.stdout.splitlines()[-1].split()
 
@@ -161,6 +164,11 @@ def test_library_import_loads_no_heavy_packages():
 def test_help_loads_no_heavy_packages():
     code = "from qufur.cli import execute; execute(['--help']); execute(['reproduce', '--help'])"
     assert imported(code) == ["typer"]
+
+
+def test_service_loads_one_web_framework():
+    web = [name for name in imported("import qufur.service.server, qufur.service.demo") if name in OTHERS]
+    assert web == ["starlette"]
 
 
 def test_heavy_imports_are_detected():

@@ -11,6 +11,7 @@ import httpx
 
 from qufur.service.app import create_app
 from qufur.service.fits import FitQueue
+from qufur.service.openapi import document
 from qufur.service.rebuild import from_snapshot
 from qufur.service.server import serving
 from qufur.service.store import Store
@@ -88,7 +89,7 @@ def openapi_document(folder):
     """Return the OpenAPI document of the service over an empty store in a folder."""
     store = Store(f"sqlite:///{folder / 'labels.db'}")
     try:
-        return create_app(store).openapi()
+        return document(create_app(store).routes)
     finally:
         store.close()
 

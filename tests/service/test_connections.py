@@ -88,11 +88,11 @@ def test_slow_body_that_keeps_the_rate_is_read(server, monkeypatch):
 def test_slow_response_and_idle_connection_are_kept(tmp_path, impatient):
     service = running(opened(tmp_path))
 
-    @service.app.get("/slow")
-    async def slow():
+    async def slow(request):
         await asyncio.sleep(0.3)
         return PlainTextResponse("done")
 
+    service.app.add_route("/slow", slow)
     with service as server, connected(server) as connection:
         for _ in range(2):
             connection.sendall(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")

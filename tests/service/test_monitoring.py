@@ -280,8 +280,6 @@ class Requests(RuleBasedStateMachine):
         }
 
 
-# Threads share warning filters: during a fit, the filter that FastAPI sets for its own warning may be lost.
-@pytest.mark.filterwarnings("ignore::pydantic.warnings.UnsupportedFieldAttributeWarning")
 @pytest.mark.usefixtures("few_trees")
 def test_random_sequence_of_requests_agrees_with_a_model(tmp_path, monkeypatch):
     # Fits run in a thread: every restart would start a worker process.

@@ -9,6 +9,7 @@ from qufur.service import recorded_answers, views
 from qufur.service.config import StreamConfig
 from qufur.service.erasure import erase
 from qufur.service.examples import Example, read_examples
+from qufur.service.openapi import document
 from qufur.service.recorded_answers import RecordedAnswers
 from qufur.service.service import Service
 from qufur.service.store import Store
@@ -119,7 +120,7 @@ def test_reads_decode_events_and_compute_reports_outside_the_writer_thread(serve
     name = stream(rule="uniform")
     ask(server, name, "numbers", 30)
     server.http.put(f"/v1/streams/{name}/examples/r1/label", json={"label": 0.5})
-    paths = server.app.openapi()["paths"]
+    paths = document(server.app.routes)["paths"]
     reads = [path for path, verbs in paths.items() if "get" in verbs and path.startswith("/v1/")]
     assert {"/v1/streams/{stream}/queue", "/v1/streams/{stream}/report"} <= set(reads)
     threads.clear()

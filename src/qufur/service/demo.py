@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from fastapi import APIRouter, FastAPI, Request
+from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import Response
 
 from qufur.data.bike import BIKE
@@ -22,8 +23,8 @@ from qufur.service.auth import Scope
 from qufur.service.config import StreamConfig
 from qufur.service.errors import RequestError
 from qufur.service.examples import Example, read_examples
-from qufur.service.http import authorize, decoder, json_response
-from qufur.service.openapi import route
+from qufur.service.http import authorize, decode, json_response, read_body
+from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 from qufur.service.writer import Ask, Writer
 from qufur.streams import HiddenDomains
@@ -128,9 +129,6 @@ class Switch(msgspec.Struct, forbid_unknown_fields=True):
     on: bool
 
 
-_switch: Any = decoder(Switch)
-
-
 class Demonstration:
     """Feeder and simulated annotator that use the writer as other clients do.
 
@@ -204,7 +202,7 @@ class Demonstration:
             service.tell(name, labels, ANNOTATOR, replace=False, accept_outliers=True)
 
 
-def attach(app: FastAPI, pace: float = STEP_SECONDS) -> Demonstration:
+def attach(app: Starlette, pace: float = STEP_SECONDS) -> Demonstration:
     """Add a demo to an application. It starts and stops with the application."""
     demonstration = Demonstration(material(), pace)
     inner = app.router.lifespan_context
@@ -218,7 +216,7 @@ def attach(app: FastAPI, pace: float = STEP_SECONDS) -> Demonstration:
             await asyncio.to_thread(demonstration.stop)
 
     app.router.lifespan_context = lifespan
-    app.include_router(_routes(demonstration))
+    app.routes.extend(_routes(demonstration))
     return demonstration
 
 
@@ -227,22 +225,22 @@ def _record(cells: dict[str, str]) -> dict[str, Any]:
     return words | {name: round(unit * float(cells[column]), 2) for column, (name, unit) in NUMBERS.items()}
 
 
-def _routes(demonstration: Demonstration) -> APIRouter:
-    router = APIRouter(prefix="/demo", tags=["demonstration"])
+def _routes(demonstration: Demonstration) -> Routes:
+    routes = Routes(prefix="/demo", tag="demonstration")
     name = demonstration.material.config.name
 
-    @router.get("", **route({"type": "object"}))
+    @routes.add("GET", Operation(dict[str, Any]))
     async def state(request: Request) -> Response:
         """Return the progress of the demo, and whether the simulated annotator is on."""
         authorize(request, Scope.read, name)
         return json_response(demonstration.state())
 
-    @router.post("/annotator", **route({"type": "object"}, Switch))
+    @routes.add("POST /annotator", Operation(dict[str, Any], Switch))
     async def switch(request: Request) -> Response:
         """Switch the simulated annotator on or off, and return the progress of the demo."""
         authorize(request, Scope.label, name)
-        body: Switch = _switch(await request.body())
+        body = decode(await read_body(request), Switch)
         demonstration.annotates = body.on
         return json_response(demonstration.state())
 
-    return router
+    return routes

@@ -7,11 +7,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
 from sqlalchemy.exc import DBAPIError
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
@@ -29,6 +30,7 @@ LOG = logging.getLogger("qufur.service")
 JSON = "application/json"
 _CONTENT_TYPE = b"content-type", JSON.encode()
 _encode = msgspec.json.Encoder().encode
+_decoder: Callable[[Any], msgspec.json.Decoder[Any]] = cache(msgspec.json.Decoder)
 Body = TypeVar("Body")
 Result = TypeVar("Result")
 
@@ -148,20 +150,27 @@ def _bearer(header: str) -> str:
     return key.strip() if scheme.lower() == "bearer" else ""
 
 
-def decoder(body_type: type[Body] | Any) -> Callable[[bytes], Body]:
-    """Return a function that decodes JSON bodies of a type and raises `MalformedError` for others."""
-    read = msgspec.json.Decoder(body_type).decode
+def decode(body: bytes, body_type: type[Body]) -> Body:
+    """Decode a JSON body of a type. Raise `MalformedError` for others."""
+    try:
+        decoded: Body = _decoder(body_type).decode(body)
+    except msgspec.DecodeError as error:
+        raise MalformedError(f"The body cannot be decoded: {error}.") from None
+    except (UnicodeDecodeError, RecursionError, ValueError):
+        raise MalformedError("The body is not valid JSON.") from None
+    return decoded
 
-    def decode(body: bytes) -> Body:
-        try:
-            decoded: Body = read(body)
-        except msgspec.DecodeError as error:
-            raise MalformedError(f"The body cannot be decoded: {error}.") from None
-        except (UnicodeDecodeError, RecursionError, ValueError):
-            raise MalformedError("The body is not valid JSON.") from None
-        return decoded
 
-    return decode
+async def read_body(request: Request) -> bytes:
+    """Return the body of a request, which does not keep it, so that its memory is free once it is decoded."""
+    parts = []
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
 
 
 def writer_of(request: Request) -> Writer:

@@ -1,22 +1,25 @@
-"""The OpenAPI document: types of responses, descriptions of routes, and the assembled document.
-
-Routes decode their bodies with msgspec, so FastAPI cannot derive the schemas. `route` supplies them.
-"""
+"""The OpenAPI document: types of responses, parameters, and the document of a list of routes."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
+from starlette.routing import BaseRoute
+
+from qufur import __version__
+from qufur.service.routing import Operation, Route
 
 JSON, NPY = "application/json", "application/x-npy"
 _REF = "#/components/schemas/{name}"
-_components: dict[str, Any] = {}
+DESCRIPTION = (
+    "Online learning from streams when labels cost money. "
+    "Send examples; each response has a prediction and says whether to buy the label."
+)
 SCHEMA_NAMES = {
     "AnswerBody": "Said",
     "EventInfo": "Happened",
@@ -26,8 +29,8 @@ SCHEMA_NAMES = {
     "StreamConfig": "Description",
 }
 """Schema names that differ from the class names. Generated clients use them, so they stay."""
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {
+ERRORS: dict[str, dict[str, Any]] = {
+    str(status): {
         "description": text,
         "content": {JSON: {"schema": {"$ref": _REF.format(name="Refusal")}}},
     }
@@ -253,53 +256,10 @@ class Status(Struct):
     status: str
 
 
-class Refusal(msgspec.Struct):
+class Refusal(Struct):
     """Error message."""
 
     error: str
-
-
-def route(
-    result: Any,
-    body: Any = None,
-    *,
-    example: Any = None,
-    binary: bool = False,
-    parameters: Sequence[dict[str, Any]] = (),
-    status: int = 200,
-    repeatable: bool = False,
-) -> dict[str, Any]:
-    """Return arguments of a FastAPI route that describe its body, parameters and responses.
-
-    Parameters
-    ----------
-    result, body
-        Types of the response and of the body, both JSON.
-    example
-        A valid body.
-    binary
-        Whether the route also accepts a matrix in NumPy's format.
-    parameters
-        Results of `query`, `flag`, `count` and `header`.
-    status
-        Status of a successful request.
-    repeatable
-        Whether a repeated request returns 200 instead of `status`.
-    """
-    success = {"description": "success", "content": {JSON: {"schema": _schema(result)}}}
-    extra: dict[str, Any] = {"parameters": list(parameters)} if parameters else {}
-    if body is not None:
-        example_field = {} if example is None else {"example": example}
-        content: dict[str, Any] = {JSON: {"schema": _schema(body), **example_field}}
-        if binary:
-            content[NPY] = {"schema": {"type": "string", "format": "binary"}}
-        extra["requestBody"] = {"required": True, "content": content}
-    return {
-        "responses": {status: success, **({200: success} if repeatable else {}), **ERRORS},
-        "openapi_extra": extra,
-        "status_code": status,
-        "response_model": None,
-    }
 
 
 def query(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
@@ -322,37 +282,60 @@ def header(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
     return query(name, schema, text) | {"in": "header"}
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document of an application, from its cache after the first call."""
-    if app.openapi_schema is None:
-        _schema(Refusal)
-        document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
-        )
-        document.setdefault("components", {}).setdefault("schemas", {}).update(_components)
-        _summarize(document["paths"])
-        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-        document["security"] = [{"key": []}, {}]
-        app.openapi_schema = document
-    return app.openapi_schema
+def document(routes: Iterable[BaseRoute]) -> dict[str, Any]:
+    """Return the OpenAPI document of the routes that have an `Operation`."""
+    listed = [(route, route.operation) for route in routes if isinstance(route, Route) and route.operation]
+    types = [Refusal, *(type_ for _, operation in listed for type_ in (operation.result, operation.body))]
+    named = [type_ for type_ in types if type_ is not None and not isinstance(type_, dict)]
+    _, components = msgspec.json.schema_components(named, ref_template=_REF)
+    paths: dict[str, dict[str, Any]] = {}
+    for route, operation in listed:
+        paths.setdefault(route.path_format, {})[route.method.lower()] = _described(route, operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "qufur", "version": __version__, "description": DESCRIPTION},
+        "paths": paths,
+        "components": {
+            "schemas": {SCHEMA_NAMES.get(name, name): _plain(schema) for name, schema in components.items()},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"key": []}, {}],
+    }
 
 
-def _summarize(paths: dict[str, Any]) -> None:
-    """Set the summary of each operation to the first clause of its description."""
-    for operations in paths.values():
-        for operation in operations.values():
-            text = " ".join(operation.get("description", operation["summary"]).split())
-            operation["summary"] = re.split(r"[:;.] |[:;.]$", text)[0]
+def _described(route: Route, operation: Operation) -> dict[str, Any]:
+    text = inspect.getdoc(route.endpoint) or ""
+    success = operation.result if isinstance(operation.result, dict) else _json("success", operation.result)
+    described: dict[str, Any] = {
+        "tags": [route.tag],
+        "summary": re.split(r"[:;.] |[:;.]$", " ".join(text.split()))[0],
+        "description": text,
+        "operationId": re.sub(r"\W", "_", f"{route.name}{route.path_format}") + f"_{route.method.lower()}",
+        "responses": {**{str(status): success for status in operation.statuses}, **ERRORS},
+    }
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "title": name.title()}}
+        for name in route.param_convertors
+    ] + list(operation.parameters)
+    if parameters:
+        described["parameters"] = parameters
+    if operation.body is not None:
+        content: dict[str, Any] = {JSON: {"schema": _schema(operation.body)}}
+        if operation.example is not None:
+            content[JSON]["example"] = operation.example
+        if operation.binary:
+            content[NPY] = {"schema": {"type": "string", "format": "binary"}}
+        described["requestBody"] = {"required": True, "content": content}
+    return described
 
 
-def _schema(type_: Any) -> dict[str, Any]:
-    """Return the schema of a type and register the schemas that it refers to."""
-    if isinstance(type_, dict):
-        return type_
-    (schema,), components = msgspec.json.schema_components([type_], ref_template=_REF)
-    _components.update({SCHEMA_NAMES.get(name, name): _plain(part) for name, part in components.items()})
-    converted: dict[str, Any] = _plain(schema)
-    return converted
+def _json(description: str, type_: Any) -> dict[str, Any]:
+    return {"description": description, "content": {JSON: {"schema": _schema(type_)}}}
+
+
+def _schema(type_: Any) -> Any:
+    (schema,), _ = msgspec.json.schema_components([type_], ref_template=_REF)
+    return _plain(schema)
 
 
 def _plain(schema: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from qufur._internal.threads import single_blas_thread
 from qufur.errors import invalid
@@ -45,7 +45,7 @@ GC_THRESHOLD = 100_000
 
 
 @contextmanager
-def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
+def serving(app: Starlette, port: int = 0) -> Iterator[str]:
     """Serve an application on loopback in a thread. Yield its URL; stop at the end of the block."""
     server = uvicorn.Server(server_config(app, host="127.0.0.1", port=port))
     thread = threading.Thread(target=server.run, name="qufur-server", daemon=True)

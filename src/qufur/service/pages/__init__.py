@@ -4,7 +4,11 @@ Pages are shells. They read and change data through /v1 as any other client, so 
 keys have their own forms.
 """
 
-from qufur.service.pages.routes import add_pages
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 
-__all__ = ["add_pages"]
+from qufur.service.pages import keys, routes
+
+__all__ = ["ROUTES"]
 __dir__ = __all__.copy
+ROUTES = [*routes.routes, *keys.routes, Mount("/static", StaticFiles(directory=routes.HERE / "static"))]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from qufur.errors import InvalidError
 from qufur.service import security
 from qufur.service.auth import Scope
 from qufur.service.pages.routes import INVALID_FORM, Fields, keys_of, person_of, render
+from qufur.service.routing import Routes
 
 MEANING: Mapping[str, str] = {
     Scope.read.value: "view",
@@ -21,17 +22,17 @@ MEANING: Mapping[str, str] = {
 }
 ADMIN_ONLY = "Only keys with the scope admin can see this."
 FIRST_KEY = "The first key needs the scope admin on all streams: creating other keys requires it."
-router = APIRouter(prefix="/keys", include_in_schema=False)
+routes = Routes("/keys")
 
 
-@router.get("")
+@routes.add("GET")
 def listed(request: Request) -> Response:
     """Show all valid keys, without their secrets."""
     person = person_of(request)
     return _section(request) if person is not None and person.admin else Response(ADMIN_ONLY, 403)
 
 
-@router.post("")
+@routes.add("POST")
 async def add(request: Request) -> Response:
     """Create a key and show it once."""
     if not _may_change(request):
@@ -51,7 +52,7 @@ async def add(request: Request) -> Response:
     return response
 
 
-@router.delete("/{id}")
+@routes.add("DELETE /{id}")
 def revoke(request: Request, id: str) -> Response:
     """Revoke a key."""
     if not _may_change(request):

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
 
-from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import FileResponse, RedirectResponse, Response
-from fastapi.staticfiles import StaticFiles
-from fastapi.templating import Jinja2Templates
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.templating import Jinja2Templates
 
-from qufur.service import security
+from qufur.service import openapi, security
 from qufur.service.auth import LOCAL_KEY, Key, Keys, Scope, UnauthorizedError
+from qufur.service.routing import Routes
 from qufur.service.security import KEY_COOKIE
 
 MAX_FIELDS = 50
@@ -30,7 +30,7 @@ PURPOSES: Mapping[Scope, str] = {
 }
 """Purpose of each scope, as pages show it."""
 templates = Jinja2Templates(HERE / "templates")
-router = APIRouter(include_in_schema=False)
+routes = Routes()
 
 
 class Person(NamedTuple):
@@ -102,22 +102,13 @@ class Fields:
         return self._values.get(name, [])
 
 
-def add_pages(app: FastAPI) -> None:
-    """Add the pages and their static files to an application."""
-    from qufur.service.pages.keys import router as keys
-
-    for routes in (router, keys):
-        app.include_router(routes)
-    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-
-
-@router.get("/favicon.ico")
-def icon() -> Response:
+@routes.add("GET /favicon.ico")
+def icon(request: Request) -> Response:
     """Return the icon at the path that browsers request by default."""
     return FileResponse(HERE / "static" / "icon.svg")
 
 
-@router.get("/")
+@routes.add("GET /")
 def streams(request: Request) -> Response:
     """Show the streams, the form of a new stream, and the keys.
 
@@ -129,7 +120,7 @@ def streams(request: Request) -> Response:
     return page(request, "streams.html", scopes=(Scope.read, Scope.label))
 
 
-@router.get("/streams/{stream}")
+@routes.add("GET /streams/{stream}")
 def stream(request: Request, stream: str) -> Response:
     """Show the progress of a stream. A key that may only label is redirected to the label page."""
     person = person_of(request)
@@ -138,7 +129,7 @@ def stream(request: Request, stream: str) -> Response:
     return page(request, "stream.html", scopes=(Scope.read,), stream=stream)
 
 
-@router.get("/streams/{stream}/label")
+@routes.add("GET /streams/{stream}/label")
 def label(request: Request, stream: str) -> Response:
     """Show the pending rows of a stream one at a time."""
     return page(request, "label.html", scopes=(Scope.label,), images_anywhere=True, stream=stream)
@@ -148,13 +139,14 @@ def _only_labels(person: Person, stream: str | None) -> bool:
     return person.may(Scope.label, stream) and not person.may(Scope.read, stream)
 
 
-@router.get("/login")
-def login(request: Request, next: str = "/") -> Response:
+@routes.add("GET /login")
+def login(request: Request) -> Response:
     """Show the sign-in form."""
-    return render(request, "login.html", {"next": own_path(next), "refused": ""})
+    next = own_path(request.query_params.get("next", "/"))
+    return render(request, "login.html", {"next": next, "refused": ""})
 
 
-@router.post("/login")
+@routes.add("POST /login")
 async def sign_in(request: Request) -> Response:
     """Store a valid key in the session cookie."""
     form = Fields(await request.body())
@@ -168,7 +160,7 @@ async def sign_in(request: Request) -> Response:
     return response
 
 
-@router.post("/logout")
+@routes.add("POST /logout")
 async def sign_out(request: Request) -> Response:
     """Delete the session cookie."""
     response = RedirectResponse("/login", 303)
@@ -248,10 +240,10 @@ class Operation(NamedTuple):
     schemas: list[tuple[str, str]]
 
 
-@router.get("/docs")
+@routes.add("GET /docs")
 def interface(request: Request) -> Response:
     """Show every operation with the schemas of its body and response."""
-    return page(request, "docs.html", operations=list(operations(request.app.openapi())))
+    return page(request, "docs.html", operations=list(operations(openapi.document(request.app.routes))))
 
 
 def operations(document: dict[str, Any]) -> Iterator[Operation]:

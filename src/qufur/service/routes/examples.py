@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from qufur.arrays import Floats
@@ -32,15 +32,19 @@ from qufur.service.http import (
     answer,
     authorize,
     config_of,
-    decoder,
+    decode,
     in_writer,
     json_response,
+    read_body,
 )
-from qufur.service.openapi import NPY, Learned, Prediction, header, route
+from qufur.service.openapi import NPY, Learned, Prediction, header
 from qufur.service.recorded_answers import AnswerBody
+from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 
-router = APIRouter(prefix="/v1/streams/{stream}", tags=["examples"])
+routes = Routes(prefix="/v1/streams/{stream}", tag="examples")
+EXAMPLES: Any = Example | list[Example]
+REQUESTS: Any = PredictionRequest | list[PredictionRequest]
 EXAMPLE = {"x": [0.5, 2.0]}
 ID_HEADERS = (
     header(
@@ -51,16 +55,12 @@ ID_HEADERS = (
     header("X-Id-Prefix", {"type": "string"}, "For a NumPy matrix: text in front of the numeric ids."),
 )
 
-_examples: Any = decoder(Example | list[Example])
-_prediction_requests: Any = decoder(PredictionRequest | list[PredictionRequest])
-_labelled_examples: Any = decoder(list[LabelledExample])
 
-
-@router.post(
-    "/examples",
-    **route(
+@routes.add(
+    "POST /examples",
+    Operation(
         AnswerBody | list[AnswerBody],
-        Example | list[Example],
+        EXAMPLES,
         example={"id": "a7", **EXAMPLE},
         binary=True,
         parameters=ID_HEADERS,
@@ -76,7 +76,7 @@ async def ask(request: Request, stream: str) -> Response:
     """
     key = authorize(request, Scope.ingest, stream)
     # No variable holds the body while the answer is awaited, so its memory is free for the next request.
-    rows, is_single = _read(request, await request.body(), await config_of(request, stream))
+    rows, is_single = _read(request, await read_body(request), await config_of(request, stream))
     if not len(rows):
         return json_response([])
     answers = await answer(request, stream, rows, key.name)
@@ -89,32 +89,27 @@ def _read(request: Request, body: bytes, config: StreamConfig) -> tuple[Rows, bo
         X = _matrix(request, config, body)
         ids = _consecutive(request, len(X))
         return numbered(ids, check_numbers(X, ids)), False
-    decoded = _examples(body)
+    decoded = decode(body, EXAMPLES)
     is_single = not isinstance(decoded, list)
     examples = [decoded] if is_single else decoded
     request.app.state.limits.check_batch(len(examples))
     return read_examples(config, examples), is_single
 
 
-@router.post(
-    "/predict",
-    **route(
-        Prediction | list[Prediction],
-        PredictionRequest | list[PredictionRequest],
-        example=EXAMPLE,
-        binary=True,
-    ),
+@routes.add(
+    "POST /predict",
+    Operation(Prediction | list[Prediction], REQUESTS, example=EXAMPLE, binary=True),
 )
 async def predict(request: Request, stream: str) -> Response:
     """Predict on one example or a list. Buys no label and stores nothing."""
     authorize(request, Scope.read, stream)
-    body = await request.body()
+    body = await read_body(request)
     config = await config_of(request, stream)
     X, records, is_single = None, [], False
     if request.headers.get("content-type") == NPY:
         X = check_numbers(_matrix(request, config, body))
     else:
-        decoded = _prediction_requests(body)
+        decoded = decode(body, REQUESTS)
         is_single = not isinstance(decoded, list)
         inputs = [decoded] if is_single else decoded
         request.app.state.limits.check_batch(len(inputs))
@@ -130,8 +125,8 @@ async def predict(request: Request, stream: str) -> Response:
     return json_response(predictions[0] if is_single else predictions)
 
 
-@router.post(
-    "/learn", **route(Learned, list[LabelledExample], example=[{"id": "a8", **EXAMPLE, "label": 3.5}])
+@routes.add(
+    "POST /learn", Operation(Learned, list[LabelledExample], example=[{"id": "a8", **EXAMPLE, "label": 3.5}])
 )
 async def learn(request: Request, stream: str) -> Response:
     """Learn from examples that already have labels, at no cost to the budget.
@@ -139,7 +134,7 @@ async def learn(request: Request, stream: str) -> Response:
     Returns the number of new examples, and of examples that were already stored.
     """
     key = authorize(request, Scope.ingest, stream)
-    labelled: list[LabelledExample] = _labelled_examples(await request.body())
+    labelled = decode(await read_body(request), list[LabelledExample])
     request.app.state.limits.check_batch(len(labelled))
     config = await config_of(request, stream)
     rows = read_examples(config, labelled)

@@ -5,21 +5,19 @@ Browsers resolve `.` and `..` in a URL, also percent-encoded, so such an id cann
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
 from qufur.service import openapi
 from qufur.service.auth import Scope
-from qufur.service.http import authorize, config_of, decoder, json_response
-from qufur.service.openapi import route
+from qufur.service.http import authorize, config_of, decode, json_response, read_body
 from qufur.service.routes.labels import decline_row, remove_label
+from qufur.service.routing import Operation, Routes
 from qufur.tables.number_formats import readings
 
-router = APIRouter(prefix="/v1/streams/{stream}/labels", tags=["labels"])
+routes = Routes(prefix="/v1/streams/{stream}/labels", tag="labels")
 MAX_TEXT = 100
 """Characters of a typed number."""
 
@@ -36,11 +34,7 @@ class Row(msgspec.Struct, forbid_unknown_fields=True):
     id: str | int
 
 
-_typed: Any = decoder(Typed)
-_row: Any = decoder(Row)
-
-
-@router.post("/parse", **route(openapi.Readings, Typed, example={"text": "1,500"}))
+@routes.add("POST /parse", Operation(openapi.Readings, Typed, example={"text": "1,500"}))
 async def parse(request: Request, stream: str) -> Response:
     """Read a typed number by the rules for tables. Stores nothing.
 
@@ -48,24 +42,24 @@ async def parse(request: Request, stream: str) -> Response:
     mark: `1,500` is 1500 with a decimal point, and 1.5 with a decimal comma.
     """
     authorize(request, Scope.label, stream)
-    typed: Typed = _typed(await request.body())
+    typed = decode(await read_body(request), Typed)
     if (await config_of(request, stream)).classes is not None:
         raise invalid("text", "the request", "sent to a stream whose labels are numbers", "one with classes")
     numbers = readings(typed.text) if len(typed.text) <= MAX_TEXT else {}
     return json_response({"readings": [{"label": label, "decimal": mark} for mark, label in numbers.items()]})
 
 
-@router.post("/decline", **route(openapi.ExampleId, Row, example={"id": "a7"}))
+@routes.add("POST /decline", Operation(openapi.ExampleId, Row, example={"id": "a7"}))
 async def decline(request: Request, stream: str) -> Response:
     """Decline a row. Its label will never arrive, and its cost is refunded."""
     key = authorize(request, Scope.label, stream)
-    row: Row = _row(await request.body())
+    row = decode(await read_body(request), Row)
     return await decline_row(request, stream, row.id, key)
 
 
-@router.post("/remove", **route(openapi.ExampleId, Row, example={"id": "a7"}))
+@routes.add("POST /remove", Operation(openapi.ExampleId, Row, example={"id": "a7"}))
 async def remove(request: Request, stream: str) -> Response:
     """Remove a label. The row is pending again and costs nothing more."""
     key = authorize(request, Scope.label, stream)
-    row: Row = _row(await request.body())
+    row = decode(await read_body(request), Row)
     return await remove_label(request, stream, row.id, key)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
@@ -20,7 +20,7 @@ from qufur.service.examples import Label, as_id, read_label
 from qufur.service.http import (
     authorize,
     config_of,
-    decoder,
+    decode,
     flag,
     in_writer,
     json_response,
@@ -28,13 +28,14 @@ from qufur.service.http import (
     leases_of,
     number,
     read,
+    read_body,
 )
-from qufur.service.openapi import route
 from qufur.service.recorded_answers import StoredExample, look_up
+from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 from qufur.service.writer import Tell
 
-router = APIRouter(prefix="/v1/streams/{stream}", tags=["labels"])
+routes = Routes(prefix="/v1/streams/{stream}", tag="labels")
 MAX_LEASED, MAX_LISTED = 100, 10_000
 LABEL_FLAGS = (
     openapi.flag("replace", "Replace the label of a row that already has one."),
@@ -64,15 +65,9 @@ class Release(msgspec.Struct, forbid_unknown_fields=True):
     ids: list[str | int]
 
 
-_label: Any = decoder(OneLabel)
-_labels: Any = decoder(list[Label])
-_lease: Any = decoder(LeaseRequest)
-_release: Any = decoder(Release)
-
-
-@router.put(
-    "/examples/{id:path}/label",
-    **route(openapi.Labelled, OneLabel, example={"label": 3.5}, parameters=LABEL_FLAGS),
+@routes.add(
+    "PUT /examples/{id:path}/label",
+    Operation(openapi.Labelled, OneLabel, example={"label": 3.5}, parameters=LABEL_FLAGS),
 )
 async def tell(request: Request, stream: str, id: str) -> Response:
     """Store the label of a row.
@@ -81,14 +76,14 @@ async def tell(request: Request, stream: str, id: str) -> Response:
     far out of range returns 422, unless `?accept_outliers=true`.
     """
     key = authorize(request, Scope.label, stream)
-    body: OneLabel = _label(await request.body())
+    body = decode(await read_body(request), OneLabel)
     new = await _tell(request, stream, [Label(id, body.label)], key)
     return json_response({"id": id, "label": body.label, "new": new[id]})
 
 
-@router.post(
-    "/labels",
-    **route(openapi.Learned, list[Label], example=[{"id": "a7", "label": 3.5}], parameters=LABEL_FLAGS),
+@routes.add(
+    "POST /labels",
+    Operation(openapi.Learned, list[Label], example=[{"id": "a7", "label": 3.5}], parameters=LABEL_FLAGS),
 )
 async def tell_many(request: Request, stream: str) -> Response:
     """Store several labels: all of them, or none if one is rejected.
@@ -96,7 +91,7 @@ async def tell_many(request: Request, stream: str) -> Response:
     Returns the number of new labels, and of labels that were already stored.
     """
     key = authorize(request, Scope.label, stream)
-    labels: list[Label] = _labels(await request.body())
+    labels = decode(await read_body(request), list[Label])
     request.app.state.limits.check_batch(len(labels))
     new = await _tell(request, stream, labels, key)
     return json_response({"new": sum(new.values()), "known": len(new) - sum(new.values())})
@@ -117,7 +112,7 @@ async def _tell(request: Request, stream: str, labels: list[Label], key: Key) ->
     return new
 
 
-@router.delete("/examples/{id:path}/label", **route(openapi.ExampleId))
+@routes.add("DELETE /examples/{id:path}/label", Operation(openapi.ExampleId))
 async def untell(request: Request, stream: str, id: str) -> Response:
     """Remove a label. The row is pending again and costs nothing more."""
     return await remove_label(request, stream, id, authorize(request, Scope.label, stream))
@@ -130,7 +125,7 @@ async def remove_label(request: Request, stream: str, id: str | int, key: Key) -
     return json_response({"id": row})
 
 
-@router.post("/examples/{id:path}/decline", **route(openapi.ExampleId))
+@routes.add("POST /examples/{id:path}/decline", Operation(openapi.ExampleId))
 async def decline(request: Request, stream: str, id: str) -> Response:
     """Decline a row. Its label will never arrive, and its cost is refunded."""
     return await decline_row(request, stream, id, authorize(request, Scope.label, stream))
@@ -144,9 +139,9 @@ async def decline_row(request: Request, stream: str, id: str | int, key: Key) ->
     return json_response({"id": row})
 
 
-@router.get(
-    "/queue",
-    **route(openapi.Queue, parameters=[openapi.count("limit", 50, MAX_LISTED, "Maximum number of rows.")]),
+@routes.add(
+    "GET /queue",
+    Operation(openapi.Queue, parameters=[openapi.count("limit", 50, MAX_LISTED, "Maximum number of rows.")]),
 )
 async def queue(request: Request, stream: str) -> Response:
     """List the pending rows, oldest first."""
@@ -174,8 +169,9 @@ async def queue(request: Request, stream: str) -> Response:
     )
 
 
-@router.post(
-    "/queue/lease", **route(openapi.Lease, LeaseRequest, example={"person": "ada", "count": 1, "minutes": 5})
+@routes.add(
+    "POST /queue/lease",
+    Operation(openapi.Lease, LeaseRequest, example={"person": "ada", "count": 1, "minutes": 5}),
 )
 async def lease(request: Request, stream: str) -> Response:
     """Lease the next pending rows to one annotator for some minutes.
@@ -183,7 +179,7 @@ async def lease(request: Request, stream: str) -> Response:
     No other annotator gets them meanwhile. Returns the rows, and the number of pending rows.
     """
     authorize(request, Scope.label, stream)
-    body: LeaseRequest = _lease(await request.body())
+    body = decode(await read_body(request), LeaseRequest)
     check_text("person", body.person)
     if not 1 <= body.count <= MAX_LEASED:
         raise invalid("count", "the request", f"from 1 to {MAX_LEASED}", body.count)
@@ -205,11 +201,13 @@ async def lease(request: Request, stream: str) -> Response:
     return json_response({"rows": rows, "waiting": pending})
 
 
-@router.post("/queue/release", **route(openapi.Released, Release, example={"person": "ada", "ids": ["a7"]}))
+@routes.add(
+    "POST /queue/release", Operation(openapi.Released, Release, example={"person": "ada", "ids": ["a7"]})
+)
 async def release(request: Request, stream: str) -> Response:
     """Release leased rows. This annotator gets them again last."""
     authorize(request, Scope.label, stream)
-    body: Release = _release(await request.body())
+    body = decode(await read_body(request), Release)
     check_text("person", body.person)
     await config_of(request, stream)
     leases_of(request, stream).release(body.person, [as_id(id) for id in body.ids[:MAX_LEASED]])

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from qufur.service.auth import Scope
 from qufur.service.errors import UnavailableError
 from qufur.service.http import authorize, in_writer, json_response, writer_of
-from qufur.service.openapi import ERRORS, Status, route
+from qufur.service.openapi import Status
+from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 from qufur.service.views import status
 
-router = APIRouter(tags=["machine"])
+routes = Routes(tag="machine")
+TEXT = {"description": "Successful Response", "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
-@router.get("/healthz", **route(Status))
-async def alive() -> Response:
+@routes.add("GET /healthz", Operation(Status))
+async def alive(request: Request) -> Response:
     """Check that the process is running. Always returns `alive`."""
     return json_response({"status": "alive"})
 
 
-@router.get("/readyz", **route(Status))
+@routes.add("GET /readyz", Operation(Status))
 async def ready(request: Request) -> Response:
     """Check that the service accepts requests. Returns `ready`, or 503 with the reason."""
     writer = writer_of(request)
@@ -33,7 +35,7 @@ async def ready(request: Request) -> Response:
     return json_response({"status": "ready"})
 
 
-@router.get("/metrics", responses=ERRORS, response_class=PlainTextResponse)
+@routes.add("GET /metrics", Operation(TEXT))
 async def metrics(request: Request) -> Response:
     """Return counts and latencies of requests, and the status of loaded streams, for Prometheus."""
     authorize(request, Scope.read)

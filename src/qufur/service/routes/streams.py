@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from qufur.errors import invalid
@@ -19,22 +19,24 @@ from qufur.service.examples import as_id
 from qufur.service.http import (
     authenticate,
     authorize,
-    decoder,
+    decode,
     flag,
     in_writer,
     json_response,
     leases_of,
     number,
     read,
+    read_body,
 )
-from qufur.service.openapi import Erased, route
+from qufur.service.openapi import Erased
+from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 from qufur.service.store import Store
 from qufur.service.store.events import Payload
 from qufur.service.stream import Stream
 from qufur.service.views import copy_for_reports
 
-router = APIRouter(prefix="/v1/streams", tags=["streams"])
+routes = Routes(prefix="/v1/streams", tag="streams")
 MAX_EVENTS, MAX_SEQ = 1000, 10**15
 
 
@@ -51,19 +53,13 @@ class Erasure(msgspec.Struct, forbid_unknown_fields=True):
     ids: list[str | int]
 
 
-_config: Any = decoder(StreamConfig)
-_budget: Any = decoder(Budget)
-_erasure: Any = decoder(Erasure)
-
-
-@router.post(
-    "",
-    **route(
+@routes.add(
+    "POST",
+    Operation(
         openapi.State,
         StreamConfig,
         example={"name": "bikes", "columns": {"temp": "number", "sky": "category"}, "budget": "5%"},
-        status=201,
-        repeatable=True,
+        statuses=(201, 200),
     ),
 )
 async def create(request: Request) -> Response:
@@ -73,7 +69,7 @@ async def create(request: Request) -> Response:
     an existing stream returns 409.
     """
     key = authorize(request, Scope.admin)
-    config: StreamConfig = _config(await request.body())
+    config = decode(await read_body(request), StreamConfig)
 
     def do(service: Service) -> tuple[dict[str, Any], bool]:
         stream, new = service.create(config, key.name)
@@ -83,7 +79,7 @@ async def create(request: Request) -> Response:
     return json_response(status, 201 if new else 200)
 
 
-@router.get("", **route(openapi.States))
+@routes.add("GET", Operation(openapi.States))
 async def listed(request: Request) -> Response:
     """List the streams that the key can access, with their status."""
     key = authenticate(request)
@@ -96,9 +92,9 @@ async def listed(request: Request) -> Response:
     return json_response({"streams": await in_writer(request, do)})
 
 
-@router.get(
-    "/{stream}",
-    **route(openapi.State, parameters=[openapi.flag("digest", "Add the digest of the state.")]),
+@routes.add(
+    "GET /{stream}",
+    Operation(openapi.State, parameters=[openapi.flag("digest", "Add the digest of the state.")]),
 )
 async def one(request: Request, stream: str) -> Response:
     """Return the status of a stream in numbers. `?digest=true` adds the digest of its state."""
@@ -109,7 +105,7 @@ async def one(request: Request, stream: str) -> Response:
     )
 
 
-@router.delete("/{stream}", **route(openapi.Deleted))
+@routes.add("DELETE /{stream}", Operation(openapi.Deleted))
 async def delete(request: Request, stream: str) -> Response:
     """Delete a stream with its rows, labels and model. Revokes the keys that are limited to this stream.
 
@@ -130,21 +126,21 @@ async def delete(request: Request, stream: str) -> Response:
     return json_response({"name": stream, "events": events, "keys": keys})
 
 
-@router.get("/{stream}/series", **route(openapi.Series))
+@routes.add("GET /{stream}/series", Operation(openapi.Series))
 async def series(request: Request, stream: str) -> Response:
     """Return the progress of a stream by row: labels bought, error with interval, weights, shifts."""
     authorize(request, Scope.read, stream)
     return json_response(await _from_copy(request, stream, views.series_of))
 
 
-@router.get("/{stream}/report", **route(openapi.Report))
+@routes.add("GET /{stream}/report", Operation(openapi.Report))
 async def report(request: Request, stream: str) -> Response:
     """Return the progress of a stream as text, and the headline error in numbers."""
     authorize(request, Scope.read, stream)
     return json_response(await _from_copy(request, stream, views.report_of))
 
 
-@router.get("/{stream}/model", **route(openapi.Model))
+@routes.add("GET /{stream}/model", Operation(openapi.Model))
 async def model(request: Request, stream: str) -> Response:
     """Return the model of a stream: its type, number of inputs and labels, and its experts."""
     authorize(request, Scope.read, stream)
@@ -167,9 +163,9 @@ async def _from_copy(request: Request, stream: str, do: Callable[[Stream], dict[
     return await read(request, lambda store: do(copy))
 
 
-@router.get(
-    "/{stream}/events",
-    **route(
+@routes.add(
+    "GET /{stream}/events",
+    Operation(
         openapi.Events,
         parameters=[
             openapi.count("after", 0, MAX_SEQ, "Number of the event before the first returned event."),
@@ -200,11 +196,11 @@ async def events(request: Request, stream: str) -> Response:
     return json_response({"events": page, "next": page[-1]["seq"] if page else after})
 
 
-@router.post("/{stream}/budget", **route(openapi.State, Budget, example={"labels": 100}))
+@routes.add("POST /{stream}/budget", Operation(openapi.State, Budget, example={"labels": 100}))
 async def add_budget(request: Request, stream: str) -> Response:
     """Add labels to the budget of a stream and return its status."""
     key = authorize(request, Scope.admin, stream)
-    added: Budget = _budget(await request.body())
+    added = decode(await read_body(request), Budget)
     for name, value in (("labels", added.labels), ("rows", added.rows)):
         if value is not None and not 1 <= value <= 10**12:
             raise invalid(name, "the request", "from 1 to 10¹²", value)
@@ -215,14 +211,14 @@ async def add_budget(request: Request, stream: str) -> Response:
     return json_response(await in_writer(request, do))
 
 
-@router.post("/{stream}/erase", **route(Erased, Erasure, example={"ids": ["a7"]}))
+@routes.add("POST /{stream}/erase", Operation(Erased, Erasure, example={"ids": ["a7"]}))
 async def erase(request: Request, stream: str) -> Response:
     """Erase the rows and labels of examples from the log, and rebuild the model without them.
 
     Requests to the stream wait until the rebuild is finished.
     """
     key = authorize(request, Scope.admin, stream)
-    body: Erasure = _erasure(await request.body())
+    body = decode(await read_body(request), Erasure)
     request.app.state.limits.check_batch(len(body.ids))
     ids = [as_id(id) for id in body.ids]
 
