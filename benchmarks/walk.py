@@ -1,7 +1,8 @@
 """Calls behind one operation: how much code a reader meets on its path.
 
 `python -m benchmarks.walk` prints for each operation the number of calls of Python functions of qufur, and
-the number of files and packages that they are in. Nothing is imported or compiled in a traced operation.
+the number of files and top-level packages or modules that they are in. Nothing is imported or compiled in a
+traced operation.
 """
 
 from __future__ import annotations
