@@ -142,7 +142,7 @@ class Vectors:
         self._together = True
 
     def of(self, texts: Sequence[str]) -> Sequence[Floats]:
-        """Return the vectors of texts."""
+        """Return one vector per text; on a GPU the texts of a call are embedded in one batch."""
         together = self._together and len(texts) > 0
         return self._embedder.embed_together(texts) if together else [self[text] for text in texts]
 

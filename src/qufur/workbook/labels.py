@@ -123,7 +123,7 @@ class Labels(Mapping[Id, StoredLabel]):
             self._rows = self.cached_rows.copy()
 
     def add(self, ids: Sequence[Id], numbers: Floats, rows: Floats) -> None:
-        """Add new labels."""
+        """Add new labels, with arrays as for the constructor; rows beyond the memory limit are not cached."""
         first, last = len(self), len(self) + len(ids)
         self._numbers = _with_room(self._numbers, first, numbers)
         self._numbers[first:last] = numbers

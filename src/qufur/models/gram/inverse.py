@@ -240,7 +240,7 @@ class InverseGram:
         self._record(X, y)
 
     def spectrum(self) -> tuple[Floats, Floats]:
-        """Return the eigenvalues of M, and the squares of Σ x y along their vectors."""
+        """Return the eigenvalues of M, and the squared components of Σ x y along the eigenvectors."""
         gram = blas.dsyrk(1.0, self.recent.T, beta=1.0, c=self.gram)
         values, vectors = np.linalg.eigh(gram, UPLO="U")
         return values, (self.moment @ vectors) ** 2
