@@ -10,10 +10,9 @@ import re
 
 import numpy as np
 import pytest
-from typer.main import get_command
 
 from qufur import Learner, Ridge
-from qufur.cli import app
+from qufur.cli import execute
 from qufur.tables import Batch, Encoding, read
 from qufur.workbook import Workbook
 
@@ -104,12 +103,11 @@ def errors(workbook, batch, labels):
 
 @pytest.fixture
 def work(capsys, tmp_path):
-    """Return a function like the shared fixture `work`, which builds the application only once."""
-    command = get_command(app)
+    """Return a function like the shared fixture `work`, without the entry point of the program."""
 
     def call(name, *arguments):
         try:
-            command([name, *map(str, arguments), "--state", str(tmp_path / "s.qufur")], standalone_mode=False)
+            execute([name, *map(str, arguments), "--state", str(tmp_path / "s.qufur")])
         except ValueError as error:
             return 2, str(error)
         return 0, capsys.readouterr().out
