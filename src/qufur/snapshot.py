@@ -53,7 +53,7 @@ def load(cls: type[Learner], path: str | os.PathLike[str], estimators: Mapping[s
     try:
         return decode(cls, content, estimators)
     except Exception as error:  # untrusted content can fail in any way
-        remedy = "Load another file, or import all of the learner's classes first."
+        remedy = "Load another file, or install or import all of the learner's classes first."
         raise load_error(path, f"contains no valid learner ({reason(error)})", remedy) from None
 
 
