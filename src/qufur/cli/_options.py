@@ -76,7 +76,7 @@ class RuleOptions:
 TABLE = "file (CSV, JSON-lines, Parquet, Excel, NPY or NPZ), folder, glob pattern, or - for stdin"
 BUDGET = "a count such as 500, or a share of the rows such as 5% or 0.05"
 FILE_FORMAT = "The file extension sets the format, default CSV."
-ONCE = "Only with the first table."
+ONCE = "Set by the first table."
 REPEATABLE = "Repeatable."
 MODEL = "Model: experts (an ensemble), ridge (the paper's linear model), kernel or an installed one"
 CLASSES = "Class names, such as yes,no. Default: the text labels in the label column."
