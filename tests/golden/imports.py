@@ -120,9 +120,8 @@ def small_bundles():
 
 
 def _has_no_due_fit(service):
-    return all(
-        stream.workbook.learner.background_fits.next_job() is None for stream in service.loaded.values()
-    )
+    fits = [stream.workbook.learner.background_fits for stream in service.loaded.values()]
+    return all(each is None or each.next_job() is None for each in fits)
 
 
 def verified_streams(path):

@@ -46,10 +46,8 @@ class Server:
         """Wait until no background fit is due or running."""
 
         def is_done(service):
-            return all(
-                stream.workbook.learner.background_fits.next_job() is None
-                for stream in service.loaded.values()
-            )
+            fits = [stream.workbook.learner.background_fits for stream in service.loaded.values()]
+            return all(each is None or each.next_job() is None for each in fits)
 
         while not self.app.state.writer.call(is_done):
             time.sleep(0.01)

@@ -68,10 +68,8 @@ class Here:
         """Wait until experts are fitted."""
 
         def is_done(service):
-            return all(
-                stream.workbook.learner.background_fits.next_job() is None
-                for stream in service.loaded.values()
-            )
+            fits = [stream.workbook.learner.background_fits for stream in service.loaded.values()]
+            return all(each is None or each.next_job() is None for each in fits)
 
         # The writer delivers results through the event loop, which must run meanwhile.
         while not self._loop.run_until_complete(asyncio.to_thread(self.app.state.writer.call, is_done)):

@@ -295,8 +295,8 @@ def used_classes(form, play, in_batches):
     """Compare `ask` with the slow implementation and every path with `ask`; return the classes used."""
     look_ahead, choose, used = LeastSquaresState.look_ahead, CovarianceEngine._choose_in_loop, set()
 
-    def recording_look_ahead(state, X):
-        lookahead, posterior = look_ahead(state, X), state.queried
+    def recording_look_ahead(state, X, **options):
+        lookahead, posterior = look_ahead(state, X, **options), state.queried
         used.update({type(lookahead).__name__, type(getattr(posterior, "form", posterior)).__name__})
         return lookahead
 
