@@ -154,8 +154,8 @@ def test_bought_and_free_labels_can_be_forgotten(work, tmp_path, start):
     ("command", "message"),
     [
         (["retract"], "ids of qufur retract must be given, or --expire, got none"),
-        (["retract", "nobody"], "id of Learner must be outstanding, got 'nobody'"),
-        (["retract", "LH0"], "id of Learner must be outstanding, got 'LH0'"),
+        (["retract", "nobody"], "id of qufur retract must be outstanding, got 'nobody'"),
+        (["retract", "LH0"], "id of qufur retract must be outstanding, got 'LH0'"),
         (["retract", "WAITS", "nobody"], "must be outstanding, got 'nobody'"),
         (["retract", "WAITS", "WAITS"], "more than once"),
         (["retract", "--expire", "30"], "--expire of qufur retract must be hours, days or weeks, such as"),

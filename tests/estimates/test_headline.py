@@ -96,3 +96,19 @@ def test_points_of_older_files_keep_weights_and_drop_errors_of_another_estimate(
     del saved["version"]
     (old,) = Timeline.restored(saved).points
     assert (old.rows, old.labels, old.error, old.low, old.weights) == (9, 3, None, None, {"trees": 1.0})
+
+
+def test_error_is_unknown_while_only_rows_before_the_label_range_are_labelled():
+    """The first batch is predicted before any label, the second one has no label yet: 0 would be wrong."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    learner = Learner(Experts(), Steady(40, 200), seed=0)
+    learner.ask_many(X[:100])
+    ids = list(learner.outstanding)
+    learner.tell_many(ids, 500 + 100 * X[ids, 0])
+    learner.ask_many(X[100:])
+    headline = learner.report().headline
+    assert headline.error is None
+    assert headline.high > 0
+    later = learner.outstanding[0]
+    learner.tell(later, 500 + 100 * X[later, 0])
+    assert learner.report().headline.error > 0

@@ -92,7 +92,7 @@ def test_report_loss_is_unknown_before_the_first_label():
     assert math.isnan(report.loss)
     low, high = report.interval
     assert (low, high) == (0.0, pytest.approx(250_000))
-    assert "unknown until the first label: any value in [0, 250000] is possible" in str(report)
+    assert "unknown until a covered example is labelled: any value in [0, 250000] is possible" in str(report)
     assert "root mean squared error" not in str(report)
     ids = list(learner.outstanding)
     learner.tell_many(ids[:150], 500 + 300 * STREAM.y[ids[:150]])

@@ -79,6 +79,8 @@ def _option(match: re.Match[str]) -> str:
 def error_with_flags(error: InvalidError, command: str) -> InvalidError:
     """Return an error of the library in terms of the options of a command."""
     parameter, owner = error.parameter, error.owner
+    if owner == "Learner":  # users of the command line never meet that class
+        owner = command
     if parameter in RENAMED:
         parameter, owner = flag(parameter), command if owner.isidentifier() else owner
     return invalid(parameter, owner, error.allowed, error.received, with_flags(error.remedy))

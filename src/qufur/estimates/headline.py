@@ -23,7 +23,8 @@ class Headline(NamedTuple):
     Attributes
     ----------
     error
-        None before the first label, and until a row is covered after the label range is known.
+        None until a covered row is labelled. Without a given label range, rows predicted before the first
+        labels are not covered.
     low, high
         The ends of the interval; None if unbounded or unknown.
     covered

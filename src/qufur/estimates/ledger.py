@@ -22,7 +22,7 @@ _NUMBERS = ("examples", "answered", "retracted", "beyond", "uncertainty", "loss_
 
 
 class MeanLoss(NamedTuple):
-    """Mean loss over the covered examples (NaN before the first label), its interval, and their share.
+    """Mean loss over the covered examples (NaN until one is labelled), its interval, and their share.
 
     The ends of the interval are NaN while the label range is unknown, that is while all labels are equal.
     """
@@ -211,7 +211,10 @@ class Ledger:
             return MeanLoss(math.nan, (math.nan, math.nan))
         _, probability, largest_loss = decisions([query for query in outstanding if query.largest_loss > 0]).T
         low, high = estimate.interval(probability, largest_loss)
-        value = min(max(estimate.value, low), high) if self.answered else math.nan
+        # With a learned range, examples predicted before the first labels are not covered. If no loss is
+        # positive, no covered example has a label yet, although others may.
+        is_known = self.answered and (self._model.loss_scale is not None or estimate.value > 0)
+        value = min(max(estimate.value, low), high) if is_known else math.nan
         return MeanLoss(value, (low, high), estimate.covered)
 
     def likely_error(self, level: float) -> float:

@@ -85,7 +85,7 @@ class Report:
     horizon
         The number of examples that the rule expects, if it has a horizon.
     loss
-        The mean loss over the covered examples, estimated from the received labels; NaN before the first.
+        The mean loss over the covered examples, estimated from their labels; NaN until one is labelled.
         If the unbiased estimate lies outside the interval, as rare labels with small probabilities
         can cause, this is the nearer end: it is closer to the truth whenever the interval is right.
     interval
@@ -236,7 +236,8 @@ def _loss(report: Report) -> Iterator[str]:
         value = _number(report.loss)
         yield f"{value}, {confidence} {_ends(report.interval)}, valid at all times simultaneously"
     else:
-        yield f"unknown until the first label: any value in {_ends(report.interval)} is possible"
+        ends = _ends(report.interval)
+        yield f"unknown until a covered example is labelled: any value in {ends} is possible"
     if has_labels and report.squared:
         low, root, high = map(math.sqrt, (report.interval[0], report.loss, report.interval[1]))
         limit = "labels outside the label range are capped" if report.beyond else "in the units of the labels"
