@@ -40,7 +40,7 @@ class Flat(Ridge):
 
 
 def hello(name: str = "you"):
-    """Greet somebody."""
+    """Greet the user."""
     print(f"Hello, {name}")
 '''
 ENTRY_POINTS = """
@@ -206,7 +206,7 @@ def test_help_lists_commands_of_other_packages_without_importing_them(python, qu
 
 def test_command_of_another_package_runs(qufur):
     assert qufur("hello", "--name", "world") == "Hello, world\n"
-    assert "Greet somebody." in qufur("hello", "--help")
+    assert "Greet the user." in qufur("hello", "--help")
     assert qufur("hello", "--nme", code=2).endswith("See `qufur hello --help`.\n")
 
 
