@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from qufur.arrays import Bools, Floats, Ints
 from qufur.ids import Id
 from qufur.models.lookahead import BlockCost, BlockLimits, Lookahead
-from qufur.rules.spending import BlockOffer, Charge, Spending
+from qufur.pending import Pending
+from qufur.rules.spending import BlockOffer, Spending
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Block:
         Rows, candidates and queries of the block.
     query, probability
         The decision and its probability for each row.
-    queried
-        Ids of the queried rows.
+    queries
+        Records of the queried rows; the learner adds what it knows later.
     offers
         One offer of the rule for each segment between two of its updates.
     """
@@ -36,7 +38,7 @@ class Block:
     effort: BlockCost
     query: Bools
     probability: Floats
-    queried: Sequence[Id]
+    queries: Sequence[Pending]
     offers: Sequence[BlockOffer]
 
     def __len__(self) -> int:
@@ -46,11 +48,6 @@ class Block:
     def uncertainty(self) -> Floats:
         """Δ of each row."""
         return self.look.uncertainty
-
-    @property
-    def charges(self) -> list[Charge]:
-        """The charge of each query."""
-        return [charge for offer in self.offers for charge in offer.paid()]
 
     @property
     def at_random(self) -> Bools:
@@ -85,9 +82,14 @@ def decide(
         probability.append(offer.close(look.uncertainty[start:stop]))
         offers.append(offer)
         start = stop
-    query = _concatenate([offer.query for offer in offers])
-    queried = [names[row] for row in look.queried.tolist()]
-    return Block(look, effort, query, _concatenate(probability), queried, offers)
+    query, p = _concatenate([offer.query for offer in offers]), _concatenate(probability)
+    queried = query.nonzero()[0]
+    charges = [charge for offer in offers for charge in offer.paid()]
+    queries = [
+        Pending(names[row], math.nan, probability, probability, charge=charge)
+        for row, probability, charge in zip(queried.tolist(), p[queried].tolist(), charges, strict=True)
+    ]
+    return Block(look, effort, query, p, queries, offers)
 
 
 def columns(blocks: Sequence[Block]) -> dict[str, Any]:

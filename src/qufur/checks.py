@@ -11,15 +11,14 @@ import dataclasses
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from qufur.arrays import Floats
 from qufur.learner import Learner
 from qufur.models import MODELS, Model
-from qufur.models.base import Purchases
-from qufur.models.capabilities import UsesPurchases
+from qufur.pending import Pending
 from qufur.rules import RULES, Rule
 from qufur.run import run
 from qufur.snapshot import encode
@@ -313,10 +312,9 @@ def _trained_learner(model: Model, rule: Rule, stream: Arrays, rows: list[int]) 
     if model.tags.uses_purchases and model.tags.order_independent:
         p = _run_learner(model, rule, stream)[1].probability
         mean = np.cumsum(p) / np.arange(1, HORIZON + 1)
-        purchases = Purchases(p[rows], mean[rows], np.zeros(len(rows), dtype=bool))
-        cast(UsesPurchases, learner.state).note_purchases(rows, purchases)
-        learner.state.query(rows, stream.X[rows])
-        learner.state.label(rows, stream.y[rows])
+        queries = [Pending(row, probability=p[row], mean_probability=mean[row]) for row in rows]
+        learner.state.query(queries, stream.X[rows])
+        learner.state.label(queries, stream.y[rows])
         return learner
     if not model.tags.forgets:
         learner.learn(stream.X[rows], stream.y[rows])

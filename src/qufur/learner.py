@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
@@ -15,7 +15,6 @@ from qufur._internal.operation import Operation
 from qufur._internal.tensors import is_tensor, on_host
 from qufur.answer import Answer, AnswerContext, Answers, answer
 from qufur.arrays import (
-    Bools,
     Floats,
     Ints,
     as_count,
@@ -32,21 +31,20 @@ from qufur.errors import OutlierWarning, invalid
 from qufur.estimates import intervals
 from qufur.estimates.ledger import Ledger
 from qufur.ids import Id, as_ids, check_outstanding, next_free_id
-from qufur.models.base import Model, Purchases
+from qufur.models.base import Model
 from qufur.models.capabilities import (
     ExplainsUncertainty,
     FitsInBackground,
     LearnsRange,
     OnDevice,
     Probabilistic,
-    UsesPurchases,
     Widens,
     cannot_widen,
     interval_bounds,
 )
 from qufur.models.diagnostics.outliers import ObservedRange, Outlier, first_outlier
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, not_finite_error
-from qufur.pending import Pending
+from qufur.pending import Pending, PendingQueries
 from qufur.rules.base import Rule
 
 if TYPE_CHECKING:
@@ -104,11 +102,11 @@ class Learner:
         self.model = model
         self.rule = rule
         self.rng = np.random.default_rng(seed)
-        self.state = model.start()
+        self.pending: PendingQueries = {}
+        self.state = model.start(self.pending)
         self.spending = rule.start()
         self.dim = model.dim
         self.next_id = 0
-        self.pending: dict[Id, Pending] = {}
         self.ledger = Ledger(model, _typical_probability(rule))
         self._operation = Operation()
         self._choose_device(device)
@@ -178,10 +176,10 @@ class Learner:
         self.dim = len(row)
         self.next_id = self.next_id + 1 if name == self.next_id else next_free_id([name], self.next_id)
         if query:
-            self.pending[name] = Pending(prediction, probability, largest_loss, charge)
-            if model.tags.uses_purchases:
-                self._note_purchases([name], np.array([probability]), [0], np.array([at_random]))
-            state.query([name], row[None])
+            record = Pending(name, prediction, probability, probability, False, largest_loss, charge)
+            self._set_purchase_terms([record], np.array([probability]), [0], np.array([at_random]))
+            self._record_queries([record])
+            state.query([record], row[None])
         state.advance(1)
         self.ledger.record_one(uncertainty, probability, query, largest_loss)
         size = model.squared_norm(row, squared_norm) if isinstance(model, ExplainsUncertainty) else None
@@ -328,8 +326,9 @@ class Learner:
         check_outstanding(ids, self.pending)
         self.model.label_codec.check(labels)
         self._warn_about(self._first_outlier(ids, labels), level=4)
-        self.state.label(ids, labels)
-        self.ledger.tell([self.pending.pop(id) for id in ids], labels)
+        queries = [self.pending.pop(id) for id in ids]
+        self.state.label(queries, labels)
+        self.ledger.tell(queries, labels)
 
     def retract(self, id: Id) -> None:
         """Retract an outstanding query whose label will never arrive, and refund its cost.
@@ -346,8 +345,8 @@ class Learner:
         with self._operation:
             check_outstanding(ids, self.pending)
             for id in ids:
-                self.state.retract(id)
                 query = self.pending.pop(id)
+                self.state.retract(query)
                 self.ledger.retract(query)
                 self.spending.refund(query.charge)
 
@@ -664,7 +663,7 @@ class Learner:
             look = self.state.look_ahead(X)
             block = self._decide(look, X.shape[1], range(self.next_id, self.next_id + len(look)), domain)
             arrivals = exchange(block)
-            outlier = self._first_outlier(arrivals.ids, arrivals.labels)
+            outlier = self._first_outlier([query.id for query in arrivals.queries], arrivals.labels)
             prediction = self._finish(block, arrivals, ahead)
         # After the block, so that the learner is complete even if warnings are errors.
         self._warn_about(outlier)
@@ -674,14 +673,16 @@ class Learner:
         self.dim = dim
         block = decide(look, names, self.spending, self.rng, domain)
         self.next_id = next_free_id(names[: len(block)], self.next_id)
+        self._set_purchase_terms(block.queries, block.probability, look.queried, block.at_random)
+        self._record_queries(block.queries)
         return block
 
     def _finish(
         self, block: Block, arrivals: Arrivals, ahead: Callable[[Block], Any] | None = None
     ) -> Floats:
-        if self.model.tags.uses_purchases:
-            self._note_purchases(block.queried, block.probability, block.query, block.at_random)
-        prediction = block.look.finish(block.queried, arrivals)
+        for query in arrivals.queries:
+            del self.pending[query.id]
+        prediction = block.look.finish(block.queries, arrivals)
         next_inputs = None if ahead is None else ahead(block)
         if next_inputs is not None:
             cast(OnDevice, self.state).prefetch(next_inputs)
@@ -690,13 +691,10 @@ class Learner:
             largest_loss = self.model.largest_loss(prediction)
         self.ledger.record(block.uncertainty, block.probability, block.query, largest_loss)
         rows = block.look.queried
-        terms = prediction[rows], block.probability[rows], largest_loss[rows]
-        if arrivals.ids is block.queried:  # every query of the block is answered
-            self.ledger.answer(*terms, arrivals.labels)
-        else:
-            queries = map(Pending, *(column.tolist() for column in terms), block.charges)
-            self.pending.update(zip(block.queried, queries, strict=True))
-            self.ledger.tell([self.pending.pop(id) for id in arrivals.ids], arrivals.labels)
+        terms = zip(block.queries, prediction[rows].tolist(), largest_loss[rows].tolist(), strict=True)
+        for query, value, bound in terms:
+            query.prediction, query.largest_loss = value, bound
+        self.ledger.tell(arrivals.queries, arrivals.labels)
         return prediction
 
     def _first_outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
@@ -713,18 +711,22 @@ class Learner:
         if outlier is not None:
             warnings.warn(str(outlier), OutlierWarning, stacklevel=level)
 
-    def _note_purchases(
-        self, ids: Sequence[Id], probability: Floats, queried: Bools | Ints | Sequence[int], at_random: Bools
+    def _set_purchase_terms(
+        self, queries: Sequence[Pending], probability: Floats, rows: Sequence[int] | Ints, at_random: Bools
     ) -> None:
-        """Pass the terms of purchases to a model that uses them.
+        """Set the terms that only some models use, before the ledger records the examples.
 
-        `probability` covers all examples of the block, queried or not. Code that decides in place of the
-        learner calls this as well.
+        `probability` covers all examples, queried or not, and `rows` are the indices of the queries.
         """
-        mean = self.ledger.mean_probability(probability)
-        cast(UsesPurchases, self.state).note_purchases(
-            ids, Purchases(probability[queried], mean[queried], at_random)
-        )
+        if self.model.tags.uses_purchases:
+            mean = self.ledger.mean_probability(probability)[rows]
+            for query, value, flag in zip(queries, mean.tolist(), at_random.tolist(), strict=True):
+                query.mean_probability, query.at_random = value, flag
+
+    def _record_queries(self, queries: Iterable[Pending]) -> None:
+        """Add decided queries to `pending`; the state records their inputs next."""
+        for query in queries:
+            self.pending[query.id] = query
 
 
 def _typical_probability(rule: Rule) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,9 +73,10 @@ def record_decisions(learner: Learner, answers: Answer | Answers) -> RecordedDec
         if answers.circumstances is None:
             raise invalid("answers", "record_decisions", "answers of a learner", repr(answers))
         answers = Answers.from_answer(answers, answers.circumstances)
-    queried = [answers.id[row] for row in answers.query.nonzero()[0].tolist()]
-    copies = [learner.pending[id].charge.copies for id in queried]
-    charges = np.array(copies, dtype=bool).reshape(len(queried), len(learner.spending.charged))
+    queries = [learner.pending[answers.id[row]] for row in answers.query.nonzero()[0].tolist()]
+    copies = [query.charge.copies for query in queries]
+    charges = np.array(copies, dtype=bool).reshape(len(queries), len(learner.spending.charged))
+    outputs = [query.expert_outputs for query in queries]
     return RecordedDecisions(
         answers.encoded,
         answers.uncertainty,
@@ -82,7 +84,7 @@ def record_decisions(learner: Learner, answers: Answer | Answers) -> RecordedDec
         answers.query,
         answers.at_random,
         charges,
-        learner.state.expert_outputs_of(queried) if isinstance(learner.state, Replayable) else None,
+        np.array(outputs or np.empty((0, 0, 0))) if isinstance(learner.state, Replayable) else None,
     )
 
 
@@ -109,41 +111,43 @@ def replay(
     """Apply validated decisions; `rows` are the inputs that are present."""
     query, prediction, probability = decisions.query, decisions.prediction, decisions.probability
     charges = learner.spending.replay(decisions.uncertainty, query, decisions.charges, learner.rng, domains)
-    queried = query.nonzero()[0]
-    is_present = present[queried]
-    pending = queried[is_present]
-    pending_ids = [names[row] for row in pending.tolist()]
-    if learner.model.tags.uses_purchases:
-        learner._note_purchases(pending_ids, probability, pending, decisions.at_random[is_present])
     model, state = learner.model, learner.state
-    if isinstance(state, Replayable):
-        if decisions.expert_outputs is not None:
-            state.record_expert_outputs(pending_ids, decisions.expert_outputs[is_present])
-        with state.without_predictions():
-            _update_state(learner, rows, query[present], pending_ids)
-    else:
-        _update_state(learner, rows, query[present], pending_ids)
     if isinstance(state, LearnsRange) and model.loss_scale is None:
         largest_loss = np.array([state.largest_loss_one(value) for value in prediction.tolist()], dtype=float)
     else:
         largest_loss = model.largest_loss(prediction)
+    queried = query.nonzero()[0]
+    queries = [
+        Pending(id, value, p, p, largest_loss=bound, charge=charge)
+        for id, value, p, bound, charge in zip(
+            [names[row] for row in queried.tolist()],
+            *(column[queried].tolist() for column in (prediction, probability, largest_loss)),
+            charges,
+            strict=True,
+        )
+    ]
+    if decisions.expert_outputs is not None:
+        for record, outputs in zip(queries, decisions.expert_outputs, strict=True):
+            record.expert_outputs = outputs
+    is_present = present[queried]
+    pending = [record for record, keep in zip(queries, is_present.tolist(), strict=True) if keep]
+    learner._set_purchase_terms(pending, probability, queried[is_present], decisions.at_random[is_present])
+    with state.without_predictions() if isinstance(state, Replayable) else nullcontext():
+        _update_state(learner, rows, query[present], pending)
     learner.ledger.record(decisions.uncertainty, probability, query, largest_loss)
-    numbers = (column[queried].tolist() for column in (prediction, probability, largest_loss))
-    records = map(Pending, *numbers, charges)
-    for row, record, keep in zip(queried.tolist(), records, is_present.tolist(), strict=True):
-        if keep:
-            learner.pending[names[row]] = record
-        else:
+    for record, keep in zip(queries, is_present.tolist(), strict=True):
+        if not keep:
             learner.ledger.retract(record)
 
 
-def _update_state(learner: Learner, rows: Floats, query: Bools, ids: Sequence[Id]) -> None:
-    """Pass inputs with known decisions to the state; `ids` are those of the queried rows."""
+def _update_state(learner: Learner, rows: Floats, query: Bools, queries: Sequence[Pending]) -> None:
+    """Pass inputs with known decisions to the state; `queries` are those of the queried rows."""
     state = learner.state
     if len(rows) == 1:  # the path of `ask`, which takes a tenth of the time
         state.predict_next(rows[0], float(rows[0].dot(rows[0])))
-        if ids:
-            state.query(ids, rows)
+        if queries:
+            learner._record_queries(queries)
+            state.query(queries, rows)
         state.advance(1)
         return
     size = learner._block_size()
@@ -155,10 +159,11 @@ def _update_state(learner: Learner, rows: Floats, query: Bools, ids: Sequence[Id
             count = look.rows_at_once or len(look) - decided
             effort += look.decide(FixedTerms(query[start + decided : start + decided + count]))
             decided += count
-        block_ids = ids[n_queried : n_queried + len(look.queried)]
-        look.finish(block_ids, NO_ARRIVALS)
+        block_queries = queries[n_queried : n_queried + len(look.queried)]
+        learner._record_queries(block_queries)
+        look.finish(block_queries, NO_ARRIVALS)
         size.update(effort)
-        start, n_queried = start + decided, n_queried + len(block_ids)
+        start, n_queried = start + decided, n_queried + len(block_queries)
 
 
 class FixedTerms:

@@ -15,9 +15,9 @@ from qufur._internal.tensors import is_tensor
 from qufur.arrays import Floats, Ints, as_count, as_inputs, as_labels
 from qufur.blocks import Block, BlockSize
 from qufur.errors import invalid
-from qufur.ids import Id
 from qufur.learner import Learner
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals
+from qufur.pending import Pending
 from qufur.trace import RECORD, FileRecorder, MemoryRecorder, Records, Trace
 
 if TYPE_CHECKING:
@@ -180,12 +180,12 @@ def _records(learner: Learner, block: Block, prediction: Floats, chunk: Chunk, r
 
 
 class _DelayedLabels:
-    """Queue of pending labels: due time, index of the example, id and label."""
+    """Queue of pending labels: due time, index of the example, query and label."""
 
     def __init__(self, delays: int | Ints) -> None:
         self._delays = delays
         self._time = 0
-        self._pending: list[tuple[int, int, Id, float]] = []
+        self._pending: list[tuple[int, int, Pending, float]] = []
 
     def exchange(self, block: Block, labels: Floats) -> Arrivals:
         """Enqueue the labels of the block's queries and return the labels due by its end."""
@@ -193,19 +193,19 @@ class _DelayedLabels:
         start, end = self._time, self._time + len(block)
         self._time = end
         if isinstance(self._delays, int) and self._delays == 0:
-            return Arrivals(block.queried, labels[rows], rows + 1) if len(rows) else NO_ARRIVALS
+            return Arrivals(block.queries, labels[rows], rows + 1) if len(rows) else NO_ARRIVALS
         delays = self._delays if isinstance(self._delays, int) else self._delays[start + rows]
         due = start + rows + 1 + delays
-        columns = due.tolist(), (start + rows).tolist(), block.queried, labels[rows].tolist()
-        for pending in zip(*columns, strict=True):
-            heapq.heappush(self._pending, pending)
+        columns = due.tolist(), (start + rows).tolist(), block.queries, labels[rows].tolist()
+        for item in zip(*columns, strict=True):
+            heapq.heappush(self._pending, item)
         return self._collect(start, end)
 
     def deliver_rest(self, learner: Learner) -> None:
         """Deliver all pending labels."""
         rest = self._collect(self._time, None)
-        if rest.ids:
-            learner.tell_many(rest.ids, rest.labels)
+        if rest.queries:
+            learner.tell_many([query.id for query in rest.queries], rest.labels)
 
     def _collect(self, start: int, end: int | None) -> Arrivals:
         arrived = []
@@ -213,8 +213,8 @@ class _DelayedLabels:
             arrived.append(heapq.heappop(self._pending))
         if not arrived:
             return NO_ARRIVALS
-        due, _, ids, labels = zip(*arrived, strict=True)
-        return Arrivals(ids, np.array(labels), np.array(due) - start)
+        due, _, queries, labels = zip(*arrived, strict=True)
+        return Arrivals(queries, np.array(labels), np.array(due) - start)
 
 
 def _as_delays(delay: int | Sequence[int] | Ints, stream: Stream) -> int | Ints:

@@ -13,11 +13,11 @@ import numpy as np
 from qufur._internal.registry import class_named, name_of
 from qufur.arrays import is_integer, strip_prefix
 from qufur.errors import invalid
+from qufur.file_upgrades import upgraded
 from qufur.models import Model
 from qufur.models.capabilities import UsesEstimators
-from qufur.pending import Pending, decisions
+from qufur.pending import restore_pending, save_pending
 from qufur.rules import Rule
-from qufur.rules.spending import Charge
 from qufur.storage import container
 from qufur.storage.container import Content, load_error, reason
 from qufur.storage.schema import check_form, check_kept, check_value
@@ -25,7 +25,7 @@ from qufur.storage.schema import check_form, check_kept, check_value
 if TYPE_CHECKING:
     from qufur.learner import Learner
 
-VERSION = 2
+VERSION = 3
 RENAMED = {"ConfidenceSet": {"delta": "failure_probability"}}
 """Parameters of models under the names that older versions wrote, and their current names."""
 FORMER: dict[str, dict[str, Any]] = {"Ridge": {"intercept_penalty": 1.0}}
@@ -65,7 +65,7 @@ def encode(learner: Learner) -> Content:
 
     values, arrays = learner.state.save()
     ledger_values, columns = learner.ledger.save()
-    ids, queries = list(learner.pending), learner.pending.values()
+    queries = learner.pending.values()
     header = {
         "version": VERSION,
         "model": _describe(learner.model, Model, learner.model.describe()),
@@ -74,18 +74,22 @@ def encode(learner: Learner) -> Content:
         "state": values,
         "rng": _plain(learner.rng.bit_generator.state),
         "spending": learner.spending.save(),
-        "ledger": ledger_values | {"open": ids},
+        "ledger": ledger_values,
         "next_id": learner.next_id,
-        "ids": ids,
+        "ids": list(learner.pending),
         "places": [query.charge.place for query in queries],
     }
-    tensors = {f"state.{name}": array for name, array in arrays.items()}
-    tensors |= {f"ledger.{name}": array for name, array in columns.items()}
-    tensors["ledger.open"] = decisions(queries)
-    copies = np.array([query.charge.copies for query in queries], dtype=bool)
-    tensors["charges"] = copies.reshape(len(ids), len(learner.spending.charged))
+    groups = {
+        "state": arrays,
+        "ledger": columns,
+        "pending": save_pending(queries, copies=len(learner.spending.charged)),
+    }
     # safetensors writes raw memory and would silently transpose arrays in Fortran order.
-    return header, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    return header, {
+        f"{group}.{name}": np.ascontiguousarray(array)
+        for group, named in groups.items()
+        for name, array in named.items()
+    }
 
 
 def decode(
@@ -97,59 +101,33 @@ def decode(
     import qufur.rules.per_period  # noqa: F401
 
     header, tensors = content
-    # Files of older versions contain a block size (".busy") and no positions of queries; the position −1,
-    # before the stream, preserves their charges.
-    tensors = {name: array for name, array in tensors.items() if not name.endswith(".busy")}
-    places = header.get("places", [-1] * len(header["ids"]))
-    header = {**header, "places": places, "model": _up_to_date(header["model"])}
-    if not is_integer(header["version"]) or header["version"] not in (1, VERSION):
+    header = {**header, "model": _up_to_date(header["model"])}
+    if not is_integer(header["version"]) or header["version"] not in range(1, VERSION + 1):
         raise invalid("version", "the file", str(VERSION), repr(header["version"]))
     model_class, arguments = _parsed(header["model"], Model)
     model = model_class.from_description(arguments, estimators)
     rule_class, arguments = _parsed(header["rule"], Rule)
     rule = rule_class(**arguments)
-    if header["version"] == 1:
-        header, tensors = _upgraded(header, tensors, model)
+    if header["version"] < VERSION:
+        header, tensors = upgraded(header, tensors, model)
     content = header, tensors
     learner = cls(model, rule, seed=_generator(header["rng"]))
     check_form(content, encode(learner))
+    pending = restore_pending(header["ids"], header["places"], strip_prefix("pending.", tensors))
+    learner.pending.update(pending)
     learner.state.restore(header["state"], strip_prefix("state.", tensors))
     learner.ledger.restore(header["ledger"], strip_prefix("ledger.", tensors))
     learner.spending.restore(header["spending"])
     learner.next_id = header["next_id"]
     learner.dim = header["dim"]
-    charges = map(Charge, tensors["charges"], header["places"])
-    columns = header["ids"], tensors["ledger.open"].tolist(), charges
-    learner.pending = {
-        id: Pending(prediction, probability, largest_loss, charge)
-        for id, (prediction, probability, largest_loss), charge in zip(*columns, strict=True)
-    }
     _check_agreement(learner)
     check_kept(content, encode(learner))
     return learner
 
 
-def _upgraded(header: dict[str, Any], tensors: dict[str, Any], model: Model) -> Content:
-    """Convert the content of version 1 to version 2, which stores largest losses instead of predictions.
-
-    Version 1 lacks the sum of the probabilities; the number of labels bought approximates it.
-    """
-    added = {"begun": 1, "probability": float(header["spending"]["spent"])}
-    header = {**header, "version": VERSION, "ledger": header["ledger"] | added}
-    tensors = dict(tensors)
-    for name in ("ledger.passed", "ledger.seen"):
-        first, *others = tensors[name].T
-        tensors[name] = np.column_stack([model.largest_loss(first), *others])
-    largest = model.largest_loss(tensors["ledger.open"][:, 0])
-    tensors["ledger.open"] = np.column_stack([tensors["ledger.open"], largest])
-    return header, tensors
-
-
 def _check_agreement(learner: Learner) -> None:
-    ids = learner.pending.keys()
-    are_valid = all(isinstance(id, str) or is_integer(id) for id in ids)
-    if not (are_valid and ids == learner.state.pending.keys()):
-        raise invalid("ids", "the file", "the outstanding queries", "others in the state of the model")
+    if not all(isinstance(id, str) or is_integer(id) for id in learner.pending):
+        raise invalid("ids", "the file", "integers and strings", "others")
     dim, model_dim = learner.dim, learner.model.dim
     if model_dim not in (None, dim) or not (dim is None or is_integer(dim)):
         raise invalid("dim", "the file", "that of the model" if model_dim else "an integer", dim)

@@ -15,6 +15,7 @@ from qufur.errors import invalid, missing_extra
 from qufur.models import Experts, Ridge
 from qufur.models.base import Model, State
 from qufur.models.ensemble.model import EnsembleModel
+from qufur.pending import Pending
 from qufur.rules import Paced, Rule, Steady
 from qufur.rules.from_budget import as_amount, rule_from_budget
 from qufur.rules.spending import Spending
@@ -252,8 +253,9 @@ def _process(
         batch = {"candidates": x, "queried_indices": np.flatnonzero([query]), "utilities": utility}
         call_func(manager.update, **(options | batch))
         if query:  # the label is arbitrary: Δ does not depend on labels
-            state.query([0], x)
-            state.label([0], np.zeros(1))
+            pending = Pending(0)
+            state.query([pending], x)
+            state.label([pending], np.zeros(1))
         state.advance(1)
         queried[i], utilities[i] = query, utility[0]
     return queried, utilities

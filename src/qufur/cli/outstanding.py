@@ -48,7 +48,8 @@ def outstanding(
     ]
     with rows_out(workbook, out, columns, format) as write:
         write(by_column(row, columns) for row in rows.values())
-    times = [at for at in map(workbook.pending_rows.asked_at, pending) if at is not None]
+    queries = workbook.learner.pending.values()
+    times = [query.asked_at // 1_000_000 for query in queries if query.asked_at is not None]
     if json:
         _show.print_json({"rows": len(pending), "oldest": min(times, default=None)})
         return

@@ -136,7 +136,8 @@ class Ledger:
     def tell(self, queries: Sequence[Pending], labels: Floats) -> None:
         """Record the labels of outstanding queries."""
         if len(queries) == 1:
-            self.answer_one(*queries[0][:3], labels.item())
+            query = queries[0]
+            self.answer_one(query.prediction, query.probability, query.largest_loss, labels.item())
         elif queries:
             prediction, probability, largest_loss = decisions(queries).T
             self.answer(prediction, probability, largest_loss, labels)

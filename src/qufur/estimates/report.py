@@ -20,6 +20,7 @@ from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.ensemble.report import ERRORS
 from qufur.models.lookahead import NO_ARRIVALS
+from qufur.pending import Pending
 from qufur.rules.thresholds import ALWAYS, NEVER
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ def summed_uncertainty(model: Model, X: Floats, labels: int, seed: int) -> float
         look = state.look_ahead(X[start : start + BLOCK])
         look.decide(_FixedTerms(chosen[start : start + len(look)]))
         total += float(look.uncertainty.sum())
-        look.finish((start + look.queried).tolist(), NO_ARRIVALS)
+        queries = [Pending(start + row) for row in look.queried.tolist()]
+        state.pending.update((query.id, query) for query in queries)
+        look.finish(queries, NO_ARRIVALS)
         start += len(look)
     return total
 

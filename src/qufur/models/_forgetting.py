@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.ids import Id
 from qufur.models._least_squares_state import LeastSquaresState
 from qufur.models.gram.gram import Gram
 from qufur.models.lookahead import Lookahead
+from qufur.pending import Pending, PendingQueries
 
 if TYPE_CHECKING:
     from qufur.models.ridge import Ridge
@@ -37,12 +37,11 @@ class ForgettingState(LeastSquaresState):
 
     labelled: Gram
 
-    def __init__(self, model: Ridge, half_life: int) -> None:
-        super().__init__(model)
+    def __init__(self, model: Ridge, half_life: int, pending: PendingQueries | None = None) -> None:
+        super().__init__(model, pending)
         self.step = max(1, half_life // self.discounts_per_half_life)
         self.factor = 2.0 ** (-self.step / half_life)
         self.seen = 0
-        self.discounts_at_query: dict[Id, int] = {}
 
     @property
     def takes_device(self) -> bool:
@@ -65,37 +64,30 @@ class ForgettingState(LeastSquaresState):
         if self.discounts > before:
             self._discount(self.factor ** (self.discounts - before))
 
-    def add_pending(self, ids: Sequence[Id], rows: Floats) -> None:
-        """Add pending rows and record the number of discounts before them."""
-        super().add_pending(ids, rows)
-        self.discounts_at_query.update(dict.fromkeys(ids, self.discounts))
+    def record(self, queries: Sequence[Pending], rows: Floats) -> None:
+        """Fill in the features of queries and the number of discounts before them."""
+        super().record(queries, rows)
+        for query in queries:
+            query.step = self.discounts
 
-    def remove_pending(self, ids: Sequence[Id]) -> None:
-        """Remove pending rows."""
-        super().remove_pending(ids)
-        for id in ids:
-            del self.discounts_at_query[id]
+    def rows_of(self, queries: Sequence[Pending]) -> Floats:
+        """Return the rows of queries multiplied by the roots of their weights."""
+        return super().rows_of(queries) * self._root_weights(queries)[:, None]
 
-    def rows_of(self, ids: Sequence[Id]) -> Floats:
-        """Return pending rows multiplied by the roots of their weights."""
-        return super().rows_of(ids) * self._root_weights(ids)[:, None]
-
-    def rows_and_labels(self, ids: Sequence[Id], labels: Floats) -> tuple[Floats, Floats]:
-        """Return pending rows and their labels, both multiplied by the roots of their weights."""
-        rows, y = super().rows_and_labels(ids, labels)
-        return rows, y * self._root_weights(ids)
+    def rows_and_labels(self, queries: Sequence[Pending], labels: Floats) -> tuple[Floats, Floats]:
+        """Return the rows of queries and their labels, both multiplied by the roots of their weights."""
+        rows, y = super().rows_and_labels(queries, labels)
+        return rows, y * self._root_weights(queries)
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
         values, arrays = super().save()
-        discounts = [self.discounts_at_query[id] for id in self.pending]
-        return values | {"seen": self.seen, "asked": discounts}, arrays
+        return values | {"seen": self.seen}, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Load a state that `save` returned."""
         super().restore(values, arrays)
         self.seen = values["seen"]
-        self.discounts_at_query = dict(zip(values["pending"], values["asked"], strict=True))
 
     def _discount(self, factor: float) -> None:
         self._last_solve = None
@@ -103,6 +95,6 @@ class ForgettingState(LeastSquaresState):
         if self._has_separate_queried:
             cast(Gram, self.queried).discount(factor, self.model.penalty)
 
-    def _root_weights(self, ids: Sequence[Id]) -> Floats:
-        since = self.discounts - np.array([self.discounts_at_query[id] for id in ids], dtype=np.int64)
+    def _root_weights(self, queries: Sequence[Pending]) -> Floats:
+        since = self.discounts - np.array([query.step for query in queries], dtype=np.int64)
         return np.asarray(self.factor ** (since / 2))

@@ -9,13 +9,11 @@ import numpy as np
 
 from qufur._internal.tensors import on_host
 from qufur.arrays import Floats, strip_prefix
-from qufur.ids import Id
 from qufur.models._least_squares_state import LeastSquaresState
-from qufur.models.base import Purchases
-from qufur.models.capabilities import UsesPurchases
 from qufur.models.engines.base import BlockEngine, predict_with_arrivals
 from qufur.models.gram.posterior import Posterior
 from qufur.models.lookahead import Arrivals, BlockCost, Lookahead, QueryTerms
+from qufur.pending import Pending, PendingQueries, purchase_terms
 
 if TYPE_CHECKING:
     from qufur.models.ridge import Ridge
@@ -24,34 +22,27 @@ MAX_WEIGHT = 20.0
 """Upper bound of a label's weight."""
 
 
-class WeightedState(LeastSquaresState, UsesPurchases):
+class WeightedState(LeastSquaresState):
     """Least-squares state in which a label queried with probability p has weight min(20, (p̄/p)^κ).
 
     p̄ is the mean of p over the examples up to that one. Δ and the diagnostics of the fit are unweighted.
     Predictions come from a separate posterior, `weighted`, which rows and labels enter multiplied by the
-    roots of their weights. A weight is fixed at the query and stored as the last number of the pending row.
-    Labels of `learn` have weight 1.
+    roots of their weights. A weight is fixed at the query. Labels of `learn` have weight 1. Rows of labels
+    that are learned again have their weight as an additional last column.
 
     >>> from qufur.models import Ridge
     >>> state = Ridge(1, importance=1.0).start()
-    >>> state.note_purchases(["a"], Purchases(np.array([0.1]), np.array([0.4]), np.array([False])))
-    >>> state.query(["a"], np.ones((1, 1)))
-    >>> state.label(["a"], np.ones(1))
+    >>> query = Pending("a", probability=0.1, mean_probability=0.4)
+    >>> state.query([query], np.ones((1, 1)))
+    >>> state.label([query], np.ones(1))
     >>> state.predict(np.ones((1, 1))), state.uncertainty(np.ones((1, 1)))  # 4/(1 + 4) and 1/(1 + 1)
     (array([0.8]), array([0.5]))
     """
 
-    def __init__(self, model: Ridge, importance: float) -> None:
-        super().__init__(model)
+    def __init__(self, model: Ridge, importance: float, pending: PendingQueries | None = None) -> None:
+        super().__init__(model, pending)
         self.importance = importance
         self.weighted: Posterior = model.posterior()
-        self._new_weights: dict[Id, float] = {}
-
-    def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:
-        """Compute the weights of the queries that follow."""
-        with np.errstate(over="ignore", divide="ignore"):
-            weights = (purchases.mean_probability / purchases.probability) ** self.importance
-        self._new_weights = dict(zip(ids, np.minimum(weights, MAX_WEIGHT).tolist(), strict=True))
 
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
@@ -77,19 +68,24 @@ class WeightedState(LeastSquaresState, UsesPurchases):
         unweighted = super().look_ahead(X)
         return WeightedLookahead(self, unweighted) if isinstance(unweighted, BlockEngine) else unweighted
 
-    def add_pending(self, ids: Sequence[Id], rows: Floats) -> None:
-        """Add pending rows with their weights."""
-        super().add_pending(ids, np.column_stack([rows, [self._new_weights.pop(id, 1.0) for id in ids]]))
+    def record(self, queries: Sequence[Pending], rows: Floats) -> None:
+        """Fill in the features and weights of queries."""
+        super().record(queries, rows)
+        probability, mean, _ = purchase_terms(queries).T
+        with np.errstate(over="ignore", divide="ignore"):
+            weights = np.minimum((mean / probability) ** self.importance, MAX_WEIGHT)
+        for query, weight in zip(queries, weights.tolist(), strict=True):
+            query.weight = weight
 
-    def rows_of(self, ids: Sequence[Id]) -> Floats:
-        """Return pending rows as a matrix, as they enter M."""
-        return super().rows_of(ids)[:, :-1]
+    def queried_rows(self, queries: Sequence[Pending]) -> Floats:
+        """Return the rows of queries as they enter M, with their weights as the last column."""
+        return np.column_stack([self.rows_of(queries), [query.weight for query in queries]])
 
-    def label(self, ids: Sequence[Id], labels: Floats) -> None:
-        """Learn the labels of pending queries."""
+    def label(self, queries: Sequence[Pending], labels: Floats) -> None:
+        """Learn the labels of recorded queries."""
         self._last_solve = None  # it belongs to the unweighted row
-        self.weighted.add(*self._times_roots(super().rows_of(ids), labels))
-        super().label(ids, labels)
+        self.weighted.add(*self._times_roots(self.queried_rows(queries), labels))
+        super().label(queries, labels)
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not queried."""
@@ -106,13 +102,10 @@ class WeightedState(LeastSquaresState, UsesPurchases):
         self.weighted = self.model.posterior()
         self.weighted.add(*self._times_roots(rows, labels))
 
-    def predict_block(self, rows: Floats, ids: Sequence[Id], queried: Floats, arrivals: Arrivals) -> Floats:
+    def predict_block(self, rows: Floats, arrivals: Arrivals) -> Floats:
         """Return the scores of a block as labels arrive, including those of its queries, and learn them."""
-        new_rows = zip(ids, queried, strict=True)
-        new = {id: np.append(row, self._new_weights.get(id, 1.0)) for id, row in new_rows}
-        answered = [new[id] if id in new else self.pending[id] for id in arrivals.ids]
-        weighted = np.array(answered).reshape(len(answered), rows.shape[1] + 1)
-        X, y = self._times_roots(weighted, arrivals.labels)
+        answered = self.queried_rows(arrivals.queries).reshape(-1, rows.shape[1] + 1)
+        X, y = self._times_roots(answered, arrivals.labels)
         return predict_with_arrivals(self.weighted, rows, X, y, arrivals.before)
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -125,11 +118,6 @@ class WeightedState(LeastSquaresState, UsesPurchases):
         """Load a state that `save` returned."""
         super().restore(values, arrays)
         self.weighted = self.model.restored(strip_prefix("weighted.", arrays))
-
-    @property
-    def pending_width(self) -> int:
-        """Length of a pending row, its weight included."""
-        return super().pending_width + 1
 
     def _times_roots(self, rows: Floats, labels: Floats) -> tuple[Floats, Floats]:
         """Multiply rows, whose last column is the weight, and their labels by the roots of the weights."""
@@ -152,9 +140,10 @@ class WeightedLookahead(Lookahead):
         self.uncertainty, self.queried = self._unweighted.uncertainty, self._unweighted.queried
         return cost
 
-    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+    def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
         rows = self._unweighted.X
-        scores = self._state.predict_block(rows, ids, on_host(rows[self.queried]), arrivals)
-        self._unweighted.finish(ids, arrivals)
+        self._state.record(queries, on_host(rows[self.queried]))
+        scores = self._state.predict_block(rows, arrivals)
+        self._unweighted.finish(queries, arrivals)
         return self._state.model.unscaled(scores)

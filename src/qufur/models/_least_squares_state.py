@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from qufur.arrays import Floats, check_shapes, strip_prefix
+from qufur.arrays import Floats, strip_prefix
 from qufur.errors import invalid
-from qufur.ids import Id
 from qufur.models.base import State
 from qufur.models.capabilities import FreezesDiagnostics, OnDevice, Relabels
 from qufur.models.engines import block_limits, engine_for, prefetch
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.posterior import Posterior
 from qufur.models.lookahead import BlockLimits, Lookahead
+from qufur.pending import Pending, PendingQueries, check_features, feature_rows
 
 if TYPE_CHECKING:
     from qufur.models._regression import LeastSquares
     from qufur.models.diagnostics.fit import Fit
 
 
-Solve = tuple[float, Floats, Id | None]
-"""q and M⁻¹x of the last input, and its id once it is queried."""
+Solve = tuple[float, Floats, Pending | None]
+"""q and M⁻¹x of the last input, and its query once there is one."""
 
 
 class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
@@ -43,12 +43,11 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
 
     model: LeastSquares
 
-    def __init__(self, model: LeastSquares) -> None:
-        self.model = model
+    def __init__(self, model: LeastSquares, pending: PendingQueries | None = None) -> None:
+        super().__init__(model, pending)
         self.labelled = model.posterior()
         self._queried: Posterior | None = self.labelled
-        self.pending: dict[Id, Floats] = {}
-        self.unabsorbed: list[Id] = []
+        self.unabsorbed: list[Pending] = []
         self._last_solve: Solve | None = None
         self.expected: tuple[Any, Any] | None = None
 
@@ -117,31 +116,31 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
         if self.device is not None:
             prefetch(self, X)
 
-    def query(self, ids: Sequence[Id], X: Floats) -> None:
+    def query(self, queries: Sequence[Pending], X: Floats) -> None:
         """Record queries for the labels of these rows."""
-        self.add_pending(ids, self.model.features(X))
-        self.unabsorbed.extend(ids)
+        self.record(queries, self.model.features(X))
+        self.unabsorbed.extend(queries)
         if self._last_solve is not None:
             variance, solved, _ = self._last_solve
-            self._last_solve = variance, solved, ids[0]
+            self._last_solve = variance, solved, queries[0]
 
-    def label(self, ids: Sequence[Id], labels: Floats) -> None:
-        """Learn the labels of pending queries."""
+    def label(self, queries: Sequence[Pending], labels: Floats) -> None:
+        """Learn the labels of recorded queries."""
         last, self._last_solve = self._last_solve, None
-        is_last_query = last is not None and self.unabsorbed == list(ids) == [last[2]]
+        is_last_query = last is not None and self.unabsorbed == list(queries) == [last[2]]
         if last is not None and is_last_query and self.labelled is self._queried:
             y = self.model.scaled(labels.item())
-            cast(Gram, self.labelled).absorb_one(self.pending[ids[0]], last[1], last[0], y)
+            cast(Gram, self.labelled).absorb_one(cast(Floats, queries[0].features), last[1], last[0], y)
         else:
-            self.labelled.add(*self.rows_and_labels(ids, labels))
+            self.labelled.add(*self.rows_and_labels(queries, labels))
         if self._has_separate_queried:
-            self.queried.add(self.rows_of([id for id in ids if id in self.unabsorbed]))
-        self.remove_pending(ids)
+            self.queried.add(self.rows_of([query for query in queries if query in self.unabsorbed]))
+        self.close()
 
-    def retract(self, id: Id) -> None:
-        """Remove a pending query."""
-        absorbed = id not in self.unabsorbed
-        self.remove_pending([id])
+    def retract(self, query: Pending) -> None:
+        """Remove a recorded query."""
+        absorbed = query not in self.unabsorbed
+        self.close()
         if absorbed and self.pending:
             self._queried = None
 
@@ -186,21 +185,19 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
         frozen.labelled = self.labelled.copy()
         return frozen.fit
 
-    def add_pending(self, ids: Sequence[Id], rows: Floats) -> None:
-        """Add pending rows; they are copied, since callers may overwrite theirs."""
-        for id, row in zip(ids, rows, strict=True):
-            self.pending[id] = row.copy()
+    def record(self, queries: Sequence[Pending], rows: Floats) -> None:
+        """Fill in the features of queries; rows are copied, since callers may overwrite theirs."""
+        for query, row in zip(queries, rows, strict=True):
+            query.features = row.copy()
 
     def split(self) -> None:
         """Separate the posteriors of queries and labels."""
         if self.labelled is self.queried:
             self.queried = self.labelled.copy()
 
-    def remove_pending(self, ids: Sequence[Id]) -> None:
-        """Remove pending rows; without any, one posterior serves queries and labels again."""
-        for id in ids:
-            del self.pending[id]
-        self.unabsorbed = [id for id in self.unabsorbed if id in self.pending]
+    def close(self) -> None:
+        """Forget queries that are not pending; without any, one posterior serves queries and labels again."""
+        self.unabsorbed = [query for query in self.unabsorbed if query.id in self.pending]
         if not self.pending:
             self.queried = self.labelled
 
@@ -209,9 +206,8 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
         arrays = {f"labelled.{name}": array for name, array in self.labelled.arrays().items()}
         if self._has_separate_queried:
             arrays |= {f"queried.{name}": array for name, array in self.queried.arrays().items()}
-        arrays["pending"] = _as_matrix(list(self.pending.values()))
-        values = {"pending": list(self.pending), "fresh": self.unabsorbed, "stale": self._queried is None}
-        return values, arrays
+        fresh = [query.id for query in self.unabsorbed]
+        return {"fresh": fresh, "stale": self._queried is None}, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Load a state that `save` returned."""
@@ -220,25 +216,19 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
         self._queried = self.model.restored(queried) if queried else self.labelled
         if values.get("stale"):
             self._queried = None
-        if self.model.dim is not None and len(arrays["pending"]):
-            check_shapes(arrays, {"pending": "nd"}, d=self.pending_width)
-        self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
-        self.unabsorbed = list(values["fresh"])
-        if not self.pending.keys() >= set(self.unabsorbed):
-            raise invalid("fresh", "a saved state", "among its pending ids", self.unabsorbed)
+        if self.model.dim is not None:
+            check_features(self.pending, self.model.features(np.zeros((1, self.model.dim))).size)
+        if not self.pending.keys() >= set(values["fresh"]):
+            raise invalid("fresh", "a saved state", "among its pending ids", values["fresh"])
+        self.unabsorbed = [self.pending[id] for id in values["fresh"]]
 
-    def rows_of(self, ids: Sequence[Id]) -> Floats:
-        """Return pending rows as a matrix, as they enter M."""
-        return _as_matrix([self.pending[id] for id in ids])
+    def rows_of(self, queries: Sequence[Pending]) -> Floats:
+        """Return the rows of queries as they enter M."""
+        return feature_rows(queries)
 
-    def rows_and_labels(self, ids: Sequence[Id], labels: Floats) -> tuple[Floats, Floats]:
-        """Return pending rows and their labels, as they enter M and Σ x y."""
-        return self.rows_of(ids), self.model.scaled(labels)
-
-    @property
-    def pending_width(self) -> int:
-        """Length of a pending row, for a model with a fixed `dim`."""
-        return self.model.features(np.zeros((1, cast(int, self.model.dim)))).size
+    def rows_and_labels(self, queries: Sequence[Pending], labels: Floats) -> tuple[Floats, Floats]:
+        """Return the rows of queries and their labels, as they enter M and Σ x y."""
+        return self.rows_of(queries), self.model.scaled(labels)
 
     @property
     def _has_separate_queried(self) -> bool:
@@ -247,7 +237,8 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
     def _rebuilt(self) -> Posterior:
         """Return the posterior of the labelled rows and the absorbed pending rows."""
         posterior: Posterior = self.labelled.copy()
-        posterior.add(self.rows_of([id for id in self.pending if id not in self.unabsorbed]))
+        absorbed = [query for query in self.pending.values() if query not in self.unabsorbed]
+        posterior.add(self.rows_of(absorbed))
         return posterior
 
     def _absorb_pending(self) -> None:
@@ -255,7 +246,3 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
             self.split()
             self.queried.add(self.rows_of(self.unabsorbed))
             self.unabsorbed = []
-
-
-def _as_matrix(rows: Sequence[Floats]) -> Floats:
-    return np.array(rows).reshape(len(rows), -1 if rows else 0)

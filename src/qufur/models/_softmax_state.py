@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, check_shapes, strip_prefix
-from qufur.ids import Id
+from qufur.arrays import Floats, Ints, strip_prefix
 from qufur.models.base import State
 from qufur.models.capabilities import Probabilistic
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.update import cholesky_of_sum, forward
 from qufur.models.lookahead import Arrivals, BlockCost, BlockLimits, Lookahead, OneRow, QueryTerms
+from qufur.pending import Pending, PendingQueries, check_features, feature_rows
 
 if TYPE_CHECKING:
     from qufur.models.softmax import FisherSoftmax, Softmax
@@ -27,11 +27,10 @@ class SoftmaxState(State, Probabilistic):
 
     model: Softmax
 
-    def __init__(self, model: Softmax) -> None:
-        self.model = model
-        self.inputs = model.raw.start()
+    def __init__(self, model: Softmax, pending: PendingQueries | None = None) -> None:
+        super().__init__(model, pending)
+        self.inputs = model.raw.start(self.pending)
         self.trainer = model.training.start(model.dim, model.classes)
-        self.pending = self.inputs.pending
 
     def block_limits(self, at_once: bool) -> BlockLimits:
         """Return the block limits of the linear state."""
@@ -57,19 +56,18 @@ class SoftmaxState(State, Probabilistic):
         """Look ahead over the longest prefix of X that the linear state decides in one block."""
         return SoftmaxLookahead(self, X, self.inputs.look_ahead(X))
 
-    def query(self, ids: Sequence[Id], X: Floats) -> None:
+    def query(self, queries: Sequence[Pending], X: Floats) -> None:
         """Record queries for the labels of these rows."""
-        self.inputs.query(ids, X)
+        self.inputs.query(queries, X)
 
-    def label(self, ids: Sequence[Id], labels: Floats) -> None:
-        """Learn the labels of pending queries, in this order."""
-        classes, rows = labels.astype(np.int64), self.inputs.rows_of(ids)
-        self.inputs.label(ids, np.zeros(len(ids)))
-        self.trainer.learn(rows, classes)
+    def label(self, queries: Sequence[Pending], labels: Floats) -> None:
+        """Learn the labels of recorded queries, in this order."""
+        self.inputs.label(queries, np.zeros(len(queries)))
+        self.trainer.learn(self.inputs.rows_of(queries), labels.astype(np.int64))
 
-    def retract(self, id: Id) -> None:
-        """Remove a pending query."""
-        self.inputs.retract(id)
+    def retract(self, query: Pending) -> None:
+        """Remove a recorded query."""
+        self.inputs.retract(query)
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not queried, in this order."""
@@ -87,7 +85,6 @@ class SoftmaxState(State, Probabilistic):
         """Load a state that `save` returned."""
         self.inputs.restore(values, strip_prefix("inputs.", arrays))
         self.trainer.restore(strip_prefix("trainer.", arrays))
-        self.pending = self.inputs.pending
 
 
 class SoftmaxLookahead(Lookahead):
@@ -107,13 +104,13 @@ class SoftmaxLookahead(Lookahead):
         self.uncertainty, self.queried = self._look.uncertainty, self._look.queried
         return cost
 
-    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+    def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, training at each arrival."""
         classes = arrivals.labels.astype(np.int64)
-        pending = self._state.pending | dict(zip(ids, self._X[self.queried], strict=True))
-        rows = np.array([pending[id] for id in arrivals.ids]).reshape(len(classes), self._X.shape[1])
-        unlabelled = Arrivals(arrivals.ids, np.zeros(len(classes)), arrivals.before)
-        self._look.finish(ids, unlabelled)
+        self._state.inputs.record(queries, self._X[self.queried])
+        rows = self._state.inputs.rows_of(arrivals.queries)
+        unlabelled = Arrivals(arrivals.queries, np.zeros(len(classes)), arrivals.before)
+        self._look.finish(queries, unlabelled)
         return self._predict_and_train(rows, classes, arrivals.before)
 
     def _predict_and_train(self, rows: Floats, classes: Ints, before: Ints) -> Floats:
@@ -131,10 +128,9 @@ class FisherState(State, Probabilistic):
 
     model: FisherSoftmax
 
-    def __init__(self, model: FisherSoftmax) -> None:
-        self.model = model
+    def __init__(self, model: FisherSoftmax, pending: PendingQueries | None = None) -> None:
+        super().__init__(model, pending)
         self.trainer = model.training.start(model.dim, model.classes)
-        self.pending: dict[Id, Floats] = {}
         self._information: Information | None = None
 
     def predict(self, X: Floats) -> Floats:
@@ -157,19 +153,20 @@ class FisherState(State, Probabilistic):
         """Look ahead over the first row alone: labels change Δ of later rows."""
         return OneRow(self, X[:1])
 
-    def query(self, ids: Sequence[Id], X: Floats) -> None:
+    def query(self, queries: Sequence[Pending], X: Floats) -> None:
         """Record queries for the labels of these rows."""
-        self.pending.update((id, row.copy()) for id, row in zip(ids, X, strict=True))
+        for query, row in zip(queries, X, strict=True):
+            query.features = row.copy()
         self._information = None
 
-    def label(self, ids: Sequence[Id], labels: Floats) -> None:
-        """Learn the labels of pending queries, in this order."""
-        self.trainer.learn(self._rows_of(ids), labels.astype(np.int64))
-        self._remove_pending(ids)
+    def label(self, queries: Sequence[Pending], labels: Floats) -> None:
+        """Learn the labels of recorded queries, in this order."""
+        self.trainer.learn(feature_rows(queries), labels.astype(np.int64))
+        self._information = None
 
-    def retract(self, id: Id) -> None:
-        """Remove a pending query."""
-        self._remove_pending([id])
+    def retract(self, query: Pending) -> None:
+        """Remove a recorded query."""
+        self._information = None
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not queried, in this order."""
@@ -178,18 +175,17 @@ class FisherState(State, Probabilistic):
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
-        ids = list(self.pending)
-        return {"pending": ids}, self.trainer.arrays() | {"pending": self._rows_of(ids)}
+        return {}, self.trainer.arrays()
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Load a state that `save` returned."""
-        check_shapes(arrays, {"pending": "nd"}, d=self.model.dim)
+        check_features(self.pending, self.model.dim)
         self.trainer.restore(arrays)
-        self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self._information = None
 
     def _compute_information(self) -> Information:
-        rows = np.concatenate([self.trainer.inputs.astype(np.float64), self._rows_of(list(self.pending))])
+        pending = feature_rows(self.pending.values()).reshape(-1, self.model.dim)
+        rows = np.concatenate([self.trainer.inputs.astype(np.float64), pending])
         weights, penalty = self._class_variances(rows), self.model.raw.penalty
         if DualInformation.suits(rows, penalty):
             return DualInformation(rows, weights, penalty)
@@ -198,14 +194,6 @@ class FisherState(State, Probabilistic):
     def _class_variances(self, X: Floats) -> Floats:
         P = self.probabilities(X)
         return P * (1.0 - P)
-
-    def _remove_pending(self, ids: Sequence[Id]) -> None:
-        for id in ids:
-            del self.pending[id]
-        self._information = None
-
-    def _rows_of(self, ids: Sequence[Id]) -> Floats:
-        return np.array([self.pending[id] for id in ids]).reshape(len(ids), self.model.dim)
 
 
 class Information(Protocol):

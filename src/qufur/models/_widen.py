@@ -13,6 +13,7 @@ from qufur.models.base import Model, State
 from qufur.models.ridge import Ridge
 from qufur.models.softmax import Softmax
 from qufur.models.training.converged import Converged
+from qufur.pending import widen_features
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]
@@ -28,7 +29,8 @@ def with_columns(state: State, before: Ridge | Softmax, after: Ridge | Softmax) 
     New columns are appended and were 0 in all inputs so far. M then has λ on the new diagonal entries and 0
     beside them, so the result is exact: it equals the state with the new columns from the start. The weights
     of a new class are 0 until the next label trains them. `Ridge` and a `Softmax` that trains to convergence
-    can be widened. Cost: O(d²), or O(nd) if the state stores n examples.
+    can be widened. The new state takes over the pending queries: do not use the old one afterwards.
+    Cost: O(d²), or O(nd) if the state stores n examples.
 
     >>> state = Ridge(1).start()
     >>> state.learn(np.ones((1, 1)), np.ones(1))
@@ -36,13 +38,15 @@ def with_columns(state: State, before: Ridge | Softmax, after: Ridge | Softmax) 
     array([0.5, 1. ])
     """
     values, arrays = state.save()
-    new_state = after.start()
     if isinstance(before, Ridge) and isinstance(after, Ridge):
-        new_state.restore(values, _wider_ridge(arrays, before, after))
+        wider = _wider_ridge(arrays, before, after)
     elif isinstance(before, Softmax) and isinstance(after, Softmax):
-        new_state.restore(values, _wider_softmax(arrays, before, after))
+        wider = _wider_softmax(arrays, before, after)
     else:
         raise invalid("after", "with_columns", f"a {type(before).__name__}", type(after).__name__)
+    widen_features(state.pending, np.zeros(after.dim - before.dim), before.dim)
+    new_state = after.start(state.pending)
+    new_state.restore(values, wider)
     return new_state
 
 
@@ -71,7 +75,7 @@ def _wider_ridge(arrays: Arrays, before: Ridge, after: Ridge) -> Arrays:
 def _wider_array(name: str, array: Array, at: int, new: int, penalty: float) -> Array:
     for prefix in ("labelled.", "queried.", "weighted."):
         name = name.removeprefix(prefix)
-    if name in _ALONG or (name == "pending" and len(array)):
+    if name in _ALONG:
         return _inserted(array, at, new)
     if name in _POWER_ON_DIAGONAL:
         wide = _inserted(_inserted(array, at, new).T, at, new).T

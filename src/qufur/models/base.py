@@ -7,13 +7,13 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats
-from qufur.ids import Id
+from qufur.arrays import Floats
 from qufur.models.labels import LabelCodec
+from qufur.pending import Pending, PendingQueries
 
 if TYPE_CHECKING:
     from qufur.models.diagnostics.fit import Fit
@@ -39,22 +39,6 @@ FORMER_MEMBERS = {
     "example_labels": "label_codec.examples",
 }
 """Members of models of version 0.1.0, and what replaces them."""
-
-
-class Purchases(NamedTuple):
-    """Terms of purchase of some labels, one entry per label.
-
-    Attributes
-    ----------
-    probability, mean_probability
-        Query probability p, and the mean of p over all examples up to this one.
-    at_random
-        Whether the uniform draw was below the rule's floor: such labels are a uniform sample of the stream.
-    """
-
-    probability: Floats
-    mean_probability: Floats
-    at_random: Bools
 
 
 @dataclass(frozen=True)
@@ -115,8 +99,8 @@ class Model(ABC):
             raise TypeError(f"{cls.__name__} uses members of an earlier version of Model: {changes}.")
 
     @abstractmethod
-    def start(self) -> State:
-        """Return the state before any query or label."""
+    def start(self, pending: PendingQueries | None = None) -> State:
+        """Return the state before any query or label; `pending` is the learner's mapping of open queries."""
 
     @abstractmethod
     def loss(self, prediction: Floats, label: Floats) -> Floats:
@@ -159,13 +143,19 @@ class State(ABC):
 
     `qufur.models.capabilities` lists optional abilities.
 
-    Attributes
+    Parameters
     ----------
+    model
+        The model.
     pending
-        Queried inputs whose label has not arrived, by id.
+        Open queries by id: the learner's mapping, by default an empty one. The learner adds a query before
+        the state records it, and removes it before the state learns its label or retracts it. The state
+        never adds or removes queries; it fills in their `features`.
     """
 
-    pending: dict[Id, Floats]
+    def __init__(self, model: Any, pending: PendingQueries | None = None) -> None:
+        self.model = model
+        self.pending: PendingQueries = {} if pending is None else pending
 
     @abstractmethod
     def predict(self, X: Floats) -> Floats:
@@ -203,16 +193,16 @@ class State(ABC):
         """
 
     @abstractmethod
-    def query(self, ids: Sequence[Id], X: Floats) -> None:
+    def query(self, queries: Sequence[Pending], X: Floats) -> None:
         """Record queries for the labels of these rows: Δ falls now, predictions do not change."""
 
     @abstractmethod
-    def label(self, ids: Sequence[Id], labels: Floats) -> None:
-        """Learn the labels of pending queries."""
+    def label(self, queries: Sequence[Pending], labels: Floats) -> None:
+        """Learn the labels of recorded queries."""
 
     @abstractmethod
-    def retract(self, id: Id) -> None:
-        """Remove a pending query whose label will never arrive."""
+    def retract(self, query: Pending) -> None:
+        """Remove a recorded query whose label will never arrive."""
 
     @abstractmethod
     def learn(self, X: Floats, labels: Floats) -> None:
@@ -227,11 +217,11 @@ class State(ABC):
 
     @abstractmethod
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """Return the state as JSON values and named arrays.
+        """Return the state without pending queries as JSON values and named arrays.
 
         Values have the keys and types of a fresh state; lists and axes that are empty there may grow.
         """
 
     @abstractmethod
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Load a state that `save` returned."""
+        """Load a state that `save` returned; `pending` has the queries already."""

@@ -15,14 +15,15 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats
 from qufur.errors import InvalidError, invalid
-from qufur.ids import Id
+from qufur.pending import feature_rows
 
 if TYPE_CHECKING:
-    from qufur.models.base import Model, Purchases, State
+    from qufur.models.base import Model, State
     from qufur.models.diagnostics.fit import Fit
     from qufur.models.diagnostics.outliers import ObservedRange
     from qufur.models.ensemble.fits import FitJob, FitResult
     from qufur.models.ensemble.report import EnsembleReport
+    from qufur.pending import Pending
 
 
 class Widens(ABC):
@@ -123,7 +124,11 @@ class Relabels(ABC):
 
     @abstractmethod
     def stored_rows(self, X: Floats) -> Floats:
-        """Return inputs in the form that `pending` stores and `relabel` takes."""
+        """Return inputs of free labels in the form that `relabel` takes."""
+
+    def queried_rows(self, queries: Sequence[Pending]) -> Floats:
+        """Return the inputs of recorded queries in the form that `relabel` takes."""
+        return feature_rows(queries)
 
     @abstractmethod
     def relabel(self, rows: Floats, labels: Floats) -> None:
@@ -140,46 +145,23 @@ class Relabels(ABC):
         """
 
 
-class UsesPurchases(ABC):
-    """State that uses the terms of purchase of its labels, of a model with `tags.uses_purchases`."""
-
-    @abstractmethod
-    def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:
-        """Record the terms of purchase of the queries that follow.
-
-        They reach the state through `query` or through a look-ahead that finishes.
-        """
-
-
-class KeepsPurchases(UsesPurchases):
+class KeepsPurchases(ABC):
     """State that stores the terms of purchase, so that a label can be removed and given again."""
 
     @abstractmethod
-    def purchases_of(self, ids: Sequence[Id]) -> Purchases:
-        """Return the terms of purchase of pending queries."""
+    def purchases_at(self, indices: Sequence[int]) -> Floats:
+        """Return the terms of labelled rows, by index in the order of labels; see `purchase_terms`."""
 
     @abstractmethod
-    def purchases_at(self, indices: Sequence[int]) -> Purchases:
-        """Return the terms of purchase of labelled rows, by index in the order of labels."""
-
-    @abstractmethod
-    def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
+    def learn_bought(self, queries: Sequence[Pending], X: Floats, labels: Floats) -> None:
         """Learn labels of queries that were retracted or unlearned, with their terms of purchase."""
 
 
 class Replayable(ABC):
-    """State whose predictions cannot be computed again bit for bit, so that a log records them."""
+    """State whose predictions cannot be computed again bit for bit, so that a log records them.
 
-    @abstractmethod
-    def expert_outputs_of(self, ids: Sequence[Id]) -> Floats:
-        """Return the outputs of each expert, then of the ensemble, for pending queries."""
-
-    @abstractmethod
-    def record_expert_outputs(self, ids: Sequence[Id], outputs: Floats) -> None:
-        """Supply recorded expert outputs for the queries that follow, in place of new predictions.
-
-        The queries reach the state through `query` or through a look-ahead that finishes.
-        """
+    A query whose `expert_outputs` are set keeps them; the state fills in those of other queries.
+    """
 
     @abstractmethod
     def without_predictions(self) -> AbstractContextManager[None]:

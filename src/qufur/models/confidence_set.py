@@ -14,10 +14,10 @@ from qufur.arrays import Floats, as_count, as_noise, as_number, check_shapes, se
 from qufur.errors import invalid
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
 from qufur.hypotheses.base import squared_radius
-from qufur.ids import Id
 from qufur.models._regression import Regression, as_flag
 from qufur.models.base import State, Tags
 from qufur.models.lookahead import Lookahead, OneRow
+from qufur.pending import Pending, PendingQueries, check_features
 
 MAX_DISAGREEMENT = 2.0
 """Largest disagreement of functions with values in [−1, 1]."""
@@ -117,9 +117,8 @@ class ConfidenceSet(Regression):
         name_of(type(self.hypotheses), HypothesisClass, "hypotheses", "ConfidenceSet")
         return super().describe()
 
-    def start(self) -> ConfidenceState:
-        """Return the state before any query or label."""
-        return ConfidenceState(self)
+    def start(self, pending: PendingQueries | None = None) -> ConfidenceState:
+        return ConfidenceState(self, pending)
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[ConfidenceSet]:
@@ -150,9 +149,8 @@ class ConfidenceState(State):
 
     model: ConfidenceSet
 
-    def __init__(self, model: ConfidenceSet) -> None:
-        self.model = model
-        self.pending: dict[Id, Floats] = {}
+    def __init__(self, model: ConfidenceSet, pending: PendingQueries | None = None) -> None:
+        super().__init__(model, pending)
         self.X: list[Floats] = []
         self.y: list[float] = []
         self._fit: Floats | None = None
@@ -174,7 +172,8 @@ class ConfidenceState(State):
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
         if self._disagreement is None:
-            queried = _matrix([*self.X, *self.pending.values()], self.model.hypotheses.dim)
+            pending = [query.features for query in self.pending.values()]
+            queried = _matrix([*self.X, *pending], self.model.hypotheses.dim)
             queried = queried[np.lexsort(queried.T)]
             beta = self.model.beta(len(queried))
             self._disagreement = self.model.hypotheses.confidence_set(queried, self.fitted, beta)
@@ -185,18 +184,18 @@ class ConfidenceState(State):
         """Look ahead over the first row alone: labels may change Δ of later rows."""
         return OneRow(self, X[:1])
 
-    def query(self, ids: Sequence[Id], X: Floats) -> None:
+    def query(self, queries: Sequence[Pending], X: Floats) -> None:
         """Record queries for the labels of these rows; they enter the sum of 𝓕_t immediately."""
-        self.pending.update((id, row.copy()) for id, row in zip(ids, X, strict=True))
+        for query, row in zip(queries, X, strict=True):
+            query.features = row.copy()
         self._disagreement = None
 
-    def label(self, ids: Sequence[Id], labels: Floats) -> None:
-        """Learn the labels of pending queries."""
-        self._add_labelled([self.pending.pop(id) for id in ids], labels)
+    def label(self, queries: Sequence[Pending], labels: Floats) -> None:
+        """Learn the labels of recorded queries."""
+        self._add_labelled([query.features for query in queries], labels)
 
-    def retract(self, id: Id) -> None:
-        """Remove a pending query whose label will never arrive."""
-        del self.pending[id]
+    def retract(self, query: Pending) -> None:
+        """Remove a recorded query whose label will never arrive."""
         self._disagreement = None
 
     def learn(self, X: Floats, labels: Floats) -> None:
@@ -211,24 +210,22 @@ class ConfidenceState(State):
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
         dim = self.model.hypotheses.dim
-        arrays = {"X": _matrix(self.X, dim), "y": np.array(self.y, dtype=np.float64)}
-        arrays["pending"] = _matrix(list(self.pending.values()), dim)
-        return {"pending": list(self.pending)}, arrays
+        return {}, {"X": _matrix(self.X, dim), "y": np.array(self.y, dtype=np.float64)}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Load a state that `save` returned."""
-        check_shapes(arrays, {"X": "nd", "y": "n", "pending": "md"}, d=self.model.hypotheses.dim)
+        check_shapes(arrays, {"X": "nd", "y": "n"}, d=self.model.hypotheses.dim)
+        check_features(self.pending, self.model.hypotheses.dim)
         self.X, self.y = list(arrays["X"]), arrays["y"].tolist()
-        self.pending = dict(zip(values["pending"], arrays["pending"], strict=True))
         self._fit = self._disagreement = None
 
-    def _add_labelled(self, rows: Sequence[Floats], labels: Floats) -> None:
+    def _add_labelled(self, rows: Sequence[Any], labels: Floats) -> None:
         self.X.extend(rows)
         self.y.extend(self.model.scaled(labels).tolist())
         self._fit = self._disagreement = None
 
 
-def _matrix(rows: Sequence[Floats], dim: int) -> Floats:
+def _matrix(rows: Sequence[Any], dim: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), dim)
 
 

@@ -17,6 +17,7 @@ from qufur.models._least_squares_state import LeastSquaresState
 from qufur.models._regression import LeastSquares
 from qufur.models.base import Model, State, Tags
 from qufur.models.gram.kernel import Kernel, KernelGram, adds_noise, kernel_noise_error
+from qufur.pending import PendingQueries, feature_rows, widen_features
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ class KernelRidge(LeastSquares):
             check_shapes(arrays, {"rows": "nd"}, d=self.dim)
         return KernelGram.restored(self.kernel, self.penalty, arrays)
 
-    def start(self) -> LeastSquaresState:
-        return LeastSquaresState(self)
+    def start(self, pending: PendingQueries | None = None) -> LeastSquaresState:
+        return LeastSquaresState(self, pending)
 
     def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
         """Append columns that were 0 so far, if they do not affect the kernel."""
@@ -93,12 +94,13 @@ class KernelRidge(LeastSquares):
         check_zeros(constants, self)
         values, arrays = state.save()
         padded = {name: _padded(name, array, len(constants)) for name, array in arrays.items()}
-        for name in ("labelled.rows", "pending"):
-            if not _is_unaffected(self.kernel, arrays[name], padded[name]):
+        for rows in (arrays["labelled.rows"], feature_rows(state.pending.values())):
+            if not _is_unaffected(self.kernel, rows, np.pad(rows, ((0, 0), (0, len(constants))))):
                 allowed, remedy = "one to which columns of 0 make no difference", "Experts takes any columns."
                 raise invalid("kernel", "Learner.widen", allowed, repr(self.kernel), remedy)
         model = self if self.dim is None else dataclasses.replace(self, dim=self.dim + len(constants))
-        new_state = model.start()
+        widen_features(state.pending, constants)
+        new_state = model.start(state.pending)
         new_state.restore(values, padded)
         return model, new_state
 
@@ -116,8 +118,7 @@ class KernelRidge(LeastSquares):
 
 def _padded(name: str, array: Floats, columns: int) -> Floats:
     """Return arrays of inputs with columns of 0 appended, and other arrays unchanged."""
-    are_inputs = name.endswith("rows") or name == "pending"
-    return np.pad(array, ((0, 0), (0, columns))) if are_inputs and len(array) else array
+    return np.pad(array, ((0, 0), (0, columns))) if name.endswith("rows") and len(array) else array
 
 
 def _is_unaffected(kernel: Kernel, X: Floats, padded: Floats) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 
 from qufur.arrays import Bools, Floats, Ints
 from qufur.errors import InvalidError, invalid
-from qufur.ids import Id
 from qufur.models.base import State
+from qufur.pending import Pending
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class Arrivals:
 
     Parameters
     ----------
-    ids, labels
+    queries, labels
         Queries that are answered, in order of arrival, and their labels.
     before
         Index of the block's first row after each label, ascending; the block's length for labels that arrive
         after its last row.
     """
 
-    ids: Sequence[Id]
+    queries: Sequence[Pending]
     labels: Floats
     before: Ints
 
@@ -138,10 +138,11 @@ class Lookahead(ABC):
         """Decide the next rows, as many as `terms` covers, with the same decisions as one by one."""
 
     @abstractmethod
-    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+    def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
         """Return the predictions of all rows as labels arrive, and move the state to the block's end.
 
-        All rows must be decided. `ids` are those of the queries, in order.
+        All rows must be decided. `queries` are those of the block, in order; the state's mapping contains the
+        ones that are still open at the block's end.
         """
 
 
@@ -167,11 +168,11 @@ class OneRow(Lookahead):
             self.queried = np.zeros(1, dtype=np.int64)
         return BlockCost(1, 1, len(self.queried))
 
-    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+    def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
         """Return the prediction, record the query if there is one, then learn the labels that arrived."""
-        if ids:
-            self._state.query(ids, self._X)
-        if arrivals.ids:
-            self._state.label(arrivals.ids, arrivals.labels)
+        if queries:
+            self._state.query(queries, self._X)
+        if arrivals.queries:
+            self._state.label(arrivals.queries, arrivals.labels)
         self._state.advance(1)
         return np.array([self._prediction])

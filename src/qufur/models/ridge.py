@@ -18,6 +18,7 @@ from qufur.models._least_squares_state import LeastSquaresState
 from qufur.models._regression import LeastSquares, as_flag
 from qufur.models.base import Model, State, Tags
 from qufur.models.gram.gram import Gram
+from qufur.pending import PendingQueries
 
 
 @dataclass(frozen=True)
@@ -127,16 +128,16 @@ class Ridge(LeastSquares):
     def restored(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Gram:
         return Gram.restored(arrays, self.dim + self.intercept, self.constant)
 
-    def start(self) -> LeastSquaresState:
+    def start(self, pending: PendingQueries | None = None) -> LeastSquaresState:
         if self.importance:
             from qufur.models._importance import WeightedState
 
-            return WeightedState(self, self.importance)
+            return WeightedState(self, self.importance, pending)
         if self.half_life is not None:
             from qufur.models._forgetting import ForgettingState
 
-            return ForgettingState(self, self.half_life)
-        return LeastSquaresState(self)
+            return ForgettingState(self, self.half_life, pending)
+        return LeastSquaresState(self, pending)
 
     def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
         """Append columns that were 0 so far: M gets λ on the new diagonal entries and 0 beside them."""

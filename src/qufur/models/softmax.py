@@ -21,6 +21,7 @@ from qufur.models.ridge import Ridge
 from qufur.models.training.adam import PaperAdam
 from qufur.models.training.base import Training
 from qufur.models.training.converged import Converged
+from qufur.pending import PendingQueries
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,8 @@ class Softmax(Model, ExplainsUncertainty, Widens):
         training = name_of(type(self.training), Training, "training", type(self).__name__)
         return super().describe() | {"training": {"kind": training, **vars(self.training)}}
 
-    def start(self) -> State:
-        """Return the state before any query or label."""
-        return SoftmaxState(self)
+    def start(self, pending: PendingQueries | None = None) -> State:
+        return SoftmaxState(self, pending)
 
     def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
         """Append columns that were 0 so far, if the training depends on the examples only."""
@@ -165,9 +165,8 @@ class FisherSoftmax(Softmax):
     def squared_norms(self, X: Floats) -> None:
         return None
 
-    def start(self) -> State:
-        """Return the state before any query or label."""
-        return FisherState(self)
+    def start(self, pending: PendingQueries | None = None) -> State:
+        return FisherState(self, pending)
 
 
 def _as_training(value: Any, owner: str) -> Training:

@@ -87,7 +87,6 @@ def encode_snapshot(stream: Stream) -> SnapshotBytes:
         "bundles": [*stream.bundles, *map(digest_of, bundles)],
         "loose": loose[end:],
         "reopened": list(stream.reopened),
-        "asked_at": stream.asked_at,
         "terms": True,
     }
     body = bytearray(SIZE)
@@ -115,7 +114,9 @@ def decode_snapshot(
         raise DamagedError("A snapshot lacks ids.")
     stream = Stream(number, config, _workbook(values, packed.bundles), last)
     stream.bundles = bundles
-    stream.reopened, stream.asked_at = dict.fromkeys(values["reopened"]), values["asked_at"]
+    stream.reopened = dict.fromkeys(values["reopened"])
+    for id, at in values.get("asked_at", {}).items():  # version 0.1.0 stored them beside the learner
+        stream.workbook.learner.pending[id].asked_at = at
     return stream
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from qufur.errors import invalid
+from qufur.pending import feature_rows
 from qufur.service.config import StreamConfig
 from qufur.service.errors import NotFoundError
 from qufur.service.rebuild import load, rows_in
@@ -15,6 +14,7 @@ from qufur.service.store import Store
 from qufur.service.stream import Stream
 from qufur.tables.writers import column_heading, unused_name
 from qufur.workbook import Workbook
+from qufur.workbook.labels import Labels
 from qufur.workbook.seen_ids import SeenIds
 
 
@@ -46,20 +46,23 @@ def with_text_ids(workbook: Workbook) -> Workbook:
     if workbook.id is None:
         workbook.seen_ids = SeenIds([*range(1, workbook.rows + 1), *workbook.labels])
         workbook.id = "id"
-    header, tensors = workbook.content()
-    fields, learner = header["workbook"], header["learner"]
-    id_lists = [(fields, "told"), (fields, "closed"), (learner, "ids"), (learner["ledger"], "open")]
-    id_lists += [(learner["state"], name) for name in ("pending", "fresh") if name in learner["state"]]
-    for values, name in id_lists:
-        values[name] = [str(id) for id in values[name]]
-    return Workbook.from_content((header, tensors))
+    labels, pending = workbook.labels, workbook.learner.pending
+    workbook.labels = Labels([str(id) for id in labels], labels.numbers, labels.rows)
+    for queries in (pending, workbook.closed):
+        records = list(queries.values())
+        queries.clear()
+        for query in records:
+            query.id = str(query.id)
+            queries[query.id] = query
+    return workbook
 
 
 def rows_of(workbook: Workbook, config: StreamConfig) -> dict[str, Any]:
     """Return the pending rows by id in the form of examples, as far as the workbook stores them."""
-    pending = workbook.learner.state.pending
+    pending = workbook.learner.pending
     if config.dim is not None:
-        return {id: np.array(pending[id][: config.dim], "<f8").tobytes() for id in map(str, pending)}
+        rows = feature_rows(pending.values())[:, : config.dim].astype("<f8")
+        return {str(id): row.tobytes() for id, row in zip(pending, rows, strict=True)}
     cells = {str(id): workbook.pending_rows.cells(id) or {} for id in workbook.learner.outstanding}
     columns = {column_heading(name): name for name in config.columns or {}}
     return {

@@ -75,8 +75,6 @@ class Stream:
         Events that are not in the store yet, and the ids of their examples by event number.
     reopened
         Rows whose label was removed and is pending again.
-    asked_at
-        Time of the query of each pending row, in microseconds since 1970.
     bundles
         Digests of the persisted bundles of ids; later snapshots omit these bundles.
     """
@@ -90,7 +88,6 @@ class Stream:
         self.unsaved: list[Event] = []
         self.examples: list[tuple[int, Sequence[str]]] = []
         self.reopened: dict[str, None] = {}
-        self.asked_at: dict[str, int] = {}
         self.bundles: list[bytes] = []
         self._error: float | None = None
 
@@ -123,6 +120,17 @@ class Stream:
     def waiting(self) -> PendingIds:
         """Ids of pending rows, in the order of their queries."""
         return PendingIds(self.workbook.learner.pending, self.reopened)
+
+    def asked_at(self, id: str) -> int:
+        """Return when a pending row was queried, in microseconds since 1970; 0 if unknown."""
+        query = self.workbook.learner.pending.get(id)
+        return (query and query.asked_at) or 0
+
+    @property
+    def oldest(self) -> int | None:
+        """Time of the first pending query that has one, in microseconds since 1970."""
+        times = (query.asked_at for query in self.workbook.learner.pending.values())
+        return next((at for at in times if at is not None), None)
 
     def digest(self) -> str:
         """Return the digest of the state."""
@@ -308,7 +316,8 @@ class Stream:
         return np.frombuffer(b"".join(rows), dtype="<f8").reshape(-1, self.config.dim)
 
     def _record_asked(self, ids: Sequence[str], query: Bools, at: int) -> None:
-        self.asked_at.update((ids[row], at) for row in query.nonzero()[0].tolist())
+        for row in query.nonzero()[0].tolist():
+            self.workbook.learner.pending[ids[row]].asked_at = at
 
     def _tell(self, labels: dict[str, float], rows: dict[str, Any], *, replace: bool) -> None:
         pending = {id: label for id, label in labels.items() if id not in rows}
@@ -339,7 +348,6 @@ class Stream:
     def _close(self, ids: Iterable[str]) -> None:
         for id in ids:
             self.reopened.pop(id, None)
-            self.asked_at.pop(id, None)
 
     def _learn(self, ids: Sequence[str], X: Floats, labels: Floats) -> None:
         labels_by_id: dict[Id, float] = dict(zip(ids, labels.tolist(), strict=True))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from qufur import models
 from qufur.errors import invalid
+from qufur.ids import Id
 from qufur.learner import Learner
 from qufur.models.base import Model
 from qufur.pending import Pending
@@ -44,14 +45,11 @@ def with_classes(learner: Learner, classes: tuple[Any, ...]) -> Learner:
     model: Model = dataclasses.replace(cast("Experts", learner.model), classes=classes)
     new = Learner(model, learner.rule, seed=learner.rng)
     new.dim, new.next_id, new.spending = learner.dim, learner.next_id, learner.spending
+    new.pending.update(learner.pending)
     values, arrays = learner.ledger.save()
-    if learner.model.label_codec.classifies:
-        new.pending = learner.pending
-    else:  # earlier predictions were numbers, so their losses are unknown
+    if not learner.model.label_codec.classifies:  # earlier predictions were numbers: their losses are unknown
         values |= {name: new.ledger.save()[0][name] for name in ("estimate", "begun")}
-        new.pending = {
-            id: Pending(0.0, query.probability, 0.0, query.charge) for id, query in learner.pending.items()
-        }
+        _forget_decisions(new.pending)
     new.ledger.restore(values, arrays)
     cast("EnsembleState", new.state).load_from(cast("EnsembleState", learner.state))
     return new
@@ -72,9 +70,12 @@ def name_classes(workbook: Workbook, classes: Sequence[str]) -> None:
     if added:
         workbook.learner = with_classes(workbook.learner, (*existing, *added))
     if added and not existing:  # earlier predictions were numbers
-        workbook.closed = {
-            id: terms._replace(prediction=0.0, largest_loss=0.0) for id, terms in workbook.closed.items()
-        }
+        _forget_decisions(workbook.closed)
+
+
+def _forget_decisions(queries: Mapping[Id, Pending]) -> None:
+    for query in queries.values():
+        query.prediction = query.largest_loss = 0.0
 
 
 def takes_classes(learner: Learner) -> bool:
@@ -95,4 +96,5 @@ def choose_rule(workbook: Workbook, rule: Rule) -> None:
     before = workbook.learner
     workbook.learner = Learner(before.model, rule, seed=before.rng)
     workbook.learner.state, workbook.learner.dim = before.state, before.dim
+    workbook.learner.pending = before.pending
     workbook.has_rule = True

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from qufur.learner import Learner
-from qufur.models.capabilities import Replayable
+from qufur.models.capabilities import Relabels, Replayable
+from qufur.pending import Pending, decisions, feature_rows, purchase_terms
 from qufur.snapshot import encode
 from qufur.workbook.workbook import Workbook
 
@@ -46,21 +47,41 @@ def _of_workbook(workbook: Workbook) -> Iterator[bytes]:
     yield from (_bits(row) for rows in workbook.labels.blocks() for row in rows)
     yield _bits(workbook.seen_ids.digests())
     if workbook.closed:
-        yield _text(list(workbook.closed.items()))
+        yield _text([[id, _closed_terms(query)] for id, query in workbook.closed.items()])
 
 
 def _of_learner(learner: Learner) -> Iterator[bytes]:
     header, tensors = encode(learner)
+    state, queries = learner.state, list(learner.pending.values())
     yield _text([header[name] for name in HEADER_FIELDS])
     spending = header["spending"].items()
     yield _text({name: value for name, value in spending if name not in INEXACT_SPENDING_FIELDS})
     yield _text([header["ledger"][name] for name in LEDGER_FIELDS])
-    yield from (_bits(tensors[name]) for name in ("ledger.open", "ledger.errors", "charges"))
-    yield from (_bits(learner.state.pending[id]) for id in learner.pending)
-    arrays = learner.state.replayable_arrays() if isinstance(learner.state, Replayable) else {}
+    yield from map(_bits, (decisions(queries), tensors["ledger.errors"], tensors["pending.charges"]))
+    rows = state.queried_rows(queries) if isinstance(state, Relabels) and queries else feature_rows(queries)
+    yield from map(_bits, rows)
+    arrays = state.replayable_arrays() | _ensemble_queries(queries) if isinstance(state, Replayable) else {}
     for name, array in sorted(arrays.items()):
         yield name.encode()
         yield _bits(array)
+
+
+def _closed_terms(query: Pending) -> list[float]:
+    decision = [query.prediction, query.probability, query.largest_loss]
+    return [*decision, query.mean_probability, query.at_random]
+
+
+def _ensemble_queries(queries: Sequence[Pending]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the queries of an ensemble as arrays with the names of version 0.1.0: digests stay the same."""
+    outputs = [np.asarray(query.expert_outputs) for query in queries]
+    count, width = len(queries), -1 if queries else 0  # NumPy infers no width for an empty array
+    return {
+        "pending.X": feature_rows(queries),
+        "pending.said": np.array([rows[:-1] for rows in outputs]).reshape(count, width),
+        "pending.outputs": np.array([rows[-1] for rows in outputs]).reshape(count, width),
+        "pending.terms": purchase_terms(queries),
+        "pending.labels": np.array([query.labels_seen for query in queries], dtype=np.float64),
+    }
 
 
 def _text(value: Any) -> bytes:

@@ -14,9 +14,8 @@ import numpy as np
 from qufur.arrays import Floats, Ints
 from qufur.errors import OutlierWarning, invalid
 from qufur.ids import Id, check_outstanding
-from qufur.models.base import Purchases
 from qufur.models.capabilities import KeepsPurchases, Relabels
-from qufur.pending import Purchase, decisions
+from qufur.pending import Pending, decisions
 from qufur.tables import Batch, ids
 from qufur.tables.writers import column_called
 from qufur.workbook.workbook import Workbook
@@ -39,10 +38,9 @@ def expire(workbook: Workbook, ids: Sequence[Id]) -> None:
     """Retract outstanding queries by exact ids; their terms are stored."""
     learner = workbook.learner
     check_outstanding(ids, learner.pending)
-    terms = decisions(learner.pending[id] for id in ids)
-    purchases = learner.state.purchases_of(ids) if isinstance(learner.state, KeepsPurchases) else None
+    queries = [learner.pending[id] for id in ids]
     learner.retract_many(ids)
-    _close(workbook, ids, terms, purchases)
+    workbook.closed.update((query.id, query.closed()) for query in queries)
 
 
 def asked_before(workbook: Workbook, seconds: float) -> list[Id]:
@@ -50,8 +48,8 @@ def asked_before(workbook: Workbook, seconds: float) -> list[Id]:
 
     Rows whose query time is unknown are omitted.
     """
-    queried = {id: workbook.pending_rows.asked_at(id) for id in workbook.learner.outstanding}
-    return [id for id, at in queried.items() if at is not None and at < seconds]
+    times = {id: query.asked_at for id, query in workbook.learner.pending.items()}
+    return [id for id, at in times.items() if at is not None and at < 1e6 * seconds]
 
 
 def forget_labels(workbook: Workbook, names: Sequence[Id]) -> list[Id]:
@@ -85,26 +83,18 @@ def forget(workbook: Workbook, ids: Sequence[Id]) -> None:
     queried = [id for id, position in zip(ids, positions.tolist(), strict=True) if bought[position]]
     closed = workbook.labels.positions(queried)
     answered, state = numbers[closed], workbook.learner.state
-    purchases = state.purchases_at(closed.tolist()) if isinstance(state, KeepsPurchases) else None
+    if isinstance(state, KeepsPurchases):
+        terms = state.purchases_at(closed.tolist())
+    else:
+        terms = np.column_stack([answered[:, 2], answered[:, 2], np.zeros(len(closed))])
     cast(Relabels, state).unlearn(
         np.flatnonzero(gone).tolist(), workbook.labels.rows[~gone], numbers[~gone, 0]
     )
     workbook.learner.ledger.forget(answered, numbers[bought & ~gone])
     workbook.labels.remove(ids)
-    _close(workbook, queried, answered[:, 1:], purchases)
-
-
-def _close(workbook: Workbook, names: Sequence[Id], decided: Floats, purchases: Purchases | None) -> None:
-    """Store the terms of queries that were closed without a label.
-
-    `decided` has prediction, probability and largest loss of each query as rows; `purchases` is None for a
-    model that ignores purchase terms.
-    """
-    if purchases is None:
-        purchases = Purchases(decided[:, 1], decided[:, 1], np.zeros(len(names), dtype=bool))
-    _, mean, at_random = purchases
-    columns = (column.tolist() for column in (*decided.T, mean, at_random))
-    workbook.closed.update(zip(names, map(Purchase, *columns), strict=True))
+    for id, decided, (p, mean, at_random) in zip(queried, answered.tolist(), terms.tolist(), strict=True):
+        _, prediction, _, largest_loss = decided
+        workbook.closed[id] = Pending(id, prediction, p, mean, bool(at_random), largest_loss)
 
 
 ReadLabels = Callable[[Batch, str], tuple[Ints, Floats]]
@@ -204,14 +194,12 @@ def _learn_free(workbook: Workbook, names: list[Id], table: FreeLabels) -> None:
 def _learn_closed(workbook: Workbook, names: list[Id], table: FreeLabels) -> None:
     """Learn labels of closed queries on the terms of the queries."""
     X, y = _arrays(names, table)
-    learner, terms = workbook.learner, [workbook.closed[name] for name in names]
-    decided = decisions(terms)
+    learner, queries = workbook.learner, [workbook.closed[name] for name in names]
+    decided = decisions(queries)
     prediction, probability, largest_loss = decided.T
-    mean = np.array([query.mean_probability for query in terms])
-    at_random = np.array([query.at_random for query in terms])
     learner.model.label_codec.check(y)
     if isinstance(learner.state, KeepsPurchases):
-        learner.state.learn_bought(X, y, Purchases(probability, mean, at_random))
+        learner.state.learn_bought(queries, X, y)
     else:
         learner.state.learn(X, y)
     learner.ledger.recall(prediction, probability, largest_loss, y)

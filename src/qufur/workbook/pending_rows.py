@@ -10,90 +10,82 @@ from typing import Any
 import numpy as np
 
 from qufur.errors import invalid
-
-Name = str | int
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+from qufur.ids import Id
+from qufur.pending import Pending
 
 
 class PendingRows:
-    """Pending rows by id, each stored as one line of JSON: index of its header, query time, and cells.
+    """View of pending queries as annotators see them.
 
-    Numbers and text keep their type; anything else becomes text. Only rows that are still pending are saved.
+    Each row is stored in its query (`Pending.cells`) as one line of JSON: the index of its header, then the
+    cells. Numbers and text keep their type; anything else becomes text.
+
+    Parameters
+    ----------
+    headers
+        The headers of all rows so far; `add` appends new ones.
+    pending
+        The pending queries by id.
 
     Examples
     --------
-    >>> rows = PendingRows()
-    >>> rows.add(["flight", "wind", "delay"], [["LH1", 4.5, ""], ["LH2", None, ""]])
+    >>> rows = PendingRows([], {id: Pending(id) for id in ("LH1", "LH3")})
+    >>> rows.add(["flight", "wind", "delay"], [["LH1", 4.5, ""]])
     >>> rows.add(["flight", "gate", "delay"], [["LH3", "A1", ""]])
     >>> rows.columns
     ['flight', 'gate', 'wind', 'delay']
-    >>> pending = ["LH3"]
-    >>> rows = PendingRows.restored(*rows.save(pending), pending)
-    >>> rows.columns, rows.cells("LH3"), rows.cells("LH1")
-    (['flight', 'gate', 'delay'], {'flight': 'LH3', 'gate': 'A1', 'delay': ''}, None)
+    >>> rows.cells("LH3"), rows.cells("LH2")
+    ({'flight': 'LH3', 'gate': 'A1', 'delay': ''}, None)
     """
 
-    def __init__(self) -> None:
-        self._headers: list[list[str]] = []
-        self._lines: dict[Name, str] = {}
+    def __init__(self, headers: list[list[str]], pending: Mapping[Id, Pending]) -> None:
+        self._headers, self._pending = headers, pending
 
     def add(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Add rows whose first cell is their id."""
+        """Add the cells of pending rows; the first cell of each row is its id."""
         header = list(header)
         if header not in self._headers:
             self._headers.append(header)
-        index, now = self._headers.index(header), int(time.time())
+        index, now = self._headers.index(header), time.time_ns() // 1000
         for row in rows:
-            line = [index, now, *map(_plain, row)]
-            self._lines[row[0]] = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+            query, line = self._pending[row[0]], [index, *map(_plain, row)]
+            query.cells = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+            query.asked_at = now if query.asked_at is None else query.asked_at
 
     @property
     def columns(self) -> list[str]:
         """The union of the columns of all rows; an added column follows its predecessor in its own header."""
         merged: list[str] = []
-        headers = {tuple(parsed[1]): None for parsed in map(self._parsed, self._lines) if parsed}
+        headers = {tuple(cells): None for cells in map(self.cells, self._pending) if cells}
         for header in headers:
             for index, name in enumerate(header):
                 if name not in merged:
                     merged.insert(merged.index(header[index - 1]) + 1 if index else 0, name)
         return merged
 
-    def cells(self, id: Name) -> dict[str, Any] | None:
+    def cells(self, id: Id) -> dict[str, Any] | None:
         """Return the cells of a row by column; None if they were not stored."""
-        parsed = self._parsed(id)
-        return None if parsed is None else parsed[1]
-
-    def asked_at(self, id: Name) -> int | None:
-        """Return when a row was queried, in seconds since 1970; None if unknown."""
-        parsed = self._parsed(id)
-        return None if parsed is None else parsed[0]
-
-    def _parsed(self, id: Name) -> tuple[int, dict[str, Any]] | None:
-        """Return query time and cells of a row; raise `InvalidError` for malformed content of a file."""
-        if id not in self._lines:
+        line = self._pending[id].cells if id in self._pending else None
+        if line is None:
             return None
         try:
-            index, at, *cells = json.loads(self._lines[id])
-            return int(at), dict(zip(self._headers[index], cells, strict=True))
-        except (ValueError, TypeError, IndexError, OverflowError):
+            index, *cells = json.loads(line)
+            return dict(zip(self._headers[index], cells, strict=True))
+        except (ValueError, TypeError, IndexError):
             raise invalid("pending rows", "the state file", "lines of cells", "malformed content") from None
 
-    def save(self, ids: Sequence[Name]) -> tuple[list[list[str]], Bytes]:
-        """Return the headers, and the lines of these rows as bytes.
 
-        An array of a file may have any size; its header, which stores JSON values, may not.
-        """
-        lines = "\n".join(self._lines.get(id, "") for id in ids)
-        return self._headers, np.frombuffer(lines.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+def restore_lines(pending: Mapping[Id, Pending], lines: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+    """Add the cells and times of a workbook file of version 1.
 
-    @classmethod
-    def restored(cls, headers: Sequence[Sequence[str]], lines: Bytes, ids: Sequence[Name]) -> PendingRows:
-        """Rebuild pending rows from the result of `save` for the same ids."""
-        rows = cls()
-        rows._headers = [list(header) for header in headers]
-        texts = lines.tobytes().decode("utf-8", "surrogatepass").split("\n") if ids else []
-        rows._lines = {id: text for id, text in zip(ids, texts, strict=True) if text}
-        return rows
+    Its lines contain the time of the query, in seconds, after the index of the header.
+    """
+    texts = lines.tobytes().decode("utf-8", "surrogatepass").split("\n") if pending else []
+    for query, text in zip(pending.values(), texts, strict=True):
+        if text:
+            index, at, *cells = json.loads(text)
+            query.asked_at = 1_000_000 * int(at)
+            query.cells = json.dumps([index, *cells], ensure_ascii=False, separators=(",", ":"))
 
 
 def by_column(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:

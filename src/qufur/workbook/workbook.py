@@ -18,7 +18,7 @@ from qufur.estimates.monitor import Monitor
 from qufur.ids import Id
 from qufur.learner import Learner
 from qufur.models.capabilities import Relabels
-from qufur.pending import Purchase
+from qufur.pending import Pending, decisions, feature_rows, purchase_terms
 from qufur.rules.per_period import UNKNOWN, PerPeriod
 from qufur.storage import container
 from qufur.storage.container import Content
@@ -31,14 +31,15 @@ from qufur.tables.number_formats import label_numbers
 from qufur.tables.periods import Periods
 from qufur.tables.writers import column_heading, unescaped, unused_name
 from qufur.workbook.labels import Labels
-from qufur.workbook.pending_rows import PendingRows
+from qufur.workbook.pending_rows import PendingRows, restore_lines
 from qufur.workbook.seen_ids import SeenIds
 
 if TYPE_CHECKING:
     from qufur.replay import RecordedDecisions
 
 
-VERSION = 1
+VERSION = 2
+"""Version 1 had the cells and times of pending rows as lines of its own; now the learner has them."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ class Workbook:
         Ids of the rows processed, if there is an id column.
     encoding_versions
         Tables and rows processed at each extension of the encoding.
-    pending_rows
-        The outstanding rows as annotators see them.
+    pending_headers
+        Headers of the outstanding rows as annotators see them; see `pending_rows`.
     history
         The command that wrote this state, and the states before it.
     periods
@@ -114,7 +115,7 @@ class Workbook:
     tables: list[str] = field(default_factory=list)
     seen_ids: SeenIds = field(default_factory=SeenIds)
     encoding_versions: list[EncodingVersion] = field(default_factory=list)
-    pending_rows: PendingRows = field(default_factory=PendingRows)
+    pending_headers: list[list[str]] = field(default_factory=list)
     history: History = field(default_factory=History)
     periods: Periods | None = None
     has_rule: bool = True
@@ -122,11 +123,16 @@ class Workbook:
     unit: str = ""
     monitor: Monitor = field(default_factory=Monitor)
     partial_tables: dict[str, int] = field(default_factory=dict)
-    closed: dict[Id, Purchase] = field(default_factory=dict)
+    closed: dict[Id, Pending] = field(default_factory=dict)
     start_options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.encoding_versions = self.encoding_versions or [EncodingVersion(0, 0, len(self.encoding.columns))]
+
+    @property
+    def pending_rows(self) -> PendingRows:
+        """The outstanding rows as annotators see them."""
+        return PendingRows(self.pending_headers, self.learner.pending)
 
     def grow(self, encoding: Encoding) -> None:
         """Append columns to the inputs, by an encoding that extends the current one."""
@@ -320,14 +326,14 @@ class Workbook:
     def _learn(self, labels: dict[Id, float]) -> None:
         if not labels:
             return
-        queries, pending = self.learner.pending, self.learner.state.pending
-        numbers = np.array([(label, *queries[name][:3]) for name, label in labels.items()])
-        rows = np.array([pending[name] for name in labels])
+        queries, values = [self.learner.pending[name] for name in labels], np.array(list(labels.values()))
+        state = self.learner.state
+        # Only the rows of a model that can learn its labels again are needed later.
+        rows = state.queried_rows(queries) if isinstance(state, Relabels) else feature_rows(queries)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutlierWarning)  # the caller has accepted outliers
-            decoded = self.learner.model.label_codec.decode(np.array(list(labels.values())))
-            self.learner.tell_many(list(labels), decoded)
-        self.labels.add(list(labels), numbers, rows)
+            self.learner.tell_many(list(labels), self.learner.model.label_codec.decode(values))
+        self.labels.add(list(labels), np.column_stack([values, decisions(queries)]), rows)
 
     def _replace(self, labels: dict[Id, float]) -> None:
         """Relearn all labels; subtracting a wrong one could leave rounding errors above the right ones."""
@@ -347,8 +353,8 @@ class Workbook:
     def content(self, *, whole: bool = True) -> Content:
         """Return the whole state as JSON values and named arrays; unless whole, with cached rows only."""
         header, tensors = snapshot.encode(self.learner)
-        headers, lines = self.pending_rows.save(self.learner.outstanding)
         monitor_values, monitor_arrays = self.monitor.save()
+        closed = self.closed.values()
         fields: dict[str, Any] = {
             "encoding": self.encoding.state(),
             "id": self.id,
@@ -358,7 +364,7 @@ class Workbook:
             "rows": self.rows,
             "tables": self.tables,
             "growth": self.encoding_versions,
-            "headers": headers,
+            "headers": self.pending_headers,
             "history": asdict(self.history),
             "periods": None if self.periods is None else asdict(self.periods),
             "has_rule": self.has_rule,
@@ -369,10 +375,9 @@ class Workbook:
         fields |= {"start_options": self.start_options} if self.start_options else {}
         tensors |= {
             "workbook.numbers": self.labels.numbers,
-            "workbook.closed": np.array([*self.closed.values()], dtype=np.float64).reshape(-1, 5),
+            "workbook.closed": np.column_stack([decisions(closed), purchase_terms(closed)[:, 1:]]),
             "workbook.rows": self.labels.rows if whole else self.labels.cached_rows,
             "workbook.asked": self.seen_ids.digests(),
-            "workbook.waiting": lines,
             **{f"workbook.watch.{name}": array for name, array in monitor_arrays.items()},
         }
         return {"version": VERSION, "workbook": fields, "learner": header}, tensors
@@ -410,11 +415,8 @@ class Workbook:
             SeenIds([*labels_received, *learner.outstanding]) if asked is None else SeenIds.of_digests(asked)
         )
         versions = [EncodingVersion(*version) for version in fields.get("growth", ())]
-        pending_rows = (
-            PendingRows()
-            if lines is None
-            else PendingRows.restored(fields["headers"], lines, learner.outstanding)
-        )
+        if lines is not None:  # version 1
+            restore_lines(learner.pending, lines)
         history = History(**fields.get("history", {}))
         periods = Periods(**fields["periods"]) if fields.get("periods") else None
         if (periods is None) == isinstance(learner.rule, PerPeriod):
@@ -423,13 +425,12 @@ class Workbook:
         monitor = Monitor.restored(
             fields.get("watch", {}), monitor_arrays, (learner.ledger.examples, learner.spent)
         )
-        closed: dict[Id, Purchase] = {}
+        closed: dict[Id, Pending] = {}
         if terms is not None:  # files of version 0.1.0 have none
-            purchases = [
-                Purchase(prediction, probability, largest_loss, mean_probability, bool(at_random))
-                for prediction, probability, largest_loss, mean_probability, at_random in terms.tolist()
-            ]
-            closed = dict(zip(fields["closed"], purchases, strict=True))
+            for id, (prediction, p, largest_loss, mean, at_random) in zip(
+                fields["closed"], terms.tolist(), strict=True
+            ):
+                closed[id] = Pending(id, prediction, p, mean, bool(at_random), largest_loss)
         return cls(
             learner=learner,
             encoding=encoding,
@@ -440,7 +441,8 @@ class Workbook:
             tables=fields["tables"],
             seen_ids=seen_ids,
             encoding_versions=versions,
-            pending_rows=pending_rows,
+            # Missing in the first files.
+            pending_headers=fields.get("headers", []),
             history=history,
             periods=periods,
             has_rule=fields.get("has_rule", True),

@@ -10,11 +10,11 @@ import numpy as np
 
 from qufur._internal.tensors import on_host
 from qufur.arrays import Floats, Ints
-from qufur.ids import Id
 from qufur.models.gram.gram import pieces
 from qufur.models.gram.posterior import Posterior
 from qufur.models.gram.update import Update, forward
 from qufur.models.lookahead import Arrivals, Lookahead
+from qufur.pending import Pending
 
 if TYPE_CHECKING:
     from qufur.models._least_squares_state import LeastSquaresState
@@ -56,28 +56,28 @@ class BlockEngine(Lookahead):
     def update(self) -> Update:
         """Return the queries, to be absorbed without labels."""
 
-    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+    def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
         state = self._state
-        if self._all_answered_immediately(ids, arrivals):
+        if self._all_answered_immediately(queries, arrivals):
             scores = self.learn(state.model.scaled(arrivals.labels))
         else:
-            queries = self.update()
+            update = self.update()
             state.split()
-            state.add_pending(ids, on_host(queries.X))
-            rows, y = state.rows_and_labels(arrivals.ids, arrivals.labels)
+            state.record(queries, on_host(update.X))
+            rows, y = state.rows_and_labels(arrivals.queries, arrivals.labels)
             scores = predict_with_arrivals(state.labelled, self.X, rows, y, arrivals.before)
-            state.queried.absorb(queries)
-            state.remove_pending(arrivals.ids)
+            state.queried.absorb(update)
+            state.close()
         state.advance(len(self.X))
         return state.model.unscaled(scores)
 
-    def _all_answered_immediately(self, ids: Sequence[Id], arrivals: Arrivals) -> bool:
+    def _all_answered_immediately(self, queries: Sequence[Pending], arrivals: Arrivals) -> bool:
         # Then one posterior serves queries and labels.
         state = self._state
-        if state.pending or state.labelled.sequential_only or len(ids) != len(arrivals.ids):
+        if state.pending or state.labelled.sequential_only or len(queries) != len(arrivals.queries):
             return False
-        return np.array_equal(arrivals.before, self.queried + 1) and list(ids) == list(arrivals.ids)
+        return np.array_equal(arrivals.before, self.queried + 1) and list(queries) == list(arrivals.queries)
 
 
 def predict_with_arrivals(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from qufur.models.ensemble.training_set import Sample, TrainingSet
 
 if TYPE_CHECKING:
     from qufur.models.ensemble.model import EnsembleModel
-    from qufur.models.ensemble.state import ExpertOutputs
+    from qufur.pending import Pending
 
 
 GROWTH = {"quick": 0.1, "slow": 0.15}
@@ -376,13 +376,14 @@ class FitSchedule:
         self._labels_version = object()
         self.fitted = {speed: min(count, len(self._labelled)) for speed, count in self.fitted.items()}
 
-    def update(self, outputs: ExpertOutputs, label: float) -> None:
-        """Update weights and losses with a label and the outputs recorded at its query."""
-        predictions, _, purchase, labels_seen = outputs
+    def update(self, query: Pending, label: float) -> None:
+        """Update weights and losses with the label of a query and the outputs recorded for it."""
+        predictions = cast(Floats, query.expert_outputs)[:-1]
         if predictions.tolist() == self._prior_outputs:  # before the first fit
             return
-        self.records.update(outputs, label)
-        self.aggregation.update(predictions, label, purchase.mean_probability / purchase.probability)
+        self.records.update(query, label)
+        self.aggregation.update(predictions, label, query.mean_probability / query.probability)
+        labels_seen = query.labels_seen
         if len(self._labelled) - labels_seen > max(MAX_MISSED_LABELS, GROWTH["slow"] * labels_seen):
             self.aggregation.reset_bias()  # the experts have learned from many labels since
 

@@ -9,12 +9,12 @@ from typing import Any, cast
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.ids import Id
 from qufur.models._least_squares_state import LeastSquaresState
 from qufur.models.ensemble.scaling import Scaling
 from qufur.models.gram.gram import Gram
 from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead
 from qufur.models.ridge import Ridge
+from qufur.pending import Pending
 
 REGULARIZATION = 0.3
 """λ, for inputs with squared norms of about 1."""
@@ -39,7 +39,7 @@ class Leverage:
         self._scaling = scaling
         self._rows = rows
         self._inputs: LeastSquaresState | None = None
-        self._decided: tuple[Lookahead, Sequence[Id]] | None = None
+        self._decided: tuple[Lookahead, Sequence[Pending]] | None = None
 
     def invalidate(self) -> None:
         """Discard M; the next use rebuilds it."""
@@ -69,15 +69,16 @@ class Leverage:
         """Look ahead over scaled inputs."""
         return self.inputs.look_ahead(Z)
 
-    def finish(self, look: Lookahead, ids: Sequence[Id]) -> None:
+    def finish(self, look: Lookahead, queries: Sequence[Pending]) -> None:
         """Record the queries of a look-ahead; M absorbs them when used, as the scaling may change before."""
-        self._decided = look, ids
+        self._decided = look, queries
 
     def _absorb(self) -> None:
         if self._decided is not None:
-            (look, ids), self._decided = self._decided, None
-            arrivals = Arrivals(ids, np.zeros(len(ids)), look.queried + 1) if len(ids) else NO_ARRIVALS
-            look.finish(ids, arrivals)
+            (look, decided), self._decided = self._decided, None
+            queries = [Pending(query.id) for query in decided]  # the features of `decided` are unscaled
+            zeros = np.zeros(len(queries))
+            look.finish(queries, Arrivals(queries, zeros, look.queried + 1) if queries else NO_ARRIVALS)
 
     def add(self, Z: Floats) -> None:
         """Add scaled inputs to M."""
@@ -92,7 +93,7 @@ class Leverage:
         """Load M from what `arrays` returned."""
         if arrays:
             self._inputs = self._empty()
-            self._inputs.restore({"pending": [], "fresh": [], "stale": False}, arrays)
+            self._inputs.restore({"fresh": [], "stale": False}, arrays)
 
     def _empty(self) -> LeastSquaresState:
         return _model(self._scaling.dim).start()

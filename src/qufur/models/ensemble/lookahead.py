@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.ids import Id
 from qufur.models.lookahead import Arrivals, BlockCost, Lookahead, QueryTerms
+from qufur.pending import Pending
 
 if TYPE_CHECKING:
     from qufur.models.ensemble.state import EnsembleState
@@ -35,22 +35,22 @@ class EnsembleLookahead(Lookahead):
     def __len__(self) -> int:
         return len(self._X)
 
-    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+    def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
         """Predict all rows in stream order, and learn each label where it arrives."""
         state, X = self._state, self._X
         predictions, self.largest_loss = np.empty(len(X)), np.empty(len(X))
-        queries = deque(zip(self.queried.tolist(), ids, strict=True))
+        unrecorded = deque(zip(self.queried.tolist(), queries, strict=True))
         for rows, labels in _segments(arrivals, len(X)):
             expert_outputs = self._bounded_predictions(rows, arrivals.before[labels.start :])
             outputs = state.combine(expert_outputs)
             predictions[rows] = state.model.predictions(outputs)
             self.largest_loss[rows] = state.model.largest_loss_within(predictions[rows], state.labels)
-            while queries and queries[0][0] < rows.stop:
-                row, id = queries.popleft()
+            while unrecorded and unrecorded[0][0] < rows.stop:
+                row, query = unrecorded.popleft()
                 index = row - rows.start
-                state.add_pending_one(id, X[row], expert_outputs[index], outputs[index])
-            if labels.start < len(arrivals.ids):
-                state.label(arrivals.ids[labels], arrivals.labels[labels])
+                state.record(query, X[row], expert_outputs[index], outputs[index])
+            if labels.start < len(arrivals.queries):
+                state.label(arrivals.queries[labels], arrivals.labels[labels])
         state.scaling.update(X)
         return predictions
 
@@ -82,10 +82,10 @@ class LeverageLookahead(EnsembleLookahead):
         self.uncertainty, self.queried = self._look.uncertainty, self._look.queried
         return cost
 
-    def finish(self, ids: Sequence[Id], arrivals: Arrivals) -> Floats:
+    def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
         """Predict and learn as the base class does, and record the queries for M."""
-        self._state.leverage.finish(self._look, ids)
-        return super().finish(ids, arrivals)
+        self._state.leverage.finish(self._look, queries)
+        return super().finish(queries, arrivals)
 
 
 class MarginLookahead(EnsembleLookahead):

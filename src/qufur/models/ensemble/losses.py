@@ -9,10 +9,11 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, check_shapes, strip_prefix
 from qufur.models.ensemble.learning_curve import LearningCurve
+from qufur.pending import purchase_terms
 
 if TYPE_CHECKING:
     from qufur.models.ensemble.model import EnsembleModel
-    from qufur.models.ensemble.state import ExpertOutputs
+    from qufur.pending import Pending
 
 
 DEVIATIONS = 1.96
@@ -153,14 +154,14 @@ class ExpertLosses:
 
     def __init__(self, model: EnsembleModel, experts: int, at_random: list[int]) -> None:
         self._model, self._at_random = model, at_random
-        self._buffer: list[tuple[ExpertOutputs, float]] = []
+        self._buffer: list[tuple[Pending, float]] = []
         self.losses = TrackRecord(experts)
         self.curve = LearningCurve(len(at_random))
         self.classes = ClassErrors(model.output_count if model.label_codec.classifies else 0)
 
-    def update(self, outputs: ExpertOutputs, label: float) -> None:
-        """Add a label and the outputs recorded at its query."""
-        self._buffer.append((outputs, label))
+    def update(self, query: Pending, label: float) -> None:
+        """Add the label of a query."""
+        self._buffer.append((query, label))
         if len(self._buffer) == BUFFERED_LABELS:
             self.up_to_date()
 
@@ -168,9 +169,9 @@ class ExpertLosses:
         """Add all buffered labels and return the losses."""
         if not self._buffer:
             return self
-        outputs = np.array([np.vstack([query.predictions, query.output]) for query, _ in self._buffer])
-        labels = np.array([label for _, label in self._buffer])
-        p, _, at_random = np.array([query.terms for query, _ in self._buffer]).T
+        queries, values = zip(*self._buffer, strict=True)
+        outputs, labels = np.array([query.expert_outputs for query in queries]), np.array(values)
+        p, _, at_random = purchase_terms(queries).T
         self._buffer = []
         losses = self._model.losses(outputs, labels)
         self.losses.update(losses, p)

@@ -23,6 +23,7 @@ from qufur.models.ensemble.report import EnsembleReport
 from qufur.models.ensemble.state import EnsembleState, with_more_columns
 from qufur.models.ensemble.training_set import LabelRange
 from qufur.models.labels import ClassNames, LabelCodec, RealLabels
+from qufur.pending import PendingQueries
 
 KEY = "estimator"
 """JSON key of an estimator's class name."""
@@ -139,8 +140,8 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts):
             return RealLabels(self.label_range)
         return ClassNames(self.classes, type(self).__name__)
 
-    def start(self) -> EnsembleState:
-        return EnsembleState(self)
+    def start(self, pending: PendingQueries | None = None) -> EnsembleState:
+        return EnsembleState(self, pending)
 
     def with_columns(self, state: State, constants: Floats) -> tuple[Model, State]:
         """Append columns. Columns that were constant so far affect neither the scaling nor Δ."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from qufur.arrays import Axes, Floats, check_shapes, strip_prefix
+from qufur.arrays import Floats, check_shapes, strip_prefix
 from qufur.errors import invalid
-from qufur.ids import Id
-from qufur.models.base import Purchases, State
+from qufur.models.base import State
 from qufur.models.capabilities import (
     FitsInBackground,
     KeepsPurchases,
@@ -27,8 +26,16 @@ from qufur.models.ensemble.leverage import Leverage
 from qufur.models.ensemble.lookahead import LeverageLookahead, MarginLookahead, margin_uncertainty
 from qufur.models.ensemble.report import EnsembleReport
 from qufur.models.ensemble.scaling import Scaling
-from qufur.models.ensemble.training_set import FREE, LabelRange, Purchase, TrainingSet
+from qufur.models.ensemble.training_set import FREE, LabelRange, TrainingSet
 from qufur.models.lookahead import BlockLimits, Lookahead
+from qufur.pending import (
+    Pending,
+    PendingQueries,
+    check_features,
+    feature_rows,
+    purchase_terms,
+    widen_features,
+)
 
 if TYPE_CHECKING:
     from qufur.models.ensemble.model import EnsembleModel
@@ -36,35 +43,14 @@ if TYPE_CHECKING:
 
 FIRST_BLOCK = 256
 """Rows of the first block with deferred fits, when no fit can end a block early."""
-LEVERAGE, SCHEDULE, LABELLED, SCALING, PENDING = "novelty", "board", "labelled", "scaling", "pending"
+LEVERAGE, SCHEDULE, LABELLED, SCALING = "novelty", "board", "labelled", "scaling"
 """Prefixes of the saved arrays."""
-EXPERT_OUTPUTS = "said"
-"""Saved array of the experts' outputs for pending queries."""
 ADDED_COLUMNS = "further"
 """Saved number of added columns."""
-IN_EVERY_ROW = {"labelled.X", "pending.X", "scaling.part", "scaling.expected", "scaling.range"}
+IN_EVERY_ROW = {"labelled.X", "scaling.part", "scaling.expected", "scaling.range"}
 """Saved arrays in which an added column has its constant in every row."""
 IN_FIRST_ROW = {"scaling.units", "scaling.moments", "board.units"}
 """Saved arrays whose first row are means; the other rows, deviations and sums, are 0 for a constant."""
-
-
-class ExpertOutputs(NamedTuple):
-    """Outputs for a pending query, recorded when it was made.
-
-    Attributes
-    ----------
-    predictions, output
-        Outputs of the experts, (experts, outputs), and of the ensemble, (outputs,).
-    terms
-        Probabilities with which the label was bought.
-    labels
-        Number of labels received before the query.
-    """
-
-    predictions: Floats
-    output: Floats
-    terms: Purchase
-    labels: int
 
 
 class EnsembleState(
@@ -83,8 +69,6 @@ class EnsembleState(
     ----------
     labelled
         Labelled rows.
-    expert_outputs
-        Outputs for each pending query.
     scaling
         Scaling of inputs, learned from all of them.
     leverage
@@ -99,10 +83,8 @@ class EnsembleState(
 
     model: EnsembleModel
 
-    def __init__(self, model: EnsembleModel) -> None:
-        self.model = model
-        self.pending: dict[Id, Floats] = {}
-        self.expert_outputs: dict[Id, ExpertOutputs] = {}
+    def __init__(self, model: EnsembleModel, pending: PendingQueries | None = None) -> None:
+        super().__init__(model, pending)
         self.labelled = TrainingSet()
         self.scaling = Scaling()
         self.leverage = Leverage(self.scaling, self._queried_rows)
@@ -110,8 +92,6 @@ class EnsembleState(
         self.added_columns = 0
         self.fits_elsewhere = False
         self._schedule: FitSchedule | None = None
-        self._terms: dict[Id, Purchase] = {}
-        self._recorded_outputs: dict[Id, Floats] = {}
         self._skips_predictions = False
         self._last: tuple[Floats, Floats, Floats] | None = None
 
@@ -218,20 +198,6 @@ class EnsembleState(
         self.schedule.fit_if_stale(self.scaling.units)
         return max(1, self.scaling.ahead(X))
 
-    def note_purchases(self, ids: Sequence[Id], purchases: Purchases) -> None:
-        """Record the purchases of labels that are queried next."""
-        columns = (column.tolist() for column in purchases)
-        self._terms.update(zip(ids, map(Purchase, *columns), strict=True))
-
-    def expert_outputs_of(self, ids: Sequence[Id]) -> Floats:
-        """Return the outputs of the experts and, last, of the ensemble for pending queries."""
-        outputs = [np.vstack(self.expert_outputs[id][:2]) for id in ids]
-        return np.array(outputs) if outputs else np.empty((0, 0, self.model.output_count))
-
-    def record_expert_outputs(self, ids: Sequence[Id], outputs: Floats) -> None:
-        """Record outputs for inputs that are queried next; they take the place of predictions."""
-        self._recorded_outputs.update(zip(ids, outputs, strict=True))
-
     @contextmanager
     def without_predictions(self) -> Iterator[None]:
         """Skip predictions, and the fits that they cause; replay supplies the recorded outputs."""
@@ -241,8 +207,8 @@ class EnsembleState(
         finally:
             self._skips_predictions = False
 
-    def query(self, ids: Sequence[Id], X: Floats) -> None:
-        """Add these rows to the pending queries."""
+    def query(self, queries: Sequence[Pending], X: Floats) -> None:
+        """Record queries for the labels of these rows."""
         self.prepare(X)
         last = self._last
         if last is not None and np.array_equal(last[0][None], X):
@@ -252,35 +218,29 @@ class EnsembleState(
             outputs = self.combine(expert_outputs)
         if self.model.tags.label_free:
             self.leverage.add(self.scaling.units.transform(X))
-        self.add_pending(ids, X, expert_outputs, outputs)
+        for columns in zip(queries, X, expert_outputs, outputs, strict=True):
+            self.record(*columns)
 
-    def add_pending(self, ids: Sequence[Id], X: Floats, expert_outputs: Floats, outputs: Floats) -> None:
-        """Add pending queries with the outputs for their inputs."""
-        for id, row, predictions, output in zip(ids, X, expert_outputs, outputs, strict=True):
-            self.add_pending_one(id, row, predictions, output)
+    def record(self, query: Pending, x: Floats, expert_outputs: Floats, output: Floats) -> None:
+        """Fill in the fields of a query; arrays are copied, as they may be views of larger ones.
 
-    def add_pending_one(self, id: Id, x: Floats, predictions: Floats, output: Floats) -> None:
-        """Add one pending query; arrays are copied, as they may be views of larger ones."""
-        self.pending[id] = x.copy()
-        terms = self._terms.pop(id, FREE)
-        if self._recorded_outputs:
-            recorded = self._recorded_outputs.pop(id)
-            predictions, output = recorded[:-1], recorded[-1]
-        self.expert_outputs[id] = ExpertOutputs(predictions.copy(), output.copy(), terms, len(self.labelled))
+        Outputs of the experts and of the ensemble that a log has recorded stay.
+        """
+        query.features, query.labels_seen = x.copy(), len(self.labelled)
+        if query.expert_outputs is None:
+            query.expert_outputs = np.vstack([expert_outputs, output])
 
-    def label(self, ids: Sequence[Id], labels: Floats) -> None:
-        """Learn the labels of pending queries, in this order."""
-        schedule = self.schedule
-        for id, label in zip(ids, labels.tolist(), strict=True):
-            outputs = self.expert_outputs.pop(id)
-            schedule.update(outputs, label)
-            self.labelled.add(self.pending.pop(id), label, outputs.terms)
-            schedule.fit_if_due(self.scaling.units)
+    def label(self, queries: Sequence[Pending], labels: Floats) -> None:
+        """Learn the labels of recorded queries, in this order."""
+        rows, purchases = feature_rows(queries), purchase_terms(queries)
+        for query, row, label, terms in zip(queries, rows, labels.tolist(), purchases, strict=True):
+            self.schedule.update(query, label)
+            self.labelled.add(row, label, terms)
+            self.schedule.fit_if_due(self.scaling.units)
         self.labels.update(labels)
 
-    def retract(self, id: Id) -> None:
-        """Remove a pending query."""
-        del self.pending[id], self.expert_outputs[id]
+    def retract(self, query: Pending) -> None:
+        """Remove a recorded query."""
         self.leverage.invalidate()
 
     def learn(self, X: Floats, labels: Floats) -> None:
@@ -297,12 +257,12 @@ class EnsembleState(
             start += len(part)
         self._fit_to_more(labels)
 
-    def learn_bought(self, X: Floats, labels: Floats, purchases: Purchases) -> None:
+    def learn_bought(self, queries: Sequence[Pending], X: Floats, labels: Floats) -> None:
         """Learn bought labels with their purchases; their inputs have updated the scaling before."""
         if self.model.tags.label_free:
             self.leverage.add(self.scaling.units.transform(X))
-        for row, label, *terms in zip(X, labels.tolist(), *(c.tolist() for c in purchases), strict=True):
-            self.labelled.add(row.copy(), label, Purchase(*terms))
+        for row, label, terms in zip(X, labels.tolist(), purchase_terms(queries), strict=True):
+            self.labelled.add(row, label, terms)
         self._fit_to_more(labels)
 
     def _fit_to_more(self, labels: Floats) -> None:
@@ -313,13 +273,9 @@ class EnsembleState(
         elif len(labels):
             self.schedule.fit_if_due(self.scaling.units)
 
-    def purchases_of(self, ids: Sequence[Id]) -> Purchases:
-        """Return the purchases of pending queries."""
-        return _purchases(np.array([self.expert_outputs[id].terms for id in ids], dtype=np.float64))
-
-    def purchases_at(self, indices: Sequence[int]) -> Purchases:
+    def purchases_at(self, indices: Sequence[int]) -> Floats:
         """Return the purchases of labelled rows, by index in the order of labels."""
-        return _purchases(self.labelled.first().terms[indices])
+        return self.labelled.first().terms[indices]
 
     def relabel(self, rows: Floats, labels: Floats) -> None:
         """Replace the labels of the labelled rows and discard the recorded losses."""
@@ -368,7 +324,10 @@ class EnsembleState(
         self.leverage.invalidate()
 
     def load_from(self, other: EnsembleState) -> None:
-        """Load a state whose classes are the first ones of this model, or with neither classes nor labels."""
+        """Load a state whose classes are the first ones of this model, or with neither classes nor labels.
+
+        `pending` contains the queries already; this extends their outputs.
+        """
         self.added_columns, self.fits_elsewhere = other.added_columns, other.fits_elsewhere
         self.scaling.restore(*other.scaling.save())
         self.labelled.restore(other.labelled.arrays(), self.scaling.dim)
@@ -381,14 +340,14 @@ class EnsembleState(
             schedule.load_from(other.schedule)
         schedule.fit_all(self.scaling.units)
         prior_outputs = np.tile(self.model.prior_output(), (1, len(schedule.names), 1))
-        for id, (predictions, _, terms, _) in other.expert_outputs.items():
-            outputs = prior_outputs
+        for query in self.pending.values():
+            predictions, outputs = cast(Floats, query.expert_outputs)[:-1], prior_outputs
             if same_experts and (predictions != other.model.prior_output()).any():
                 added_classes = self.model.output_count - predictions.shape[1]
                 padded = np.pad(predictions, ((0, 0), (0, added_classes)))[None]
                 outputs = self.model.clip_outputs(padded, self.labels)
-            self._terms[id] = terms
-            self.add_pending([id], other.pending[id][None], outputs, self.combine(outputs))
+            query.labels_seen = len(self.labelled)
+            query.expert_outputs = np.vstack([outputs[0], self.combine(outputs)])
 
     def advance(self, count: int) -> None:
         """Update the scaling with the input of `predict_next`; look-aheads update it themselves."""
@@ -401,7 +360,8 @@ class EnsembleState(
 
     def _queried_rows(self) -> Floats:
         labelled = self.labelled.first().X
-        return np.vstack([labelled.reshape(-1, self.scaling.dim), *self.pending.values()])
+        pending = [query.features for query in self.pending.values() if query.features is not None]
+        return np.vstack([labelled.reshape(-1, self.scaling.dim), *pending])
 
     # Files
 
@@ -410,25 +370,15 @@ class EnsembleState(
         values, scaling = self.scaling.save()
         low, high = self.labels.low, self.labels.high
         learned = self.model.label_range is None and low <= high
-        values |= {"pending": list(self.pending), "range": [low, high] if learned else []}
+        values["range"] = [low, high] if learned else []
         values[ADDED_COLUMNS] = self.added_columns
         fitted, schedule = ({}, {}) if self._schedule is None else self._schedule.save()
         values |= {"fitted_quick": 0, "fitted_slow": 0, "scikit_learn": ""} | fitted
-        queries = self.expert_outputs.values()
-        count = len(queries)
-        width = -1 if queries else 0  # NumPy infers no width for an empty array
         parts = {
             LABELLED: self.labelled.arrays(),
             SCALING: scaling,
             LEVERAGE: self.leverage.arrays(),
             SCHEDULE: schedule,
-            PENDING: {
-                "X": np.array(list(self.pending.values())).reshape(count, width),
-                EXPERT_OUTPUTS: np.array([query.predictions for query in queries]).reshape(count, width),
-                "outputs": np.array([query.output for query in queries]).reshape(count, width),
-                "terms": np.array([query.terms for query in queries], dtype=np.float64).reshape(-1, 3),
-                "labels": np.array([query.labels for query in queries], dtype=np.float64),
-            },
         }
         arrays = {f"{part}.{name}": array for part, named in parts.items() for name, array in named.items()}
         return values, arrays
@@ -453,28 +403,11 @@ class EnsembleState(
         schedule = strip_prefix(f"{SCHEDULE}.", arrays)
         if schedule:
             self.schedule.restore(values, schedule)
-        self._restore_pending(values["pending"], strip_prefix(f"{PENDING}.", arrays), dim)
-
-    def _restore_pending(self, ids: Sequence[Id], arrays: dict[str, np.ndarray[Any, Any]], dim: int) -> None:
-        if not ids:
-            return
-        shape = len(self.schedule.names), self.model.output_count
-        # "labels" is missing in files written by older versions.
-        arrays = {"labels": np.full(len(ids), len(self.labelled)), **arrays}
-        axes: Axes = {"X": "nd", EXPERT_OUTPUTS: "nw", "outputs": "no", "terms": ("n", 3), "labels": "n"}
-        check_shapes(arrays, axes, d=dim, w=shape[0] * shape[1], o=shape[1])
-        terms = [Purchase(p, mean, bool(at_random)) for p, mean, at_random in arrays["terms"].tolist()]
-        self.pending = dict(zip(ids, arrays["X"], strict=True))
-        predictions = arrays[EXPERT_OUTPUTS].reshape(-1, *shape)
-        labels = map(int, arrays["labels"])
-        outputs = map(ExpertOutputs, predictions, arrays["outputs"], terms, labels)
-        self.expert_outputs = dict(zip(ids, outputs, strict=True))
-
-
-def _purchases(terms: Floats) -> Purchases:
-    """Return rows of `Purchase` as columns."""
-    probability, mean, at_random = terms.reshape(-1, 3).T
-    return Purchases(probability, mean, at_random > 0)
+        check_features(self.pending, dim)
+        for query in self.pending.values():
+            outputs = {"expert_outputs": np.asarray(query.expert_outputs)}
+            shape = len(self.schedule.names) + 1, self.model.output_count
+            check_shapes(outputs, {"expert_outputs": shape})
 
 
 def with_more_columns(state: EnsembleState, model: EnsembleModel, constants: Floats) -> EnsembleState:
@@ -486,7 +419,8 @@ def with_more_columns(state: EnsembleState, model: EnsembleModel, constants: Flo
     values, arrays = state.save()
     kept = _without_leverage(arrays)
     added = {ADDED_COLUMNS: state.added_columns + len(constants)}
-    widened = model.start()
+    widen_features(state.pending, constants)
+    widened = model.start(state.pending)
     widened.restore(values | added, {name: _append(name, array, constants) for name, array in kept.items()})
     if state.fits_elsewhere:
         widened.defer_fits()

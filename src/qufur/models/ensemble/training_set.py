@@ -93,26 +93,8 @@ class LabelRange:
         return error * error
 
 
-class Purchase(NamedTuple):
-    """Probabilities with which one label was bought.
-
-    A free label has weight 1 and is not part of the uniform sample.
-
-    Attributes
-    ----------
-    probability, mean_probability
-        p, and the mean of p over all examples up to this one.
-    at_random
-        Whether its uniform draw was below the rule's floor; such labels are a uniform sample of the stream.
-    """
-
-    probability: float
-    mean_probability: float
-    at_random: bool
-
-
-FREE = Purchase(1.0, 1.0, False)
-"""Purchase of a label that was not bought."""
+FREE = (1.0, 1.0, False)
+"""Terms of a label that was not bought: it has weight 1 and is not part of the uniform sample."""
 
 
 class TrainingSet:
@@ -128,8 +110,8 @@ class TrainingSet:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, row: Floats, label: float, terms: Purchase) -> None:
-        """Add one row."""
+    def add(self, row: Floats, label: float, terms: Sequence[float]) -> None:
+        """Add one row, with the probability, mean probability and `at_random` of its purchase."""
         index = self._count
         if index == len(self._all.y):  # doubling: each row is copied once on average
             self._all = Sample(*map(_double, self._all, ((len(row),), (), (3,))))
@@ -175,7 +157,7 @@ class Sample(NamedTuple):
     X, y
         Rows and labels.
     terms
-        `Purchase` of each label, as a row of three numbers.
+        Probability, mean probability and `at_random` of each label, see `qufur.pending.purchase_terms`.
     """
 
     X: Floats

@@ -153,9 +153,9 @@ async def queue(request: Request, stream: str) -> Response:
 
     def do(service: Service) -> tuple[int, int | None, dict[str, int], dict[str, str]]:
         state = service.stream(stream)
-        asked_at = {id: state.asked_at.get(id, 0) for id in islice(state.waiting, limit)}
+        asked_at = {id: state.asked_at(id) for id in islice(state.waiting, limit)}
         held = {id: person for id, person in leases.holders().items() if id in state.waiting}
-        return len(state.waiting), next(iter(state.asked_at.values()), None), asked_at, held
+        return len(state.waiting), state.oldest, asked_at, held
 
     pending, oldest, asked_at, held = await in_writer(request, do)
     rows = [{"id": id, "asked_at": at / 1e6, "leased_to": held.get(id)} for id, at in asked_at.items()]
@@ -191,7 +191,7 @@ async def lease(request: Request, stream: str) -> Response:
     def do(service: Service) -> tuple[int, Model, dict[str, int], int]:
         state = service.stream(stream)
         leased = leases.take(body.person, state.waiting, body.count, 60 * body.minutes, preferred)
-        asked_at = {id: state.asked_at.get(id, 0) for id in leased}
+        asked_at = {id: state.asked_at(id) for id in leased}
         return state.number, state.workbook.learner.model, asked_at, len(state.waiting)
 
     stream_number, model, asked_at, pending = await in_writer(request, do)
