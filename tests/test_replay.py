@@ -13,6 +13,7 @@ from qufur.models._regression import LeastSquares
 from qufur.models.engines import compiled
 from qufur.models.ensemble.fits import FitSchedule
 from qufur.models.ensemble.state import EnsembleState
+from qufur.pending import decisions
 from qufur.replay import RecordedDecisions, record_decisions
 from qufur.tables import Encoding
 from qufur.workbook import Workbook
@@ -96,7 +97,7 @@ def assert_same_state(one, other):
     mine, its = one.learner, other.learner
     assert state_digest(one) == state_digest(other)
     assert (mine.pending.keys(), mine.spent, mine.left) == (its.pending.keys(), its.spent, its.left)
-    assert [query[:3] for query in mine.pending.values()] == [query[:3] for query in its.pending.values()]
+    assert decisions(mine.pending.values()).tolist() == decisions(its.pending.values()).tolist()
     assert mine.spending.save() == its.spending.save()
     assert mine.ledger.save()[0] == its.ledger.save()[0]
     assert mine.rng.bit_generator.state == its.rng.bit_generator.state
@@ -184,7 +185,7 @@ def test_replay_uses_recorded_numbers_only(model):
     columns = [np.column_stack([each.prediction, each.probability]) for each in recorded]
     numbers = np.concatenate(columns)
     for name, query in workbook.learner.pending.items():
-        assert query[:2] == tuple(numbers[int(name[1:])])
+        assert (query.prediction, query.probability) == tuple(numbers[int(name[1:])])
 
 
 def edited(decisions, **changes):

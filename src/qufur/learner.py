@@ -15,6 +15,7 @@ from qufur._internal.operation import Operation
 from qufur._internal.tensors import is_tensor, on_host
 from qufur.answer import Answer, AnswerContext, Answers, answer
 from qufur.arrays import (
+    Bools,
     Floats,
     Ints,
     as_count,

@@ -15,7 +15,7 @@ from qufur.arrays import is_integer, strip_prefix
 from qufur.errors import invalid
 from qufur.file_upgrades import upgraded
 from qufur.models import Model
-from qufur.models.capabilities import UsesEstimators
+from qufur.models.capabilities import HasExperts, UsesEstimators
 from qufur.pending import restore_pending, save_pending
 from qufur.rules import Rule
 from qufur.storage import container
@@ -111,6 +111,8 @@ def decode(
     if header["version"] < VERSION:
         header, tensors = upgraded(header, tensors, model)
     content = header, tensors
+    if isinstance(model, HasExperts):
+        content = header, tensors = model.with_current_experts(content)
     learner = cls(model, rule, seed=_generator(header["rng"]))
     check_form(content, encode(learner))
     pending = restore_pending(header["ids"], header["places"], strip_prefix("pending.", tensors))

@@ -37,5 +37,5 @@ def test_states_have_the_abilities_that_their_models_promise(model):
     state = model.start()
     assert not model.label_codec.classifies or isinstance(state, capabilities.Probabilistic)
     assert model.loss_scale is not None or isinstance(state, capabilities.LearnsRange)
-    if model.tags.uses_purchases:
-        assert isinstance(state, capabilities.UsesPurchases)
+    if isinstance(state, capabilities.KeepsPurchases):
+        assert model.tags.uses_purchases

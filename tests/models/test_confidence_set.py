@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from tests.raw_states import label, query, retract
 from tests.refusals import refusal
 
 from qufur import FixedBudget, Learner, QuFUR, Ridge, Threshold, Uniform, checks, run, streams
@@ -198,13 +199,13 @@ def test_pending_label_counts_as_if_it_equalled_the_prediction(hypotheses):
     model = ConfidenceSet(hypotheses, radius=0.2)
     pending, labelled = (learned(model, X[:4], y[:4]) for _ in range(2))
     before = pending.uncertainty(new)
-    pending.query(["a", "b"], X[4:])
+    query(pending, ["a", "b"], X[4:])
     labelled.learn(X[4:], labelled.predict(X[4:]))
     np.testing.assert_array_equal(pending.predict(new), learned(model, X[:4], y[:4]).predict(new))
     np.testing.assert_allclose(pending.uncertainty(new), labelled.uncertainty(new), rtol=1e-4, atol=1e-9)
     assert (pending.uncertainty(new) <= before * (1 + 1e-6) + 1e-12).all()  # with a constant β
-    pending.retract("b")
-    pending.retract("a")
+    retract(pending, "b")
+    retract(pending, "a")
     np.testing.assert_array_equal(pending.uncertainty(new), before)
 
 
@@ -214,9 +215,9 @@ def test_order_of_labels_changes_no_bit(hypotheses):
     X, y, new = rng.normal(size=(7, 4)) / 2, rng.uniform(-1, 1, 7), rng.normal(size=(5, 4))
     model = ConfidenceSet(hypotheses, horizon=20, noise=0.1)
     together, late = learned(model, X, y), model.start()
-    late.query(list(range(7)), X)
+    query(late, range(7), X)
     for id in rng.permutation(7).tolist():
-        late.label([id], y[[id]])
+        label(late, [id], y[[id]])
     for state in (together, late):
         state.uncertainty(new)
     np.testing.assert_array_equal(late.predict(new), together.predict(new))
@@ -229,9 +230,9 @@ def test_label_can_raise_the_uncertainty():
     table = FiniteTable([a[0], b[0]], [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
     state = ConfidenceSet(table, radius=0.5).start()
     assert state.uncertainty(b).tolist() == [1.0]
-    state.query(["a"], a)
+    query(state, ["a"], a)
     assert state.uncertainty(b).tolist() == [0.0]  # the pending label counts as 0, its prediction
-    state.label(["a"], np.array([1.0]))
+    label(state, ["a"], np.array([1.0]))
     assert state.uncertainty(b).tolist() == [1.0]
     assert not ConfidenceSet.tags.label_free
     assert not ConfidenceSet.tags.monotone
@@ -240,13 +241,13 @@ def test_label_can_raise_the_uncertainty():
 def test_rows_are_copied():
     X = np.eye(2)
     state = learned(ConfidenceSet(LinearBall(2), radius=0.1), X, [0.5, 0.5])
-    state.query(["a"], X[:1])
+    query(state, ["a"], X[:1])
     expected = learned(state.model, X, [0.5, 0.5])
-    expected.query(["a"], X[:1].copy())
+    query(expected, ["a"], X[:1].copy())
     view = np.eye(2)
     from_view = state.model.start()
     from_view.learn(view, np.array([0.5, 0.5]))
-    from_view.query(["a"], view[:1])
+    query(from_view, ["a"], view[:1])
     view[:] = 9.0
     np.testing.assert_array_equal(from_view.uncertainty(X), expected.uncertainty(X))
     np.testing.assert_array_equal(from_view.predict(X), expected.predict(X))

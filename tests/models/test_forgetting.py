@@ -202,7 +202,7 @@ def test_forgetting_is_off_by_default():
     assert Ridge(3).half_life is None
     assert not Ridge(3).tags.forgets
     assert type(Ridge(3).start()) is LeastSquaresState
-    assert encode(Learner(Ridge(3), QuFUR(1.0)))[0]["state"].keys() == {"pending", "fresh", "stale"}
+    assert encode(Learner(Ridge(3), QuFUR(1.0)))[0]["state"].keys() == {"fresh", "stale"}
     assert not Softmax(3, 2).raw.tags.forgets
 
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.raw_states import label, query
 from tests.refusals import refusal
 from tests.same import same
 
 from qufur import Learner, QuFUR, Ridge, Steady, Uniform, run
 from qufur.models._least_squares_state import LeastSquaresState
-from qufur.models.base import Purchases
 from qufur.snapshot import encode
 from qufur.streams import Arrays
 
@@ -54,12 +54,11 @@ def test_predictions_are_those_of_weighted_least_squares(importance, delay, bloc
 
 def test_weights_are_at_most_twenty_and_one_for_free_labels():
     state = Ridge(1, importance=1.0, clip=False).start()
-    terms = Purchases(np.array([1e-300, 0.5]), np.array([0.5, 0.5]), np.zeros(2, dtype=bool))
-    state.note_purchases(["a", "b"], terms)
-    state.query(["a", "b"], np.ones((2, 1)))
-    state.label(["a"], np.array([1.0]))
+    query(state, ["a"], np.ones((1, 1)), probability=1e-300, mean_probability=0.5)
+    query(state, ["b"], np.ones((1, 1)), probability=0.5, mean_probability=0.5)
+    label(state, ["a"], np.array([1.0]))
     np.testing.assert_allclose(state.predict(np.ones((1, 1))), 20 / 21)
-    state.label(["b"], np.array([0.0]))
+    label(state, ["b"], np.array([0.0]))
     state.learn(np.ones((1, 1)), np.array([0.0]))
     np.testing.assert_allclose(state.predict(np.ones((1, 1))), 20 / 23)
     np.testing.assert_allclose(state.uncertainty(np.ones((1, 1))), 1 / 4)
@@ -104,7 +103,7 @@ def test_replaced_label_keeps_its_weight():
     learner, reordered = (Learner(model, RULE) for _ in range(2))
     for each in (learner, reordered):
         each.ask_many(stream.X)
-    rows = np.array([learner.state.pending[id] for id in learner.outstanding])
+    rows = learner.state.queried_rows(list(learner.pending.values()))
     ids, wrong = list(learner.outstanding), stream.y + 1
     learner.tell_many(ids, wrong[ids])
     learner.state.relabel(rows, stream.y[ids])

@@ -7,6 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.raw_states import query
 from tests.same import same
 from tests.soak import spread
 
@@ -261,7 +262,7 @@ def test_fisher_uncertainty_is_that_of_the_diagonal_blocks():
     X, y = examples()
     state = FisherSoftmax(DIM, CLASSES, regularization=0.5, cap=False).start()
     state.learn(X[:40], y[:40])
-    state.query([7, 8], X[40:42])
+    query(state, [7, 8], X[40:42])
     P = state.probabilities(X)
     spread = P * (1 - P)
     expected = np.zeros(T)

@@ -80,13 +80,13 @@ def test_digest_covers_values_names_types_shapes_and_bytes():
 
 
 def test_newer_file_version_raises(forged):
-    message = forged(lambda header, _: header.update(version=3, model="of a later version"))
-    assert message == "is of version 3, after 2. Update qufur to read it."
+    message = forged(lambda header, _: header.update(version=4, model="of a later version"))
+    assert message == "is of version 4, after 3. Update qufur to read it."
 
 
 @pytest.mark.parametrize("version", [0, None, "1", 1.5, [1]])
 def test_unknown_file_version_raises(forged, version):
-    assert "version of the file must be 2" in forged(lambda header, _: header.update(version=version))
+    assert "version of the file must be 3" in forged(lambda header, _: header.update(version=version))
 
 
 PARTS = ("version", "model", "rule", "dim", "state", "rng", "spending", "ledger", "next_id", "ids")
@@ -233,10 +233,8 @@ def test_unknown_classes_and_invalid_arguments_raise(forged, part, description, 
 
 def test_inconsistent_ids_raise(forged):
     ids = list(used().outstanding)
-    for wrong in (ids[:-1], ids[:-1] + ids[:1], [*ids[:-1], 1.5], [*ids[:-1], "unknown"], [*ids[:-1], []]):
+    for wrong in (ids[:-1], ids[:-1] + ids[:1], [*ids[:-1], 1.5], [*ids[:-1], []]):
         forged(lambda header, _, wrong=wrong: header.update(ids=wrong))
-        forged(lambda header, _, wrong=wrong: header["state"].update(pending=wrong))
-        forged(lambda header, _, wrong=wrong: header["ledger"].update(open=wrong))
     forged(lambda header, _: header["state"].update(fresh=[99]))
 
 

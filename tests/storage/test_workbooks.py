@@ -35,7 +35,7 @@ CASES = {
     "fixed-budget": (".csv", [*NAMED, "--fixed-budget", "20", *LONGER]),
     "at-random": (".csv.gz", [*NAMED, "--budget", "15", *LONGER, "--at-random", "--seed", "2"]),
     "replaced": (".jsonl", [*NAMED, "--budget", "18", *LONGER, "--skip", "sky"]),
-    "per-day": (".csv", [*NAMED, "--per", "day", "5", "--model", "ridge"]),
+    "per-day": (".csv", [*NAMED, "--per", "day", "5"]),
     "numbered-all-outstanding": (".npz", ["--budget", "12", *LONGER]),
 }
 RNG = np.random.default_rng(7)
@@ -93,7 +93,8 @@ def tell(folder, name, ids, *options, shift=0.0):
 
 def make(folder, name):
     """Write a state file with most labels received and some outstanding."""
-    first = ["-o", folder / "wanted.csv", "--target", "delay", "--label-range", 0, 60, *CASES[name][1]]
+    first = ["-o", folder / "wanted.csv", "--target", "delay", "--label-range", 0, 60, "--model", "ridge"]
+    first += CASES[name][1]
     qufur(folder, "ask", write(folder, name, FIRST), *first)
     outstanding = Workbook.load(folder / "s.qufur").learner.outstanding
     if "outstanding" not in name:

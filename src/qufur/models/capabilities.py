@@ -1,7 +1,7 @@
 """Optional abilities of models and of states: a class inherits those that it has.
 
-Callers check with `isinstance`. `Widens`, `ExplainsUncertainty`, `UsesEstimators` and `PlansWithoutExperts`
-are abilities of models; the others are abilities of states.
+Callers check with `isinstance`. `Widens`, `ExplainsUncertainty`, `UsesEstimators`, `HasExperts` and
+`PlansWithoutExperts` are abilities of models; the others are abilities of states.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from qufur.models.ensemble.fits import FitJob, FitResult
     from qufur.models.ensemble.report import EnsembleReport
     from qufur.pending import Pending
+    from qufur.storage.container import Content
 
 
 class Widens(ABC):
@@ -73,6 +74,14 @@ class UsesEstimators(ABC):
     @abstractmethod
     def estimators(self) -> dict[str, Any]:
         """Return these estimators by class name."""
+
+
+class HasExperts(ABC):
+    """Model of named experts; a file may have been saved with others."""
+
+    @abstractmethod
+    def with_current_experts(self, content: Content) -> Content:
+        """Return the content of a learner's file for the experts of this version."""
 
 
 class PlansWithoutExperts(ABC):

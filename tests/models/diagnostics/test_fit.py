@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, DotProduct
+from tests.raw_states import label, query
 
 from qufur import KernelRidge, Learner, Paced, QuFUR, Ridge, Softmax, Uniform, run
 from qufur.models.diagnostics.evidence import Evidence
@@ -122,10 +123,10 @@ def test_run_tests_labels_in_order_of_arrival(model, delay):
 
 def test_queries_without_labels_are_not_counted():
     state = Ridge(2).start()
-    state.query(["a", "b"], np.eye(2))
+    query(state, ["a", "b"], np.eye(2))
     state.look_ahead(np.eye(2))
     assert state.queried.innovations.count == 0
-    state.label(["b"], np.array([0.5]))
+    label(state, ["b"], np.array([0.5]))
     assert state.fit().labels == 1
 
 

@@ -19,6 +19,7 @@ from qufur.errors import OtherVersionWarning, invalid
 from qufur.models.ensemble.aggregation import Aggregation
 from qufur.models.ensemble.expert import Expert
 from qufur.models.ensemble.losses import ExpertLosses
+from qufur.models.ensemble.saved_experts import WEIGHTS, is_at_random
 from qufur.models.ensemble.scaling import Units
 from qufur.models.ensemble.training_set import Sample, TrainingSet
 
@@ -36,8 +37,6 @@ MAX_MISSED_LABELS = 3
 of those received before, arrived since its query."""
 STALE = 0.05
 """Share of additional labels after which a new scaling causes a fit of the slow experts."""
-AGGREGATION_PREFIX = "aggregation."
-"""Prefix of the saved arrays of the weights."""
 
 
 class ExpertSet:
@@ -223,7 +222,7 @@ class FitSchedule:
         self.names = self._experts.names
         self.aggregation: Aggregation = model.aggregation(self._experts)
         self._prior_outputs = [model.prior_output().tolist()] * len(self.names)
-        self.at_random = [index for index, name in enumerate(self.names) if "labels at random" in name]
+        self.at_random = [index for index, name in enumerate(self.names) if is_at_random(name)]
         self.reset_losses()
 
     def predict(self, X: Floats) -> Floats:
@@ -389,11 +388,11 @@ class FitSchedule:
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
-        arrays = {f"{AGGREGATION_PREFIX}{name}": array for name, array in self.aggregation.arrays().items()}
+        arrays = {f"{WEIGHTS}.{name}": array for name, array in self.aggregation.arrays().items()}
         arrays |= self.records.arrays()
         arrays["units"] = np.array([self._units.mean, self._units.deviation])
         values = {f"fitted_{speed}": count for speed, count in self.fitted.items()}
-        return values | {"scikit_learn": self._sklearn_version}, arrays
+        return values | {"scikit_learn": self._sklearn_version, "experts": "\n".join(self.names)}, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Load the state that `save` returned."""
@@ -402,7 +401,7 @@ class FitSchedule:
             raise invalid("fitted", "a saved state", "at most its number of labels", self.fitted)
         check_shapes(arrays, {"units": (2, "d")}, d=len(self._units.mean))
         self._units = Units(*arrays["units"])
-        self.aggregation.restore(strip_prefix(AGGREGATION_PREFIX, arrays))
+        self.aggregation.restore(strip_prefix(f"{WEIGHTS}.", arrays))
         self.records.restore(arrays)
         self._jobs = {speed: self.fit_to(speed, count, self._units) for speed, count in self.fitted.items()}
         self._sklearn_version = values["scikit_learn"]

@@ -12,18 +12,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, is_integer, set_fields
+from qufur.arrays import Floats, as_count, is_integer, set_fields, strip_prefix
 from qufur.errors import invalid
 from qufur.models._regression import as_range
 from qufur.models.base import Model, State, Tags
-from qufur.models.capabilities import PlansWithoutExperts, UsesEstimators, Widens
+from qufur.models.capabilities import HasExperts, PlansWithoutExperts, UsesEstimators, Widens
 from qufur.models.ensemble.aggregation import Aggregation, ExponentialWeights, PolynomialWeights
 from qufur.models.ensemble.fits import ExpertSet
 from qufur.models.ensemble.report import EnsembleReport
+from qufur.models.ensemble.saved_experts import match_experts, match_outputs
 from qufur.models.ensemble.state import EnsembleState, with_more_columns
 from qufur.models.ensemble.training_set import LabelRange
 from qufur.models.labels import ClassNames, LabelCodec, RealLabels
 from qufur.pending import PendingQueries
+from qufur.storage.container import Content
 
 KEY = "estimator"
 """JSON key of an estimator's class name."""
@@ -77,7 +79,7 @@ def revive(value: Any, estimators: Mapping[str, Any]) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts):
+class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts, HasExperts):
     """Ensemble of experts that are refitted as labels arrive; `Experts` describes the parameters."""
 
     label_range: tuple[float, float] | None = None
@@ -246,6 +248,27 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts):
         return Refit(DummyRegressor(), dim=self.dim) if self.tags.label_free else self
 
     # Labels and files
+
+    def with_current_experts(self, content: Content) -> Content:
+        """Return the content of a file for the experts of this version, matched by name.
+
+        Files of 0.1.0 contain no names; their experts are those of this version.
+        """
+        header, tensors = content
+        schedule, stored = strip_prefix("state.board.", tensors), header["state"].get("experts")
+        if not stored or not schedule:
+            return content
+        added = header["state"]["further"]
+        names = self.build_experts(schedule["units"].shape[1] - added, added).names
+        if names == stored.split("\n"):
+            return content
+        matched = match_experts(schedule, stored.split("\n"), names)
+        others = {name: array for name, array in tensors.items() if not name.startswith("state.board.")}
+        if header["ids"]:
+            outputs = match_outputs(others["pending.expert_outputs"], stored.split("\n"), names)
+            others["pending.expert_outputs"] = outputs
+        state = {**header["state"], "experts": "\n".join(names)}
+        return {**header, "state": state}, others | {f"state.board.{k}": a for k, a in matched.items()}
 
     def estimators(self) -> dict[str, Any]:
         values = [getattr(self, field.name) for field in fields(self)]

@@ -373,7 +373,7 @@ class EnsembleState(
         values["range"] = [low, high] if learned else []
         values[ADDED_COLUMNS] = self.added_columns
         fitted, schedule = ({}, {}) if self._schedule is None else self._schedule.save()
-        values |= {"fitted_quick": 0, "fitted_slow": 0, "scikit_learn": ""} | fitted
+        values |= {"fitted_quick": 0, "fitted_slow": 0, "scikit_learn": "", "experts": ""} | fitted
         parts = {
             LABELLED: self.labelled.arrays(),
             SCALING: scaling,
