@@ -53,7 +53,7 @@ class Pending:
         The copies of the rule that were charged; a retraction refunds them.
     features
         The input as the model stores it: for a linear model the row as it enters M, without weight and
-        discount. None until the state has recorded the query.
+        discount. None until the state has recorded the query, and for a model that stores no inputs.
     weight
         Importance weight, fixed at the query.
     step
@@ -111,7 +111,9 @@ def purchase_terms(queries: Iterable[Pending]) -> Floats:
 def feature_rows(queries: Collection[Pending]) -> Floats:
     """Return the features of recorded queries as a matrix."""
     rows = [query.features for query in queries]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 0)
+    if not rows or rows[0] is None:  # the model stores no inputs
+        return np.empty((len(rows), 0))
+    return np.array(rows, dtype=np.float64)
 
 
 def widen_features(pending: Mapping[Id, Pending], constants: Floats, place: int | None = None) -> None:
@@ -160,7 +162,7 @@ def restore_pending(
     columns = (ids, charges, *(arrays[name] for name in ("numbers", "features")), arrays["asked_at"].tolist())
     pending: PendingQueries = {}
     for id, charge, numbers, features, at, line in zip(*columns, lines, strict=True):
-        query = Pending(id, charge=charge, features=features, cells=line or None)
+        query = Pending(id, charge=charge, features=features if len(features) else None, cells=line or None)
         for name, value in zip(NUMBERS, numbers.tolist(), strict=True):
             setattr(query, name, value)
         query.at_random = bool(query.at_random)

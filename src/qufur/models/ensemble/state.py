@@ -224,11 +224,14 @@ class EnsembleState(
     def record(self, query: Pending, x: Floats, expert_outputs: Floats, output: Floats) -> None:
         """Fill in the fields of a query; arrays are copied, as they may be views of larger ones.
 
-        Outputs of the experts and of the ensemble that a log has recorded stay.
+        Outputs that a log has recorded stay. In a log of other experts, each expert counts as having
+        predicted what the ensemble predicted.
         """
         query.features, query.labels_seen = x.copy(), len(self.labelled)
         if query.expert_outputs is None:
             query.expert_outputs = np.vstack([expert_outputs, output])
+        elif len(query.expert_outputs) != len(expert_outputs) + 1:
+            query.expert_outputs = np.tile(query.expert_outputs[-1], (len(expert_outputs) + 1, 1))
 
     def label(self, queries: Sequence[Pending], labels: Floats) -> None:
         """Learn the labels of recorded queries, in this order."""
