@@ -113,7 +113,7 @@ class Decider:
             rows = rows_to_label(answers, queried.tolist(), [cells[name] for name in self._displayed])
             workbook.pending_rows.add(self._header, rows)
         workbook.partial_tables[self._table] += len(X)
-        return _as_table(answers, _id_type(table, workbook.id))
+        return _as_table(answers, table, workbook.id)
 
 
 def needed(workbook: Workbook) -> list[str]:
@@ -122,16 +122,11 @@ def needed(workbook: Workbook) -> list[str]:
     return list(dict.fromkeys(filter(None, names)))
 
 
-def _id_type(table: pa.Table, id: str | None) -> pa.DataType:
+def _as_table(answers: Answers, table: pa.Table, id: str | None) -> pa.Table:
+    """Return the answers to the rows of a table whose column `id` names them; None for row numbers."""
     import pyarrow as pa
 
-    is_integer = id is None or pa.types.is_integer(table.schema.field(id).type)
-    return pa.int64() if is_integer else pa.string()
-
-
-def _as_table(answers: Answers, id_type: pa.DataType) -> pa.Table:
-    import pyarrow as pa
-
-    ids = answers.id if id_type == pa.int64() else list(map(str, answers.id))
+    are_integers = id is None or pa.types.is_integer(table.schema.field(id).type)
+    ids, id_type = (answers.id, pa.int64()) if are_integers else (map(str, answers.id), pa.string())
     columns = {name: getattr(answers, name) for name in ("prediction", "uncertainty", "probability", "query")}
     return pa.table({"id": pa.array(ids, id_type), **columns})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -139,18 +139,16 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         self.floor = floor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> QuFURRegressor:
+    def fit(self, X: Any, y: Any) -> Self:
         """Reset, then replay the rows in order; only queried labels are read."""
         X, y = validate_data(self, X, y, **ROWS, y_numeric=True)
         self._start(X, len(X))
-        return cast(QuFURRegressor, self._replay(X, y))
+        return self._replay(X, y)
 
-    def partial_fit(self, X: Any, y: Any) -> QuFURRegressor:
+    def partial_fit(self, X: Any, y: Any) -> Self:
         """Continue with the next rows, within the budget of the first call."""
         X, y = validate_data(self, X, y, **ROWS, y_numeric=True, reset=self._is_new)
-        if self._is_new:
-            self._start(X, None)
-        return cast(QuFURRegressor, self._replay(X, y))
+        return self._replay(X, y)
 
     def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """Predict from the labels received so far.
