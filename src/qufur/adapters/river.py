@@ -227,7 +227,7 @@ class QuFURClassifier(_QueryMixin, base.Classifier):
             if isinstance(self.model, EnsembleModel):
                 raise invalid("y", "QuFURClassifier", f"one of {list(self._classes)}", repr(y))
             self._classes[y] = len(self._classes)
-            self._dicts.widen(classes=max(2, len(self._classes)))
+            self._dicts.set_classes(max(2, len(self._classes)))
         self._dicts.learn(x, self._classes[y])
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
