@@ -98,8 +98,7 @@ class PacedBudgetManager(BudgetManager):
         if utilities.ndim != 1 or np.isinf(utilities).any():
             raise invalid("utilities", "PacedBudgetManager", "a vector of finite numbers", repr(utilities))
         if not hasattr(self, "spending_"):
-            random, rule = _as_generator(self.random_state), self._rule()
-            self.random_, self.spending_ = random, rule.start()
+            self.random_, self.spending_ = _as_generator(self.random_state), self._rule().start()
         return utilities
 
     def _validate_budget(self) -> None:

@@ -43,9 +43,9 @@ class SmoothClass(HypothesisClass):
         """Lower and upper bounds of the parameters."""
 
     @property
-    @abstractmethod
     def ball(self) -> float:
-        """Largest allowed ‖θ‖, or ∞."""
+        """Largest allowed ‖θ‖; by default only the box limits θ."""
+        return math.inf
 
     @abstractmethod
     def values(self, parameters: Floats, X: Floats) -> Floats:
@@ -262,10 +262,6 @@ class Parametric(SmoothClass):
     def box(self) -> tuple[Floats, Floats]:
         low, high = np.array(self.bounds).T
         return low, high
-
-    @property
-    def ball(self) -> float:
-        return math.inf
 
     def values(self, parameters: Floats, X: Floats) -> Floats:
         return checked_values(self.function(parameters, X), (len(X),), "function", "Parametric")

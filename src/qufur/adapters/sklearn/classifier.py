@@ -17,7 +17,6 @@ from qufur.errors import invalid
 from qufur.models import Converged, Experts, Softmax
 from qufur.models._softmax_state import SoftmaxState
 from qufur.models.base import Model
-from qufur.models.ensemble.model import EnsembleModel
 from qufur.models.ensemble.state import EnsembleState
 
 
@@ -111,11 +110,9 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         rows = self._validated_inputs(X)
         return cast(SoftmaxState | EnsembleState, self.learner_.state).probabilities(rows)
 
-    def _experts(self) -> Model:
-        return Experts(classes=range(len(self.classes_)))
-
-    def _given_model(self, model: EnsembleModel) -> Model:
+    def _ensemble(self) -> Model:
         classes = self.classes_.tolist()
+        model = Experts() if self.model is None else self.model
         if model.classes is not None and set(model.classes) != set(classes):
             raise invalid("model", "QuFURClassifier", f"for the classes {classes}", repr(model))
         return replace(model, classes=range(len(classes)))

@@ -110,28 +110,22 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """Return the linear model for inputs of `n_features_in_` columns."""
 
     @abstractmethod
-    def _experts(self) -> Model:
-        """Return the default model."""
-
-    @abstractmethod
-    def _given_model(self, model: EnsembleModel) -> Model:
-        """Return the user's model adapted to this estimator, or raise `InvalidError`."""
+    def _ensemble(self) -> Model:
+        """Return the user's ensemble adapted to this estimator, by default `Experts`."""
 
     def _model(self) -> Model:
         if self.model is self.linear:
             return self._linear_model()
         floor = ("floor",) if self.alpha is None else ()
         reject_linear_settings(self, (*self.linear_settings, *floor), self.linear)
-        if self.model is None:
-            return self._experts()
-        if not isinstance(self.model, EnsembleModel):
+        if not isinstance(self.model, EnsembleModel | None):
             allowed = f"None, Experts(...), Refit(...) or the class {self.linear.__name__}"
             raise invalid("model", type(self).__name__, allowed, repr(self.model))
-        return self._given_model(self.model)
+        return self._ensemble()
 
-    @abstractmethod
     def _encoded(self, y: Any) -> Any:
         """Return labels as numbers for the model."""
+        return y
 
     def _inputs(self, X: Floats) -> Floats:
         return np.asarray(self.scaler_.transform(X))

@@ -188,16 +188,15 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = self.alpha is not None
         return tags
 
-    def _experts(self) -> Model:
-        return Experts(label_range=self.label_range)
-
-    def _given_model(self, model: EnsembleModel) -> Model:
-        if model.classes is not None:
-            raise invalid("model", "QuFURRegressor", "for numbers", f"one for classes, {model!r}")
+    def _ensemble(self) -> Model:
+        if self.model is None:
+            return Experts(label_range=self.label_range)
+        if self.model.classes is not None:
+            raise invalid("model", "QuFURRegressor", "for numbers", f"one for classes, {self.model!r}")
         if self.label_range is not None:
             remedy = "Pass it to the model."
             raise invalid("label_range", "QuFURRegressor", "None beside a model", self.label_range, remedy)
-        return model
+        return cast(EnsembleModel, self.model)
 
     def _linear_model(self) -> Ridge:
         return Ridge(
@@ -208,9 +207,6 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             clip=self.label_range is not None,
             label_range=(-1.0, 1.0) if self.label_range is None else self.label_range,
         )
-
-    def _encoded(self, y: Any) -> Any:
-        return y
 
 
 def _noise(state: LeastSquaresState) -> float:
