@@ -45,8 +45,9 @@ def _label(task: dict[str, Any], columns: Columns) -> Any:
     answer = task.get("answer")
     if answer == "ignore":
         return SKIP
-    if answer == "reject":
-        return _other(task.get("label"), columns)
+    if answer == "reject":  # the other of two classes
+        others = [name for name in columns.classes if name != task.get("label")]
+        return others[0] if len(others) == 1 and len(columns.classes) == 2 else None
     if answer != "accept":
         return None
     chosen = task.get("accept")
@@ -54,9 +55,3 @@ def _label(task: dict[str, Any], columns: Columns) -> Any:
         return only(chosen)
     typed = next((task[name] for name in (columns.target, INPUT, "label") if name in task), None)
     return typed if typed != "" else None
-
-
-def _other(label: Any, columns: Columns) -> Any:
-    """Return the other of two classes if one is rejected; None with more classes."""
-    others = [name for name in columns.classes if name != label]
-    return others[0] if len(others) == 1 and len(columns.classes) == 2 else None
