@@ -23,7 +23,7 @@ from qufur.hypotheses import (
     Parametric,
     described,
 )
-from qufur.hypotheses.extremes import Extremes
+from qufur.hypotheses.parametric import Extremes
 
 NAN, INF = float("nan"), float("inf")
 

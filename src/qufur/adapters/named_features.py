@@ -6,7 +6,7 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Hashable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +69,6 @@ class DictLearner:
         seed: int | np.random.Generator,
         owner: str,
     ) -> None:
-        self.model = model
         self.learner = Learner(model, rule, seed=seed)
         self.intercept = float(intercept)
         self.owner = owner
@@ -112,27 +111,26 @@ class DictLearner:
         self.learner.retract(id)
         self._close(x)
 
-    def widen(self, **sizes: int) -> None:
-        """Widen the model to more columns (`dim`) or `classes`, and keep its state."""
-        if isinstance(self.model, EnsembleModel):
-            if "classes" in sizes:  # the first input sets `dim`
-                self.learner = with_classes(self.learner, tuple(range(sizes["classes"])))
-                self.model = cast(EnsembleModel, self.learner.model)
-            return
-        model = dataclasses.replace(self.model, **sizes)  # type: ignore[arg-type]
-        self.learner.state = with_columns(self.learner.state, self.model, model)
-        self.model = self.learner.model = model
-        self.learner.dim = model.dim
+    def set_classes(self, count: int) -> None:
+        """Widen the model to this many classes, and keep its state."""
+        model = self.learner.model
+        if isinstance(model, EnsembleModel):
+            self.learner = with_classes(self.learner, tuple(range(count)))
+        elif isinstance(model, Softmax):
+            wider = dataclasses.replace(model, classes=count)
+            self.learner.state = with_columns(self.learner.state, model, wider)
+            self.learner.model = wider
 
     def _row_of_all(self, x: Features) -> Floats:
         """Return features as a vector, with columns added for new names."""
         self._check(x)
         # Sorted, so that results are independent of the order of dict keys, to the last bit.
         new = sorted((name for name in x if name not in self.columns), key=repr)
-        can_add_columns = self.learner.dim is None or not isinstance(self.model, EnsembleModel)
-        if new and can_add_columns:
+        is_first = self.learner.dim is None  # sets the columns of an ensemble for good
+        if new and (is_first or not isinstance(self.learner.model, EnsembleModel)):
             self.columns |= {name: column for column, name in enumerate(new, len(self.columns) + 1)}
-            self.widen(dim=len(self.columns) + 1)
+            if not is_first:
+                self.learner.widen(np.zeros(len(new)))
         return self.row(x)
 
     def _oldest(self, x: Features) -> int | None:

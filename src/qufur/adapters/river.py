@@ -116,21 +116,13 @@ class QuFURRegressor(_QueryMixin, base.Regressor):
         self.intercept = intercept
         self.seed = seed
         self.model = model
-        linear = model is Ridge
-        self._dicts = DictLearner(
-            self._linear_model() if linear else self._ensemble(),
-            _rule(rule, budget, alpha, "QuFURRegressor", steady=not linear),
-            intercept=intercept and linear,
-            seed=seed,
-            owner="QuFURRegressor",
-        )
+        self._dicts = _dict_learner(self, Ridge)
 
     def _linear_model(self) -> Ridge:
         clip, labels = self.label_range is not None, self.label_range or (-1.0, 1.0)
         return Ridge(1, regularization=self.regularization, clip=clip, label_range=labels)
 
     def _ensemble(self) -> EnsembleModel:
-        reject_linear_settings(self, ("regularization", "intercept"), Ridge)
         if self.model is None:
             return Experts(label_range=self.label_range)
         if self.label_range is not None:
@@ -199,17 +191,12 @@ class QuFURClassifier(_QueryMixin, base.Classifier):
         self.intercept = intercept
         self.seed = seed
         self._classes: dict[base.typing.ClfTarget, int] = {}
-        linear = model is Softmax
-        self._dicts = DictLearner(
-            Softmax(1, 2, regularization=regularization) if linear else self._ensemble(),
-            _rule(rule, budget, alpha, "QuFURClassifier", steady=not linear),
-            intercept=intercept and linear,
-            seed=seed,
-            owner="QuFURClassifier",
-        )
+        self._dicts = _dict_learner(self, Softmax)
+
+    def _linear_model(self) -> Softmax:
+        return Softmax(1, 2, regularization=self.regularization)
 
     def _ensemble(self) -> EnsembleModel:
-        reject_linear_settings(self, ("regularization", "intercept"), Softmax)
         if self.model is None:  # the first label adds classes
             return Experts()
         model = _check_ensemble(self.model, "QuFURClassifier", classes=True)
@@ -227,7 +214,7 @@ class QuFURClassifier(_QueryMixin, base.Classifier):
             if isinstance(self.model, EnsembleModel):
                 raise invalid("y", "QuFURClassifier", f"one of {list(self._classes)}", repr(y))
             self._classes[y] = len(self._classes)
-            self._dicts.widen(classes=max(2, len(self._classes)))
+            self._dicts.set_classes(max(2, len(self._classes)))
         self._dicts.learn(x, self._classes[y])
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
@@ -242,6 +229,19 @@ class QuFURClassifier(_QueryMixin, base.Classifier):
         if len(self._classes) < 2:
             return next(iter(self._classes), None)
         return list(self._classes)[int(self.learner.predict(self._dicts.row(x)).item())]
+
+
+def _dict_learner(
+    estimator: QuFURRegressor | QuFURClassifier, linear: type[Ridge] | type[Softmax]
+) -> DictLearner:
+    """Return the learner of an estimator; `linear` is the class of its linear model."""
+    owner, is_linear = type(estimator).__name__, estimator.model is linear
+    if not is_linear:
+        reject_linear_settings(estimator, ("regularization", "intercept"), linear)
+    model = estimator._linear_model() if is_linear else estimator._ensemble()
+    rule = _rule(estimator.rule, estimator.budget, estimator.alpha, owner, steady=not is_linear)
+    intercept = estimator.intercept and is_linear
+    return DictLearner(model, rule, intercept=intercept, seed=estimator.seed, owner=owner)
 
 
 def _check_ensemble(model: Any, owner: str, *, classes: bool) -> EnsembleModel:

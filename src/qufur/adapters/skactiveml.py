@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +15,7 @@ from qufur.models import Experts, Ridge
 from qufur.models.base import Model, State
 from qufur.models.ensemble.model import EnsembleModel
 from qufur.pending import Pending
-from qufur.rules import Paced, Rule, Steady
+from qufur.rules import Rule
 from qufur.rules.from_budget import as_amount, rule_from_budget
 from qufur.rules.spending import Spending
 
@@ -100,8 +99,7 @@ class PacedBudgetManager(BudgetManager):
         if utilities.ndim != 1 or np.isinf(utilities).any():
             raise invalid("utilities", "PacedBudgetManager", "a vector of finite numbers", repr(utilities))
         if not hasattr(self, "spending_"):
-            random, rule = _as_generator(self.random_state), self._rule()
-            self.random_, self.spending_ = random, rule.start()
+            self.random_, self.spending_ = _as_generator(self.random_state), self._rule().start()
         return utilities
 
     def _validate_budget(self) -> None:
@@ -110,8 +108,9 @@ class PacedBudgetManager(BudgetManager):
     def _rule(self) -> Rule:
         owner, remedy = type(self).__name__, "Set its horizon."
         rows = None if self.horizon is None else as_count(self.horizon, "horizon", owner)
-        rule = rule_from_budget(self.budget_, rows=rows, owner=owner, remedy=remedy, steady=self._steady)
-        return rule if self.burst is None else replace(cast(Paced | Steady, rule), burst=self.burst)
+        return rule_from_budget(
+            self.budget_, rows=rows, owner=owner, remedy=remedy, steady=self._steady, burst=self.burst
+        )
 
 
 class SteadyBudgetManager(PacedBudgetManager):

@@ -67,6 +67,8 @@ def with_inputs(
     gpu
         Whether to embed text on a GPU if there is one.
     """
+    import pyarrow as pa
+
     check_columns(table.column_names, columns)
     models = {column.model for column in encoding.columns if isinstance(column, Text)}
     if gpu and models and has_gpu():
@@ -77,7 +79,8 @@ def with_inputs(
     with single_blas_thread():
         for start in range(0, len(table), rows):
             X[start : start + rows] = encoding.encode(batch_of(table.slice(start, rows), start + 1))
-    return table.select(list(kept)).append_column(INPUTS, _as_column(X))
+    inputs = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
+    return table.select(list(kept)).append_column(INPUTS, inputs)
 
 
 def inputs_in(table: pa.Table) -> Floats:
@@ -94,13 +97,6 @@ def check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
             received = f"{name!r} in some only"
             remedy = "Call ask separately for files with other columns."
             raise invalid("columns", "the dataset", "the same in all its files", received, remedy)
-
-
-def _as_column(X: Floats) -> Any:
-    import pyarrow as pa
-
-    values = pa.array(X.ravel())
-    return pa.FixedSizeListArray.from_arrays(values, X.shape[1])
 
 
 def _plain(table: pa.Table) -> pa.Table:

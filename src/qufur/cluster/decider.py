@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -43,7 +42,7 @@ class Decider:
         self._workbook = Workbook.from_content(container.unpack(packed, "the state"))
         self._table, self._header, self._displayed = table, header, list(displayed)
         self._rows = rows_at_a_time(text=self._workbook.encoding.text is not None)
-        self._ahead: deque[Any] = deque()
+        self._ahead: pa.Table | None = None
 
     def take(self, first: int, block: pa.Table) -> pa.Table | None:
         """Add a block whose first row has the number `first`, from 0, and decide all complete batches.
@@ -55,10 +54,13 @@ class Decider:
         pyarrow.Table or None
             The answers of this call, or None if no batch was complete.
         """
-        overlap = self._done + self._rows_ahead - first
+        import pyarrow as pa
+
+        overlap = self._done + len(self._ahead or ()) - first
         if overlap < 0:
             raise RuntimeError(f"{-overlap} rows before row {first} are missing")
-        self._ahead.extend(part for part in block.slice(overlap).to_batches() if len(part))
+        rows = block.slice(overlap)
+        self._ahead = pa.concat_tables([self._ahead, rows]) if self._ahead else rows
         return self._decide_batches(min_rows=self._rows)
 
     def finish(self) -> pa.Table | None:
@@ -73,31 +75,15 @@ class Decider:
     def _done(self) -> int:
         return self._workbook.partial_tables[self._table]
 
-    @property
-    def _rows_ahead(self) -> int:
-        return sum(map(len, self._ahead))
-
     def _decide_batches(self, min_rows: int) -> pa.Table | None:
         import pyarrow as pa
 
         answers = []
         with single_blas_thread(), compiled.disabled():
-            while self._rows_ahead >= min_rows:
-                answers.append(self._decide(self._next_batch()))
+            while self._ahead is not None and len(self._ahead) >= min_rows:
+                batch, self._ahead = self._ahead.slice(0, self._rows), self._ahead.slice(self._rows)
+                answers.append(self._decide(batch))
         return pa.concat_tables(answers) if answers else None
-
-    def _next_batch(self) -> pa.Table:
-        import pyarrow as pa
-
-        parts, count = [], self._rows
-        while count and self._ahead:
-            part = self._ahead.popleft()
-            if len(part) > count:
-                self._ahead.appendleft(part.slice(count))
-                part = part.slice(0, count)
-            parts.append(part)
-            count -= len(part)
-        return pa.Table.from_batches(parts)
 
     def _decide(self, table: pa.Table) -> pa.Table:
         workbook, X = self._workbook, inputs_in(table)
@@ -113,7 +99,7 @@ class Decider:
             rows = rows_to_label(answers, queried.tolist(), [cells[name] for name in self._displayed])
             workbook.pending_rows.add(self._header, rows)
         workbook.partial_tables[self._table] += len(X)
-        return _as_table(answers, _id_type(table, workbook.id))
+        return _as_table(answers, table, workbook.id)
 
 
 def needed(workbook: Workbook) -> list[str]:
@@ -122,16 +108,11 @@ def needed(workbook: Workbook) -> list[str]:
     return list(dict.fromkeys(filter(None, names)))
 
 
-def _id_type(table: pa.Table, id: str | None) -> pa.DataType:
+def _as_table(answers: Answers, table: pa.Table, id: str | None) -> pa.Table:
+    """Return the answers to the rows of a table whose column `id` names them; None for row numbers."""
     import pyarrow as pa
 
-    is_integer = id is None or pa.types.is_integer(table.schema.field(id).type)
-    return pa.int64() if is_integer else pa.string()
-
-
-def _as_table(answers: Answers, id_type: pa.DataType) -> pa.Table:
-    import pyarrow as pa
-
-    ids = answers.id if id_type == pa.int64() else list(map(str, answers.id))
+    are_integers = id is None or pa.types.is_integer(table.schema.field(id).type)
+    ids, id_type = (answers.id, pa.int64()) if are_integers else (map(str, answers.id), pa.string())
     columns = {name: getattr(answers, name) for name in ("prediction", "uncertainty", "probability", "query")}
     return pa.table({"id": pa.array(ids, id_type), **columns})

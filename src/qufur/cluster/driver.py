@@ -97,18 +97,14 @@ class Driver:
             if block.first + block.rows > self._record.done:
                 self._sent.append(self._actor.take.remote(block.first, block.ref))
                 self._receive(IN_FLIGHT)
-                if self._due:
+                elapsed = time.monotonic() - self._written
+                if elapsed > SECONDS and elapsed * SHARE > self._cost:
                     self._write()
         self._receive(0)
         self._answers.append(self._ray.get(self._actor.finish.remote()))
         if self._answers == [None] and not self._record.done:
             raise invalid("dataset", "cluster.ask", "of at least one row", "none")
         self._write()
-
-    @property
-    def _due(self) -> bool:
-        elapsed = time.monotonic() - self._written
-        return elapsed > SECONDS and elapsed * SHARE > self._cost
 
     def _receive(self, in_flight: int) -> None:
         """Wait until at most `in_flight` blocks are undecided."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qufur.cluster.blocks import check_columns
-from qufur.cluster.files import ROWS, batches_of, digest_of, name_of, paths_at, read_footer
 from qufur.errors import invalid
 from qufur.storage.container import reason
+from qufur.tables.source import files_at, natural
 from qufur.workbook import Workbook
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 
 Then = Callable[["pa.Table"], "pa.Table"]
+ROWS = 8192
+"""Rows read at a time: they stay in the CPU caches while they are encoded."""
 PIECE = 2**18
 """Rows per task if row groups are smaller: a task takes some milliseconds to start."""
 READERS = 16
@@ -30,6 +33,95 @@ BLOCK_BYTES = 2**24
 """Target size of a block: small enough to hold several in memory, large enough to keep their number low."""
 GPU_ROWS = 1024
 """Rows per call of a task with a GPU."""
+
+
+class File(NamedTuple):
+    """Parquet file: store, path, rows per row group, columns, and digest of its footer.
+
+    The URL names the store that contains `path`; it is empty for local files.
+    """
+
+    url: str
+    path: str
+    groups: Sequence[int]
+    schema: pa.Schema
+    digest: str
+
+
+def name_of(path: str) -> str:
+    """Return the name of the table at a path or URL.
+
+    >>> name_of("s3://bucket/reviews/?region=eu-west-1")
+    'reviews'
+    """
+    return os.path.basename((path.partition("?")[0] if "://" in path else path).rstrip("/"))
+
+
+def paths_at(path: str) -> tuple[str, list[str]]:
+    """Return the URL of the store, empty for local files, and the Parquet files in natural order.
+
+    Local paths are absolute, since workers run in other folders.
+    """
+    if "://" not in path:
+        return "", [os.path.abspath(file) for file in files_at(path)]
+    from pyarrow.fs import FileSelector, FileSystem, FileType
+
+    try:
+        system, location = FileSystem.from_uri(path)
+        info = system.get_file_info(location)
+        if info.type == FileType.Directory:
+            entries = system.get_file_info(FileSelector(location, recursive=True))
+            files = [entry.path for entry in entries if entry.path.endswith(".parquet")]
+        else:
+            files = [location] if info.type == FileType.File else []
+    except (OSError, ValueError) as error:
+        raise invalid("path", "qufur", "one that can be read", f"{path!r} ({reason(error)})") from None
+    if not files:
+        raise invalid("path", "qufur", "a Parquet file, or a folder of .parquet files", repr(path))
+    return path, sorted(files, key=natural)
+
+
+def read_footer(url: str, path: str) -> File:
+    """Return a file with the content of its footer."""
+    import pyarrow.parquet as pq
+
+    try:
+        with _system(url).open_input_file(path) as file:
+            opened = pq.ParquetFile(file)
+            footer = opened.metadata
+            groups = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
+            file.seek(file.size() - footer.serialized_size - 8)
+            digest = digest_of([file.read().hex()])
+        return File(url, path, groups, opened.schema_arrow, digest)
+    except FileNotFoundError:
+        remedy = "Check its folder and spelling."
+        raise invalid("path", "qufur", "an existing file", repr(path), remedy) from None
+    except (OSError, ValueError) as error:  # pyarrow raises either
+        raise invalid("path", "qufur", "a Parquet file", f"{path!r} ({reason(error)})") from None
+
+
+def _system(url: str) -> Any:
+    """Return the file system of a store, or the local one."""
+    from pyarrow.fs import FileSystem, LocalFileSystem
+
+    return FileSystem.from_uri(url)[0] if url else LocalFileSystem()
+
+
+def batches_of(url: str, path: str, groups: list[int], columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the given row groups; runs on a worker."""
+    import pyarrow.parquet as pq
+
+    try:
+        with _system(url).open_input_file(path) as file:
+            yield from pq.ParquetFile(file).iter_batches(ROWS, groups, columns)
+    except OSError as error:  # not InvalidError: decisions remain valid, and the store may recover
+        remedy = "All workers need access to it and the credentials of its store."
+        raise OSError(f"a worker cannot read {path!r} ({reason(error)}). {remedy}") from None
+
+
+def digest_of(parts: Iterable[str]) -> str:
+    """Return the digest of a sequence of texts."""
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
 
 
 class ParquetTable:
@@ -111,10 +203,9 @@ def _common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except (TypeError, ValueError) as error:  # pyarrow raises either
+        allowed = "of the same types in all its files"
         remedy = "Call ask separately for files with other types."
-        raise invalid(
-            "columns", "the dataset", "of the same types in all its files", reason(error), remedy
-        ) from None
+        raise invalid("columns", "the dataset", allowed, reason(error), remedy) from None
 
 
 def _read(pieces: pa.Table, *, schema: pa.Schema, then: Then) -> Iterator[pa.Table]:
@@ -157,12 +248,8 @@ class DatasetTable:
         schema = dataset.schema()
         if schema is None or not schema.names:
             raise invalid("dataset", "cluster.ask", "of at least one row", "none")
-        self._dataset, self.columns, self._types = dataset, list(schema.names), schema.types
-
-    @property
-    def lists(self) -> set[str]:
-        """The columns of lists of numbers."""
-        return {name for name, dtype in zip(self.columns, self._types, strict=True) if is_list(dtype)}
+        self._dataset, self.columns = dataset, list(schema.names)
+        self.lists = {name for name, dtype in zip(schema.names, schema.types, strict=True) if is_list(dtype)}
 
     def digest(self, workbook: Workbook) -> str:
         """Return the digest of the partial dataset with these columns, or a new digest."""
@@ -201,21 +288,19 @@ def table_of(dataset: Any) -> Table:
 def in_order(dataset: Any) -> Iterator[Any]:
     """Configure a dataset to run in order, in small blocks and without progress output."""
     context = dataset.context
-    settings = {
-        "enable_progress_bars": False,
-        "target_max_block_size": BLOCK_BYTES,
-        "raise_original_map_exception": True,
-    }
-    before = {name: getattr(context, name) for name in settings}
-    kept_order = context.execution_options.preserve_order
+    settings = [
+        (context.execution_options, "preserve_order", True),
+        (context, "enable_progress_bars", False),
+        (context, "target_max_block_size", BLOCK_BYTES),
+        (context, "raise_original_map_exception", True),
+    ]
+    before = [getattr(options, name) for options, name, _ in settings]
     try:
-        context.execution_options.preserve_order = True
-        for name, value in settings.items():
-            setattr(context, name, value)
+        for options, name, value in settings:
+            setattr(options, name, value)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="ray")  # for example that there are few blocks
             yield dataset
     finally:
-        context.execution_options.preserve_order = kept_order
-        for name, value in before.items():
-            setattr(context, name, value)
+        for (options, name, _), value in zip(settings, before, strict=True):
+            setattr(options, name, value)

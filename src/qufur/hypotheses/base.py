@@ -85,6 +85,14 @@ def described(description: Mapping[str, Any]) -> HypothesisClass:
     return built
 
 
+def as_numeric(values: Any) -> Floats:
+    """Return a copy as a float64 array, empty if the values are not an array of numbers."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+
+
 def checked_values(values: Any, shape: tuple[int, ...], parameter: str, owner: str) -> Floats:
     """Return the values of a user's function; raise `InvalidError` for a wrong shape or non-finite values."""
     array = np.asarray(values, dtype=np.float64)

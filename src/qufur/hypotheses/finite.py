@@ -13,7 +13,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_count, as_inputs, set_fields
 from qufur.errors import invalid
-from qufur.hypotheses.base import HypothesisClass, Spread, checked_values
+from qufur.hypotheses.base import HypothesisClass, Spread, as_numeric, checked_values
 from qufur.hypotheses.links import as_link
 
 Function = Callable[[Floats], Any]
@@ -138,8 +138,7 @@ class FiniteTable(FiniteClass):
             raise invalid("values_at", "FiniteTable", "one column per input", received)
         if np.abs(table).max() > 1:
             raise invalid("values_at", "FiniteTable", "in [−1, 1]", float(table.flat[np.abs(table).argmax()]))
-        for name, value in (("inputs", inputs), ("values_at", table), ("dim", inputs.shape[1])):
-            object.__setattr__(self, name, value)
+        set_fields(self, inputs=inputs, values_at=table, dim=inputs.shape[1])
         if len(self._column) != len(inputs):
             raise invalid("inputs", "FiniteTable", "all different", "one more than once")
 
@@ -186,8 +185,7 @@ class FiniteLinear(FiniteClass):
         super().__post_init__()
         as_link(self.link, "FiniteLinear")
         parameters = _as_matrix(self.parameters, "parameters", "FiniteLinear")
-        object.__setattr__(self, "parameters", parameters)
-        object.__setattr__(self, "dim", parameters.shape[1])
+        set_fields(self, parameters=parameters, dim=parameters.shape[1])
 
     @property
     def size(self) -> int:
@@ -200,10 +198,7 @@ class FiniteLinear(FiniteClass):
 
 
 def _as_matrix(values: Any, parameter: str, owner: str) -> Floats:
-    try:
-        matrix = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        matrix = np.empty(0)
+    matrix = as_numeric(values)
     if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
         allowed = "a finite matrix with a row for each of at least one function"
         raise invalid(parameter, owner, allowed, f"shape {np.shape(matrix)}")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, as_number, set_fields
+from qufur.arrays import Floats, as_number, set_fields
 from qufur.hypotheses.links import Link, as_link
-from qufur.hypotheses.parametric import SmoothClass, check_starts
+from qufur.hypotheses.parametric import SmoothClass
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,8 @@ class GeneralisedLinear(SmoothClass):
     def __post_init__(self) -> None:
         super().__post_init__()
         as_link(self.link, "GeneralisedLinear")
-        starts, seed = check_starts(self.starts, self.seed, "GeneralisedLinear")
-        set_fields(
-            self,
-            dim=as_count(self.dim, "dim", "GeneralisedLinear"),
-            norm_bound=as_number(self.norm_bound, "norm_bound", "GeneralisedLinear", low=0),
-            input_bound=as_number(self.input_bound, "input_bound", "GeneralisedLinear", low=0),
-            starts=starts,
-            seed=seed,
-        )
+        set_fields(self, norm_bound=as_number(self.norm_bound, "norm_bound", "GeneralisedLinear", low=0))
+        set_fields(self, input_bound=as_number(self.input_bound, "input_bound", "GeneralisedLinear", low=0))
 
     @property
     def box(self) -> tuple[Floats, Floats]:

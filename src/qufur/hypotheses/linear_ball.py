@@ -47,12 +47,9 @@ class LinearBall(HypothesisClass):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        set_fields(
-            self,
-            dim=as_count(self.dim, "dim", "LinearBall"),
-            norm_bound=as_number(self.norm_bound, "norm_bound", "LinearBall", low=0),
-            input_bound=as_number(self.input_bound, "input_bound", "LinearBall", low=0),
-        )
+        set_fields(self, dim=as_count(self.dim, "dim", "LinearBall"))
+        set_fields(self, norm_bound=as_number(self.norm_bound, "norm_bound", "LinearBall", low=0))
+        set_fields(self, input_bound=as_number(self.input_bound, "input_bound", "LinearBall", low=0))
 
     def fit(self, X: Floats, y: Floats) -> Floats:
         """Return the θ̂ of least squares in the ball; of several the one of smallest norm."""

@@ -12,8 +12,7 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, as_number, is_integer, set_fields
 from qufur.errors import invalid
-from qufur.hypotheses.base import HypothesisClass, Spread, checked_values
-from qufur.hypotheses.extremes import Extremes
+from qufur.hypotheses.base import HypothesisClass, Spread, as_numeric, checked_values
 
 Values = Callable[[Floats, Floats], Any]
 
@@ -30,15 +29,23 @@ class SmoothClass(HypothesisClass):
     starts: int
     seed: int
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        if not is_integer(self.seed) or self.seed < 0:
+            raise invalid("seed", owner, "an integer of at least 0", repr(self.seed))
+        dim, starts = as_count(self.dim, "dim", owner), as_count(self.starts, "starts", owner)
+        set_fields(self, dim=dim, starts=starts, seed=int(self.seed))
+
     @property
     @abstractmethod
     def box(self) -> tuple[Floats, Floats]:
         """Lower and upper bounds of the parameters."""
 
     @property
-    @abstractmethod
     def ball(self) -> float:
-        """Largest allowed ‖θ‖, or ∞."""
+        """Largest allowed ‖θ‖; by default only the box limits θ."""
+        return math.inf
 
     @abstractmethod
     def values(self, parameters: Floats, X: Floats) -> Floats:
@@ -110,6 +117,95 @@ class SmoothClass(HypothesisClass):
         return self._inside(np.asarray(parameters))
 
 
+class Extremes:
+    """Largest and smallest values over θ with Σ (f(θ, x) − f̂(x))² ≤ β in the box and the ball of the class.
+
+    The optimiser (SLSQP) works on z, θ = θ̂ + L⁻ᵀz with LLᵀ = JᵀJ/β + I/width²: there the constraints have
+    curvature of about 1 for all β and norms of inputs. Its result is pulled towards θ̂ until every constraint
+    holds, so that each disagreement is attained in the set.
+    """
+
+    def __init__(self, family: SmoothClass, queried: Floats, fit: Floats, radius: float) -> None:
+        from scipy.linalg import solve_triangular
+
+        self._family, self._fit = family, fit
+        self._queried, self._radius = queried, radius
+        self._low, self._high = family.box
+        self._half_width = (self._high - self._low) / 2
+        self._centre = family.values(fit, queried) if len(queried) else np.empty(0)
+        J = family.jacobian(fit, queried) if len(queried) else np.empty((0, len(fit)))
+        curvature = J.T @ J / radius if len(queried) else 0.0
+        L = np.linalg.cholesky(curvature + np.diag(self._half_width**-2.0))
+        self._map = solve_triangular(L, np.eye(len(fit)), lower=True).T
+        self._starts = [self.pulled_inside(start) for start in family.starting_points()[1:]]
+
+    def slack(self, parameters: Floats) -> Floats:
+        """Return the slack of every constraint; the constraint holds if it is at least 0."""
+        slacks = [(parameters - self._low) / self._half_width, (self._high - parameters) / self._half_width]
+        if len(self._queried):
+            residuals = self._family.values(parameters, self._queried) - self._centre
+            slacks.append(np.array([1.0 - (residuals @ residuals) / self._radius]))
+        if np.isfinite(self._family.ball):
+            slacks.append(np.array([1.0 - (parameters @ parameters) / self._family.ball**2]))
+        return np.concatenate(slacks)
+
+    def slack_slope(self, parameters: Floats) -> Floats:
+        """Return the derivatives of `slack` with respect to z."""
+        slopes = [np.diag(1.0 / self._half_width), np.diag(-1.0 / self._half_width)]
+        if len(self._queried):
+            residuals = self._family.values(parameters, self._queried) - self._centre
+            slopes.append(
+                -2.0 / self._radius * (residuals @ self._family.jacobian(parameters, self._queried))[None]
+            )
+        if np.isfinite(self._family.ball):
+            slopes.append(-2.0 / self._family.ball**2 * parameters[None])
+        return np.asarray(np.concatenate(slopes) @ self._map)
+
+    def spread(self, x: Floats) -> float:
+        """Return the difference between the largest and the smallest value at one input."""
+        extremes = [
+            self._extreme(x, start, sign) for start in (self._fit, *self._starts) for sign in (1.0, -1.0)
+        ]
+        return float(np.ptp([self._family.values(parameters, x)[0] for parameters in extremes]))
+
+    def pulled_inside(self, parameters: Floats) -> Floats:
+        """Return a point of the set between the fit and these parameters, as far out as bisection gets."""
+        if (self.slack(parameters) >= 0).all():
+            return parameters
+        step = parameters - self._fit
+        inside, outside = 0.0, 1.0
+        for _ in range(50):
+            middle = (inside + outside) / 2
+            if (self.slack(self._fit + middle * step) >= 0).all():
+                inside = middle
+            else:
+                outside = middle
+        return np.asarray(self._fit + inside * step)
+
+    def _extreme(self, x: Floats, start: Floats, sign: float) -> Floats:
+        from scipy.optimize import minimize
+
+        slope = self._family.score(start, x)[1] @ self._map
+        scale = float(np.linalg.norm(slope)) or 1.0
+
+        def at(z: Floats) -> Floats:
+            return np.asarray(start + self._map @ z)
+
+        def objective(z: Floats) -> tuple[float, Floats]:
+            value, gradient = self._family.score(at(z), x)
+            return -sign * value / scale, -sign * (gradient @ self._map) / scale
+
+        constraints = {
+            "type": "ineq",
+            "fun": lambda z: self.slack(at(z)),
+            "jac": lambda z: self.slack_slope(at(z)),
+        }
+        options = {"maxiter": 100, "ftol": 1e-11}
+        zero = np.zeros(len(start))
+        z = minimize(objective, zero, jac=True, constraints=constraints, method="SLSQP", options=options).x
+        return self.pulled_inside(at(z)) if np.isfinite(z).all() else start
+
+
 @dataclass(frozen=True)
 class Parametric(SmoothClass):
     """Functions f(θ, x) given by Python functions, differentiable in θ, for θ in a box.
@@ -158,20 +254,14 @@ class Parametric(SmoothClass):
         for name in ("function", "gradient"):
             if not callable(getattr(self, name)):
                 raise invalid(name, "Parametric", "a function of (parameters, X)", repr(getattr(self, name)))
-        dim = as_count(self.dim, "dim", "Parametric")
-        starts, seed = check_starts(self.starts, self.seed, "Parametric")
         if self.lipschitz is not None:
             set_fields(self, lipschitz=as_number(self.lipschitz, "lipschitz", "Parametric", low=0))
-        set_fields(self, dim=dim, starts=starts, seed=seed, bounds=_as_bounds(self.bounds))
+        set_fields(self, bounds=_as_bounds(self.bounds))
 
     @property
     def box(self) -> tuple[Floats, Floats]:
         low, high = np.array(self.bounds).T
         return low, high
-
-    @property
-    def ball(self) -> float:
-        return math.inf
 
     def values(self, parameters: Floats, X: Floats) -> Floats:
         return checked_values(self.function(parameters, X), (len(X),), "function", "Parametric")
@@ -190,18 +280,8 @@ class Parametric(SmoothClass):
         return float(np.log(np.ceil(cubes)).sum())
 
 
-def check_starts(starts: Any, seed: Any, owner: str) -> tuple[int, int]:
-    """Return the number of starts and the seed; raise `InvalidError` if one is invalid."""
-    if not is_integer(seed) or seed < 0:
-        raise invalid("seed", owner, "an integer of at least 0", repr(seed))
-    return as_count(starts, "starts", owner), int(seed)
-
-
 def _as_bounds(bounds: Any) -> tuple[tuple[float, float], ...]:
-    try:
-        box = np.array(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
-        box = np.empty(0)
+    box = as_numeric(bounds)
     if box.ndim != 2 or box.shape[1] != 2 or not len(box) or not np.isfinite(box).all():
         allowed = "one pair of finite numbers (low, high) for each of at least one parameter"
         raise invalid("bounds", "Parametric", allowed, repr(bounds))

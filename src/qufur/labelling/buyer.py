@@ -9,7 +9,8 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -18,7 +19,7 @@ from qufur.arrays import Floats, as_count, as_label_one
 from qufur.errors import invalid
 from qufur.ids import Id
 from qufur.labelling.calls import CallLimits, Calls
-from qufur.labelling.journal import Request
+from qufur.labelling.journal import CallLog, Request
 from qufur.labelling.label_queue import LabelQueue, OutOfOrderError
 from qufur.labelling.votes import agreement
 from qufur.learner import Learner
@@ -114,11 +115,11 @@ def buy(
         as_count(value, name, "buy")
     if not (rate > 0 and pause >= 0):
         raise invalid("rate and pause", "buy", "above 0, and at least 0", f"{rate} and {pause}")
-    log, inputs = _CallCounter(), _Inputs(learner, stream)
+    log, inputs = CallLog(), _Inputs(learner, stream)
     with _caller(labeller, jobs) as make:
         calls = Calls(make, inputs.read, log, CallLimits(jobs, retries, rate, pause))
         mean = not learner.model.label_codec.classifies
-        queue = LabelQueue(calls, _request, lambda id, item: {}, inputs.settle, votes, mean)
+        queue = LabelQueue(calls, log.request, lambda id, item: {}, inputs.settle, votes, mean)
         try:
             queue.work(inputs.feed, lambda: None)
         except OutOfOrderError as error:
@@ -127,35 +128,14 @@ def buy(
     return Bought(inputs.rows, log.calls, queue.labels, queue.skipped, queue.failed, *rows)
 
 
-def _request(id: Id, item: Any, vote: int) -> Request:
-    return Request(id, item, vote, f"{id}/{vote}")
-
-
-@dataclass
-class _CallCounter:
-    """Call log in memory."""
-
-    calls: int = 0
-    opinions: dict[Id, dict[int, Any]] = field(default_factory=dict)
-
-    def affords(self, calls: int) -> bool:
-        return True
-
-    def begin(self, requests: Iterable[Request]) -> None:
-        self.calls += len(list(requests))
-
-    def end(self, request: Request, answer: Any) -> None:
-        self.opinions.setdefault(request.id, {})[request.vote] = answer
-
-    def fail(self, request: Request, why: str) -> None:
-        """Do nothing: `LabelQueue` stores the error."""
-
-
 class _Inputs:
     """Inputs of a stream, passed to the learner one by one."""
 
     def __init__(self, learner: Learner, stream: Stream | Iterable[ArrayLike]) -> None:
-        self._learner, self._rest, self.rows = learner, _rows(stream), 0
+        self._learner, self.rows = learner, 0
+        if isinstance(stream, Stream):
+            stream = chain.from_iterable(chunk.X for chunk in stream.chunks(CHUNK))
+        self._rest: Iterator[Any] = iter(stream)
 
     def feed(self) -> list[tuple[Id, Floats]] | None:
         """Return the next input that the learner queries."""
@@ -179,14 +159,6 @@ class _Inputs:
             y = as_label_one(self._learner.model.label_codec.encode(answer), "labeller")
             self._learner.model.label_codec.check(y)
         return answer
-
-
-def _rows(stream: Stream | Iterable[ArrayLike]) -> Iterator[Any]:
-    if not isinstance(stream, Stream):
-        yield from stream
-        return
-    for chunk in stream.chunks(CHUNK):
-        yield from chunk.X
 
 
 @contextmanager

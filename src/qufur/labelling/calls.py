@@ -6,12 +6,12 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from qufur.labelling.journal import Request
+from qufur.labelling.journal import CallLog, Request
 
 MAX_PAUSE = 60.0
 """Maximum number of seconds before a retry."""
@@ -41,22 +41,6 @@ class CallLimits:
     retries: int = 2
     rate: float = math.inf
     pause: float = 0.5
-
-
-class CallLog(Protocol):
-    """Interface of the log of calls; `Journal` implements it."""
-
-    def affords(self, calls: int) -> bool:
-        """Return whether the spending limit allows this many more calls."""
-
-    def begin(self, requests: Iterable[Request]) -> None:
-        """Log calls before they start."""
-
-    def end(self, request: Request, answer: Any) -> None:
-        """Log an answer."""
-
-    def fail(self, request: Request, why: str) -> None:
-        """Log a failed call."""
 
 
 class Outcome(NamedTuple):

@@ -8,7 +8,6 @@ by programs, and works on macOS. A program gets its input only after the guardia
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import reprlib
@@ -78,7 +77,7 @@ class Guardian:
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a program and, except on Windows, all processes that it started."""
     if hasattr(os, "killpg"):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
 

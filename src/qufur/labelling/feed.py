@@ -97,17 +97,12 @@ class RowFeed:
             start = min(done, len(batch))
             done -= start
             while start < len(batch):
-                stop = min(start + self._next_size(), len(batch))
+                size, left = self._size, self._workbook.learner.left
+                if self._until_spent and left is not None:  # no row is read after the last label
+                    size = min(size, max(left, 1))
+                stop = min(start + size, len(batch))
                 yield part_of(batch, start, stop)
                 start = stop
-
-    def _next_size(self) -> int:
-        """Return the size of the next batch.
-
-        With `until_spent` it is at most the labels left, so that no row is read after the last label.
-        """
-        left = self._workbook.learner.left
-        return min(self._size, max(left, 1)) if self._until_spent and left is not None else self._size
 
 
 def part_of(batch: Batch, start: int, stop: int) -> Batch:

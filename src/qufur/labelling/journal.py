@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -40,7 +40,42 @@ class Money(NamedTuple):
     limit: Decimal | None = None
 
 
-class Journal:
+class CallLog:
+    """Log of calls in memory, without a spending limit.
+
+    Attributes
+    ----------
+    opinions
+        Answers by row and number of the vote.
+    calls
+        Number of calls.
+    """
+
+    def __init__(self) -> None:
+        self.opinions: dict[Id, dict[int, Any]] = {}
+        self.calls = 0
+
+    def request(self, id: Id, item: Any, vote: int) -> Request:
+        """Return a request with a key that is unique in this log."""
+        return Request(id, item, vote, f"{id}/{vote}")
+
+    def affords(self, calls: int) -> bool:
+        """Return whether the spending limit allows this many more calls."""
+        return True
+
+    def begin(self, requests: Iterable[Request]) -> None:
+        """Record calls before they start."""
+        self.calls += len(list(requests))
+
+    def end(self, request: Request, answer: Any) -> None:
+        """Record an answer."""
+        self.opinions.setdefault(request.id, {})[request.vote] = answer
+
+    def fail(self, request: Request, why: str) -> None:
+        """Record a failed call; only a `Journal` stores its error."""
+
+
+class Journal(CallLog):
     r"""Calls and answers, in memory and on disk.
 
     Parameters
@@ -76,10 +111,10 @@ class Journal:
     """
 
     def __init__(self, path: Path, money: Money | None = None) -> None:
+        super().__init__()
         self.path, self.money = Path(os.path.realpath(path)), money or Money()
         self.answers: dict[str, str] = {}
-        self.opinions: dict[Id, dict[int, str]] = {}
-        self.calls, self.spent = 0, Decimal(0)
+        self.spent = Decimal(0)
         self.start: dict[str, Any] | None = None
         self._token = ""
         self._calls: dict[str, tuple[Id, int]] = {}
@@ -92,14 +127,13 @@ class Journal:
                 allowed = "an entry of `qufur label`"
                 raise invalid(f"line {number}", str(path), allowed, "another", remedy) from None
 
-    def request(self, id: Id, item: Mapping[str, Any], vote: int) -> Request:
+    def request(self, id: Id, item: Any, vote: int) -> Request:
         """Return a request; equal row, cells and vote have equal keys as long as the file exists."""
         self._token = self._token or secrets.token_hex(16)
         identity = json.dumps([self._token, id, item, vote], sort_keys=True, default=str)
         return Request(id, item, vote, hashlib.blake2b(identity.encode(), digest_size=16).hexdigest())
 
     def affords(self, calls: int) -> bool:
-        """Return whether the spending limit allows this many more calls."""
         return self.money.limit is None or self.spent + calls * self.money.cost <= self.money.limit
 
     def remember(self, start: dict[str, Any]) -> None:
@@ -107,7 +141,6 @@ class Journal:
         self._write([{"start": start}])
 
     def begin(self, requests: Iterable[Request]) -> None:
-        """Record calls before they start."""
         at, cost = int(time.time()), str(self.money.cost)
         self._write(
             {"call": request.key, "id": request.id, "vote": request.vote, "cost": cost, "at": at}
@@ -115,11 +148,9 @@ class Journal:
         )
 
     def end(self, request: Request, answer: str) -> None:
-        """Record an answer."""
         self._write([{"answer": request.key, "label": answer}])
 
     def fail(self, request: Request, why: str) -> None:
-        """Record a failed call."""
         self._write([{"failed": request.key, "why": why}])
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from qufur.ids import Id
-from qufur.labelling.calls import Calls
+from qufur.labelling.calls import Calls, Outcome
 from qufur.labelling.journal import Request
 from qufur.labelling.votes import majority, needed
 
@@ -87,16 +87,22 @@ class LabelQueue:
             if self.calls.over:
                 return
             for outcome in self.calls.collect():
-                self._record(outcome.request, outcome.label, outcome.error)
+                self._record(outcome)
             look()
 
-    def _record(self, request: Request, label: Any, error: Exception | None) -> None:
-        row = self._rows.get(request.id)
-        if error is not None:
-            self._fail(request.id, error)
-        elif row is not None:  # None if another opinion on the row failed
-            row.opinions[request.vote] = label
+    def _record(self, outcome: Outcome) -> None:
+        request, row = outcome.request, self._rows.get(outcome.request.id)
+        if row is None:  # another opinion on the row failed
+            return
+        if outcome.error is None:
+            row.opinions[request.vote] = outcome.label
             self._advance(request.id)
+            return
+        del self._rows[request.id]
+        self.failed[request.id] = outcome.error
+        self.failures += 1
+        if self.failures >= max(MAX_FAILURES, self.calls.limits.jobs):
+            raise OutOfOrderError from outcome.error
 
     def _advance(self, id: Id) -> None:
         """Request missing opinions, or settle the row."""
@@ -115,11 +121,3 @@ class LabelQueue:
             if vote not in row.requested:
                 row.requested.add(vote)
                 self.calls.add(self.request(id, row.item, vote))
-
-    def _fail(self, id: Id, error: Exception) -> None:
-        if self._rows.pop(id, None) is None:
-            return
-        self.failed[id] = error
-        self.failures += 1
-        if self.failures >= max(MAX_FAILURES, self.calls.limits.jobs):
-            raise OutOfOrderError from error

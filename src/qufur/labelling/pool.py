@@ -289,14 +289,12 @@ class Candidates:
         row_ids = ids(batch, self._id)
         if self._id is not None:
             self._check_unique(row_ids, batch)
-        has_label = self._has_label(row_ids, batch)
+        has_label = np.array([id in self._labelled_ids for id in row_ids])
+        self.matched_ids += int(np.count_nonzero(has_label))
+        if self._target is not None:
+            has_label |= ~is_missing(batch.column(self._target))
         self.free.add(batch, row_ids, ~has_label)
         self.labelled.add(batch, row_ids, has_label)
-
-    def _has_label(self, row_ids: list[Id], batch: Batch) -> Bools:
-        matches = np.array([id in self._labelled_ids for id in row_ids])
-        self.matched_ids += int(np.count_nonzero(matches))
-        return matches if self._target is None else matches | ~is_missing(batch.column(self._target))
 
     def _check_unique(self, row_ids: list[Id], batch: Batch) -> None:
         check_once(row_ids, [batch.row(index) for index in range(len(batch))], batch.file)

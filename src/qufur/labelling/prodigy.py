@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from qufur.labelling.tasks import SKIP, Columns, Opinion, id_of, not_tasks
+from qufur.labelling.tasks import SKIP, Columns, only
 
+CELLS = "meta"
+"""Field of a task with the id of its row."""
+REQUIRED: set[str] = set()
+"""Fields of every exported task; one without `CELLS` is of another project."""
+REMEDY = "In Prodigy, `prodigy db-out DATASET` writes it."
 INPUT = "user_input"
 """Default `field_id` of the interface text_input."""
 
@@ -22,41 +26,32 @@ def task(row: dict[str, Any], columns: Columns) -> dict[str, Any]:
     options = {"options": [{"id": name, "text": name} for name in columns.classes]} if columns.classes else {}
     if columns.text in row:
         meta = {name: cell for name, cell in row.items() if name != columns.text}
-        return {"text": str(row[columns.text]), "meta": meta} | options
+        return {"text": str(row[columns.text]), CELLS: meta} | options
     others = [f"{name}: {'' if cell is None else cell}" for name, cell in row.items() if name != columns.id]
-    return {"text": "\n".join(others), "meta": {columns.id: row[columns.id]}} | options
+    return {"text": "\n".join(others), CELLS: {columns.id: row[columns.id]}} | options
 
 
-def opinions(content: Any, columns: Columns, file: str) -> Iterator[Opinion]:
-    """Yield the answers; `ignore` marks a skipped task.
+def labels(task: dict[str, Any], columns: Columns) -> list[Any]:
+    """Return the label of the annotator, `SKIP` or None; `ignore` marks a skipped task.
 
-    >>> answers = [{"meta": {"flight": "LH1"}, "user_input": "12.5", "answer": "accept"}]
-    >>> list(opinions(answers, Columns("flight", "delay"), "export.jsonl"))
-    [Opinion(id='LH1', label='12.5', place=1)]
+    >>> answer = {"meta": {"flight": "LH1"}, "user_input": "12.5", "answer": "accept"}
+    >>> labels(answer, Columns("flight", "delay"))
+    ['12.5']
     """
-    if not all(isinstance(task, dict) for task in content):
-        raise not_tasks(file, "In Prodigy, `prodigy db-out DATASET` writes it.")
-    for place, task in enumerate(content, 1):
-        id = id_of(task.get("meta"), columns, place, file, "meta")
-        yield Opinion(id, _label(task, columns), place)
+    return [_label(task, columns)]
 
 
 def _label(task: dict[str, Any], columns: Columns) -> Any:
     answer = task.get("answer")
     if answer == "ignore":
         return SKIP
-    if answer == "reject":
-        return _other(task.get("label"), columns)
+    if answer == "reject":  # the other of two classes
+        others = [name for name in columns.classes if name != task.get("label")]
+        return others[0] if len(others) == 1 and len(columns.classes) == 2 else None
     if answer != "accept":
         return None
     chosen = task.get("accept")
     if isinstance(chosen, list):
-        return chosen[0] if len(chosen) == 1 else ", ".join(map(str, chosen)) or None
+        return only(chosen)
     typed = next((task[name] for name in (columns.target, INPUT, "label") if name in task), None)
     return typed if typed != "" else None
-
-
-def _other(label: Any, columns: Columns) -> Any:
-    """Return the other of two classes if one is rejected; None with more classes."""
-    others = [name for name in columns.classes if name != label]
-    return others[0] if len(others) == 1 and len(columns.classes) == 2 else None

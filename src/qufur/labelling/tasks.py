@@ -1,12 +1,10 @@
-"""Tasks and opinions, common to the files of all labelling tools."""
+"""Roles of columns and the mark of a skipped row, common to the files of all labelling tools."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from qufur.errors import invalid
-from qufur.ids import Id
+from typing import Any
 
 SKIP = object()
 """Label of a row that an annotator skipped."""
@@ -32,23 +30,10 @@ class Columns:
     classes: tuple[str, ...] = ()
 
 
-class Opinion(NamedTuple):
-    """Opinion of one annotator on a row: a label, `SKIP` or None, and the number of its task in the file."""
+def only(values: Sequence[Any]) -> Any:
+    """Return the element of a list of one; join several, which are rejected as a label later.
 
-    id: Id
-    label: Any
-    place: int
-
-
-def id_of(cells: Any, columns: Columns, place: int, file: str, where: str) -> Id:
-    """Return the id of a task's row; raise `InvalidError` for a task of another project."""
-    id = cells.get(columns.id) if isinstance(cells, dict) else None
-    if isinstance(id, str | int) and not isinstance(id, bool):
-        return id
-    allowed = f"a task of this project, with {columns.id!r} in {where}"
-    raise invalid(f"task {place}", file, allowed, "none", "Is it an export of another project?")
-
-
-def not_tasks(file: str, remedy: str) -> ValueError:
-    """Return the error for a file without tasks."""
-    return invalid("content", file, "tasks with their annotations", "something else", remedy)
+    >>> only([4]), only(["late", "on time"]), only([])
+    (4, 'late, on time', None)
+    """
+    return values[0] if len(values) == 1 else ", ".join(map(str, values)) or None

@@ -1,10 +1,10 @@
-"""Files of labelling tools: tasks to write, and exported opinions to read."""
+"""Files of labelling tools: tasks to write, and exported answers to read."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,7 +15,7 @@ from typing import Any
 from qufur.errors import invalid
 from qufur.ids import Id
 from qufur.labelling import label_studio, prodigy
-from qufur.labelling.tasks import SKIP, Columns, Opinion
+from qufur.labelling.tasks import SKIP, Columns
 from qufur.storage.atomic import replacing
 from qufur.tables.writers import Write, number_or_text
 
@@ -27,14 +27,18 @@ class Tool(StrEnum):
     PRODIGY = "prodigy"
 
 
+_MODULES = {Tool.LABEL_STUDIO: label_studio, Tool.PRODIGY: prodigy}
+"""Module of each tool: `task` writes a row, `labels` reads the answers of a task."""
+
+
 @dataclass
 class Export:
-    """Opinions in an export of a tool.
+    """Answers in an export of a tool.
 
     Attributes
     ----------
     ids, labels
-        Ids and labels of all opinions with a label, in file order; a row may have several.
+        Ids and labels of all answers with a label, in file order; a row may have several.
     places
         Number of the task of each.
     skipped, blank
@@ -64,12 +68,11 @@ def tasks(path: Path, header: Sequence[str], tool: Tool, columns: Columns) -> It
         Roles of the columns.
     """
     written: list[dict[str, Any]] = []
-    task = label_studio.task if tool is Tool.LABEL_STUDIO else prodigy.task
 
     def write(rows: Iterable[Sequence[Any]]) -> None:
         for row in rows:
             cells = [_value(cell, whole=not column) for column, cell in enumerate(row)]
-            written.append(task(dict(zip(header[:-1], cells, strict=False)), columns))
+            written.append(_MODULES[tool].task(dict(zip(header[:-1], cells, strict=False)), columns))
 
     with replacing(path) as file:
         yield write
@@ -79,7 +82,7 @@ def tasks(path: Path, header: Sequence[str], tool: Tool, columns: Columns) -> It
 
 
 def read_export(path: str | PathLike[str], tool: Tool, columns: Columns) -> Export:
-    """Read the opinions of an exported file.
+    """Read the answers of an exported file.
 
     >>> from tempfile import TemporaryDirectory
     >>> answer = {"meta": {"flight": "LH1"}, "answer": "accept", "accept": ["late"]}
@@ -92,24 +95,35 @@ def read_export(path: str | PathLike[str], tool: Tool, columns: Columns) -> Expo
     path = Path(path)
     if not path.is_file():
         raise invalid("path", "qufur", "an existing file", repr(str(path)), "Check its folder and spelling.")
-    read: Callable[[Any, Columns, str], Iterator[Opinion]]
-    read = label_studio.opinions if tool is Tool.LABEL_STUDIO else prodigy.opinions
     export = Export()
-    opinions_by_id: dict[Id, list[Opinion]] = {}
-    for opinion in read(_parsed(path, tool), columns, path.name):
-        opinions_by_id.setdefault(opinion.id, []).append(opinion)
-    for id, opinions in opinions_by_id.items():
-        labels = [opinion for opinion in opinions if opinion.label is not None and opinion.label is not SKIP]
+    for id, answers in _answers_by_id(path, tool, columns).items():
+        labels = [answer for answer in answers if answer[0] is not SKIP]
         export.ids += [id] * len(labels)
-        export.labels += [opinion.label for opinion in labels]
-        export.places += [opinion.place for opinion in labels]
-        if labels:
-            continue
-        if any(opinion.label is SKIP for opinion in opinions):
-            export.skipped.append(id)
-        else:
-            export.blank.append(id)
+        export.labels += [label for label, _ in labels]
+        export.places += [place for _, place in labels]
+        if not labels:
+            (export.skipped if answers else export.blank).append(id)
     return export
+
+
+def _answers_by_id(path: Path, tool: Tool, columns: Columns) -> dict[Id, list[tuple[Any, int]]]:
+    """Return the labels or `SKIP` of each row, each with the number of its task."""
+    module, content = _MODULES[tool], _parsed(path, tool)
+    if not isinstance(content, list) or not all(
+        isinstance(task, dict) and task.keys() >= module.REQUIRED for task in content
+    ):
+        allowed = "tasks with their annotations"
+        raise invalid("content", path.name, allowed, "something else", module.REMEDY)
+    answers: dict[Id, list[tuple[Any, int]]] = {}
+    for place, task in enumerate(content, 1):
+        cells = task.get(module.CELLS)
+        id = cells.get(columns.id) if isinstance(cells, dict) else None
+        if not isinstance(id, str | int) or isinstance(id, bool):
+            allowed = f"a task of this project, with {columns.id!r} in {module.CELLS}"
+            raise invalid(f"task {place}", path.name, allowed, "none", "Is it an export of another project?")
+        labels = [label for label in module.labels(task, columns) if label is not None]
+        answers.setdefault(id, []).extend((label, place) for label in labels)
+    return answers
 
 
 def _parsed(path: Path, tool: Tool) -> Any:
@@ -117,7 +131,7 @@ def _parsed(path: Path, tool: Tool) -> Any:
         text = path.read_text(encoding="utf-8-sig")
         if tool is Tool.LABEL_STUDIO:
             return json.loads(text)
-        return [json.loads(line) for line in text.splitlines() if not line.isspace() and line]
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:
         allowed = "JSON" if tool is Tool.LABEL_STUDIO else "a JSON object per line"
         raise invalid("text", path.name, allowed, str(error), f"Is it an export of {tool.value}?") from None

@@ -25,7 +25,8 @@ def needed(opinions: Sequence[Any], max_opinions: int) -> int:
     first = min(max_opinions, 2)
     if len(opinions) < first:
         return first - len(opinions)
-    return 0 if len(opinions) >= max_opinions or _is_majority(opinions) else 1
+    is_decided = 2 * Counter(opinions).most_common(1)[0][1] > len(opinions)
+    return 0 if len(opinions) >= max_opinions or is_decided else 1
 
 
 def majority(opinions: Sequence[Any], *, mean: bool) -> Any:
@@ -50,10 +51,6 @@ def agreement(rows: Iterable[Mapping[int, Any]]) -> tuple[int, int]:
     """
     pairs = [(_plain(row[1]), _plain(row[2])) for row in rows if 1 in row and 2 in row]
     return sum(first == second for first, second in pairs), len(pairs)
-
-
-def _is_majority(opinions: Sequence[Any]) -> bool:
-    return 2 * Counter(opinions).most_common(1)[0][1] > len(opinions)
 
 
 def _plain(opinion: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -17,7 +17,6 @@ from qufur.errors import invalid
 from qufur.models import Converged, Experts, Softmax
 from qufur.models._softmax_state import SoftmaxState
 from qufur.models.base import Model
-from qufur.models.ensemble.model import EnsembleModel
 from qufur.models.ensemble.state import EnsembleState
 
 
@@ -81,22 +80,20 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.floor = floor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> QuFURClassifier:
+    def fit(self, X: Any, y: Any) -> Self:
         """Reset, then replay the rows in order; only queried labels are read."""
         X, y = validate_data(self, X, y, **ROWS)
         check_classification_targets(y)
         self._set_classes(y)
         self._start(X, len(X))
-        return cast(QuFURClassifier, self._replay(X, y))
+        return self._replay(X, y)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> QuFURClassifier:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Continue with the next rows; the first call must name the classes."""
         X, y = validate_data(self, X, y, **ROWS, reset=self._is_new)
         check_classification_targets(y)
         self._check_classes(classes)
-        if self._is_new:
-            self._start(X, None)
-        return cast(QuFURClassifier, self._replay(X, y))
+        return self._replay(X, y)
 
     def query(self, X: Any, classes: Any = None) -> Bools:
         """Return a mask of the rows to label; the first call must name the classes."""
@@ -113,11 +110,9 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         rows = self._validated_inputs(X)
         return cast(SoftmaxState | EnsembleState, self.learner_.state).probabilities(rows)
 
-    def _experts(self) -> Model:
-        return Experts(classes=range(len(self.classes_)))
-
-    def _given_model(self, model: EnsembleModel) -> Model:
+    def _ensemble(self) -> Model:
         classes = self.classes_.tolist()
+        model = Experts() if self.model is None else self.model
         if model.classes is not None and set(model.classes) != set(classes):
             raise invalid("model", "QuFURClassifier", f"for the classes {classes}", repr(model))
         return replace(model, classes=range(len(classes)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -52,15 +52,6 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     linear: type[Model]
     linear_settings: tuple[str, ...] = ("regularization", "intercept", "scale")
-    model: Any
-    budget: Any
-    alpha: Any
-    regularization: Any
-    intercept: Any
-    scale: Any
-    floor: Any
-    random_state: Any
-    learner_: Learner
 
     def query(self, X: Any) -> Bools:
         """Return a mask of the rows to label; `teach` supplies the labels, now or later.
@@ -74,10 +65,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             One bool per row of X.
         """
         X = validate_data(self, X, **ROWS, reset=self._is_new)
-        if self._is_new:
-            self._start(X, None)
-        first = self.learner_.next_id
-        return self._record(first, self.learner_.ask_many(self._inputs(X)).query)
+        return self._record(X, lambda inputs: self.learner_.ask_many(inputs).query)
 
     def teach(self, y: Any, rows: Any = None) -> Any:
         """Learn the labels of queried rows.
@@ -117,39 +105,27 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _is_new(self) -> bool:
         return not hasattr(self, "learner_")
 
-    @property
-    def _is_linear(self) -> bool:
-        return self.model is self.linear
-
     @abstractmethod
     def _linear_model(self) -> Model:
         """Return the linear model for inputs of `n_features_in_` columns."""
 
     @abstractmethod
-    def _experts(self) -> Model:
-        """Return the default model."""
-
-    @abstractmethod
-    def _given_model(self, model: EnsembleModel) -> Model:
-        """Return the user's model adapted to this estimator, or raise `InvalidError`."""
+    def _ensemble(self) -> Model:
+        """Return the user's ensemble adapted to this estimator, by default `Experts`."""
 
     def _model(self) -> Model:
-        if self._is_linear:
+        if self.model is self.linear:
             return self._linear_model()
-        linear_settings = self.linear_settings
-        if self.alpha is None:
-            linear_settings = (*linear_settings, "floor")
-        reject_linear_settings(self, linear_settings, self.linear)
-        if self.model is None:
-            return self._experts()
-        if not isinstance(self.model, EnsembleModel):
+        floor = ("floor",) if self.alpha is None else ()
+        reject_linear_settings(self, (*self.linear_settings, *floor), self.linear)
+        if not isinstance(self.model, EnsembleModel | None):
             allowed = f"None, Experts(...), Refit(...) or the class {self.linear.__name__}"
             raise invalid("model", type(self).__name__, allowed, repr(self.model))
-        return self._given_model(self.model)
+        return self._ensemble()
 
-    @abstractmethod
     def _encoded(self, y: Any) -> Any:
         """Return labels as numbers for the model."""
+        return y
 
     def _inputs(self, X: Floats) -> Floats:
         return np.asarray(self.scaler_.transform(X))
@@ -169,16 +145,21 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if self.budget is None and self.alpha is None:
             return Uniform(1.0)
         owner, remedy = type(self).__name__, "fit knows their number; partial_fit and query do not."
-        steady = not self._is_linear
+        steady = self.model is not self.linear
         options = {"rows": rows, "floor": self.floor, "owner": owner, "remedy": remedy, "steady": steady}
         return rule_from_budget(self.budget, self.alpha, **options)
 
-    def _replay(self, X: Floats, y: Any) -> Any:
-        first = self.learner_.next_id
-        self._record(first, run(self.learner_, Arrays(self._inputs(X), self._encoded(y))).query)
+    def _replay(self, X: Floats, y: Any) -> Self:
+        """Run the learner on the next rows."""
+        self._record(X, lambda inputs: run(self.learner_, Arrays(inputs, self._encoded(y))).query)
         return self
 
-    def _record(self, first: int, query: Bools) -> Bools:
+    def _record(self, X: Floats, decide: Callable[[Floats], Bools]) -> Bools:
+        """Decide the next rows, create the learner if these are the first, and record the queries."""
+        if self._is_new:
+            self._start(X, None)
+        first = self.learner_.next_id
+        query = decide(self._inputs(X))
         self.queried_ = np.concatenate([self.queried_, first + np.flatnonzero(query)])
         return query
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -139,18 +139,16 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         self.floor = floor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> QuFURRegressor:
+    def fit(self, X: Any, y: Any) -> Self:
         """Reset, then replay the rows in order; only queried labels are read."""
         X, y = validate_data(self, X, y, **ROWS, y_numeric=True)
         self._start(X, len(X))
-        return cast(QuFURRegressor, self._replay(X, y))
+        return self._replay(X, y)
 
-    def partial_fit(self, X: Any, y: Any) -> QuFURRegressor:
+    def partial_fit(self, X: Any, y: Any) -> Self:
         """Continue with the next rows, within the budget of the first call."""
         X, y = validate_data(self, X, y, **ROWS, y_numeric=True, reset=self._is_new)
-        if self._is_new:
-            self._start(X, None)
-        return cast(QuFURRegressor, self._replay(X, y))
+        return self._replay(X, y)
 
     def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """Predict from the labels received so far.
@@ -190,16 +188,15 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = self.alpha is not None
         return tags
 
-    def _experts(self) -> Model:
-        return Experts(label_range=self.label_range)
-
-    def _given_model(self, model: EnsembleModel) -> Model:
-        if model.classes is not None:
-            raise invalid("model", "QuFURRegressor", "for numbers", f"one for classes, {model!r}")
+    def _ensemble(self) -> Model:
+        if self.model is None:
+            return Experts(label_range=self.label_range)
+        if self.model.classes is not None:
+            raise invalid("model", "QuFURRegressor", "for numbers", f"one for classes, {self.model!r}")
         if self.label_range is not None:
             remedy = "Pass it to the model."
             raise invalid("label_range", "QuFURRegressor", "None beside a model", self.label_range, remedy)
-        return model
+        return cast(EnsembleModel, self.model)
 
     def _linear_model(self) -> Ridge:
         return Ridge(
@@ -210,9 +207,6 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             clip=self.label_range is not None,
             label_range=(-1.0, 1.0) if self.label_range is None else self.label_range,
         )
-
-    def _encoded(self, y: Any) -> Any:
-        return y
 
 
 def _noise(state: LeastSquaresState) -> float:
