@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from qufur._internal.progress import track
-from qufur.experiments.base import Experiment, Listing, Statement, run_all
+from qufur.experiments.base import Experiment, Listing, Statement, Table, run_all
 from qufur.figures import style
 from qufur.sweep.parallel import PROCESSES, joblib_with, parallel_map
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class Result:
     """
 
     experiment: Experiment
-    table: pl.DataFrame
+    table: Table
     statements: Sequence[Statement]
     listings: Sequence[Listing]
     files: Sequence[Path]
@@ -86,12 +82,12 @@ def skipped(results: Sequence[Result]) -> dict[str, list[str]]:
     return by_reason
 
 
-def _finish(part: tuple[int, Experiment, pl.DataFrame, Path]) -> tuple[int, Result]:
+def _finish(part: tuple[int, Experiment, Table, Path]) -> tuple[int, Result]:
     index, experiment, table, out = part
     return index, _result(experiment, table, out)
 
 
-def _result(experiment: Experiment, table: pl.DataFrame, out: Path) -> Result:
+def _result(experiment: Experiment, table: Table, out: Path) -> Result:
     files: list[Path] = []
     missing = experiment.missing()
     if table.is_empty() and missing:

@@ -171,11 +171,11 @@ def _compare(result: Result) -> list[str]:
     """Return a table of both methods, and the labels that the rule saves."""
     runs = study.runs(result.table)
     budget = labels_of(study.SHARE, study.turning_digits().horizon)
-    at = runs.filter(runs["parameter"] == study.SHARE)
+    at = runs.filter(parameter=study.SHARE)
     header = f"{'labels':<18}{'spent':>8}{'error rate':>12}   {', '.join(study.SEGMENTS)}"
     lines = []
     for rule, name in METHODS.items():
-        rows = at.filter(at["rule"] == rule)
+        rows = at.filter(rule=rule)
         parts = ", ".join(f"{part:.0%}" for part in study.segment_errors(result.table, rule))
         bought, error = (float(np.mean(rows[key].to_numpy())) for key in ("queries", ERROR_RATE))
         lines.append(f"{name:<18}{f'{bought:.0f} of {budget}':>8}{error:>12.1%}   {parts}")

@@ -7,14 +7,14 @@ learn from labels chosen by `Steady` and from random labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from qufur.arrays import Bools, Floats
 from qufur.estimates.input_blocks import InputBlocks
 from qufur.estimates.input_shifts import input_shifts
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table
 from qufur.experiments.cached_streams import stream_of
 from qufur.experiments.fixed_budget import OURS, SAME, WAYS, at_random, steady
 from qufur.figures.curves import draw_bands, margins
@@ -24,12 +24,6 @@ from qufur.rules.from_budget import labels_of
 from qufur.streams import Arrays
 from qufur.streams.real.mnist import rotated
 from qufur.sweep.statistics import jackknife, per_seed, ratio
-from qufur.sweep.tasks import Row
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
-
 
 CLASSES = 4
 """Digits 0 to 3: all ten take more than a minute."""
@@ -84,12 +78,12 @@ def alarms(X: Floats) -> list[int]:
     return sorted(shift.row for shift in input_shifts(blocks, names))
 
 
-def draw_budgets(runs: pl.DataFrame) -> Figure:
+def draw_budgets(runs: Table) -> Figure:
     """Draw error against labels, with 95 % bands over seeds."""
     figure, (panel,) = subplots(1, 1, width=6.0, height=4.4)
     curves = {}
     for rule in WAYS:
-        rows = runs.filter(runs["rule"] == rule)
+        rows = runs.filter(rule=rule)
         labels = per_seed(rows, ["parameter"], "queries").mean(axis=0)
         curves[rule] = labels, per_seed(rows, ["parameter"], ERROR)
     draw_bands(panel, curves, WAYS)
@@ -99,7 +93,7 @@ def draw_budgets(runs: pl.DataFrame) -> Figure:
     return figure
 
 
-def draw_time(table: pl.DataFrame, share: float, detected: Sequence[int]) -> Figure:
+def draw_time(table: Table, share: float, detected: Sequence[int]) -> Figure:
     """Draw error and purchased labels over time at one budget; dashed lines are shifts.
 
     Parameters
@@ -114,7 +108,7 @@ def draw_time(table: pl.DataFrame, share: float, detected: Sequence[int]) -> Fig
     figure, panels = subplots(2, 1, width=6.0, height=2.2)
     above, below = panels
     for rule, name in WAYS.items():
-        rows = table.filter((table["rule"] == rule) & (table["parameter"] == share))
+        rows = table.filter(rule=rule, parameter=share)
         ends = rows["start"].unique().sort().to_numpy() + BLOCK
         errors, color = per_seed(rows, ["start"], "wrong") / BLOCK, LOOKS[rule]["color"]
         mean, margin = errors.mean(axis=0), margins(errors)
@@ -175,7 +169,7 @@ def _errors_and_purchases(stream: Arrays, rule: str, budget: int, seed: int) -> 
     return np.append(0.0, trace.loss), np.append(True, trace.query)
 
 
-def runs(table: pl.DataFrame) -> pl.DataFrame:
+def runs(table: Table) -> Table:
     """Return labels and error rate, one row per run.
 
     The rate is over all images but the first, whose error is not counted.
@@ -188,15 +182,15 @@ def runs(table: pl.DataFrame) -> pl.DataFrame:
     return table.group_by(keys, maintain_order=True).agg(pl.col("bought").sum().alias("queries"), error)
 
 
-def segment_errors(table: pl.DataFrame, rule: str) -> Floats:
+def segment_errors(table: Table, rule: str) -> Floats:
     """Return the mean error rate of each segment at budget `SHARE`."""
-    rows = table.filter((table["rule"] == rule) & (table["parameter"] == SHARE))
+    rows = table.filter(rule=rule, parameter=SHARE)
     wrong = per_seed(rows, ["start"], "wrong").mean(axis=0)
     ends = [shift // BLOCK for shift in SHIFTS]
     return np.array([part.mean() / BLOCK for part in np.split(wrong, ends)])
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Return the statement that chosen labels reduce the error at budget `SHARE`."""
     results = runs(table)
     ratios = {
@@ -217,8 +211,8 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def _errors(results: pl.DataFrame, rule: str, share: float) -> Floats:
-    rows = results.filter((results["rule"] == rule) & (results["parameter"] == share)).sort("seed")
+def _errors(results: Table, rule: str, share: float) -> Floats:
+    rows = results.filter(rule=rule, parameter=share).sort("seed")
     return np.asarray(rows[ERROR].to_numpy())
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from functools import cache
-from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of
 from qufur.figures.style import plain_ticks, subplots
 from qufur.models import KernelRidge
 from qufur.models.gram.kernel import Kernel
@@ -17,12 +16,7 @@ from qufur.rules import QuFUR
 from qufur.streams import Arrays
 from qufur.sweep.grid import play as play_rule
 from qufur.sweep.statistics import jackknife, per_seed, slope
-from qufur.sweep.tasks import Row
 from qufur.theory import Structure, effective_dimension, kernel_bounds
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 DURATIONS = (3_000, 9_000)
 REGIONS = ((0.0, 1.0), (20.0, 24.0))
@@ -42,10 +36,7 @@ ALPHAS = np.geomspace(0.3, 3.0, 5)
 
 def cells(seeds: int) -> list[Cell]:
     """Run every α on the same streams, for every kernel."""
-    return [
-        {"seed": seed, "length": length, "alpha": float(alpha)}
-        for seed, length, alpha in product(range(seeds), LENGTHS, ALPHAS)
-    ]
+    return cells_of(seed=range(seeds), length=LENGTHS, alpha=ALPHAS.tolist())
 
 
 def play(cell: Cell) -> Row:
@@ -95,16 +86,13 @@ def structure(length: float) -> Structure:
     return Structure(DURATIONS, dims)
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare products and slopes across kernels."""
     Q, R = (per_seed(table, ["length", "alpha"], column) for column in ("queries", "regret"))
     dims = [sum(structure(length).dims) for length in LENGTHS]
     scaled = Q.mean(axis=0) * R.mean(axis=0) / squares()[:, None]
     bounds = [[kernel_bounds(structure(ell), a, noise=NOISE, delta=None) for a in ALPHAS] for ell in LENGTHS]
-    q_bound, r_bound = (
-        np.array([[getattr(bound, name) for bound in row] for row in bounds])
-        for name in ("queries", "regret")
-    )
+    q_bound, r_bound = np.moveaxis(np.array([[astuple(bound) for bound in row] for row in bounds]), -1, 0)
     shares = [(part.mean(axis=0) / bound).max() for part, bound in ((Q, q_bound), (R, r_bound))]
     return [
         Statement(
@@ -147,7 +135,7 @@ def squares() -> Floats:
     return np.array([structure(length).root_sum ** 2 for length in LENGTHS])
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw regret against queries, raw and in units of Σ √(d̃_u T_u)."""
     Q, R = (per_seed(table, ["length", "alpha"], column) for column in ("queries", "regret"))
     figure, (first, second) = subplots(1, 2)
