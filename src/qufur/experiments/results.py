@@ -63,12 +63,11 @@ def reproduce(
     out.mkdir(parents=True, exist_ok=True)
     rows = out / "runs.jsonl"
     tables = run_all(experiments, seeds=seeds, quick=quick, jobs=jobs, out=rows, backend=backend)
-    parts = [(i, experiment, tables[experiment.name], out) for i, experiment in enumerate(experiments)]
+    parts = [(experiment, tables[experiment.name], out) for experiment in experiments]
     # Always draw on this machine: the files belong here.
-    finished = dict(
-        track(parallel_map(_finish, parts, jobs if backend == PROCESSES else 1), len(parts), "Drawing")
-    )
-    return [finished[i] for i in range(len(parts))]
+    finished = parallel_map(_finish, parts, jobs if backend == PROCESSES else 1)
+    by_name = {result.experiment.name: result for result in track(finished, len(parts), "Drawing")}
+    return [by_name[experiment.name] for experiment in experiments]
 
 
 def skipped(results: Sequence[Result]) -> dict[str, list[str]]:
@@ -82,12 +81,8 @@ def skipped(results: Sequence[Result]) -> dict[str, list[str]]:
     return by_reason
 
 
-def _finish(part: tuple[int, Experiment, Table, Path]) -> tuple[int, Result]:
-    index, experiment, table, out = part
-    return index, _result(experiment, table, out)
-
-
-def _result(experiment: Experiment, table: Table, out: Path) -> Result:
+def _finish(part: tuple[Experiment, Table, Path]) -> Result:
+    experiment, table, out = part
     files: list[Path] = []
     missing = experiment.missing()
     if table.is_empty() and missing:

@@ -19,7 +19,7 @@ from qufur.rules import FixedBudget, Greedy, QuFUR, Rule, Threshold, Uniform
 from qufur.streams import Stream
 from qufur.sweep.equal_labels import at_equal_labels, ratios_at_equal_labels
 from qufur.sweep.grid import play as play_rule
-from qufur.sweep.statistics import Estimate, every
+from qufur.sweep.statistics import Estimate, Interval, every
 
 # The paper's rates from 0.05 on, and a smaller one, so that all curves reach 5 % of the stream.
 RATES = (0.025, *(round(0.05 * k, 2) for k in range(1, 21)))
@@ -155,13 +155,17 @@ def compare(
     statements = []
     for (measure, name), rival in product(measures.items(), RIVALS):
         ratios = ratios_at_equal_labels(table, measure, "QuFUR", rival, SHARES)
-        listed = [f"{r.value:.2f} ± {r.high - r.value:.2f} at {share:.0%}" for share, r in ratios.items()]
         order, low, high = ("higher", 1.0, np.inf) if rival in exceptions else ("lower", 0.0, 1.0)
         comparison = f"{order} than with {rival.lower()} queries at every equal number of labels"
         holds = every(interval.within(low, high) for interval in ratios.values())
-        claim, measured = f"{title}: {name} is {comparison}", f"ratio {', '.join(listed)}"
-        statements.append(Statement(source, claim, measured, holds))
+        statements.append(Statement(source, f"{title}: {name} is {comparison}", list_ratios(ratios), holds))
     return statements
+
+
+def list_ratios(ratios: Mapping[float, Interval]) -> str:
+    """Format the ratio at each share of labels, with the half width of its interval."""
+    listed = [f"{r.value:.2f} ± {r.high - r.value:.2f} at {share:.0%}" for share, r in ratios.items()]
+    return f"ratio {', '.join(listed)}"
 
 
 def list_means(table: Table, measure: str, title: str) -> Listing:
