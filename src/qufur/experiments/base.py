@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from qufur.arrays import Floats
 from qufur.errors import missing_extra
 from qufur.sweep.parallel import PROCESSES
 from qufur.sweep.tasks import Task, key_of, perform
@@ -59,6 +60,14 @@ class Statement:
     def verdict(self) -> str:
         """`holds` in words."""
         return {True: "holds", False: "does NOT hold", None: "undecided"}[self.holds]
+
+
+def judge_shares(source: str, claim: str, shares: Floats, *, limit: float = 1.0) -> Statement:
+    """Return the statement that queries (first row) and regret, as shares of bounds, are at most `limit`."""
+    queries, regret = shares.reshape(2, -1).max(axis=1)
+    unit = "of them" if limit == 1 else "times"
+    measured = f"at most {queries:.2f} and {regret:.2f} {unit}"
+    return Statement(source, claim, measured, bool(max(queries, regret) <= limit))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import numpy as np
 
 from qufur.arrays import Ints
@@ -91,13 +93,11 @@ def draw(table: Table) -> Figure:
     figure, (first, second) = subplots(1, 2)
     for model, look in (("paper", LOOKS["Uniform"]), ("Bayes", LOOKS["QuFUR"])):
         ratios = error_ratios(table, model)
-        n = np.array(list(ratios))
-        value = np.array([interval.value for interval in ratios.values()])
-        error = np.array([interval.high - interval.value for interval in ratios.values()])
+        value, _, high = np.transpose([astuple(interval) for interval in ratios.values()])
         style = {"ms": 4, "lw": 0, "elinewidth": 1, "capsize": 2, "label": f"{model} ridge", **look}
-        risk = np.array([bayes_risk(labels) for labels in ratios])
-        first.errorbar(n + 2, value * risk, yerr=error * risk, **style)
-        second.errorbar(n + 2, value, yerr=error, **style)
+        n, risk = np.array(list(ratios)), np.array([bayes_risk(labels) for labels in ratios])
+        for panel, unit in ((first, risk), (second, 1.0)):
+            panel.errorbar(n + 2, unit * value, yerr=unit * (high - value), **style)
     shifted = np.array(LABELS) + 2
     first.plot(shifted, 1 / (6 * shifted), color="0.3", lw=1, label="1/(6(n + 2))")
     first.set(xscale="log", yscale="log", ylabel="E(ŷ − θ)²", title="Error after n labels")

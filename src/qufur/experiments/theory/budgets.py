@@ -84,8 +84,7 @@ def judge(table: Table) -> list[Statement]:
 
 def _constants(table: Table, rule: str) -> Floats:
     """Return the constants of each seed, a row per structure and a column per budget."""
-    rows = table.filter(rule=rule)
-    parts = [rows.filter(structure=name) for name in STRUCTURES]
+    parts = [table.filter(rule=rule, structure=name) for name in STRUCTURES]
     return np.stack([per_seed(part, ["budget"], "constant") for part in parts], axis=1)
 
 

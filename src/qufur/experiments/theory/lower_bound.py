@@ -66,16 +66,14 @@ def _rule(structure: str, model: str, budget: int, rule: str) -> Rule:
 def judge(table: Table) -> list[Statement]:
     """Compare mean regret and cost with the lower bounds."""
     one, three = (table.filter(structure=name) for name in STRUCTURES)
-    qufur = table.filter(rule="QuFUR")
     everywhere = "at B = E[Q], for every rule, budget and model"
     enough = "at B = E[Q] or Σ d_u, if that is more, for every rule, budget and model"
+    cost = "E[cR + Q] ≥ √c Σ √(d_u T_u)/7500 for QuFUR(α = c) of either model"
     return [
         _above("Theorem 3", f"E[R] ≥ (Σ √(d_u T_u))²/(7500 B) {enough}", three, _theorem),
         _above("Theorem 7", f"E[R] ≥ dT/(7500 B) in one domain {enough}", one, _theorem),
         _above("proof of Theorem 3", f"E[R] ≥ (Σ √n_i)²/(6(B + 2 Σ d_u)) {everywhere}", table, _bayes),
-        _above(
-            "Theorem 8", "E[cR + Q] ≥ √c Σ √(d_u T_u)/7500 for QuFUR(α = c) of either model", qufur, _cost
-        ),
+        _above("Theorem 8", cost, table.filter(rule="QuFUR"), _cost),
     ]
 
 

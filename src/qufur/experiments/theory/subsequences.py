@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of, judge_shares
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import QuFUR
@@ -71,23 +71,13 @@ def play(cell: Cell) -> Row:
 
 def judge(table: Table) -> list[Statement]:
     """Compare the means within each subsequence with the bounds, with and without constants."""
-    q_bound, r_bound = shares(table, partial(subsequence_bounds, delta=None))
-    q_order, r_order = shares(table, order)
-    count = len(subsequences())
+    source = "after Theorem 1"
+    subject = f"E[Q] and E[R] within each of {len(subsequences())} subsequences are"
+    of_orders = f"{subject} at most {CONSTANT:.0f} times their orders"
+    bound_shares = shares(table, partial(subsequence_bounds, delta=None))
     return [
-        Statement(
-            "after Theorem 1",
-            f"E[Q] and E[R] within each of {count} subsequences are below the bounds with constants",
-            f"at most {q_bound.max():.2f} and {r_bound.max():.2f} of them",
-            bool(q_bound.max() <= 1 and r_bound.max() <= 1),
-        ),
-        Statement(
-            "after Theorem 1",
-            f"E[Q] and E[R] within each of {count} subsequences are at most {CONSTANT:.0f} times their "
-            "orders",
-            f"at most {q_order.max():.2f} and {r_order.max():.2f} times",
-            bool(q_order.max() <= CONSTANT and r_order.max() <= CONSTANT),
-        ),
+        judge_shares(source, f"{subject} below the bounds with constants", bound_shares),
+        judge_shares(source, of_orders, shares(table, order), limit=CONSTANT),
     ]
 
 
@@ -96,15 +86,14 @@ def order(size: int, dim: int, alpha: float) -> Bounds:
     return qufur_order(Structure([size], [dim]), alpha)
 
 
-def shares(table: Table, bounds_of: Callable[[int, int, float], Bounds]) -> tuple[Floats, Floats]:
-    """Return the mean queries and regret as shares of bounds: a row per subsequence, a column per α."""
+def shares(table: Table, bounds_of: Callable[[int, int, float], Bounds]) -> Floats:
+    """Return mean queries and regret over bounds, each with a row per subsequence and a column per α."""
     rows = []
     for name, positions in subsequences().items():
         bounds = [astuple(bounds_of(len(positions), dimension(positions), alpha)) for alpha in ALPHAS]
         means = [per_seed(table, ["alpha"], f"{part} {name}").mean(axis=0) for part in ("queries", "regret")]
         rows.append(means / np.transpose(bounds))
-    queries, regret = np.stack(rows, axis=1)
-    return queries, regret
+    return np.stack(rows, axis=1)
 
 
 def draw(table: Table) -> Figure:

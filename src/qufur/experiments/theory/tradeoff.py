@@ -7,7 +7,7 @@ from dataclasses import astuple
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of, judge_shares
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import QuFUR
@@ -44,17 +44,12 @@ def judge(table: Table) -> list[Statement]:
     """Fit the slopes and locate the cheapest α."""
     Q, R = (per_seed(table, ["alpha"], column) for column in ("queries", "regret"))
     bounds = [astuple(qufur_bounds(STRUCTURE, alpha, noise=NOISE, delta=None)) for alpha in ALPHAS]
-    q_share, r_share = (np.mean([Q, R], axis=1) / np.transpose(bounds)).max(axis=1)
+    shares = np.mean([Q, R], axis=1) / np.transpose(bounds)
     balance = Q.mean(axis=0) / (ALPHAS * R.mean(axis=0))
     return [
         _judge_slope("Q grows as α^0.5", Q, 0.5),
         _judge_slope("R falls as α^-0.5", R, -0.5),
-        Statement(
-            "Theorem 1",
-            "E[Q] and E[R] are below the bounds with constants, at every α",
-            f"at most {q_share:.2f} and {r_share:.2f} of them",
-            bool(q_share <= 1 and r_share <= 1),
-        ),
+        judge_shares("Theorem 1", "E[Q] and E[R] are below the bounds with constants, at every α", shares),
         Statement(
             "after Theorem 1",
             "Q ≈ αR at noise 1: Q/(αR) between 1/2 and 2 at every α",
