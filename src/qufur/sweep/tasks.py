@@ -85,8 +85,6 @@ CODE_ATTRIBUTES = (
 )
 """Attributes of a code object that decide what it does; the others are names and line numbers."""
 METADATA_ATTRIBUTES = {
-    "__dict__",
-    "__weakref__",
     "__module__",
     "__doc__",
     "__annotations__",

@@ -94,7 +94,7 @@ def judge(table: Table) -> list[Statement]:
     scaled = Q.mean(axis=0) * R.mean(axis=0) / squares()[:, None]
     settings = product(LENGTHS, ALPHAS)
     pairs = [astuple(kernel_bounds(structure(length), a, noise=NOISE, delta=None)) for length, a in settings]
-    bounds = np.transpose(pairs).reshape(2, *scaled.shape)
+    bounds = np.transpose(pairs).reshape(2, *scaled.shape)  # of Q and R, by kernel and α
     everywhere = "E[Q] and E[R] are below the bounds with constants, for every kernel and α"
     return [
         Statement(
