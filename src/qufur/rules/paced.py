@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from qufur.arrays import as_number, set_fields
 from qufur.errors import invalid
-from qufur.rules.base import BudgetOrRate, Domains, as_budget_or_rate, as_floor
+from qufur.rules.base import BudgetOrRate, as_floor
 from qufur.rules.pacing import MAX_TOKENS, Bucket, Pacing
 from qufur.rules.piecewise import SEGMENT
 from qufur.rules.spending import Spending
@@ -50,31 +49,21 @@ class Paced(BudgetOrRate):
     100
     """
 
-    single = True
-    budget: Any
-    horizon: int | None = None
     burst: float | None = field(default=None, kw_only=True)
     floor: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        budget, horizon = as_budget_or_rate(self.budget, self.horizon, "Paced")
-        set_fields(self, budget=budget, horizon=horizon)
+        super().__post_init__()
         if self.burst is not None:
-            set_fields(self, burst=self._checked_burst())
+            if self.horizon is not None:
+                raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
+            smallest = SEGMENT * self.budget + 1
+            burst = as_number(self.burst, "burst", "Paced", low=smallest, high=MAX_TOKENS)
+            set_fields(self, burst=burst)
         set_fields(self, floor=as_floor(self.floor, "Paced", self.share))
-
-    def _checked_burst(self) -> float:
-        if self.horizon is not None:
-            raise invalid("burst", "Paced", "given with a rate only", repr(self.burst))
-        smallest = SEGMENT * self.budget + 1
-        return as_number(self.burst, "burst", "Paced", low=smallest, high=MAX_TOKENS)
 
     def start(self) -> Spending:
         return Bucket(self) if self.horizon is None else Remainder(self)
-
-    @classmethod
-    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Paced:
-        return cls(budget, horizon)
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[Paced]:
@@ -85,6 +74,7 @@ class Paced(BudgetOrRate):
 class Remainder(Pacing):
     """Spending of a budget over a known horizon; `level` is the running mean of Δ²."""
 
+    saved_fields = (*Pacing.saved_fields, "level")
     power = 1.5
     horizon: int
 
@@ -127,10 +117,3 @@ class Remainder(Pacing):
         alpha = math.sqrt(rate * phi / self.level * trade)
         near_the_end = examples <= 0.1 * self.horizon or left >= examples / 2
         return max(alpha, 1.05 * rate / self.level**0.75) if near_the_end else alpha
-
-    def save(self) -> dict[str, Any]:
-        return super().save() | {"level": self.level}
-
-    def restore(self, values: dict[str, Any]) -> None:
-        super().restore(values)
-        self.level = values["level"]

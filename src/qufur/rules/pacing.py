@@ -29,6 +29,7 @@ class Pacing(PiecewiseSpending):
         α until the next position; ∞ if every label is bought.
     """
 
+    saved_fields = (*PiecewiseSpending.saved_fields, "alpha")
     power = 1.0
     alpha: float
 
@@ -48,13 +49,6 @@ class Pacing(PiecewiseSpending):
         if self.alpha == math.inf:
             return np.full(np.shape(coins), ALWAYS)
         return threshold_of(coins, self.alpha ** (1 / self.power), self.power, self.rule.floor)
-
-    def save(self) -> dict[str, Any]:
-        return super().save() | {"alpha": self.alpha}
-
-    def restore(self, values: dict[str, Any]) -> None:
-        super().restore(values)
-        self.alpha = values["alpha"]
 
 
 MAX_TOKENS = 2**53
@@ -94,10 +88,6 @@ class Bucket(Pacing):
     def left(self) -> int:
         """Number of labels that may be bought immediately."""
         return int(self.tokens)
-
-    @property
-    def labels_left(self) -> Floats:
-        return np.array([math.floor(self.tokens)], dtype=np.float64)
 
     def next_alpha(self) -> float:
         """Return 2ρ (capacity/2)^(tokens/capacity), which falls geometrically as tokens are spent."""
