@@ -26,10 +26,10 @@ class DeferredRows:
         Rows in the buffer.
 
     >>> matrix, deferred = np.zeros((2, 2), order="F"), DeferredRows(room=2, dim=2, sign=1.0)
-    >>> deferred.add_one(np.array([1.0, 2.0]), matrix)
+    >>> deferred.add(np.array([[1.0, 2.0]]), matrix)
     >>> deferred.count, matrix.sum().item()
     (1, 0.0)
-    >>> deferred.add_one(np.array([1.0, 0.0]), matrix)
+    >>> deferred.add(np.array([[1.0, 0.0]]), matrix)
     >>> deferred.count, matrix.tolist()
     (0, [[2.0, 2.0], [0.0, 4.0]])
     """
@@ -46,18 +46,17 @@ class DeferredRows:
 
     def add(self, X: Floats, matrix: Floats) -> None:
         """Add rows to the buffer; if it is full, earlier rows enter the matrix first."""
-        if self.count + len(X) > len(self._buffer):
+        end = self.count + len(X)
+        if end > len(self._buffer):
             self.enter(matrix)
-        if len(X) > len(self._buffer):
+            end = len(X)
+        if end > len(self._buffer):
             add_squares(self._sign, X, matrix)
-        else:
-            self._buffer[self.count : self.count + len(X)] = X
-            self._put(len(X), matrix)
-
-    def add_one(self, x: Floats, matrix: Floats) -> None:
-        """Add one row to the buffer."""
-        self._buffer[self.count] = x
-        self._put(1, matrix)
+            return
+        self._buffer[self.count : end] = X
+        self.count = end
+        if end == len(self._buffer):
+            self.enter(matrix)
 
     def enter(self, matrix: Floats) -> None:
         """Add all buffered rows to the matrix, in place."""
@@ -68,11 +67,6 @@ class DeferredRows:
     def clear(self) -> None:
         """Discard the buffered rows."""
         self.count = 0
-
-    def _put(self, count: int, matrix: Floats) -> None:
-        self.count += count
-        if self.count == len(self._buffer):
-            self.enter(matrix)
 
 
 class InverseGram(HostForm):
@@ -157,11 +151,17 @@ class InverseGram(HostForm):
         # that bound is too large.
         squares += self._squares
         if squares * self._spread > self.max_condition:
-            self._spread = self._spread_of_inverse()
+            self._spread = self.trace_of_inverse / len(self.coef)
+            if self.constant > 1:
+                self._spread = max(self._spread, self.constant**2 * self._variance_of_last())
         if squares * self._spread > self.max_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
             self._recent.enter(self.gram)
-            gram = self._gram_by_one()
+            gram = self.gram
+            if self.constant > 1:  # counts as 1
+                gram = gram.copy(order="F")
+                gram[:, -1] /= self.constant
+                gram[-1, -1] /= self.constant
             sums = blas.dlantr("1", gram) + blas.dlantr("I", gram)
             return float(min(squares, sums + squares - self._squares)) * self._spread
         return squares * self._spread
@@ -211,11 +211,11 @@ class InverseGram(HostForm):
         z = solved / innovation_scale
         innovation = (y - self.score_one(x)) / innovation_scale
         self.coef += innovation * z
-        self._late.add_one(z, self._inverse)
+        self._late.add(z[None], self._inverse)
         if innovation_scale > self.largest_late_scale:
             self._late.enter(self._inverse)
         self.moment += y * x
-        self._recent.add_one(x, self.gram)
+        self._recent.add(x[None], self.gram)
         self._count(1, blas.ddot(x, x) if self.constant == 1 else squares_of(x, self.constant))
         return innovation
 
@@ -294,21 +294,9 @@ class InverseGram(HostForm):
     def _trace_of_gram(self) -> float:
         return float(np.trace(self.gram) - (1 - self.constant**-2) * self.gram[-1, -1])
 
-    def _spread_of_inverse(self) -> float:
-        spread = self.trace_of_inverse / len(self.coef)
-        return spread if self.constant == 1 else max(spread, self.constant**2 * self._variance_of_last())
-
     def _variance_of_last(self) -> float:
         last = self._late.rows[:, -1]
         return float(self._inverse[-1, -1] - last @ last)
-
-    def _gram_by_one(self) -> Floats:
-        if self.constant == 1:
-            return self.gram
-        gram = self.gram.copy(order="F")
-        gram[:, -1] /= self.constant
-        gram[-1, -1] /= self.constant
-        return gram
 
 
 def add_squares(sign: float, X: Floats, matrix: Floats) -> None:
