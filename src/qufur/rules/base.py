@@ -18,6 +18,8 @@ from qufur.rules.thresholds import bisect_threshold
 
 Domains = tuple[Sequence[int], Sequence[int]]
 """T_u and d_u of every domain."""
+MAX_BURST = 2**53
+"""Largest burst of a rate; above it, adding one label has no effect in float64."""
 
 
 class Rule(ABC):

@@ -11,8 +11,7 @@ import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number, lesser, set_fields
 from qufur.errors import invalid
-from qufur.rules.base import BudgetOrRate, Rule
-from qufur.rules.pacing import MAX_TOKENS
+from qufur.rules.base import MAX_BURST, BudgetOrRate, Rule
 from qufur.rules.piecewise import PiecewiseSpending
 from qufur.rules.spending import Spending
 from qufur.rules.thresholds import linear_threshold
@@ -162,7 +161,7 @@ class Steady(BudgetOrRate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        burst = as_number(self.burst, "burst", "Steady", low=0, high=MAX_TOKENS)
+        burst = as_number(self.burst, "burst", "Steady", low=0, high=MAX_BURST)
         if burst < 1:
             raise invalid("burst", "Steady", "at least 1", repr(self.burst))
         if self.horizon is not None and burst != BURST:
