@@ -56,16 +56,12 @@ class Remainder(Pacing):
 
     saved_fields = (*Pacing.saved_fields, "level")
     power = 1.5
+    rule: Paced
     horizon: int
 
     def __init__(self, rule: Paced) -> None:
         self.level = 0.0
         super().__init__(rule, rule.horizon)
-
-    @property
-    def total(self) -> int:
-        """The budget B."""
-        return self.rule.budget or 0
 
     def update(self, uncertainty: Sequence[float]) -> None:
         """Update the running mean with weight 4/(t + 4), or 2/(examples left + 2) towards the end."""
@@ -84,16 +80,16 @@ class Remainder(Pacing):
         φ = (B³ − n³)/(3n²(B − n)) spends exactly the remaining labels. The trade is
         2r (labels left/2)^(1 − n/B) Δ, which starts as B²Δ/T.
         """
-        bought, left = self.spent, self.total - self.spent
+        total, bought, left = self.rule.budget, self.spent, self.rule.budget - self.spent
         examples = max(self.horizon - self.seen, 1)
         if left >= examples - self.length() + 1:
             return math.inf
         rate = left / examples
-        trade = 2 * rate * max(1.0, left / 2) ** (1 - bought / self.total)
+        trade = 2 * rate * max(1.0, left / 2) ** (1 - bought / total)
         if self.level <= 0 or left == 0:
             return float(trade)
         n = max(bought, 1)
-        phi = max(1.0, (self.total**3 - n**3) / (3 * n**2 * left))
+        phi = max(1.0, (total**3 - n**3) / (3 * n**2 * left))
         alpha = math.sqrt(rate * phi / self.level * trade)
         near_the_end = examples <= 0.1 * self.horizon or left >= examples / 2
         return max(alpha, 1.05 * rate / self.level**0.75) if near_the_end else alpha

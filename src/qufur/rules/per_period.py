@@ -88,12 +88,6 @@ class PeriodSpending(WarmupSpending):
             count = int(later.argmax()) if later.any() else len(later)
         return super().until_change(count, domain)
 
-    def decide_one(
-        self, uncertainty: float, rng: np.random.Generator, domain: Ints | None
-    ) -> tuple[bool, float, Charge, bool]:
-        self.enter(domain)
-        return super().decide_one(uncertainty, rng, domain)
-
     def record(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         self.bought += spent
         super().record(charged, spent, uncertainty)

@@ -108,6 +108,7 @@ class Spending:
         tuple
             Whether the example is queried, its probability, its charge, and whether it is `at_random`.
         """
+        self.enter(domain)
         position = self.position
         if not self.rule.single:
             offer, row = self.offer(1, rng, domain), np.array([uncertainty])

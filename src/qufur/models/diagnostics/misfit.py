@@ -138,8 +138,7 @@ def _excess(early: Floats, count: Floats, squares: Floats) -> Floats:
 
 def _segments(values: Floats) -> Floats:
     """Return one row per segment. Zeros pad the last row; e = 0 has no effect on the tests."""
-    length = -(-len(values) // MisfitTests.segment) * MisfitTests.segment
-    padded = values if len(values) == length else np.append(values, np.zeros(length - len(values)))
+    padded = np.append(values, np.zeros(-len(values) % MisfitTests.segment))
     return padded.reshape(-1, MisfitTests.segment)
 
 
