@@ -15,15 +15,13 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
 
 from qufur.data.bike import BIKE
 from qufur.service.auth import Scope
 from qufur.service.config import StreamConfig
 from qufur.service.errors import RequestError
 from qufur.service.examples import Example, read_examples
-from qufur.service.http import authorize, decode, json_response, read_body
+from qufur.service.http import ApiRequest
 from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 from qufur.service.writer import Ask, Writer
@@ -229,18 +227,15 @@ def _routes(demonstration: Demonstration) -> Routes:
     routes = Routes(prefix="/demo", tag="demonstration")
     name = demonstration.material.config.name
 
-    @routes.add("GET", Operation(dict[str, Any]))
-    async def state(request: Request) -> Response:
+    @routes.add("GET", Operation(Scope.read, stream=name))
+    async def state(request: ApiRequest) -> dict[str, Any]:
         """Return the progress of the demo, and whether the simulated annotator is on."""
-        authorize(request, Scope.read, name)
-        return json_response(demonstration.state())
+        return demonstration.state()
 
-    @routes.add("POST /annotator", Operation(dict[str, Any], Switch))
-    async def switch(request: Request) -> Response:
+    @routes.add("POST /annotator", Operation(Scope.label, stream=name, example={"on": True}))
+    async def switch(request: ApiRequest, body: Switch) -> dict[str, Any]:
         """Switch the simulated annotator on or off, and return the progress of the demo."""
-        authorize(request, Scope.label, name)
-        body = decode(await read_body(request), Switch)
         demonstration.annotates = body.on
-        return json_response(demonstration.state())
+        return demonstration.state()
 
     return routes

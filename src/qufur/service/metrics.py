@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
 
 from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import (
@@ -14,6 +13,7 @@ from prometheus_client.metrics_core import (
     SummaryMetricFamily,
 )
 
+from qufur.service.responses import State
 from qufur.service.writer import Writer
 
 STREAM_GAUGES = {
@@ -49,7 +49,7 @@ class Metrics:
         requests.inc()
         latencies.observe(seconds)
 
-    def exposition(self, writer: Writer, states: Sequence[dict[str, Any]]) -> bytes:
+    def exposition(self, writer: Writer, states: Sequence[State]) -> bytes:
         """Return the metrics of requests, of the writer and of streams in Prometheus' text format."""
         requests = map(_without_creation_times, (*self._requests.collect(), *self._seconds.collect()))
         return generate_latest(
@@ -83,10 +83,10 @@ def _writer_metrics(writer: Writer) -> Iterator[Metric]:
     yield SummaryMetricFamily("qufur_commit_seconds", seconds, writer.commits, writer.commit_seconds)
 
 
-def _stream_metrics(states: Sequence[dict[str, Any]]) -> Iterator[Metric]:
+def _stream_metrics(states: Sequence[State]) -> Iterator[Metric]:
     for name, help_text in STREAM_GAUGES.items():
         family = GaugeMetricFamily(f"qufur_stream_{name}", help_text, labels=["stream"])
         for state in states:
-            if state[name] is not None:
-                family.add_metric([state["name"]], state[name])
+            if getattr(state, name) is not None:
+                family.add_metric([state.name], getattr(state, name))
         yield family
