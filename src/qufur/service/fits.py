@@ -83,7 +83,7 @@ class FitQueue:
     def _install(self, name: str, number: int, result: FitResult, service: Service) -> None:
         self._under_way.discard(number)
         if service.numbers.get(name) == number:  # otherwise the stream was deleted meanwhile
-            service.install(name, result, ACTOR)
+            service.stream(name).install(result, ACTOR)
 
     def _record_failure(self, number: int, job: FitJob, service: Service) -> None:
         self._under_way.discard(number)
