@@ -25,8 +25,7 @@ from qufur.service.openapi import document
 from qufur.service.request_guard import RequestGuard
 from qufur.service.routes import examples, label_page, labels, monitoring, streams
 from qufur.service.service import Service
-from qufur.service.store import Store, StoreError
-from qufur.service.store.events import DamagedError
+from qufur.service.store import DamagedError, Store, StoreError
 from qufur.service.verification import check_at_start
 from qufur.service.writer import Writer, resolve
 

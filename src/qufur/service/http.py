@@ -21,8 +21,7 @@ from qufur.service.errors import NotFoundError, RequestError, UnavailableError
 from qufur.service.leases import Leases
 from qufur.service.security import KEY_COOKIE, CrossSiteError, lacks_token
 from qufur.service.service import Service
-from qufur.service.store import Store, StoreError
-from qufur.service.store.store import reason_of
+from qufur.service.store import Store, StoreError, reason_of
 from qufur.service.writer import Call, Command, Writer
 
 LOG = logging.getLogger("qufur.service")

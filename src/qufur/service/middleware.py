@@ -18,10 +18,7 @@ from qufur.service.errors import RequestError, UnavailableError
 from qufur.service.http import error_response
 from qufur.service.logs import EVENTS, JsonLogHandler
 from qufur.service.metrics import Metrics
-from qufur.service.store import StoreError
-from qufur.service.store.fencing import FencedError
-from qufur.service.store.integrity import StoreFileError
-from qufur.service.store.store import reason_of
+from qufur.service.store import FencedError, StoreError, StoreFileError, reason_of
 from qufur.service.writer import TRY_AGAIN
 
 CLIENT_CLOSED = 499

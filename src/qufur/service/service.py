@@ -16,9 +16,8 @@ from qufur.service.logs import log_event
 from qufur.service.rebuild import load, offload_rows
 from qufur.service.recorded_answers import AnswerBody, StoredExample, look_up
 from qufur.service.snapshots import SnapshotSchedule, save_snapshot, trim_memory
-from qufur.service.store import Store
+from qufur.service.store import Store, Write
 from qufur.service.store.events import Kind
-from qufur.service.store.store import Write
 from qufur.service.stream import Stream
 from qufur.workbook import Workbook
 

@@ -15,9 +15,8 @@ from sqlalchemy.exc import DBAPIError
 from qufur.service.erasure import deletions
 from qufur.service.rebuild import from_start, load, replay_events
 from qufur.service.recorded_answers import examples_of
-from qufur.service.store import Store, StoreError, schema
-from qufur.service.store.events import START, DamagedError, Event, Kind
-from qufur.service.store.store import reason_of
+from qufur.service.store import DamagedError, Store, StoreError, reason_of, schema
+from qufur.service.store.events import START, Event, Kind
 
 AT_START = 50_000
 """Largest number of events that is checked before the server starts; of examples, ten times as many.

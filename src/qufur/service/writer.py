@@ -20,11 +20,7 @@ from qufur.service.examples import Rows
 from qufur.service.fits import FitQueue
 from qufur.service.recorded_answers import AnswerBody
 from qufur.service.service import Service
-from qufur.service.store import StoreError
-from qufur.service.store.events import DamagedError
-from qufur.service.store.fencing import FencedError
-from qufur.service.store.integrity import StoreFileError
-from qufur.service.store.store import reason_of
+from qufur.service.store import DamagedError, FencedError, StoreError, StoreFileError, reason_of
 
 Result = tuple[Any, Any]
 """Future of a command, and its result or exception."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -13,18 +13,9 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from qufur.errors import invalid, missing_extra
-from qufur.service.store import schema
+from qufur.service.store import fencing, schema
 from qufur.service.store.append import Appender
 from qufur.service.store.events import DamagedError, Event
-from qufur.service.store.fencing import (
-    WriteLock,
-    acquire_write_lock,
-    check_epoch,
-    check_mark,
-    check_tables,
-    epoch_query,
-    next_epoch,
-)
 from qufur.service.store.integrity import HighWaterMark, StoreFile, check_wal
 
 SCAN_PAGE, LOOKUP_PAGE = 500, 25
@@ -57,6 +48,13 @@ class Store:
     **options
         Further arguments of SQLAlchemy's `create_engine`.
 
+    Attributes
+    ----------
+    is_writing
+        Whether the store is open for appending.
+    is_taken_over
+        Whether this process took over from another one that held the write lock.
+
     Raises
     ------
     StoreError
@@ -69,9 +67,11 @@ class Store:
 
     def __init__(self, url: str, *, writing: bool = True, takeover: bool = False, **options: Any) -> None:
         self.url = parsed(url)
+        self.is_writing = writing
         self._epoch: int | None = None
         self._appender: Appender | None = None
-        self._lock: WriteLock | None = None
+        self._release: Callable[[], None] | None = None
+        self.is_taken_over = False
         self._file: StoreFile | None = None
         file = file_of(self.url)
         self._mark = None if file is None or not writing else HighWaterMark(file)
@@ -91,22 +91,18 @@ class Store:
                 raise
 
     def _open_for_writing(self, file: str | None, takeover: bool) -> None:
-        self._lock = acquire_write_lock(self.engine, takeover=takeover)
-        if file is not None and not self._lock.from_another:
+        self._release = fencing.acquire_write_lock(self.engine, takeover=takeover)
+        self.is_taken_over = self._release is None
+        if file is not None and not self.is_taken_over:
             check_wal(file)
         with self.writing() as connection:
-            check_tables(connection)
+            fencing.check_tables(connection)
             schema.metadata.create_all(connection)
             if self._mark is not None:
-                check_mark(connection, self._mark)
-            self._epoch = next_epoch(connection)
+                fencing.check_mark(connection, self._mark)
+            self._epoch = fencing.next_epoch(connection)
         self._appender = Appender(self.engine, self._epoch)
         self._file = None if file is None else StoreFile(file)
-
-    @property
-    def is_taken_over(self) -> bool:
-        """Whether this process took over from another one that held the write lock."""
-        return self._lock is not None and self._lock.from_another
 
     def close(self) -> None:
         """Close the connections and files, and release the write lock."""
@@ -115,20 +111,17 @@ class Store:
         self.engine.dispose()
         if self._mark is not None:
             self._mark.close()
-        if self._lock is not None:
-            self._lock.release()
-
-    @property
-    def is_writing(self) -> bool:
-        """Whether the store is open for appending."""
-        return self._epoch is not None
+        if self._release is not None:
+            self._release()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open an exclusive write transaction; once this process has an epoch, check it first."""
         with self.engine.connect().execution_options(writing=True) as connection, connection.begin():
             if self._epoch is not None:
-                check_epoch(connection.exec_driver_sql(epoch_query(self.engine)).first(), self._epoch)
+                fencing.check_epoch(
+                    connection.exec_driver_sql(fencing.epoch_query(self.engine)).first(), self._epoch
+                )
             yield connection
         self._checkpoint_if_possible()  # such a transaction is rare or large
 
