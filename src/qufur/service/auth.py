@@ -73,6 +73,16 @@ class Key(NamedTuple):
         if scope not in self.scopes and Scope.admin not in self.scopes:
             raise ForbiddenError(f"This key lacks the scope {scope.value!r}.")
 
+    def may(self, scope: Scope, stream: str | None) -> bool:
+        """Return whether the key has a scope on a stream; without a stream, on any stream."""
+        has_scope = not self.scopes.isdisjoint({scope, Scope.admin})
+        return has_scope and (stream is None or self.stream in (None, stream))
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the key may create streams and keys."""
+        return Scope.admin in self.scopes and self.stream is None
+
 
 LOCAL_KEY = Key("", "local", b"", frozenset({Scope.admin}), None, 0, None)
 """The key of every request to a service without keys."""
