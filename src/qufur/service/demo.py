@@ -132,25 +132,22 @@ class Demonstration:
 
     Time is counted in rows and all data are fixed, so every run is the same. After a restart the demo
     resumes where it stopped.
+
+    Attributes
+    ----------
+    annotates
+        Whether the simulated annotator answers queries.
+    sent
+        Number of rows sent.
+    end
+        Ends the demo between two steps.
     """
 
     def __init__(self, material: Material, pace: float = STEP_SECONDS) -> None:
         self.material, self.pace = material, pace
         self.annotates = True
         self.sent = 0
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self, writer: Writer) -> None:
-        """Start in a new thread."""
-        self._thread = threading.Thread(target=self._run, args=(writer,), name="qufur-demo", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop between two steps and wait for the thread."""
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join()
+        self.end = threading.Event()
 
     def state(self) -> dict[str, Any]:
         """Return the progress of the demo, as the routes send it."""
@@ -162,10 +159,11 @@ class Demonstration:
             "of": len(self.material),
         }
 
-    def _run(self, writer: Writer) -> None:
+    def run(self, writer: Writer) -> None:
+        """Run until `end` is set."""
         try:
             self.sent = writer.call(self._begin)
-            while not self._end.wait(self.pace if self.sent >= HEAD_START else 0.0):
+            while not self.end.wait(self.pace if self.sent >= HEAD_START else 0.0):
                 self.step(writer)
         except RequestError as error:
             LOG.warning("The demo stopped: %s", error)
@@ -208,10 +206,11 @@ def attach(app: Starlette, pace: float = STEP_SECONDS) -> Demonstration:
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[Any]:
         async with inner(app) as state:
-            demonstration.start(app.state.writer)
+            # In a thread: the writer delivers results through the event loop, which must keep running.
+            running = asyncio.create_task(asyncio.to_thread(demonstration.run, app.state.writer))
             yield state
-            # The writer delivers results through the event loop, so the loop must keep running meanwhile.
-            await asyncio.to_thread(demonstration.stop)
+            demonstration.end.set()
+            await running
 
     app.router.lifespan_context = lifespan
     app.routes.extend(_routes(demonstration))

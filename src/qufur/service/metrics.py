@@ -38,16 +38,13 @@ class Metrics:
         self._seconds = Histogram(
             "qufur_request_seconds", "Latency of requests", ["route"], buckets=BUCKETS, registry=None
         )
-        self._labelled = cache(self._with_labels)  # looking up labels takes as long as counting
-
-    def _with_labels(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        return self._requests.labels(method, route, status), self._seconds.labels(route)
+        # Looking up labels takes as long as counting.
+        self._counter, self._histogram = cache(self._requests.labels), cache(self._seconds.labels)
 
     def record(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request and its latency."""
-        requests, latencies = self._labelled(method, route, status)
-        requests.inc()
-        latencies.observe(seconds)
+        self._counter(method, route, status).inc()
+        self._histogram(route).observe(seconds)
 
     def exposition(self, writer: Writer, states: Sequence[State]) -> bytes:
         """Return the metrics of requests, of the writer and of streams in Prometheus' text format."""
