@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -53,13 +52,8 @@ def create_app(store: Store, limits: Limits | None = None, log: JsonLogHandler |
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-
-        def deliver(results: Sequence[tuple[Any, Any]]) -> None:
-            loop.call_soon_threadsafe(resolve, results)
-
-        service = Service(store)
-        app.state.writer = Writer(service, deliver)
+        service, loop = Service(store), asyncio.get_running_loop()
+        app.state.writer = Writer(service, lambda results: loop.call_soon_threadsafe(resolve, results))
         app.state.writer.start()
         log_event("started", version=__version__, streams=len(service.numbers), takeover=store.is_taken_over)
         if check_rest is not None:

@@ -73,7 +73,8 @@ class RequestMiddleware:
         return f"{self._prefix}-{next(self._numbers)}".encode()
 
     def _record(self, scope: Scope, status: int, seconds: float, id: bytes) -> None:
-        template = _template(scope)
+        # A path template, such as `/v1/streams/{stream}`.
+        template = str(scope.get("template") or getattr(scope.get("route"), "path", UNKNOWN))
         self._metrics.record(scope["method"], template, status, seconds)
         if self._log is not None:
             stream = _STREAM.match(scope["path"])
@@ -109,11 +110,3 @@ def _response_to(error: Exception, method: str, id: str) -> Response:
         return error_response(422, str(error))
     EVENTS.error("A request failed", exc_info=error, extra={"fields": {"request": id}})
     return error_response(500, "Internal server error. The server log has the details.")
-
-
-def _template(scope: Scope) -> str:
-    """Return the path template of a request, such as `/v1/streams/{stream}`."""
-    template: str | None = scope.get("template")
-    if template is None:
-        template = getattr(scope.get("route"), "path", None) or UNKNOWN
-    return template.replace(":path}", "}")

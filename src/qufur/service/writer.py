@@ -36,7 +36,7 @@ MAX_QUEUE = 20_000
 TRY_AGAIN = "The store cannot be written. Nothing of this request was stored; send it again."
 BatchKey = tuple[int, Hashable]
 """Rank of a command in its batch, and what commands that can be merged share."""
-Deliver = Callable[[Sequence[Result]], None]
+Deliver = Callable[[Sequence[Result]], object]
 """Function that passes results to the futures of their commands."""
 
 
@@ -167,7 +167,7 @@ class Writer:
         return self._put(command, future)
 
     def _put(self, command: Command, future: Any = None) -> Any:
-        future = Future() if future is None else future
+        future = future or Future()
         self._commands.put(Queued(command, future))
         return future
 

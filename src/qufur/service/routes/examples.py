@@ -9,20 +9,9 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.errors import invalid
+from qufur.service import examples
 from qufur.service.auth import Scope
 from qufur.service.config import StreamConfig
-from qufur.service.examples import (
-    Example,
-    LabelledExample,
-    PredictionRequest,
-    Rows,
-    as_id,
-    check_numbers,
-    numbered,
-    read_examples,
-    read_inputs,
-    read_label,
-)
 from qufur.service.http import ApiRequest, MalformedError, decode
 from qufur.service.recorded_answers import AnswerBody
 from qufur.service.responses import Learned, Prediction
@@ -32,8 +21,8 @@ from qufur.service.writer import Ask
 from qufur.tables import Batch
 
 routes = Routes(prefix="/v1/streams/{stream}", tag="examples")
-EXAMPLES: Any = Example | list[Example]
-REQUESTS: Any = PredictionRequest | list[PredictionRequest]
+EXAMPLES: Any = examples.Example | list[examples.Example]
+REQUESTS: Any = examples.PredictionRequest | list[examples.PredictionRequest]
 EXAMPLE = {"x": [0.5, 2.0]}
 ID_HEADERS = (
     Header(
@@ -65,23 +54,23 @@ async def ask(request: ApiRequest, stream: str) -> AnswerBody | list[AnswerBody]
     return answers[0] if is_single else answers
 
 
-def _read(request: ApiRequest, body: bytes, config: StreamConfig) -> tuple[Rows, bool]:
+def _read(request: ApiRequest, body: bytes, config: StreamConfig) -> tuple[examples.Rows, bool]:
     """Return the examples of a body, and whether it is a single example."""
     if request.headers.get("content-type") == NPY:
         X = _matrix(request, config, body)
         ids = _consecutive(request, len(X))
-        return numbered(ids, check_numbers(X, ids)), False
-    examples, is_single = _listed(request, body, EXAMPLES)
-    return read_examples(config, examples), is_single
+        return examples.numbered(ids, examples.check_numbers(X, ids)), False
+    listed, is_single = _listed(request, body, EXAMPLES)
+    return examples.read_examples(config, listed), is_single
 
 
 def _listed(request: ApiRequest, body: bytes, body_type: Any) -> tuple[list[Any], bool]:
     """Return the examples of a JSON body as a list, and whether it is a single example."""
     decoded = decode(body, body_type)
     is_single = not isinstance(decoded, list)
-    examples = [decoded] if is_single else decoded
-    request.limits.check_batch(len(examples))
-    return examples, is_single
+    listed = [decoded] if is_single else decoded
+    request.limits.check_batch(len(listed))
+    return listed, is_single
 
 
 @routes.add("POST /predict", Operation(Scope.read, example=EXAMPLE, inputs=REQUESTS))
@@ -90,10 +79,10 @@ async def predict(request: ApiRequest, stream: str) -> Prediction | list[Predict
     body, config = await request.content(), await request.config(stream)
     inputs: Floats | Batch
     if request.headers.get("content-type") == NPY:
-        inputs, is_single = check_numbers(_matrix(request, config, body)), False
+        inputs, is_single = examples.check_numbers(_matrix(request, config, body)), False
     else:
-        examples, is_single = _listed(request, body, REQUESTS)
-        inputs = read_inputs(config, examples)
+        listed, is_single = _listed(request, body, REQUESTS)
+        inputs = examples.read_inputs(config, listed)
     if not len(inputs):
         return []
     predictions = await request.in_writer(lambda service: _predict(service.stream(stream), inputs))
@@ -101,15 +90,17 @@ async def predict(request: ApiRequest, stream: str) -> Prediction | list[Predict
 
 
 @routes.add("POST /learn", Operation(Scope.ingest, example=[{"id": "a8", **EXAMPLE, "label": 3.5}]))
-async def learn(request: ApiRequest, stream: str, body: list[LabelledExample]) -> Learned:
+async def learn(request: ApiRequest, stream: str, body: list[examples.LabelledExample]) -> Learned:
     """Learn from examples that already have labels, at no cost to the budget.
 
     Returns the number of new examples, and of examples that were already stored.
     """
     request.limits.check_batch(len(body))
     config = await request.config(stream)
-    rows = read_examples(config, body)
-    labels = [read_label(config, example.label, id) for example, id in zip(body, rows.ids, strict=True)]
+    rows = examples.read_examples(config, body)
+    labels = [
+        examples.read_label(config, example.label, id) for example, id in zip(body, rows.ids, strict=True)
+    ]
     new = 0
     if labels:
         new = await request.in_writer(lambda service: service.learn(stream, rows, labels, request.actor))
@@ -142,7 +133,7 @@ def _consecutive(request: ApiRequest, count: int) -> list[str]:
         )
     if not prefix.isascii():  # HTTP does not define the encoding of other characters
         raise invalid("X-Id-Prefix", "the request", "ASCII", ascii(prefix)[:80])
-    return [as_id(f"{prefix}{number}") for number in range(int(first), int(first) + count)]
+    return [examples.as_id(f"{prefix}{number}") for number in range(int(first), int(first) + count)]
 
 
 def _predict(stream: Stream, inputs: Floats | Batch) -> list[Prediction]:
