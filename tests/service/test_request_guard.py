@@ -13,11 +13,13 @@ from tests.service.test_pages import TestClient, sign_in, token
 
 from qufur.service import request_guard
 from qufur.service.app import create_app
+from qufur.service.auth import Keys
 from qufur.service.http import Limits
 from qufur.service.metrics import Metrics
 from qufur.service.middleware import RequestMiddleware
 from qufur.service.request_guard import RequestGuard
 from qufur.service.security import SAFE_METHODS
+from qufur.service.store import StoreError
 
 FOREIGN_HOSTS = ["evil.example", "evil.example:8000", "localhost.evil.example", "10.0.0.1:8000", "", "[::1"]
 CROSS_SITE = [
@@ -94,6 +96,15 @@ def test_foreign_hosts_are_rejected_without_keys(client, host):
     answer = client.get("/", headers={"Host": host})
     assert answer.status_code == 403
     assert "Host must be localhost, 127.0.0.1 or [::1], got" in answer.json()["error"]
+
+
+def test_unreadable_keys_give_an_error_response(client, monkeypatch):
+    def unreadable(keys):
+        raise StoreError("gone")
+
+    monkeypatch.setattr(Keys, "_refresh", unreadable)
+    answer = client.get("/", headers={"Host": FOREIGN_HOSTS[0]})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 
 @pytest.mark.parametrize(

@@ -44,18 +44,18 @@ GC_THRESHOLD = 100_000
 
 
 @contextmanager
-def serving(app: Starlette, port: int = 0) -> Iterator[str]:
-    """Serve an application on loopback in a thread. Yield its URL; stop at the end of the block."""
-    server = uvicorn.Server(server_config(app, host="127.0.0.1", port=port))
+def serving(app: Starlette) -> Iterator[str]:
+    """Serve an application on a free loopback port in a thread. Yield its URL; stop after the block."""
+    server = uvicorn.Server(server_config(app, host="127.0.0.1", port=0))
     thread = threading.Thread(target=server.run, name="qufur-server", daemon=True)
     thread.start()
     while not server.started:
         if not thread.is_alive():
             raise RuntimeError("The service did not start. Its log has the reason.")
         time.sleep(POLL_SECONDS)
-    host, actual_port = server.servers[0].sockets[0].getsockname()[:2]
+    host, port = server.servers[0].sockets[0].getsockname()[:2]
     try:
-        yield f"http://{host}:{actual_port}"
+        yield f"http://{host}:{port}"
     finally:
         server.should_exit = True
         thread.join()
