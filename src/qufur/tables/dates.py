@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -108,9 +106,8 @@ class Dates(Numeric):
         reading = f"{self.format}, such as {self.example!r}: {', '.join(self.parts)}"
         return f"Column {self.name!r} is read as {reading}. `categorical=` keeps its text."
 
-    @property
-    def _read(self) -> Callable[[Column], Floats | None]:
-        return partial(moments_in, format=self.format, parts=self.parts)
+    def read(self, column: Column) -> Floats | None:
+        return moments_in(column, self.format, self.parts)
 
 
 class DateGuess:

@@ -23,16 +23,15 @@ from qufur.tables.cells import (
     numbers,
     vectors,
 )
-from qufur.tables.columns import KINDS, Kind, Numeric, Text
-from qufur.tables.dates import DateGuess, Dates
-from qufur.tables.number_formats import Amount, AmountGuess
+from qufur.tables.columns import Kind, Numeric, Text
+from qufur.tables.dates import DateGuess
+from qufur.tables.number_formats import AmountGuess
 from qufur.tables.text import text_vectors
 
 MOST_CATEGORIES = 100
 """Maximum number of categories with a column of x each; more are hashed."""
 Cell = tuple[int, Any]
 """Row number and content of a cell."""
-KINDS |= {entry.kind: entry for entry in (Amount, Dates)}
 
 
 class ColumnInference:

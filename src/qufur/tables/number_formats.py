@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,9 +100,8 @@ class Amount(Numeric):
     def is_single(self) -> bool:
         return False  # cells are not plain numbers
 
-    @property
-    def _read(self) -> Callable[[Column], Floats | None]:
-        return partial(amounts, unit=self.unit)
+    def read(self, column: Column) -> Floats | None:
+        return amounts(column, self.unit)
 
 
 class AmountGuess:

@@ -65,7 +65,7 @@ class ColumnGrowth:
     @property
     def first_missing(self) -> bool:
         """Whether cells are missing and the column has no indicator of missing cells."""
-        has_indicator = any(entry.has_missing_indicator for entry in self._entries)
+        has_indicator = any(entry.indicators for entry in self._entries)
         return self._missing and self._impute and not has_indicator
 
     @property
