@@ -11,9 +11,6 @@ from qufur.tables.batch import Batch, Column
 from qufur.tables.cells import TextColumns, numbers, truths
 from qufur.tables.labels import bad_number
 
-_COLUMNS_PER_BLOCK = 64
-"""Columns transposed together: with more, the cells of a row are too far apart for the CPU cache."""
-
 
 def plain_numbers(batch: Batch, names: Sequence[str]) -> Floats:
     """Return columns of unscaled numbers, (n, d), with true as 1 and false as 0; no cell may be missing.
@@ -25,15 +22,11 @@ def plain_numbers(batch: Batch, names: Sequence[str]) -> Floats:
     if values is not None:
         return values
     values = np.empty((len(batch), len(names)))
-    for start in range(0, len(names), _COLUMNS_PER_BLOCK):
-        block = names[start : start + _COLUMNS_PER_BLOCK]
-        columns = np.empty((len(block), len(batch)))
-        for index, name in enumerate(block):
-            columns[index] = _numbers(batch.column(name))
-        invalid = ~(np.abs(columns) < LARGEST).all(axis=1)
-        if invalid.any():
-            raise bad_number(batch, block[int(invalid.argmax())])
-        values[:, start : start + len(block)] = columns.T
+    for index, name in enumerate(names):
+        values[:, index] = _numbers(batch.column(name))
+    invalid = ~(np.abs(values) < LARGEST).all(axis=0)
+    if invalid.any():
+        raise bad_number(batch, names[int(invalid.argmax())])
     return values
 
 
