@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from qufur.data.files import UNREADABLE, File, Found, content_digest
-from qufur.errors import missing_extra
+from qufur.errors import import_extra
 
 OWN = "QUFUR_DATA"
 CACHE = "cache"
@@ -22,11 +22,7 @@ def own_folder() -> Path | None:
 
 def cache_folder() -> Path:
     """Return the folder of downloads."""
-    try:
-        from pooch import os_cache
-    except ImportError:
-        raise missing_extra("pooch", "data", "downloading datasets") from None
-    return Path(os_cache("qufur"))
+    return Path(import_extra("pooch", "data", "downloading datasets").os_cache("qufur"))
 
 
 def look(file: File) -> Found | None:

@@ -17,7 +17,7 @@ from numbers import Number
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from qufur.errors import invalid, missing_extra
+from qufur.errors import import_extra, invalid
 from qufur.storage.atomic import replacing
 from qufur.tables.batch import Batch
 from qufur.tables.formats.compression import zstandard
@@ -221,16 +221,8 @@ def _write_excel(frame: pl.DataFrame, file: IO[bytes]) -> None:
 
 
 def _polars() -> Any:
-    try:
-        import polars as pl
-    except ImportError:
-        raise missing_extra("polars", "tables", "writing Parquet and Excel files") from None
-    return pl
+    return import_extra("polars", "tables", "writing Parquet and Excel files")
 
 
 def _xlsxwriter() -> Any:
-    try:
-        import xlsxwriter
-    except ImportError:
-        raise missing_extra("xlsxwriter", "excel", "writing Excel files") from None
-    return xlsxwriter
+    return import_extra("xlsxwriter", "excel", "writing Excel files")

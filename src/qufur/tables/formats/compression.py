@@ -12,7 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
-from qufur.errors import invalid, missing_extra
+from qufur.errors import import_extra, invalid
 from qufur.tables.batch import shown
 from qufur.tables.formats.base import unreadable
 
@@ -22,11 +22,7 @@ _SAVE = "Save it as UTF-8: in Excel as 'CSV UTF-8', elsewhere with iconv -f cp12
 
 def zstandard() -> Any:
     """Return the package `zstandard`, or raise an error that names the extra to install."""
-    try:
-        import zstandard
-    except ImportError:
-        raise missing_extra("zstandard", "zstd", "a .zst file") from None
-    return zstandard
+    return import_extra("zstandard", "zstd", "a .zst file")
 
 
 def open_zstd(path: Path, mode: str, **options: Any) -> IO[Any]:
