@@ -1,4 +1,4 @@
-"""Resumable downloads; pooch itself restarts from the first byte."""
+"""Resumable downloads that deliver only checked files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _BLOCK_BYTES = 2**16
 _TIMEOUT_SECONDS = 30
 
 
-class Resuming:
-    """Downloader for pooch that resumes interrupted transfers and delivers only checked files.
+def download(url: str, target: Path, check: Callable[[Path], None], *, verified: bool) -> None:
+    """Download a file, resuming an interrupted transfer.
 
     An interrupted transfer leaves a .part file. Its name contains a digest of the URL, so two sources are
     never mixed. The download resumes if the server confirms, by ETag or date, that its file has not changed,
@@ -24,8 +24,8 @@ class Resuming:
 
     Parameters
     ----------
-    target
-        Path of the complete file; the .part file is stored beside it.
+    url, target
+        URL and path of the complete file; the .part file is stored beside it.
     check
         Function that is called with the complete download and raises ValueError to reject it. A rejected
         file is deleted.
@@ -33,23 +33,18 @@ class Resuming:
         Whether the check knows the expected digest. If not, every URL, also after redirects, must be https or
         refer to this machine.
     """
-
-    def __init__(self, target: Path, check: Callable[[Path], None], *, verified: bool) -> None:
-        self.target, self.check, self.verified = target, check, verified
-
-    def __call__(self, url: str, output_file: str, pooch: Any) -> None:
-        """Download `url` to `output_file`."""
-        source = hashlib.sha256(url.encode()).hexdigest()[:8]
-        part = self.target.with_name(f"{self.target.name}.{source}.part")
-        _complete(url, part, self.verified)
-        try:
-            self.check(part)
-        except ValueError:
-            part.unlink()
-            raise
-        finally:
-            _version(part).unlink(missing_ok=True)
-        os.replace(part, output_file)
+    source = hashlib.sha256(url.encode()).hexdigest()[:8]
+    part = target.with_name(f"{target.name}.{source}.part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _complete(url, part, verified)
+    try:
+        check(part)
+    except ValueError:
+        part.unlink()
+        raise
+    finally:
+        _version(part).unlink(missing_ok=True)
+    os.replace(part, target)
 
 
 def transfer_errors() -> tuple[type[Exception], ...]:

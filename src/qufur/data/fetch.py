@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from qufur.data.download import Resuming, transfer_errors
-from qufur.data.files import File, Found, MissingDataError, content_digest
-from qufur.data.places import CACHE, OWN, cache_folder, damage, look, own_folder, record_of
+from qufur.data import files
+from qufur.data.download import download, transfer_errors
+from qufur.data.files import CACHE, OWN, File, Found, MissingDataError
 
 _log = logging.getLogger("qufur")
 
@@ -24,7 +22,7 @@ def find(file: File) -> Found | None:
     ValueError
         If the file in $QUFUR_DATA is damaged: qufur does not modify that folder.
     """
-    copy = look(file)
+    copy = files.look(file)
     if copy and copy.damage and copy.place == OWN:
         remedy = "Replace it by an undamaged copy, or remove it."
         raise ValueError(f"{copy.path} is damaged: {copy.damage}. {remedy}")
@@ -44,7 +42,7 @@ def fetch(file: File) -> Found:
 
 def missing(file: File, failures: list[str]) -> MissingDataError:
     """Build the error for an unavailable file: folders searched, failed downloads, remedy."""
-    looked = f"{OWN} ({own_folder() or 'not set'}) and the cache ({cache_folder()})"
+    looked = f"{OWN} ({files.own_folder() or 'not set'}) and the cache ({files.cache_folder()})"
     reason = f"; download failed from {' and '.join(failures)}" if failures else ""
     remedy = file.remedy or "Download it on a machine with network access."
     return MissingDataError(
@@ -54,8 +52,8 @@ def missing(file: File, failures: list[str]) -> MissingDataError:
 
 
 def _download(file: File) -> Found:
-    target = cache_folder() / file.name
-    if (copy := look(file)) and copy.place == CACHE:
+    target = files.cache_folder() / file.name
+    if (copy := files.look(file)) and copy.place == CACHE:
         _log.warning("%s is damaged: %s. It is downloaded again.", target, copy.damage)
         target.unlink()
     failures = []
@@ -68,31 +66,18 @@ def _download(file: File) -> Found:
 
 
 def _download_from(url: str, file: File, target: Path) -> Found:
-    import pooch
+    record = files.record_of(target)
 
     def check(part: Path) -> None:
-        digest = content_digest(part, packed=file.packed)
-        if mismatch := damage(file, digest, record_of(target)):
-            remedy = "" if file.sha256 else f" If the source has changed, delete {record_of(target)}."
+        digest = files.content_digest(part, packed=file.packed)
+        if mismatch := files.damage(file, digest, record):
+            remedy = "" if file.sha256 else f" If the source has changed, delete {record}."
             raise ValueError(f"{file.name} from {url} was discarded: {mismatch}.{remedy}")
         if not file.sha256:
-            record_of(target).write_text(f"{digest}\n")
+            record.write_text(f"{digest}\n")
 
-    downloader = Resuming(target, check, verified=file.sha256 is not None)
-    with _quiet(pooch.get_logger()):
-        pooch.retrieve(url, None, fname=target.name, path=target.parent, downloader=downloader)
-    return Found(file, target, CACHE, content_digest(target, packed=file.packed))
-
-
-@contextmanager
-def _quiet(logger: logging.Logger) -> Iterator[None]:
-    # pooch logs every download to stderr and recommends digests, which `check` verifies.
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
+    download(url, target, check, verified=file.sha256 is not None)
+    return Found(file, target, CACHE, files.content_digest(target, packed=file.packed))
 
 
 def _reason(error: Exception) -> str:
