@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from numbers import Number
 from pathlib import Path
@@ -136,18 +136,15 @@ def check_writable(path: Path) -> None:
         _xlsxwriter()
 
 
-@contextmanager
-def _compressed(file: IO[bytes], path: Path) -> Iterator[Any]:
-    """Yield the file or a compressing stream. Equal rows give equal bytes, so no time stamp is written."""
+def _compressed(file: IO[bytes], path: Path) -> AbstractContextManager[Any]:
+    """Return the file or a compressing stream. Equal rows give equal bytes, so no time stamp is written."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
-            yield stream
-    elif suffix == ".zst":
-        with zstandard().ZstdCompressor().stream_writer(file, closefd=False) as stream:
-            yield stream
-    else:
-        yield file
+        return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+    if suffix == ".zst":
+        stream: AbstractContextManager[Any] = zstandard().ZstdCompressor().stream_writer(file, closefd=False)
+        return stream
+    return nullcontext(file)
 
 
 def _csv(text: IO[str], columns: Sequence[str], ending: str) -> Write:
