@@ -14,9 +14,11 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qufur.arrays import Bools, Floats
-from qufur.tables.batch import Column
+
+Column = list[Any] | NDArray[Any]
 
 _BLANK = frozenset(["", "nan", "NaN", "NaT"])
 _SCALARS = frozenset([str, int, float, type(None)])
@@ -115,12 +117,6 @@ def numbers_or_nan(column: Column) -> Floats:
         cells = (numbers(column[i : i + 1]) for i in range(len(column)))
         floats = np.array([[np.nan] if cell is None else cell[0] for cell in cells])
     return floats
-
-
-def truths(column: list[Any]) -> Floats | None:
-    """Return the cells true and false as 1 and 0; None if there is any other cell."""
-    values = [{"true": 1.0, "false": 0.0}.get(cell) if isinstance(cell, str) else None for cell in column]
-    return None if None in values else np.array(values)
 
 
 def vectors(column: Column, length: int) -> Floats | None:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qufur.arrays import LARGEST, Bools, Floats
-from qufur.tables.batch import CORRECT, FILL, Batch, Column
-from qufur.tables.cells import first_bad, is_missing, numbers, numbers_or_nan, vectors
+from qufur.tables.batch import CORRECT, FILL, Batch
+from qufur.tables.cells import Column, first_bad, is_missing, numbers, numbers_or_nan, vectors
 from qufur.tables.text import text_vectors
 
 NO_NUMBER = "Correct the cell, drop the row, or give `impute=True`, which treats it as empty."

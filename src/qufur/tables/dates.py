@@ -12,8 +12,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.moments import Moments
-from qufur.tables.batch import Column
-from qufur.tables.cells import listed
+from qufur.tables.cells import Column, listed
 from qufur.tables.columns import Numeric
 
 PARTS = ("hour", "weekday", "month", "trend")

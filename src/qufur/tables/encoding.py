@@ -11,7 +11,6 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, spread
-from qufur.tables.bulk_numbers import numbers_in_text
 from qufur.tables.columns import Kind, Numeric, Text, kind_from_state, kind_state
 from qufur.tables.inference import ColumnInference, add_batch, inference_of
 from qufur.tables.text import BERT, vectors_of
@@ -186,7 +185,7 @@ class Encoding:
         """
         plain = [column for column in self.columns if type(column) is Numeric and len(column.names) == 1]
         if len(plain) == len(self.columns):
-            values = numbers_in_text(batch, [column.name for column in plain])
+            values = batch.numbers_in_text([column.name for column in plain])
             X = None if values is None else _together(plain).transform(values)
             if X is not None and (np.abs(X) < LARGEST).all():
                 return X

@@ -12,10 +12,10 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.moments import Moments
-from qufur.tables.batch import Batch, Column, bad_cell
-from qufur.tables.bulk_numbers import numbers_in_text
+from qufur.tables.batch import Batch, bad_cell
 from qufur.tables.categorical import Categorical, Hashed
 from qufur.tables.cells import (
+    Column,
     category,
     first_bad,
     first_other,
@@ -66,7 +66,7 @@ class ColumnPass(ABC):
 def add_batch(columns: Sequence[ColumnPass], batch: Batch) -> None:
     """Add a batch to all columns; those that are known to be numbers are converted together."""
     settled = [column for column in columns if column.is_settled and batch.has(column.name)]
-    values = numbers_in_text(batch, [column.name for column in settled])
+    values = batch.numbers_in_text([column.name for column in settled])
     for column in columns:
         if values is None or column not in settled:
             column.add(batch)

@@ -12,8 +12,8 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.moments import Moments
-from qufur.tables.batch import Batch, Column, shown
-from qufur.tables.cells import clean, listed, numbers
+from qufur.tables.batch import Batch, shown
+from qufur.tables.cells import Column, clean, listed, numbers
 from qufur.tables.columns import Numeric
 from qufur.tables.formats.dialect import with_point
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.errors import invalid
-from qufur.tables.batch import CORRECT, Batch, Column
-from qufur.tables.cells import first_bad
+from qufur.tables.batch import CORRECT, Batch
+from qufur.tables.cells import Column, first_bad
 from qufur.tables.dates import FORMATS, moments_in
 
 UNITS = ("hour", "day", "week", "month")

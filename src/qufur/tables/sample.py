@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Bools
-from qufur.tables.batch import Batch, Column
-from qufur.tables.cells import TextColumns, listed
+from qufur.tables.batch import Batch
+from qufur.tables.cells import Column, TextColumns, listed
 
 
 class Sample:

@@ -11,9 +11,9 @@ import numpy as np
 
 from qufur.arrays import LARGEST
 from qufur.errors import invalid
-from qufur.tables.batch import Batch, Column
+from qufur.tables.batch import Batch
 from qufur.tables.categorical import Categorical
-from qufur.tables.cells import category, first_other, is_missing, listed, numbers_or_nan
+from qufur.tables.cells import Column, category, first_other, is_missing, listed, numbers_or_nan
 from qufur.tables.columns import Kind, Missing, Numeric, Part
 from qufur.tables.inference import MOST_CATEGORIES, ColumnInference, ColumnPass, add_batch, inference_of
 from qufur.tables.number_formats import Amount

@@ -15,8 +15,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.errors import invalid, missing_extra
-from qufur.tables.batch import Column
-from qufur.tables.cells import category, first_other, is_missing, listed
+from qufur.tables.cells import Column, category, first_other, is_missing, listed
 
 BERT = "bert-base-uncased"
 """The model of the paper's review features."""

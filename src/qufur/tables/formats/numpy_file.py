@@ -14,8 +14,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from qufur.errors import invalid
-from qufur.tables.batch import Batch, Column
-from qufur.tables.cells import clean
+from qufur.tables.batch import Batch
+from qufur.tables.cells import Column, clean
 from qufur.tables.formats.base import TableFile, no_rows, unreadable
 
 Header = tuple[tuple[int, ...], bool, np.dtype[Any]]

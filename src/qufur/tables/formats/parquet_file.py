@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from qufur.errors import import_extra
-from qufur.tables.batch import Batch, Column
-from qufur.tables.cells import clean
+from qufur.tables.batch import Batch
+from qufur.tables.cells import Column, clean
 from qufur.tables.formats.base import TableFile, no_rows
 
 if TYPE_CHECKING:
