@@ -63,7 +63,8 @@ def listed(column: Column) -> list[Any]:
     if not isinstance(column, np.ndarray):
         return column
     cells: list[Any] = column.tolist()
-    return [None if math.isnan(cell) else cell for cell in cells] if column.dtype.kind == "f" else cells
+    has_nan = column.ndim == 1 and column.dtype.kind == "f"
+    return [None if math.isnan(cell) else cell for cell in cells] if has_nan else cells
 
 
 def is_missing(column: Column) -> Bools:

@@ -155,7 +155,8 @@ class ColumnInference(ColumnPass):
         return None if _LARGE in self._first or self._numeric else next(filter(None, entries), None)
 
     def _length_of(self, cell: Any) -> int:
-        return length_of(cell) if self._embedding or not isinstance(cell, str) else 0
+        may_be_list = self._embedding or not (self._categorical or isinstance(cell, str))
+        return length_of(cell) if may_be_list else 0
 
     @property
     def _allowed(self) -> str:
@@ -191,7 +192,7 @@ class ColumnInference(ColumnPass):
         return Numeric(self.name, mean, deviation, bool(self._length), _MISSING in self._first)
 
     def _as_categorical(self) -> Categorical | Hashed:
-        self._reject(_OTHER, "numbers, text or lists of numbers")
+        self._reject(_OTHER, "text or numbers" if self._categorical else "numbers, text or lists of numbers")
         if len(self._categories) > MOST_CATEGORIES:
             return self._as_hashed()
         return Categorical(self.name, tuple(sorted(self._categories)), _MISSING in self._first)

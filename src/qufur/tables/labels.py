@@ -186,24 +186,14 @@ def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints
 
 def _id(cell: Any, batch: Batch, column: str, index: int) -> str | int:
     if isinstance(cell, str):
-        if not _can_be_written(cell):
+        # A CSV file can hold neither 0 bytes nor the lone surrogates that text from JSON may contain.
+        if "\0" in cell or cell.encode(errors="ignore").decode() != cell:
             raise batch.cell_error(
                 column, index, "text of whole characters", "Correct the id or drop the row."
             )
-        return _short(int(cell)) if _WHOLE.fullmatch(cell) else cell
-    if isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer()):
-        return _short(int(cell))
-    raise batch.cell_error(column, index, "text or whole numbers", "Give every row an id.")
-
-
-def _short(number: int) -> str | int:
-    """Return an integer as an id: as text if it has more than 64 bits."""
+        if not _WHOLE.fullmatch(cell):
+            return cell
+    elif not isinstance(cell, int) and not (isinstance(cell, float) and cell.is_integer()):
+        raise batch.cell_error(column, index, "text or whole numbers", "Give every row an id.")
+    number = int(cell)
     return number if -_LARGEST <= number < _LARGEST else str(number)
-
-
-def _can_be_written(text: str) -> bool:
-    """Return whether a CSV file can hold a text; text from JSON may contain lone surrogates or 0 bytes."""
-    try:
-        return b"\0" not in text.encode()
-    except UnicodeEncodeError:
-        return False

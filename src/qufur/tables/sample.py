@@ -83,5 +83,4 @@ def _columns(batch: Batch, indices: list[int]) -> list[list[Any]]:
 def _cells(column: Column, indices: list[int]) -> list[Any]:
     if not isinstance(column, np.ndarray):
         return [column[i] for i in indices]
-    cells = column[indices]
-    return cells.tolist() if cells.ndim > 1 else listed(cells)
+    return listed(column[indices])
